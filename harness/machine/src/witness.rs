@@ -448,7 +448,7 @@ impl Witness {
             self.callees.insert(pc);
         }
         self.current.call_stack.exit = None;
-        self.follow_jump(pc, sp);
+        self.follow_jump(at);
         // Most instructions leave both control and SP alone, and so did the one before.
         let is_idle = self.previous.action == Action::NOTHING
             && action == Action::NOTHING
@@ -490,17 +490,41 @@ impl Witness {
     }
 
     /// Follows a jump to a place that the instruction names, if it has led to the code that has called, with SP as a
-    /// callee leaves it: the callee may have ended, and may as well go on in a function that nobody has called.
+    /// callee leaves it: the callee may have ended, and may as well go on in a function that nobody has called. With SP
+    /// from a saved context, it lands in the frame that SP was loaded for, if that is another function's.
     #[inline]
-    fn follow_jump(&mut self, pc: u64, sp: u64) {
-        if self.previous.action.control == Control::Other
-            && let Some(top) = self.top().copied().filter(|top| top.caller_sp == sp)
-            && !self.callees.is_in(pc, top.callee)
-            && self.callees.is_in(self.previous.pc, top.callee)
-            && self.is_callers(pc, &top)
-            && self.unsettled.is_none()
-            && self.current.call_stack.is_settled()
+    fn follow_jump(&mut self, at: Place) {
+        let Place { pc, sp, .. } = at;
+        if self.restored == Some(sp) && !self.current.call_stack.is_settled() {
+            return self.follow_landing(at);
+        }
+        let Some(top) = self.top().filter(|top| top.caller_sp == sp) else { return };
+        let (callee, control) = (top.callee, self.previous.action.control);
+        if control == Control::Other
+            && !self.callees.is_in(pc, callee)
+            && self.callees.is_in(self.previous.pc, callee)
         {
+            self.leave_callee(pc);
+        }
+    }
+
+    /// Follows an instruction behind one that has loaded SP from a saved context.
+    #[cold]
+    fn follow_landing(&mut self, at: Place) {
+        let is_direct = self.previous.action.control == Control::Other && !self.faults.misses_landings;
+        let here = self.callees.at(at.pc).filter(|here| Some(*here) != self.callees.at(self.previous.pc));
+        let Some(here) = here.filter(|_| is_direct) else { return };
+        // Not to a helper that ends the frame: to code that has made one of the calls.
+        let calls = self.left.iter().chain(self.current.call_stack.records());
+        if calls.into_iter().any(|call| self.calls_from(call, here)) {
+            self.arrive(at);
+        }
+    }
+
+    /// Follows a jump out of what is known as the innermost call's callee.
+    fn leave_callee(&mut self, pc: u64) {
+        let leads_back = self.top().is_some_and(|top| self.is_callers(pc, top));
+        if leads_back && self.unsettled.is_none() && self.current.call_stack.is_settled() {
             self.may_have_ended();
         }
     }

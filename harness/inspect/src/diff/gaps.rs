@@ -278,7 +278,8 @@ impl Search<'_> {
         reason_to_leave_out(self.cfi, function, version, self.section.header().abi).is_none()
     }
 
-    /// Gaps of functions without call frame information, whose symbols have a size.
+    /// Gaps of functions whose symbols have a size: of those without call frame information, and of others between two
+    /// FDEs, where that information has the same gap.
     fn by_symbols(&self) -> Vec<Gap> {
         let symbols: Vec<_> = self.subject.symbols.sized_functions().collect();
         let starts = |start: u64| symbols.binary_search_by_key(&start, |range| range.start).is_ok();
@@ -290,9 +291,10 @@ impl Search<'_> {
             let inside = self.pieces.get(first..).unwrap_or_default();
             let inside = inside.iter().take_while(|piece| piece.range.start < function.end);
             let is_lost = self.faults.iter().any(|fault| fault.has_lost(function.start));
-            if is_lost || inside.clone().any(|piece| piece.cfi.is_some()) {
+            if is_lost {
                 continue;
             }
+            let has_cfi = inside.clone().any(|piece| piece.cfi.is_some());
             let own = inside.clone().filter_map(|piece| self.functions.fdes.get(piece.sframe?));
             let own = own.filter(|fde| fde.start == function.start || !starts(fde.start));
             let own: Vec<Fde> = own.copied().collect();
@@ -301,8 +303,12 @@ impl Search<'_> {
             let ends =
                 inside.map(|piece| piece.range.clone()).chain(std::iter::once(function.end..function.end));
             for covered in ends {
-                if let Some(fde) = nearest(&own, &(at..covered.start)).filter(|_| at < covered.start) {
-                    let range = at..covered.start;
+                let range = at..covered.start;
+                let is_between = own.iter().any(|fde| fde.start < range.start)
+                    && own.iter().any(|fde| range.end <= fde.start);
+                if let Some(fde) =
+                    nearest(&own, &range).filter(|_| at < covered.start && (is_between || !has_cfi))
+                {
                     gaps.push(Gap { range, function: function.clone(), fde, cfi: None, origin });
                 }
                 origin = covered.start.max(function.start);

@@ -11,7 +11,8 @@
 //!
 //! Until that is known, each comparison is made both ways. What comes of it counts once control has shown which it
 //! was: the function has returned to that address with the right SP, or the frame that would have been its caller has
-//! ended before. If the run ends before that, either is right.
+//! ended before. If the run ends before that, what is right only for the opposite of what the call stack says is set
+//! aside.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use sframe_engine::{InstructionPointer, LookupAddress, ReturnAddress};
@@ -52,6 +53,8 @@ pub(super) struct Hypothesis {
     known: Option<Record>,
     /// The results of the moments since then, by what the hypotheses turn out to be: see [`Truth::at`].
     results: Vec<Results>,
+    /// The instructions at which rows disagree with what the call stack says, and agree with what may be otherwise.
+    pending: Vec<u64>,
 }
 
 /// What hypotheses turn out to be.
@@ -81,11 +84,21 @@ impl Truth {
     }
 }
 
+/// What has come of hypotheses.
+#[derive(Debug)]
+pub(super) struct Settled {
+    pub(super) results: Results,
+    /// The instructions at which rows disagree with what the call stack has said.
+    pub(super) pending: Vec<u64>,
+}
+
 /// The hypotheses that are open, the oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Hypotheses {
     open: Vec<Hypothesis>,
     thread: u32,
+    /// Where control has last returned to.
+    returned_to: u64,
     /// Code within functions that has returned from a call.
     subroutines: FxHashSet<u64>,
     /// Whether calls lead to code within the function that makes them, by return address, with their callees: the last
@@ -100,6 +113,12 @@ impl Hypotheses {
         !self.open.is_empty() && self.thread == thread
     }
 
+    /// Takes note of a return.
+    #[inline]
+    pub(super) const fn returned(&mut self, moment: &Moment<'_>) {
+        self.returned_to = moment.pc;
+    }
+
     fn has_room(&self, thread: u32) -> bool {
         self.open.is_empty() || (self.thread == thread && self.open.len() < MOST)
     }
@@ -108,7 +127,7 @@ impl Hypotheses {
         self.thread = thread;
         let known = candidate.known(position).and_then(|known| calls.get(known)).copied();
         let results = (0..Truth::places(self.open.len() + 1)).map(|_| Results::default()).collect();
-        self.open.push(Hypothesis { candidate, position, call, known, results });
+        self.open.push(Hypothesis { candidate, position, call, known, results, pending: Vec::new() });
     }
 
     /// The same as [`is_within_function`], which is asked once for each place and callee.
@@ -145,7 +164,9 @@ impl Hypotheses {
         stores: &LastStores,
         target: &Target<'_>,
     ) -> bool {
-        let call = jump(moment, backtrace, stores).filter(|_| self.has_room(moment.thread));
+        // What the last call has left behind is no return address that a jump has left.
+        let is_new = |call: &Record| call.return_address != self.returned_to && self.has_room(moment.thread);
+        let call = jump(moment, backtrace, stores).filter(is_new);
         let Some(call) = call else { return false };
         let calls = moment.call_stack.records();
         let replaces = calls.last().is_some_and(|last| replaces(&call, last, moment, target));
@@ -164,9 +185,9 @@ impl Hypotheses {
         }
     }
 
-    /// Settles those of which a moment shows what they are. Returns the results that count now.
+    /// Settles those of which a moment shows what they are. Returns the results that count now, if no other is open.
     #[cold]
-    pub(super) fn settle(&mut self, moment: &Moment<'_>, target: &Target<'_>) -> Option<Results> {
+    pub(super) fn settle(&mut self, moment: &Moment<'_>, target: &Target<'_>) -> Option<Settled> {
         let mut settled = None;
         while let Some(truth) = self.open.last().and_then(|last| last.truth(moment)) {
             settled = self.close(truth, target).or(settled);
@@ -175,7 +196,7 @@ impl Hypotheses {
     }
 
     /// Settles all: nothing more is seen of them.
-    pub(super) fn abandon(&mut self, target: &Target<'_>) -> Option<Results> {
+    pub(super) fn abandon(&mut self, target: &Target<'_>) -> Option<Settled> {
         let mut settled = None;
         while !self.open.is_empty() {
             settled = self.close(Truth::Either, target).or(settled);
@@ -184,17 +205,19 @@ impl Hypotheses {
     }
 
     /// Settles the last one. Returns its results if no other is open.
-    fn close(&mut self, truth: Truth, target: &Target<'_>) -> Option<Results> {
+    fn close(&mut self, truth: Truth, target: &Target<'_>) -> Option<Settled> {
         let last = self.open.pop()?;
         if last.candidate == Candidate::Call && truth == Truth::AsRecorded {
             self.subroutines.insert(last.call.callee);
         }
         let of_truth = |(index, results)| (index % 3 == truth as usize).then_some(results);
         let results = last.results.into_iter().enumerate().filter_map(of_truth);
+        let pending = last.pending;
         match self.open.last_mut() {
-            None => results.into_iter().next(),
+            None => results.into_iter().next().map(|results| Settled { results, pending }),
             Some(outer) => {
                 outer.results.iter_mut().zip(results).for_each(|(outer, inner)| outer.merge(inner, target));
+                outer.pending.extend(pending);
                 None
             }
         }
@@ -232,10 +255,19 @@ impl Hypotheses {
     }
 
     /// Adds the results of a moment, one for each of [`Self::call_stacks`], where `is_right` says which of them agree.
-    /// `add` is called for each place where results go, with the call stack's position.
-    pub(super) fn record(&mut self, is_right: &[bool], mut add: impl FnMut(usize, &mut Results)) {
+    /// `add` is called for each place where results go, with the call stack's position; `None` for what is right only
+    /// for the opposite of what the call stack says, where nothing shows that.
+    pub(super) fn record(
+        &mut self,
+        pc: u64,
+        is_right: &[bool],
+        mut add: impl FnMut(Option<usize>, &mut Results),
+    ) {
         let count = self.open.len();
         let Some(last) = self.open.last_mut() else { return };
+        if is_right.first() == Some(&false) && is_right.contains(&true) {
+            last.pending.push(pc);
+        }
         for (place, results) in last.results.iter_mut().enumerate() {
             let truths = Truth::at(place, count);
             let fits = |stack: &usize| {
@@ -245,8 +277,9 @@ impl Hypotheses {
                 })
             };
             let mut stacks = (0..1 << count).filter(fits);
-            let first = stacks.clone().next().unwrap_or_default();
-            add(stacks.find(|stack| is_right[*stack]).unwrap_or(first), results);
+            let first = stacks.next().unwrap_or_default();
+            let is_open = !is_right[first] && stacks.any(|stack| is_right[stack]);
+            add(Some(first).filter(|_| !is_open), results);
         }
     }
 }

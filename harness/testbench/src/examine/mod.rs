@@ -24,7 +24,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use sframe_engine::Abi;
+use sframe_engine::{Abi, Found, InstructionPointer};
 use sframe_machine::{
     End as RunEnd, Exit, Flow, Machine, MachineError, Moment, Observer, Options, Outcome, PcMap, Usage,
 };
@@ -35,7 +35,7 @@ use crate::compare::{self, Remembered, Truth, WalkEnd, Walked};
 use crate::examine::coverage::{Coverage, Executed};
 use crate::examine::deliveries::{Followed, Interruptions};
 use crate::examine::held::{Held, Landing, MOST_HELD};
-use crate::examine::hypotheses::Hypotheses;
+use crate::examine::hypotheses::{Hypotheses, Settled};
 use crate::examine::observed::{Observed, TrueFrame};
 use crate::examine::progress::{Figures, Progress};
 use crate::examine::results::Results;
@@ -44,7 +44,7 @@ use crate::examine::set_aside::{Collected, Kind, SetAside, SetAsideReason};
 use crate::examine::stop::{Grace, StopReason, StopRequest};
 use crate::finding::Finding;
 use crate::spec::{End, Feature, Verdict};
-use crate::target::{Loaded, Target};
+use crate::target::{self, Loaded, Target};
 use crate::triage::{Circumstances, FrameLayouts, triage};
 use crate::truth::control_flow::Features;
 use crate::truth::cross_check::{CrossCheck, TraceConflict, TraceCounts, Traces};
@@ -494,7 +494,10 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             }
             self.counted_calls = calls.len();
         }
-        if let Some(Exit::Landing { or: Some(frame), .. }) = moment.call_stack.exit() {
+        // At its first instruction, a function is not one that has made a call before.
+        if let Some(Exit::Landing { or: Some(frame), .. }) = moment.call_stack.exit()
+            && !self.is_entry(moment.pc)
+        {
             self.hypotheses.landed(moment, frame);
         }
         if self.hypotheses.are_open(moment.thread) {
@@ -673,7 +676,8 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         let is_right: Vec<bool> = compared.iter().map(|(_, found)| found.is_empty()).collect();
         let frames = self.backtrace.frames.len();
         let (target, layouts) = (self.target, &self.layouts);
-        self.hypotheses.record(&is_right, |index, results| {
+        self.hypotheses.record(moment.pc, &is_right, |index, results| {
+            let Some(index) = index else { return results.walk_ends.count(WalkEnd::Unsettled) };
             let (end, found) = &compared[index];
             let truth = truth(&call_stacks[index]);
             let is_as_called = index == 0;
@@ -683,8 +687,12 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             let depth = call_stacks[index].depth();
             results.count(*end, frames.min(depth), frames as u64, depth);
         });
-        let right = is_right.iter().position(|is_right| *is_right);
-        right.map_or(WalkEnd::Disagreed, |index| compared[index].0)
+        // What is right only for the opposite of what the call stack says is not settled yet.
+        match is_right.iter().position(|is_right| *is_right) {
+            Some(0) => compared[0].0,
+            Some(_) => WalkEnd::Unsettled,
+            None => WalkEnd::Disagreed,
+        }
     }
 
     fn set_aside(&mut self, pc: u64, reason: SetAsideReason) {
@@ -724,8 +732,11 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
 
     /// Gives up what is not settled: the run has ended, or goes on elsewhere.
     fn abandon(&mut self) {
-        if let Some(results) = self.hypotheses.abandon(self.target) {
+        if let Some(Settled { results, pending }) = self.hypotheses.abandon(self.target) {
             self.results.merge(results, self.target);
+            for pc in pending {
+                self.set_aside.add(pc, Kind { reason: SetAsideReason::NoLanding, as_caller: false }, 1);
+            }
         }
         for held in std::mem::take(&mut self.held) {
             self.set_aside(held.pc, SetAsideReason::NoLanding);
@@ -759,6 +770,13 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         if moment.call_stack.is_settled() && compare::is_fp_unknown(&truth, moment.memory, &self.rules) {
             self.unknown_fp.insert(moment.pc);
         }
+    }
+
+    /// Whether a function begins at an address with the frame of one that has been called, or without a row.
+    fn is_entry(&self, pc: u64) -> bool {
+        let found = self.target.sections.lookup(InstructionPointer(pc)).ok().flatten();
+        let is_of_entry = |found: Found| self.abi.is_none_or(|abi| target::is_entry(&found.row, abi));
+        self.functions.contains(&pc) && found.is_none_or(is_of_entry)
     }
 
     /// Whether a function has been entered by a jump from another one.
@@ -816,9 +834,13 @@ impl Examiner<'_, '_, '_> {
             self.judge_held(moment);
         }
         if self.hypotheses.are_open(moment.thread)
-            && let Some(results) = self.hypotheses.settle(moment, self.target)
+            && let Some(Settled { results, pending }) = self.hypotheses.settle(moment, self.target)
         {
             self.results.merge(results, self.target);
+            pending.into_iter().for_each(|pc| self.executed.compared(pc));
+        }
+        if moment.call_stack.exit() == Some(Exit::Return) {
+            self.hypotheses.returned(moment);
         }
         let pointers = Pointers::at(moment, &known.written);
         self.stores.instruction(moment.time, moment.pc, known.written, pointers);

@@ -34,7 +34,7 @@ impl SetAsideReason {
                 "the row says where the function then left for, which was not its caller"
             }
             Self::NewContext => "it leads to a context that the program has made, where no callers are known",
-            Self::NoLanding => "SP had left its stack, and control was not seen to follow",
+            Self::NoLanding => "the run did not show where control was to go",
         }
     }
 }

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use sframe_engine::{Abi, Base, Fde, PcType, Recovery, Row};
+use sframe_engine::{Fde, PcType};
 use sframe_inspect::diff::Gaps;
 use sframe_inspect::instructions::{Destination, Disassembly, Flow, Instruction};
 use sframe_machine::explore::Returns;
 
 use super::exceptions::Exceptions;
 use super::known_returns::returns;
-use crate::target::{Linked, Loaded, Module, Target};
+use crate::target::{Linked, Loaded, Module, Target, is_entry as describes_entry};
 
 /// A first instruction from which a function is explored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -127,7 +127,7 @@ impl Roots {
             }
             let is_entry = || {
                 let first = section.rows(fde).flatten().next();
-                first.is_some_and(|row| is_entry(&row, section.header().abi))
+                first.is_some_and(|row| describes_entry(&row, section.header().abi))
             };
             if code.called.contains(&fde.start) {
                 add(fde.start, true);
@@ -325,18 +325,6 @@ fn bodies(fdes: &[Fde], gaps: impl Iterator<Item = Range<u64>>) -> Vec<Range<u64
 fn fde_at(fdes: &[Fde], address: u64) -> Option<&Fde> {
     let next = fdes.partition_point(|fde| fde.start <= address);
     fdes.get(next.checked_sub(1)?).filter(|fde| fde.contains(address))
-}
-
-/// Whether a row describes the state at a function's entry.
-fn is_entry(row: &Row, abi: Abi) -> bool {
-    let Some(cfa) = row.cfa else { return false };
-    let at_entry = abi.cfa_offset_at_entry();
-    let ra = match (row.ra, abi.ra()) {
-        (Recovery::Rule(rule), None) => rule.base == Base::Cfa && rule.offset == -8 && rule.dereference,
-        (Recovery::Unchanged, _) => true,
-        _ => false,
-    };
-    cfa.base == Base::Sp && !cfa.dereference && cfa.offset == at_entry && ra && row.fp == Recovery::Unchanged
 }
 
 /// Returns the entries of procedure linkage tables that lead to functions of the file, by name.

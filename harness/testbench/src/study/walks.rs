@@ -217,20 +217,15 @@ enum Worth<'m> {
 
 fn judge<'m>(truth: &Truth<'m>, backtrace: &Backtrace, target: &Target<'_>) -> Worth<'m> {
     let depth = truth.call_stack.depth();
-    // The call whose frame gave a wrong FP that is still wrong, and the FP.
-    let mut wrong_fp = None;
+    // Whether a frame gave a wrong FP that is still wrong: then what is wrong further out says nothing of an exit.
+    let mut has_wrong_fp = false;
     let mut inner: Option<&Record> = None;
     for (index, frame) in backtrace.frames.iter().enumerate().take(depth) {
         if frame.pc != truth.pc_of(index) {
             let says = |inner| (inner, ExitClaim::GoesTo(frame.pc));
-            return Worth::Wrong(wrong_fp.or(inner.map(says)));
+            return Worth::Wrong(inner.map(says).filter(|_| !has_wrong_fp));
         }
-        wrong_fp = match (inner, frame.fp) {
-            (Some(inner), Ok(fp)) if fp != inner.caller_fp => {
-                wrong_fp.or(Some((inner, ExitClaim::LeavesFp(fp))))
-            }
-            _ => None,
-        };
+        has_wrong_fp = matches!((inner, frame.fp), (Some(inner), Ok(fp)) if fp != inner.caller_fp);
         let call = truth.call_of(index);
         if let (Some(cfa), Some(call)) = (frame.cfa, call)
             && cfa != call.cfa
@@ -241,7 +236,7 @@ fn judge<'m>(truth: &Truth<'m>, backtrace: &Backtrace, target: &Target<'_>) -> W
                 Some(inner) => (inner, inner.cfa.wrapping_add(cfa.wrapping_sub(call.cfa))),
                 None => (call, cfa),
             };
-            return Worth::Wrong(wrong_fp.or(Some((call, ExitClaim::LeavesCfa(cfa)))));
+            return Worth::Wrong((!has_wrong_fp).then_some((call, ExitClaim::LeavesCfa(cfa))));
         }
         inner = call;
     }

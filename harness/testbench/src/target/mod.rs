@@ -10,7 +10,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use sframe_engine::{Abi, PauthMask, Section};
+use sframe_engine::{Abi, Base, PauthMask, Recovery, Row, Section};
 use sframe_machine::{Image, Images, LoadError};
 
 pub use address::{Linked, Loaded};
@@ -513,4 +513,16 @@ impl fmt::Display for Place<'_> {
             None => write!(f, "{:#x}", self.address),
         }
     }
+}
+
+/// Whether a row describes the state at a function's entry.
+pub(crate) fn is_entry(row: &Row, abi: Abi) -> bool {
+    let Some(cfa) = row.cfa else { return false };
+    let at_entry = abi.cfa_offset_at_entry();
+    let ra = match (row.ra, abi.ra()) {
+        (Recovery::Rule(rule), None) => rule.base == Base::Cfa && rule.offset == -8 && rule.dereference,
+        (Recovery::Unchanged, _) => true,
+        _ => false,
+    };
+    cfa.base == Base::Sp && !cfa.dereference && cfa.offset == at_entry && ra && row.fp == Recovery::Unchanged
 }

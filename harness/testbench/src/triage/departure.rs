@@ -18,8 +18,6 @@ pub(crate) enum ExitClaim {
     GoesTo(u64),
     /// This is the CFA.
     LeavesCfa(u64),
-    /// FP has this value then.
-    LeavesFp(u64),
 }
 
 impl ExitClaim {
@@ -27,7 +25,6 @@ impl ExitClaim {
         match (disagreement.verdict, disagreement.got) {
             (Verdict::WrongRa, Value::Word(address)) => Some(Self::GoesTo(address)),
             (Verdict::WrongCfa, Value::Word(cfa)) => Some(Self::LeavesCfa(cfa)),
-            (Verdict::WrongFp, Value::Word(fp)) => Some(Self::LeavesFp(fp)),
             _ => None,
         }
     }
@@ -38,7 +35,7 @@ impl ExitClaim {
     /// Code that installs a context, as libgcc's unwinder does, first makes its own frame one
     /// that was called by the frame where it lands, in place of that frame's last call.
     pub(crate) fn is_borne_out(self, departure: &Departure, call: &Record, abi: Option<Abi>) -> bool {
-        let Departure { exit, pc, sp, fp } = *departure;
+        let Departure { exit, pc, sp } = *departure;
         let is_own_return = pc == call.return_address;
         let last = match exit {
             Exit::Landing { .. } if is_own_return && sp == call.caller_sp => return false,
@@ -50,7 +47,6 @@ impl ExitClaim {
         match self {
             Self::GoesTo(address) => pc == address || last == Some(address),
             Self::LeavesCfa(cfa) => abi.is_some_and(|abi| abi.sp_from_cfa(cfa) == sp),
-            Self::LeavesFp(value) => fp == value,
         }
     }
 }
@@ -61,14 +57,13 @@ pub(crate) struct Departure {
     exit: Exit,
     pc: u64,
     sp: u64,
-    fp: u64,
 }
 
 impl Departure {
     /// Returns how control has left frames with the last instruction, if it has.
     pub(crate) fn of(moment: &Moment<'_>) -> Option<Self> {
         let exit = moment.call_stack.exit()?;
-        Some(Self { exit, pc: moment.pc, sp: moment.sp, fp: moment.fp })
+        Some(Self { exit, pc: moment.pc, sp: moment.sp })
     }
 }
 

@@ -39,13 +39,12 @@ pub(super) fn side_of(layout: &FrameLayout, row: &Row) -> Option<Side> {
     }
 }
 
-/// The values that a layout gives. `link` is the return address register of the topmost frame, where there is one; a
-/// return address is taken without the signature that it may have.
+/// The values that a layout gives. `link` is what the return address register holds, where that is known.
 pub(super) fn values(
     layout: &FrameLayout,
+    abi: Abi,
     state: &State,
     link: Option<u64>,
-    plain: impl FnOnce(u64) -> u64,
     memory: &dyn Fn(u64) -> Option<u64>,
 ) -> Values {
     let from = |base: Option<u64>, offset: Option<i64>| Some(base?.wrapping_add_signed(offset?));
@@ -56,8 +55,10 @@ pub(super) fn values(
     };
     let fp =
         if layout.caller_fp == SavedLocation::InRegister { state.fp.ok() } else { load(layout.caller_fp) };
-    let ra = if layout.ra == SavedLocation::InRegister { link } else { load(layout.ra) };
-    let ra = ra.map(|ra| Some(plain(ra)));
+    // What is loaded may be signed.
+    let loaded = load(layout.ra).filter(|_| !abi.signs_return_addresses());
+    let ra = if layout.ra == SavedLocation::InRegister { link } else { loaded };
+    let ra = ra.map(Some);
     Values { cfa, ra, fp, ..Values::default() }
 }
 

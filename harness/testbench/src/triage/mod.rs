@@ -468,10 +468,11 @@ impl<'i, 'a> Inquiry<'i, 'a> {
         // The address in a caller is within its call: what holds before the call holds there.
         let layout = self.scene.layouts.borrow_mut().at(module, extent, address)?;
         let abi = self.abi?;
-        let link = abi.ra().filter(|_| self.found.frame == 0);
+        let link = abi.ra().filter(|_| self.found.frame == 0 && self.subject == DisputedValue::Ra);
         let link = link.and_then(|link| self.scene.viewpoint.register(link.0));
-        let plain = |ra| if abi.signs_return_addresses() { self.scene.target.pauth().strip(ra) } else { ra };
-        let values = frame_layout::values(&layout, &self.state, link, plain, &|address| self.word(address));
+        let link = link.map(|link| self.scene.target.pauth().strip(link));
+        let memory = |address| self.word(address);
+        let values = frame_layout::values(&layout, abi, &self.state, link, &memory);
         let mut says = format!("from the function's entry on: {layout}");
         let mut side = match self.subject {
             DisputedValue::Places => {

@@ -80,6 +80,24 @@ pub(crate) fn toolchains() -> PathBuf {
     repository().join(folder)
 }
 
+/// Whether toolchains are there, each by its name: one that is not is told of, and must not be missing where
+/// `SFRAME_NEEDS_TOOLCHAINS` says so.
+pub(crate) fn are_installed<'n>(names: impl IntoIterator<Item = &'n str>) -> Vec<bool> {
+    let (folder, mut missing) = (toolchains(), Vec::new());
+    let is_there = |name: &'n str| {
+        let is_there = folder.join(name).join("usr/bin").is_dir();
+        missing.extend((!is_there).then_some(name));
+        is_there
+    };
+    let there = names.into_iter().map(is_there).collect();
+    if !missing.is_empty() {
+        println!("not there, and not tried: {} (ci/toolchains installs them)", missing.join(", "));
+        let needed = std::env::var_os("SFRAME_NEEDS_TOOLCHAINS").is_some_and(|value| value == "1");
+        assert!(!needed, "not there: {}", missing.join(", "));
+    }
+    there
+}
+
 /// Copies the committed specs and pages of faults into a new folder.
 pub(crate) fn copy_specs(to: &Path) {
     for (from, to) in [("specs", to.to_owned()), ("specs/faults", to.join("faults"))] {

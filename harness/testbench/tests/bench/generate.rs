@@ -19,7 +19,7 @@ use sframe_testbench::target::Target;
 use sframe_testbench::target::files::Files;
 use sframe_testbench::unwind::sframe_unwinder;
 
-use crate::command::{bench, copy_repository, toolchains};
+use crate::command::{are_installed, bench, copy_repository, toolchains};
 use crate::common::repository;
 
 pub(crate) const HOST: &str = "corpus/matrix/host.yaml";
@@ -104,8 +104,7 @@ fn search_wrong(toolchain: &str) -> Value {
 #[test]
 fn functions_that_are_wrong_on_purpose_are_noticed() {
     let host = host().map(|_| (repository().join(HOST).display().to_string(), &[Abi::Amd64][..]));
-    let is_there = toolchains().join(NEWEST).join("usr/bin").is_dir();
-    let newest = is_there.then(|| (NEWEST.to_owned(), &Abi::ALL[..]));
+    let newest = are_installed([NEWEST])[0].then(|| (NEWEST.to_owned(), &Abi::ALL[..]));
     for (toolchain, abis) in host.into_iter().chain(newest) {
         let found = search_wrong(&toolchain);
         for abi in abis.iter().map(ToString::to_string) {

@@ -182,7 +182,8 @@ fn a_wrong_call_stack_is_the_benchs() {
     let told = findings.iter().filter(|finding| finding.confidence == Confidence::High);
     let told: Vec<&Finding> = told.copied().collect();
     assert!(!told.is_empty());
-    assert!(told.iter().all(|finding| finding.blame == Blame::Bench));
+    let others: Vec<_> = told.iter().filter(|finding| finding.blame != Blame::Bench).collect();
+    assert!(others.is_empty(), "{others:#?}");
     let suspects = [Blame::Bench, Blame::CompilerOrCfi];
     assert!(findings.iter().all(|finding| suspects.contains(&finding.blame)));
 }
