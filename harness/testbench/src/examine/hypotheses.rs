@@ -164,8 +164,14 @@ impl Hypotheses {
         stores: &LastStores,
         target: &Target<'_>,
     ) -> bool {
-        // What the last call has left behind is no return address that a jump has left.
-        let is_new = |call: &Record| call.return_address != self.returned_to && self.has_room(moment.thread);
+        // What the last call has left behind is no return address that a jump has left, nor is the function's own.
+        let own = moment.call_stack.records().last();
+        let is_own = |address| own.is_some_and(|own| own.is_return_address(address));
+        let is_new = |call: &Record| {
+            call.return_address != self.returned_to
+                && !is_own(call.return_address)
+                && self.has_room(moment.thread)
+        };
         let call = jump(moment, backtrace, stores).filter(is_new);
         let Some(call) = call else { return false };
         let calls = moment.call_stack.records();
