@@ -16,7 +16,8 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use sframe_engine::{InstructionPointer, LookupAddress, ReturnAddress};
-use sframe_machine::{CallStack, Moment, Record};
+use sframe_inspect::instructions::MOST_REMOVED;
+use sframe_machine::{CallStack, Exit, Moment, Record};
 
 use crate::compare::{Disagreement, Value};
 use crate::examine::results::Results;
@@ -26,7 +27,7 @@ use crate::truth::stores::LastStores;
 use crate::unwind::Backtrace;
 
 /// At most this many are open at a time. Any others are taken for what they look like.
-const MOST: usize = 2;
+const MOST: usize = 3;
 
 /// What may be a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +56,8 @@ pub(super) struct Hypothesis {
     results: Vec<Results>,
     /// The instructions at which rows disagree with what the call stack says, and agree with what may be otherwise.
     pending: Vec<u64>,
+    /// Those of which an inner one has left that open.
+    unknown: Vec<u64>,
 }
 
 /// What hypotheses turn out to be.
@@ -88,8 +91,12 @@ impl Truth {
 #[derive(Debug)]
 pub(super) struct Settled {
     pub(super) results: Results,
-    /// The instructions at which rows disagree with what the call stack has said.
+    /// The instructions at which rows disagree with what the call stack has said, and agree with what may be otherwise.
     pub(super) pending: Vec<u64>,
+    /// Whether it is not known which of the two it was.
+    pub(super) is_open: bool,
+    /// The instructions of which nothing is known.
+    pub(super) unknown: Vec<u64>,
 }
 
 /// The hypotheses that are open, the oldest first.
@@ -127,7 +134,8 @@ impl Hypotheses {
         self.thread = thread;
         let known = candidate.known(position).and_then(|known| calls.get(known)).copied();
         let results = (0..Truth::places(self.open.len() + 1)).map(|_| Results::default()).collect();
-        self.open.push(Hypothesis { candidate, position, call, known, results, pending: Vec::new() });
+        let (pending, unknown) = (Vec::new(), Vec::new());
+        self.open.push(Hypothesis { candidate, position, call, known, results, pending, unknown });
     }
 
     /// The same as [`is_within_function`], which is asked once for each place and callee.
@@ -167,12 +175,8 @@ impl Hypotheses {
         // What the last call has left behind is no return address that a jump has left, nor is the function's own.
         let own = moment.call_stack.records().last();
         let is_own = |address| own.is_some_and(|own| own.is_return_address(address));
-        let is_new = |call: &Record| {
-            call.return_address != self.returned_to
-                && !is_own(call.return_address)
-                && self.has_room(moment.thread)
-        };
-        let call = jump(moment, backtrace, stores).filter(is_new);
+        let is_new = |call: &Record| call.return_address != self.returned_to && !is_own(call.return_address);
+        let call = jump(moment, backtrace, stores).filter(is_new).filter(|_| self.has_room(moment.thread));
         let Some(call) = call else { return false };
         let calls = moment.call_stack.records();
         let replaces = calls.last().is_some_and(|last| replaces(&call, last, moment, target));
@@ -218,12 +222,15 @@ impl Hypotheses {
         }
         let of_truth = |(index, results)| (index % 3 == truth as usize).then_some(results);
         let results = last.results.into_iter().enumerate().filter_map(of_truth);
-        let pending = last.pending;
+        let (pending, unknown, is_open) = (last.pending, last.unknown, truth == Truth::Either);
         match self.open.last_mut() {
-            None => results.into_iter().next().map(|results| Settled { results, pending }),
+            None => results.into_iter().next().map(|results| Settled { results, pending, is_open, unknown }),
             Some(outer) => {
                 outer.results.iter_mut().zip(results).for_each(|(outer, inner)| outer.merge(inner, target));
-                outer.pending.extend(pending);
+                // What only an inner one has left open is settled for the outer ones.
+                let left = if is_open { &mut outer.unknown } else { &mut outer.pending };
+                left.extend(pending);
+                outer.unknown.extend(unknown);
                 None
             }
         }
@@ -249,10 +256,7 @@ impl Hypotheses {
     /// the jump.
     pub(super) fn is_of_jump(&self, found: &Disagreement, call_stack: &CallStack, pushed: u64) -> bool {
         let made = found.frame.checked_sub(1).and_then(|frame| call_stack.innermost_first().nth(frame));
-        let is_made_by = |hypothesis: &Hypothesis| {
-            matches!(hypothesis.candidate, Candidate::Jump | Candidate::TailJump)
-                && Some(&hypothesis.call) == made
-        };
+        let is_made_by = |hypothesis: &Hypothesis| hypothesis.is_jump() && Some(&hypothesis.call) == made;
         let (Value::Word(expected), Value::Word(got)) = (found.expected, found.got) else { return false };
         found.verdict == Verdict::WrongCfa
             && pushed > 0
@@ -306,8 +310,12 @@ impl Hypothesis {
     /// What a moment shows it to be.
     fn truth(&self, moment: &Moment<'_>) -> Option<Truth> {
         let calls = moment.call_stack.records();
+        // A function may remove arguments that were on the stack.
+        let removed = moment.sp.checked_sub(self.call.caller_sp);
+        let is_removed = |bytes: u64| bytes == 0 || self.is_jump() && bytes <= MOST_REMOVED;
         let returns = moment.call().is_none()
-            && (moment.pc, moment.sp) == (self.call.return_address, self.call.caller_sp);
+            && moment.pc == self.call.return_address
+            && removed.is_some_and(is_removed);
         let is_there = |known: &Record| {
             let at = self.candidate.known(self.position).and_then(|at| calls.get(at));
             at.is_some_and(|record| record.since == known.since)
@@ -316,8 +324,15 @@ impl Hypothesis {
         if self.known.as_ref().is_none_or(is_there) && !is_back {
             return None;
         }
-        let is_recorded = matches!(self.candidate, Candidate::Call | Candidate::Landing(_));
-        Some(if returns == is_recorded { Truth::AsRecorded } else { Truth::Otherwise })
+        // The frame that would have been the caller has ended by a landing further out: nobody returns any more.
+        if self.is_jump() && !returns && matches!(moment.call_stack.exit(), Some(Exit::Landing { .. })) {
+            return Some(Truth::Either);
+        }
+        Some(if returns == self.is_jump() { Truth::Otherwise } else { Truth::AsRecorded })
+    }
+
+    const fn is_jump(&self) -> bool {
+        matches!(self.candidate, Candidate::Jump | Candidate::TailJump)
     }
 }
 

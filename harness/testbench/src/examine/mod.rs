@@ -674,6 +674,13 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             })
             .collect();
         let is_right: Vec<bool> = compared.iter().map(|(_, found)| found.is_empty()).collect();
+        // What has been jumped to may have been called, once more.
+        if !is_right.contains(&true)
+            && self.has_jumped(moment)
+            && self.hypotheses.jumped(moment, &self.backtrace, &self.stores, self.target)
+        {
+            return self.compare_hypotheses(moment);
+        }
         let frames = self.backtrace.frames.len();
         let (target, layouts) = (self.target, &self.layouts);
         self.hypotheses.record(moment.pc, &is_right, |index, results| {
@@ -730,13 +737,24 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         }
     }
 
+    /// Adds what has come of hypotheses. What is not known to be right or wrong is set aside.
+    fn add_settled(&mut self, settled: Settled) {
+        let Settled { results, pending, is_open, mut unknown } = settled;
+        self.results.merge(results, self.target);
+        if is_open {
+            unknown.extend(pending);
+        } else {
+            pending.into_iter().for_each(|pc| self.executed.compared(pc));
+        }
+        for pc in unknown {
+            self.set_aside.add(pc, Kind { reason: SetAsideReason::NoLanding, as_caller: false }, 1);
+        }
+    }
+
     /// Gives up what is not settled: the run has ended, or goes on elsewhere.
     fn abandon(&mut self) {
-        if let Some(Settled { results, pending }) = self.hypotheses.abandon(self.target) {
-            self.results.merge(results, self.target);
-            for pc in pending {
-                self.set_aside.add(pc, Kind { reason: SetAsideReason::NoLanding, as_caller: false }, 1);
-            }
+        if let Some(settled) = self.hypotheses.abandon(self.target) {
+            self.add_settled(settled);
         }
         for held in std::mem::take(&mut self.held) {
             self.set_aside(held.pc, SetAsideReason::NoLanding);
@@ -834,10 +852,9 @@ impl Examiner<'_, '_, '_> {
             self.judge_held(moment);
         }
         if self.hypotheses.are_open(moment.thread)
-            && let Some(Settled { results, pending }) = self.hypotheses.settle(moment, self.target)
+            && let Some(settled) = self.hypotheses.settle(moment, self.target)
         {
-            self.results.merge(results, self.target);
-            pending.into_iter().for_each(|pc| self.executed.compared(pc));
+            self.add_settled(settled);
         }
         if moment.call_stack.exit() == Some(Exit::Return) {
             self.hypotheses.returned(moment);
