@@ -2,6 +2,7 @@
 
      frame N          makes a frame with FP saved, and with N more bytes than that takes
      end_frame N      removes it
+     rules_of_frame   the rules of a frame made by `frame`, for code that has none of its own
      call_of F        calls F; goto F jumps there
      returns          returns to the caller
      zero             makes the result 0
@@ -25,6 +26,11 @@
         .cfi_offset %rbp, -16
         subq    $\bytes, %rsp
         .cfi_adjust_cfa_offset \bytes
+        .endm
+
+        .macro  rules_of_frame
+        .cfi_def_cfa %rsp, 24
+        .cfi_offset %rbp, -16
         .endm
 
         .macro  end_frame bytes=8
@@ -58,6 +64,12 @@
         .cfi_def_cfa_offset 16+\bytes
         .cfi_offset x29, -16-\bytes
         .cfi_offset x30, -8-\bytes
+        .endm
+
+        .macro  rules_of_frame
+        .cfi_def_cfa sp, 16
+        .cfi_offset x29, -16
+        .cfi_offset x30, -8
         .endm
 
         .macro  end_frame bytes=0
@@ -96,6 +108,13 @@
         .cfi_offset %r15, -40
         aghi    %r15, -160-\bytes
         .cfi_adjust_cfa_offset 160+\bytes
+        .endm
+
+        .macro  rules_of_frame
+        .cfi_def_cfa %r15, 320
+        .cfi_offset %r11, -72
+        .cfi_offset %r14, -48
+        .cfi_offset %r15, -40
         .endm
 
         .macro  end_frame bytes=0

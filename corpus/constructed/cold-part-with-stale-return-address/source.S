@@ -9,24 +9,6 @@
 times:  .skip   16
         .text
 
-        .macro  frame_of_function
-        .ifeq   wrong
-#if defined(__x86_64__)
-        .cfi_def_cfa %rsp, 24
-        .cfi_offset %rbp, -16
-#elif defined(__aarch64__)
-        .cfi_def_cfa sp, 16
-        .cfi_offset x29, -16
-        .cfi_offset x30, -8
-#else
-        .cfi_def_cfa %r15, 320
-        .cfi_offset %r11, -72
-        .cfi_offset %r14, -48
-        .cfi_offset %r15, -40
-#endif
-        .endif
-        .endm
-
         .macro  functions name
         function goes_back_\name
         frame
@@ -62,7 +44,9 @@ times:  .skip   16
         end     between_\name
 
         function part_\name
-        frame_of_function
+        .ifeq   wrong
+        rules_of_frame
+        .endif
         nop
         nop
         nop

@@ -13,36 +13,12 @@ gap:
         call_of leaf
         nop
         .cfi_startproc
-#if defined(__x86_64__)
-        .cfi_def_cfa %rsp, 24
-        .cfi_offset %rbp, -16
-#elif defined(__aarch64__)
-        .cfi_def_cfa sp, 16
-        .cfi_offset x29, -16
-        .cfi_offset x30, -8
-#else
-        .cfi_def_cfa %r15, 320
-        .cfi_offset %r11, -72
-        .cfi_offset %r14, -48
-        .cfi_offset %r15, -40
-#endif
+        rules_of_frame
         nop
         zero
         .cfi_endproc
         .cfi_startproc
-#if defined(__x86_64__)
-        .cfi_def_cfa %rsp, 24
-        .cfi_offset %rbp, -16
-#elif defined(__aarch64__)
-        .cfi_def_cfa sp, 16
-        .cfi_offset x29, -16
-        .cfi_offset x30, -8
-#else
-        .cfi_def_cfa %r15, 320
-        .cfi_offset %r11, -72
-        .cfi_offset %r14, -48
-        .cfi_offset %r15, -40
-#endif
+        rules_of_frame
         end_frame
         returns
         .cfi_endproc

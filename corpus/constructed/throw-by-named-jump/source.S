@@ -39,22 +39,14 @@ saved:  .skip   16
         .macro  load_sp
 #if defined(__x86_64__)
         movq    saved(%rip), %rsp
-        .cfi_def_cfa %rsp, 24
-        .cfi_offset %rbp, -16
 #elif defined(__aarch64__)
         adrp    x1, saved
         ldr     x2, [x1, :lo12:saved]
         mov     sp, x2
-        .cfi_def_cfa sp, 16
-        .cfi_offset x29, -16
-        .cfi_offset x30, -8
 #else
         lgrl    %r15, saved
-        .cfi_def_cfa %r15, 320
-        .cfi_offset %r11, -72
-        .cfi_offset %r14, -48
-        .cfi_offset %r15, -40
 #endif
+        rules_of_frame
         .endm
 
         .macro  functions name

@@ -351,6 +351,11 @@ impl Witness {
         self.previous.action.control == Control::Call
     }
 
+    /// The number of bytes that a call puts on the stack.
+    const fn pushed_by_calls(&self) -> u64 {
+        if self.links_on_stack { 8 } else { 0 }
+    }
+
     /// Returns the number of calls and contexts that it remembers.
     pub(crate) fn size(&self) -> usize {
         self.current.size() + self.parked_size
@@ -538,8 +543,8 @@ impl Witness {
     /// Takes frames back that SP has been above, if it is below them again before control has gone anywhere. They may
     /// as well have ended.
     fn take_back(&mut self, sp: u64) {
+        let pushed = self.pushed_by_calls();
         let call_stack = &mut self.current.call_stack;
-        let pushed = if self.links_on_stack { 8 } else { 0 };
         let is_below = |last: &Record| sp.wrapping_add(pushed) <= last.caller_sp;
         if self.unsettled.is_none()
             && call_stack.is_settled()
@@ -641,7 +646,7 @@ impl Witness {
         let is_return = self.previous.action.control == Control::Return;
         let moves_sp = is_return && self.returns_elsewhere(sp, Some(pc));
         // A return instruction has taken its target from the stack.
-        let popped = if is_return && self.links_on_stack { 8 } else { 0 };
+        let popped = if is_return { self.pushed_by_calls() } else { 0 };
         let restored = self
             .restored
             .take()
@@ -653,15 +658,13 @@ impl Witness {
         // SP has moved past frames by arithmetic, and was not loaded.
         let has_moved = self.current.call_stack.is_settled();
         let departed = self.current.call_stack.settle();
-        if self.unsettled.is_some()
-            && self.top().is_some_and(|top| !top.interrupted && top.return_address == pc)
-        {
-            // A callee has changed the stack of its caller.
-            self.control_flow.returns += 1;
-            self.return_to(at);
-            return self.move_stack(sp);
-        }
         if self.unsettled.is_some() {
+            if self.top().is_some_and(|top| !top.interrupted && top.return_address == pc) {
+                // A callee has changed the stack of its caller.
+                self.control_flow.returns += 1;
+                self.return_to(at);
+                return self.move_stack(sp);
+            }
             self.control_flow.contexts_begun += 1;
             self.callees.insert(pc);
             return self.begin_context(sp);
@@ -736,7 +739,7 @@ impl Witness {
             return self.land(at, from, left);
         } else {
             self.control_flow.computed_returns += u64::from(is_return);
-            let leaves = sp.wrapping_add(if self.links_on_stack { 8 } else { 0 }) == top.caller_sp;
+            let leaves = sp.wrapping_add(self.pushed_by_calls()) == top.caller_sp;
             if leaves && !is_return && pc.abs_diff(self.previous.pc) > FARTHEST_PART {
                 self.callees.insert(pc);
                 self.stubs.insert(top.callee, pc);
@@ -761,18 +764,19 @@ impl Witness {
     /// Whether control returns with SP lower than at the call: an outlined prologue, or a probe of the stack, has taken
     /// its return address off the stack and made a frame for its caller.
     fn returns_outlined(&self, call: &Record, at: Place) -> bool {
-        self.popped == Some(call.since)
-            && !self.faults.misses_outlined_frames
-            && (call.return_address == at.pc && at.sp < call.caller_sp && !call.interrupted)
+        self.popped == Some(call.since) && self.returns_below(call, at)
     }
 
     /// Whether control goes to the return address of a call and leaves it on the stack: it has returned, unless a
     /// function begins there that the callee goes on in.
     fn returns_keeping(&self, call: &Record, at: Place) -> bool {
-        self.links_on_stack
-            && !self.faults.misses_outlined_frames
+        self.links_on_stack && self.returns_below(call, at) && self.callees.at(at.pc) != Some(at.pc)
+    }
+
+    /// Whether control comes to the return address of a call with SP lower than at the call.
+    fn returns_below(&self, call: &Record, at: Place) -> bool {
+        !self.faults.misses_outlined_frames
             && (call.return_address == at.pc && at.sp < call.caller_sp && !call.interrupted)
-            && self.callees.at(at.pc) != Some(at.pc)
     }
 
     /// Whether an address is in the function that has made a call, as far as is known, and not in its callee.
@@ -1102,7 +1106,7 @@ impl Witness {
             self.current.stacks.push(Stack::new(first, alternate.end, handler.sp));
         }
         // As if the restorer had called the handler.
-        let sp = handler.sp.wrapping_add(if self.links_on_stack { 8 } else { 0 });
+        let sp = handler.sp.wrapping_add(self.pushed_by_calls());
         self.push(Place { pc: *restorer, sp, fp: handler.fp }, handler.pc, false);
         self.continue_at(handler);
     }
