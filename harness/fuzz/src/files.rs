@@ -12,10 +12,10 @@ use sframe_inspect::elf::object_file::ObjectFile;
 use sframe_inspect::elf::sframe_section::Input;
 use sframe_inspect::lint::lint_file;
 use sframe_inspect::text::neutral;
+use sframe_judge::target::Target;
 use sframe_machine::{Dynamic, Images, Machine, Options};
-use sframe_testbench::spec::Spec;
-use sframe_testbench::target::Target;
-use sframe_testbench::yaml::Source;
+use sframe_suite::spec::Spec;
+use sframe_suite::yaml::Source;
 
 use crate::Property;
 

@@ -9,11 +9,11 @@ use std::process::Command;
 use std::time::Instant;
 
 use sframe_engine::Abi;
+use sframe_judge::examine::{ExamineOptions, examine};
+use sframe_judge::explore::{ExploreOptions, Roots, explore};
+use sframe_judge::target::Target;
+use sframe_judge::unwind::sframe_unwinder;
 use sframe_machine::Options;
-use sframe_testbench::examine::{ExamineOptions, examine};
-use sframe_testbench::explore::{ExploreOptions, Roots, explore};
-use sframe_testbench::target::Target;
-use sframe_testbench::unwind::sframe_unwinder;
 
 use cost::{measure, spread};
 

@@ -11,11 +11,11 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use sframe_judge::examine::sampling::Sampling;
+use sframe_judge::examine::{ExamineOptions, examine};
+use sframe_judge::target::Target;
+use sframe_judge::unwind::{BlackBox, SframeUnwinder, sframe_unwinder};
 use sframe_machine::{AMD64, End, Flow, Hook, Machine, Moment, Options};
-use sframe_testbench::examine::sampling::Sampling;
-use sframe_testbench::examine::{ExamineOptions, examine};
-use sframe_testbench::target::Target;
-use sframe_testbench::unwind::{BlackBox, SframeUnwinder, sframe_unwinder};
 
 use cost::{measure, spread};
 

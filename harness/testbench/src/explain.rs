@@ -9,18 +9,18 @@ use sframe_engine::lint::{RULES, Rule};
 use sframe_inspect::hazard::HazardKind;
 use sframe_inspect::lint::ELF_RULES;
 
-use crate::case::Outcome;
-use crate::examine::coverage::Explored;
-use crate::explore::{Certainty, Doubt, Undecided};
-use crate::finding::{Blame, Confidence, Side, Witness};
-use crate::meanings::meanings;
-use crate::mutate::Operator;
-use crate::spec::{End, Feature, Trace, Verdict};
-use crate::yaml::suggest::closest;
+use sframe_judge::examine::coverage::Explored;
+use sframe_judge::explore::{Certainty, Doubt, Undecided};
+use sframe_judge::finding::{Blame, Confidence, Side, Witness};
+use sframe_judge::vocabulary::suggest::closest;
+use sframe_judge::vocabulary::{End, Feature, Trace, Verdict};
+use sframe_search::mutate::Operator;
+use sframe_suite::case::Outcome;
+use sframe_suite::meanings::meanings;
 
 /// A name, and what it means.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Explanation {
+pub(crate) struct Explanation {
     /// The name, as reports have it.
     pub name: String,
     /// What kind of name it is: `verdict`, `lint rule` and so on.
@@ -37,7 +37,7 @@ pub struct Explanation {
 
 /// What a lint rule has beside its meaning.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct RuleDetails {
+pub(crate) struct RuleDetails {
     /// The rule's name in words; the ID is the name of the explanation.
     pub name: &'static str,
     /// `error`, `warning` or `note`.
@@ -50,7 +50,7 @@ pub struct RuleDetails {
 
 /// All names, by kind in the order in which somebody meets them.
 #[must_use]
-pub fn explanations() -> Vec<Explanation> {
+pub(crate) fn explanations() -> Vec<Explanation> {
     const VERDICTS: &str = "harness/guide/verdicts.md";
     const EXPLORE: &str = "harness/guide/explore.md";
     let kinds = [
@@ -99,7 +99,7 @@ fn of_rule(rule: &Rule) -> Explanation {
 ///
 /// # Errors
 /// There is no such name; the message says which was probably meant.
-pub fn explain(name: &str) -> Result<Vec<Explanation>, String> {
+pub(crate) fn explain(name: &str) -> Result<Vec<Explanation>, String> {
     let plain = |name: &str| name.to_lowercase().replace(['_', ' '], "-");
     let all = explanations();
     let is_meant = |it: &&Explanation| {

@@ -1,6 +1,7 @@
 //! The command line of the SFrame test bench.
 
 mod cli;
+mod explain;
 
 fn main() -> std::process::ExitCode {
     cli::main()

@@ -8,11 +8,11 @@ use std::path::PathBuf;
 
 use rstest::rstest;
 use sframe_engine::Abi;
+use sframe_judge::unwind::sframe_unwinder;
 use sframe_machine::Options;
-use sframe_testbench::case::Outcome;
-use sframe_testbench::report::{Report, Style, run_summary};
-use sframe_testbench::suite::Filter;
-use sframe_testbench::unwind::sframe_unwinder;
+use sframe_suite::case::Outcome;
+use sframe_suite::report::{Report, Style, run_summary};
+use sframe_suite::suite::Filter;
 
 #[rstest]
 fn backtraces_are_the_call_stack(

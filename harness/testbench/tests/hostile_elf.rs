@@ -19,17 +19,17 @@ use sframe_inspect::diff::diff_file;
 use sframe_inspect::dump::{self, Document};
 use sframe_inspect::elf::sframe_section::Input;
 use sframe_inspect::lint::lint_file;
+use sframe_judge::examine::listings::{Listing, Listings};
+use sframe_judge::examine::{ExamineOptions, examine};
+use sframe_judge::target::Target;
+use sframe_judge::target::files::Files;
+use sframe_judge::truth::cross_check::Traces;
+use sframe_judge::unwind::sframe_unwinder;
 use sframe_machine::Options;
-use sframe_testbench::case::{BrokenReason, broken_reason};
-use sframe_testbench::examine::listings::{Listing, Listings};
-use sframe_testbench::examine::{ExamineOptions, examine};
-use sframe_testbench::report::{
+use sframe_suite::case::{BrokenReason, broken_reason};
+use sframe_suite::report::{
     CheckReport, Style, check_summary, html_of_check, markdown_of_check, sarif_of_check,
 };
-use sframe_testbench::target::Target;
-use sframe_testbench::target::files::Files;
-use sframe_testbench::truth::cross_check::Traces;
-use sframe_testbench::unwind::sframe_unwinder;
 
 /// No file here takes a thousandth of it; the host may be slow, and busy.
 const TIME_LIMIT: Duration = Duration::from_secs(60);

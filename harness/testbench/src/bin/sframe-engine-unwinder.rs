@@ -6,12 +6,12 @@ use sframe_engine::{
     Abi, DwarfRegister, Frame as State, InstructionPointer, PauthKey, PauthMask, Pc, ReturnAddress, Section,
     Step, StepError,
 };
+use sframe_judge::target::sections::Sections;
+use sframe_judge::unwind::Mistake;
 use sframe_protocol::{
     Address, Backtrace, End, EndKind, Fp, Frame, Hello, MAX_FRAMES, Mangled, Memory, Open, SectionAnswer,
     SectionPart, SectionQuestion, Stop, Unwinder, serve,
 };
-use sframe_testbench::target::sections::Sections;
-use sframe_testbench::unwind::Mistake;
 
 #[derive(Default)]
 struct Engine {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 
 use sframe_inspect::text::{Text, counted};
-use sframe_testbench::report::{Baseline, Change, Comparison, Report, UnfitReport};
+use sframe_suite::report::{Baseline, Change, Comparison, Report, UnfitReport};
 
 use super::report::{MAX_REPORT_BYTES, read_report};
 

@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use rayon::prelude::*;
 use sframe_inspect::text::Text;
+use sframe_judge::unwind::sframe_unwinder;
 use sframe_machine::Options;
-use sframe_testbench::case::{Case, spec_name};
-use sframe_testbench::spec::bless;
-use sframe_testbench::suite::Filter;
-use sframe_testbench::unwind::sframe_unwinder;
+use sframe_suite::case::{Case, spec_name};
+use sframe_suite::spec::bless;
+use sframe_suite::suite::Filter;
 
 /// Rules, each with its number of places.
 type Rules = BTreeMap<String, u64>;

@@ -7,9 +7,9 @@ use std::fmt::Display;
 
 use clap::Args;
 use sframe_inspect::text::Text;
-use sframe_testbench::clauses::{Catalogue, ClausesReport, Proved, Side, prove};
-use sframe_testbench::failure::of_documents;
-use sframe_testbench::suite::Filter;
+use sframe_suite::clauses::{Catalogue, ClausesReport, Proved, Side, prove};
+use sframe_suite::failure::of_documents;
+use sframe_suite::suite::Filter;
 
 #[derive(Args)]
 pub(crate) struct Clauses {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use sframe_inspect::command::{Failure, Status, print, print_json};
 use sframe_inspect::file;
-use sframe_testbench::report::{Changes, Results, changes_html, changes_markdown, changes_text};
+use sframe_suite::report::{Changes, Results, changes_html, changes_markdown, changes_text};
 
 use super::report::{self, MAX_REPORT_BYTES};
 

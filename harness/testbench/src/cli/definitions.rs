@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use sframe_inspect::command::Failure;
-use sframe_testbench::corpus::{Error, Toolchain};
-use sframe_testbench::suite::SuiteError;
-use sframe_testbench::yaml::suggest::hint;
+use sframe_judge::vocabulary::suggest::hint;
+use sframe_suite::corpus::{Error, Toolchain};
+use sframe_suite::suite::SuiteError;
 
 /// Reads the definition of a toolchain that compiles: a file, or the name of one in `all`, which
 /// are those of the corpus.

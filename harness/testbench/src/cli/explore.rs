@@ -8,13 +8,13 @@ use std::time::Instant;
 use clap::Args;
 use sframe_inspect::command::{Failure, Status, detail, detail_since, print, print_json};
 use sframe_inspect::text::counted;
-use sframe_testbench::explore::{
+use sframe_judge::explore::{
     ExploreError, ExploreOptions, ExploredFile, Job, Progress, Roots, explore_isolated,
 };
-use sframe_testbench::provenance::Began;
-use sframe_testbench::report::{Document, ExploreReport, Style};
-use sframe_testbench::spec::NamePattern;
-use sframe_testbench::target::Loaded;
+use sframe_judge::target::Loaded;
+use sframe_suite::provenance::Began;
+use sframe_suite::report::{Document, ExploreReport, Style};
+use sframe_suite::spec::NamePattern;
 
 use super::check::{JudgedSection, with_advice};
 use super::interrupt::requests_here;

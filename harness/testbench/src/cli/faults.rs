@@ -8,12 +8,12 @@ use std::path::PathBuf;
 use clap::Args;
 use rayon::prelude::*;
 use sframe_inspect::text::{Text, with_causes};
-use sframe_testbench::corpus::Toolchain;
-use sframe_testbench::faults::{
+use sframe_suite::corpus::Toolchain;
+use sframe_suite::faults::{
     FaultReport, FaultsReport, Reproduced, Reproduction, list, markdown, page, reproduce, reproductions,
 };
-use sframe_testbench::spec::Fault;
-use sframe_testbench::suite::{Filter, Suite};
+use sframe_suite::spec::Fault;
+use sframe_suite::suite::{Filter, Suite};
 
 #[derive(Args)]
 pub(crate) struct Faults {

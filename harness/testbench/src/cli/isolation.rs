@@ -10,13 +10,13 @@ use std::time::Duration;
 
 use clap::Args;
 use rustix::process::{Signal, set_parent_process_death_signal};
-use sframe_testbench::address_space;
-use sframe_testbench::examine::stop::StopRequest;
-use sframe_testbench::explore::Explorer;
-use sframe_testbench::external::isolation::Isolation;
-use sframe_testbench::provenance::IN_CHILD;
-use sframe_testbench::suite::workers;
-use sframe_testbench::unwind::sframe_unwinder;
+use sframe_judge::examine::stop::StopRequest;
+use sframe_judge::explore::Explorer;
+use sframe_judge::external::isolation::Isolation;
+use sframe_judge::process::address_space;
+use sframe_judge::unwind::sframe_unwinder;
+use sframe_suite::provenance::IN_CHILD;
+use sframe_suite::suite::workers;
 use wait_timeout::ChildExt as _;
 
 use super::interrupt::{self, Interrupts};
@@ -115,7 +115,7 @@ pub(super) fn worker() -> Result<Status, Failure> {
 
 /// Runs as a worker that explores functions.
 pub(super) fn explorer() -> Result<Status, Failure> {
-    match sframe_testbench::explore::serve() {
+    match sframe_judge::explore::serve() {
         Ok(()) => Ok(Status::AsExpected),
         Err(error) => Err(Failure::broken(format!("error: {error}"))),
     }

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use super::options::{at_home, demand};
 use clap::Args;
 use sframe_inspect::command::{Failure, tell_line};
-use sframe_testbench::case::known_findings;
-use sframe_testbench::failure::of_documents;
-use sframe_testbench::finding::Finding;
-use sframe_testbench::report::{CheckReport, ExploreReport};
-use sframe_testbench::spec::{Faults, KnownFile};
-use sframe_testbench::yaml;
+use sframe_judge::finding::Finding;
+use sframe_suite::case::known_findings;
+use sframe_suite::failure::of_documents;
+use sframe_suite::report::{CheckReport, ExploreReport};
+use sframe_suite::spec::{Faults, KnownFile};
+use sframe_suite::yaml;
 
 use super::report;
 

@@ -10,19 +10,17 @@ use std::time::Duration;
 
 use clap::Args;
 use sframe_inspect::text::{Text, counted, neutral};
-use sframe_testbench::case::{CaseReport, Outcome};
-use sframe_testbench::corpus::{
+use sframe_judge::examine::listings::Listings;
+use sframe_judge::vocabulary::suggest::hint;
+use sframe_suite::case::{CaseReport, Outcome};
+use sframe_suite::corpus::{
     Attempt, AttemptOptions, AttemptResult, Attempts, Properties, Toolchain, VARIANTS, WorkFolder,
 };
-use sframe_testbench::examine::listings::Listings;
-use sframe_testbench::matrix::{
-    MatrixReport, Plan, References, Scope, ToolchainResult, programs_of, summary,
-};
-use sframe_testbench::provenance::Began;
-use sframe_testbench::report::{Document, Report};
-use sframe_testbench::spec::parse_abi;
-use sframe_testbench::suite::{Filter, Suite};
-use sframe_testbench::yaml::suggest::hint;
+use sframe_suite::matrix::{MatrixReport, Plan, References, Scope, ToolchainResult, programs_of, summary};
+use sframe_suite::provenance::Began;
+use sframe_suite::report::{Document, Report};
+use sframe_suite::spec::parse_abi;
+use sframe_suite::suite::{Filter, Suite};
 
 use super::definitions::{self, failure};
 use super::isolation::workers_of_strangers;

@@ -8,10 +8,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use sframe_testbench::examine::listings::{Listing, Listings};
-use sframe_testbench::provenance::{Began, Provenance};
-use sframe_testbench::report::{Document, Report, Style, merge, run_summary};
-use sframe_testbench::suite::journal;
+use sframe_judge::examine::listings::{Listing, Listings};
+use sframe_suite::provenance::{Began, Provenance};
+use sframe_suite::report::{Document, Report, Style, merge, run_summary};
+use sframe_suite::suite::journal;
 
 use super::baseline::{self, gate};
 use super::{report, run};

@@ -5,8 +5,8 @@ use sframe_inspect::command::{Failure, Status, print, print_json, status};
 use std::time::Instant;
 
 use clap::Args;
-use sframe_testbench::mutate::{Operator, Plan, mutate};
-use sframe_testbench::report::mutation_summary;
+use sframe_search::mutate::mutation_summary;
+use sframe_search::mutate::{Operator, Plan, mutate};
 
 use super::run::{Selection, progress_bar};
 

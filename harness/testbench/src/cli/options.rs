@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use sframe_inspect::command::{Failure, note};
 use sframe_machine::{Options, Pattern};
-use sframe_testbench::suite::{Filter, Suite};
-use sframe_testbench::yaml::Error;
+use sframe_suite::suite::{Filter, Suite};
+use sframe_suite::yaml::Error;
 
 /// Where corpus and specs are.
 #[derive(Args)]

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use sframe_inspect::command::{Failure, detail};
+use sframe_judge::examine::Examination;
+use sframe_judge::target::Target;
+use sframe_judge::target::files::{Files, FilesError, LibraryFolders};
 use sframe_machine::{LoadError, Options};
-use sframe_testbench::case::{BrokenRun, OutputDifference, broken_reason};
-use sframe_testbench::examine::Examination;
-use sframe_testbench::target::Target;
-use sframe_testbench::target::files::{Files, FilesError, LibraryFolders};
+use sframe_suite::case::{BrokenRun, OutputDifference, broken_reason};
 
 use super::options::MachineOptions;
 use super::system::SystemOptions;

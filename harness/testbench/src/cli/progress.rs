@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sframe_inspect::command::{Volume, volume};
 use sframe_inspect::text::{counted, grouped, per_second};
-use sframe_testbench::examine::ExamineOptions;
-use sframe_testbench::examine::progress::{Figures, Progress};
-use sframe_testbench::explore;
+use sframe_judge::examine::ExamineOptions;
+use sframe_judge::examine::progress::{Figures, Progress};
+use sframe_judge::explore;
 
 /// Runs that take less time have no line.
 const PATIENCE: Duration = Duration::from_secs(2);

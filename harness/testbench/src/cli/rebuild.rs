@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use sframe_inspect::text::{Text, counted};
-use sframe_testbench::corpus::{self, Error};
-use sframe_testbench::suite::SuiteError;
+use sframe_suite::corpus::{self, Error};
+use sframe_suite::suite::SuiteError;
 
 #[derive(Args)]
 pub(crate) struct Rebuild {

@@ -4,7 +4,7 @@ use sframe_inspect::command::{Failure, detail, write_file};
 use std::path::Path;
 
 use sframe_inspect::file;
-use sframe_testbench::report::{Document, FORMATS, Report};
+use sframe_suite::report::{Document, FORMATS, Report};
 
 /// Makes the folder. This is done before the work, so that a failure does not
 /// lose the results.

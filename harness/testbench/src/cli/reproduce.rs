@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::sync::OnceLock;
 
 use clap::{ArgAction, ArgMatches, Command};
-use sframe_testbench::report::quoted;
+use sframe_suite::report::quoted;
 
 /// Makes the definition of the command line.
 type Definition = fn() -> Command;

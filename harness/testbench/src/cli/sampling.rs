@@ -4,10 +4,10 @@ use std::num::{NonZeroU32, NonZeroU64};
 
 use clap::Args;
 use sframe_inspect::command::Failure;
-use sframe_testbench::case::resolve;
-use sframe_testbench::examine::sampling::{Sampling, Start};
-use sframe_testbench::spec::Location;
-use sframe_testbench::target::Target;
+use sframe_judge::examine::sampling::{Sampling, Start};
+use sframe_judge::target::Target;
+use sframe_suite::case::resolve;
+use sframe_suite::spec::Location;
 
 /// Which instructions are compared. The call stack is followed at all of them.
 #[derive(Args)]

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use sframe_inspect::command::{Failure, Status, print_json};
-use sframe_testbench::schema::Kind;
+use sframe_suite::schema::Kind;
 
 #[derive(Args)]
 pub(super) struct SchemaCommand {

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use clap::Args;
 use sframe_inspect::command::{Failure, Status, print, print_json, status, tell_line};
 use sframe_inspect::text::Text;
-use sframe_testbench::case::BrokenReason;
-use sframe_testbench::examine::ExamineOptions;
-use sframe_testbench::examine::stop::StopRequest;
-use sframe_testbench::study::{Study, StudyOptions, StudyReport, Unwinders, page};
-use sframe_testbench::target::{MadeSections, SectionSource, Target};
+use sframe_judge::examine::ExamineOptions;
+use sframe_judge::examine::stop::StopRequest;
+use sframe_judge::target::{MadeSections, SectionSource, Target};
+use sframe_suite::case::BrokenReason;
+use sframe_suite::study::{Study, StudyOptions, StudyReport, Unwinders, page};
 
 use super::isolation::ChildOptions;
 use super::program::ProgramOptions;

@@ -4,8 +4,8 @@ use sframe_inspect::command::Failure;
 use std::time::Duration;
 
 use clap::Args;
-use sframe_testbench::examine::stop::StopRequest;
-use sframe_testbench::external::{CommandLine, External, ExternalError, StopsPerCase};
+use sframe_judge::examine::stop::StopRequest;
+use sframe_judge::external::{CommandLine, External, ExternalError, StopsPerCase};
 
 /// An unwinder other than the engine of this project.
 #[derive(Args)]

@@ -6,9 +6,9 @@ use super::options::Folders;
 use clap::Args;
 use sframe_inspect::command::{Failure, Status, detail_since, print, print_json, status, tell_line};
 use sframe_inspect::text::{Text, counted};
-use sframe_testbench::examine::stop::StopRequest;
-use sframe_testbench::external::{ExternalError, StopsPerCase};
-use sframe_testbench::vectors::{ask_engine, ask_external};
+use sframe_judge::examine::stop::StopRequest;
+use sframe_judge::external::{ExternalError, StopsPerCase};
+use sframe_suite::vectors::{ask_engine, ask_external};
 use sframe_vectors::Vector;
 
 use super::unwinder::UnwinderCommand;

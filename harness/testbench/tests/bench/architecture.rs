@@ -1,13 +1,131 @@
-//! How the crates are structured: imports between the rooms of a crate, which are
-//! its top-level modules, go one way; within a room, at most two files need each
-//! other.
+//! How the code is structured. [`CRATES`] is the order of the crates and of their rooms,
+//! which are the top-level modules of a crate: each uses only what is below it. Within a
+//! room, at most two files need each other. The map in CONTRIBUTING.md is made from the
+//! same list, and from what the rooms say of themselves.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 
-use rstest::rstest;
 use syn::visit::{self, Visit};
 use syn::{Attribute, Item, ItemMod, ItemUse, UseTree, Visibility};
+
+use crate::common::repository;
+
+/// The crates, and the rooms of each, from the top down.
+const CRATES: [(&str, &[&str]); 10] = [
+    ("fuzz", &["files"]),
+    ("testbench", &["cli", "explain"]),
+    ("search", &["generate", "mutate"]),
+    (
+        "suite",
+        &[
+            "schema",
+            "clauses",
+            "failure",
+            "faults",
+            "study",
+            "report",
+            "meanings",
+            "matrix",
+            "suite",
+            "vectors",
+            "case",
+            "provenance",
+            "corpus",
+            "spec",
+            "yaml",
+        ],
+    ),
+    (
+        "judge",
+        &[
+            "explore",
+            "external",
+            "examine",
+            "triage",
+            "finding",
+            "compare",
+            "unwind",
+            "truth",
+            "target",
+            "process",
+            "vocabulary",
+        ],
+    ),
+    (
+        "machine",
+        &[
+            "explore",
+            "machine",
+            "prelude",
+            "run",
+            "observer",
+            "process",
+            "witness",
+            "effect_cache",
+            "call_stack",
+            "images",
+            "outcome",
+            "pc_map",
+            "control_flow",
+            "link",
+            "linux",
+            "image",
+            "places",
+            "address_space",
+            "cpu",
+        ],
+    ),
+    (
+        "inspect",
+        &[
+            "command",
+            "version",
+            "convert",
+            "diff",
+            "lint",
+            "dump",
+            "hazard",
+            "sarif",
+            "json",
+            "file",
+            "elf",
+            "cfi",
+            "instructions",
+            "source",
+            "ranges",
+            "blame",
+            "address",
+            "text",
+        ],
+    ),
+    ("protocol", &["serve", "message"]),
+    (
+        "vectors",
+        &[
+            "engine",
+            "compare",
+            "load",
+            "encode",
+            "question",
+            "boundary",
+            "vector",
+            "change",
+            "answer",
+            "expect",
+            "section",
+            "step",
+            "catalogue",
+            "yaml",
+            "equation",
+            "number",
+            "names",
+            "schema",
+        ],
+    ),
+    ("engine", &["lint", "write", "step", "read", "rule", "error", "version", "address", "abi", "constants"]),
+];
 
 type ModulePath = Vec<String>;
 
@@ -195,16 +313,22 @@ fn circles<T: Clone + Ord>(arrows: &BTreeMap<T, BTreeSet<T>>) -> Vec<Vec<T>> {
     all.into_iter().collect()
 }
 
-/// What is wrong with the structure of a crate.
-fn faults(of: &Crate) -> Vec<String> {
+/// What is wrong with the structure of a crate whose rooms have this order.
+fn faults(of: &Crate, order: &[&str]) -> Vec<String> {
     let arrows = of.arrows();
-    let mut rooms: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let mut faults = Vec::new();
+    let rooms: BTreeSet<&str> = of.0.keys().filter_map(|at| at.first()).map(String::as_str).collect();
+    let listed: BTreeSet<&str> = order.iter().copied().collect();
+    faults.extend(rooms.difference(&listed).map(|room| format!("{room} has no place in the order")));
+    faults.extend(listed.difference(&rooms).map(|room| format!("there is no {room}")));
+    let place = |room: &str| order.iter().position(|other| *other == room);
+    let mut upwards = BTreeSet::new();
     for (from, to) in &arrows {
-        let others = to.iter().map(|to| to[0].as_str()).filter(|to| *to != from[0]);
-        rooms.entry(&from[0]).or_default().extend(others);
+        for to in to.iter().filter(|to| place(&to[0]) < place(&from[0])) {
+            upwards.insert(format!("{} uses {}, which is above it", from[0], to[0]));
+        }
     }
-    let mut faults: Vec<String> =
-        circles(&rooms).iter().map(|circle| format!("rooms: {}", circle.join(", "))).collect();
+    faults.extend(upwards);
     for circle in circles(&arrows).iter().filter(|circle| circle.len() > 2) {
         let names: Vec<String> = circle.iter().map(|path| path.join("/")).collect();
         faults.push(format!("files: {}", names.join(", ")));
@@ -212,14 +336,95 @@ fn faults(of: &Crate) -> Vec<String> {
     faults
 }
 
-#[rstest]
-fn imports_go_one_way(
-    #[values("engine", "inspect", "machine", "protocol", "testbench", "vectors")] name: &str,
-) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name);
-    let read = Crate::read(&folder);
-    assert!(read.arrows().values().any(|to| !to.is_empty()), "nothing was read");
-    assert_eq!(faults(&read), Vec::<String>::new());
+fn folder(name: &str) -> PathBuf {
+    repository().join("harness").join(name)
+}
+
+#[test]
+fn each_room_uses_only_those_below_it() {
+    let of_crate = |(name, order): &(&str, &[&str])| {
+        let read = Crate::read(&folder(name));
+        let faults = faults(&read, order);
+        (read.arrows().values().map(BTreeSet::len).sum::<usize>(), faults)
+    };
+    let all: Vec<(usize, Vec<String>)> = CRATES.iter().map(of_crate).collect();
+    assert!(all.iter().map(|(arrows, _)| arrows).sum::<usize>() > 500, "too little was read");
+    let faults: Vec<&String> = all.iter().flat_map(|(_, faults)| faults).collect();
+    assert!(faults.is_empty(), "{faults:#?}");
+}
+
+/// The other crates of this repository that a manifest names as dependencies.
+fn dependencies(manifest: &str) -> BTreeSet<String> {
+    let sections = manifest.split("\n[").filter(|section| section.starts_with("dependencies]"));
+    let lines = sections.flat_map(str::lines).filter_map(|line| line.strip_prefix("sframe-"));
+    lines.filter_map(|line| line.split(['.', ' ']).next()).map(str::to_owned).collect()
+}
+
+#[test]
+fn each_crate_uses_only_those_below_it() {
+    let workspace = std::fs::read_to_string(repository().join("Cargo.toml")).expect("a manifest");
+    let members = workspace.lines().find(|line| line.starts_with("members = ")).expect("members");
+    let members: BTreeSet<&str> =
+        members.split('"').filter_map(|name| name.strip_prefix("harness/")).collect();
+    assert_eq!(members, CRATES.iter().map(|(name, _)| *name).collect());
+    let place = |of: &str| CRATES.iter().position(|(name, _)| *name == of);
+    for (name, _) in CRATES {
+        let manifest = std::fs::read_to_string(folder(name).join("Cargo.toml")).expect("a manifest");
+        for used in dependencies(&manifest) {
+            assert!(place(&used) > place(name), "{name} uses {used}, which is above it");
+        }
+    }
+    assert_eq!(
+        dependencies(
+            "[package]\n[dependencies]\nsframe-a.workspace = true\nx = 1\nsframe-b = {}\n[dev-dependencies]\nsframe-c = 1"
+        ),
+        BTreeSet::from(["a".to_owned(), "b".to_owned()])
+    );
+}
+
+/// The first sentence of a module's documentation.
+fn first_sentence(text: &str) -> String {
+    let lines = text.lines().map_while(|line| line.strip_prefix("//!")).map(str::trim);
+    let paragraph: Vec<&str> = lines.take_while(|line| !line.is_empty()).collect();
+    let paragraph = paragraph.join(" ");
+    let end = paragraph.find(". ").map_or(paragraph.len(), |end| end + 1);
+    paragraph[..end].to_owned()
+}
+
+/// The map of the crates and rooms.
+fn map() -> String {
+    let mut map = String::from("\n");
+    for (name, rooms) in CRATES {
+        let folder = folder(name);
+        let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).expect("a manifest");
+        let about =
+            manifest.lines().find_map(|line| line.strip_prefix("description = ")).expect("a description");
+        writeln!(map, "**`harness/{name}`**: {}\n", about.trim_matches('"')).expect("memory");
+        map.push_str("| room | what |\n|---|---|\n");
+        for room in rooms {
+            let files = [format!("src/{room}.rs"), format!("src/{room}/mod.rs")];
+            let file = files.iter().map(|file| folder.join(file)).find(|file| file.is_file());
+            let text = std::fs::read_to_string(file.expect("a room")).expect("a file");
+            writeln!(map, "| `{room}` | {} |", first_sentence(&text)).expect("memory");
+        }
+        map.push('\n');
+    }
+    map
+}
+
+#[test]
+fn the_map_shows_the_crates_as_they_are() {
+    const START: &str = "<!-- made by the test `architecture` -->\n";
+    const END: &str = "<!-- end of the map -->";
+    let path = repository().join(".github/CONTRIBUTING.md");
+    let text = std::fs::read_to_string(&path).expect("the page");
+    let (before, rest) = text.split_once(START).expect("the start of the map");
+    let (shown, after) = rest.split_once(END).expect("the end of the map");
+    if std::env::var_os("UPDATE_MAP").is_some() {
+        std::fs::write(&path, [before, START, &map(), END, after].concat()).expect("to write");
+    } else {
+        assert_eq!(shown, map(), "UPDATE_MAP=1 makes the map again");
+    }
 }
 
 /// Makes a crate of some files, given by their module paths.
@@ -232,29 +437,32 @@ fn of(files: &[(&str, &str)]) -> Crate {
 }
 
 #[test]
-fn circles_are_found() {
-    let crate_ = of(&[
+fn arrows_upwards_and_circles_of_files_are_found() {
+    let made = of(&[
         ("", "mod a; mod b; mod c; pub use b::B;"),
         ("a", "use crate::B; struct A;"),
         ("b", "pub struct B; fn f() -> crate::c::C { c() }"),
         ("c", "pub use crate::a::A as C;"),
     ]);
     // What `c` exports is defined in `a`.
-    assert_eq!(faults(&crate_), ["rooms: a, b"]);
-    let crate_ = of(&[
+    assert_eq!(faults(&made, &["a", "b", "c"]), ["b uses a, which is above it"]);
+    assert_eq!(faults(&made, &["b", "a", "c"]), ["a uses b, which is above it"]);
+    let unlisted = faults(&made, &["a", "b", "d"]);
+    assert_eq!(unlisted[..2], ["c has no place in the order", "there is no d"]);
+    let made = of(&[
         ("a", "mod x; mod y; mod z;"),
         ("a/x", "use super::y;"),
         ("a/y", "use super::z::{self, Z};"),
         ("a/z", "use super::super::a::x::X;"),
     ]);
-    assert_eq!(faults(&crate_), ["files: a/x, a/y, a/z"]);
+    assert_eq!(faults(&made, &["a"]), ["files: a/x, a/y, a/z"]);
 }
 
 #[test]
 fn tests_and_other_crates_are_no_arrows() {
-    let crate_ = of(&[
+    let made = of(&[
         ("a", "use std::b::B; #[cfg(test)] mod tests { use crate::b::B; } #[cfg(test)] use crate::b;"),
         ("b", "use crate::a::A;"),
     ]);
-    assert_eq!(faults(&crate_), Vec::<String>::new());
+    assert_eq!(faults(&made, &["b", "a"]), Vec::<String>::new());
 }

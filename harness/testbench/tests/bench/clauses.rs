@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use sframe_engine::Clause as Place;
 use sframe_engine::lint::Severity;
 use sframe_inspect::lint::all_rules;
-use sframe_testbench::clauses::{Catalogue, ClausesReport, Proved, prove};
+use sframe_suite::clauses::{Catalogue, ClausesReport, Proved, prove};
 use sframe_vectors::Vector;
 
 use crate::command::{copy_specs, json, status};

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
-use sframe_testbench::target::Target;
+use sframe_judge::target::Target;
 
 use crate::command::{bench_in, json, status};
 use crate::common::repository;

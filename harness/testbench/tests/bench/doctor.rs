@@ -1,10 +1,10 @@
 //! Builds and unwinders with deliberate faults.
 
 use sframe_engine::InstructionPointer;
+use sframe_judge::examine::{Examination, ExamineOptions, examine};
+use sframe_judge::target::Target;
+use sframe_judge::unwind::{Backtrace, MakeUnwinder, Unwinder, Viewpoint, sframe_unwinder};
 use sframe_machine::Options;
-use sframe_testbench::examine::{Examination, ExamineOptions, examine};
-use sframe_testbench::target::Target;
-use sframe_testbench::unwind::{Backtrace, MakeUnwinder, Unwinder, Viewpoint, sframe_unwinder};
 
 use crate::common;
 

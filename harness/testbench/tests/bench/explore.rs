@@ -11,7 +11,7 @@ use serde_json::Value;
 use sframe_engine::Abi;
 use sframe_engine::write::Section;
 use sframe_inspect::elf::replace_section::embed;
-use sframe_testbench::target::Target;
+use sframe_judge::target::Target;
 
 use crate::command::{bench, bench_in, json, status};
 use crate::common::{repository, suite};

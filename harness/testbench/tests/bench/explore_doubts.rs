@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use rstest::rstest;
 use serde_json::Value;
 use sframe_engine::{Abi, Base, Recovery, RecoveryRule, Row};
-use sframe_testbench::explore::{Doubt, Undecided};
+use sframe_judge::explore::{Doubt, Undecided};
 
 use crate::command::{bench, json, status};
 use crate::common::repository;

@@ -8,8 +8,8 @@ use rayon::prelude::*;
 use sframe_engine::write::{Function, Section};
 use sframe_engine::{InstructionPointer, PcType, Recovery, RecoveryRule, Row};
 use sframe_inspect::elf::replace_section::embed;
-use sframe_testbench::explore::{Certainty, Exploration, ExploreOptions, ExploredFinding, Roots, explore};
-use sframe_testbench::target::{Linked, Target};
+use sframe_judge::explore::{Certainty, Exploration, ExploreOptions, ExploredFinding, Roots, explore};
+use sframe_judge::target::{Linked, Target};
 
 use crate::doctor::build;
 

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use sframe_engine::Abi;
-use sframe_testbench::explore::{ExploreOptions, Roots, explore};
-use sframe_testbench::target::Target;
+use sframe_judge::explore::{ExploreOptions, Roots, explore};
+use sframe_judge::target::Target;
 
 use crate::command::{bench, json, status};
 use crate::doctor::build;

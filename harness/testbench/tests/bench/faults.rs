@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use rayon::prelude::*;
 use rstest::rstest;
 use serde_json::Value;
-use sframe_testbench::corpus::{MadeExample, Toolchain};
-use sframe_testbench::faults::{
+use sframe_suite::corpus::{MadeExample, Toolchain};
+use sframe_suite::faults::{
     Observed, Reproduced, Reproduction, build_of, differences, is_current, keep, reproduce,
 };
-use sframe_testbench::spec::{Fault, Faults, FaultySection};
-use sframe_testbench::suite::{Suite, SuiteError};
+use sframe_suite::spec::{Fault, Faults, FaultySection};
+use sframe_suite::suite::{Suite, SuiteError};
 
 use crate::command::{are_installed, bench, json, status, toolchains};
 use crate::common::{repository, suite};

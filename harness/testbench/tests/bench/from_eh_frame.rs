@@ -23,10 +23,10 @@ use sframe_inspect::convert::{ConvertError, Request};
 use sframe_inspect::dump::{Dump, Faults};
 use sframe_inspect::elf::object_file::{ObjectFile, SectionBytes};
 use sframe_inspect::lint::lint_file;
-use sframe_testbench::corpus::Build;
-use sframe_testbench::target::Target;
-use sframe_testbench::target::files::Files;
-use sframe_testbench::yaml;
+use sframe_judge::target::Target;
+use sframe_judge::target::files::Files;
+use sframe_suite::corpus::Build;
+use sframe_suite::yaml;
 
 use crate::command::{bench_in, json};
 use crate::common;

@@ -331,8 +331,7 @@ fn the_files_of_the_corpus_are_those_of_its_manifest() {
     let corpus = folder.path().join("corpus");
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let build = "gnu-2.47/amd64/leaf.O2";
-    let manifest =
-        sframe_testbench::corpus::Manifest::load(&repository.join("corpus")).expect("the manifest");
+    let manifest = sframe_suite::corpus::Manifest::load(&repository.join("corpus")).expect("the manifest");
     manifest.check_files(&repository.join("corpus")).expect("the committed corpus");
     let entry = serde_json::to_value(manifest.get(build).expect("a build")).expect("JSON");
     let file = corpus.join("builds").join(build);

@@ -7,17 +7,17 @@ use std::process::Command;
 use object::{Object as _, ObjectSection as _};
 use serde_json::Value;
 use sframe_engine::Abi;
+use sframe_judge::examine::{ExamineOptions, examine};
+use sframe_judge::target::Target;
+use sframe_judge::target::files::Files;
+use sframe_judge::unwind::sframe_unwinder;
 use sframe_machine::Options;
-use sframe_testbench::corpus::{Maker, Toolchain};
-use sframe_testbench::examine::{ExamineOptions, examine};
-use sframe_testbench::faults::{Observed, build_of, differences, is_current};
-use sframe_testbench::generate::assembly::{
+use sframe_search::generate::assembly::{
     Action, Fault, FunctionPlan, Judged, Misdeclared, Plan, Program, Source, Wrong, judge, judge_by, write,
 };
-use sframe_testbench::spec::Faults;
-use sframe_testbench::target::Target;
-use sframe_testbench::target::files::Files;
-use sframe_testbench::unwind::sframe_unwinder;
+use sframe_suite::corpus::{Maker, Toolchain};
+use sframe_suite::faults::{Observed, build_of, differences, is_current};
+use sframe_suite::spec::Faults;
 
 use crate::command::{are_installed, bench, copy_repository, toolchains};
 use crate::common::repository;

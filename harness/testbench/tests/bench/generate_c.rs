@@ -7,10 +7,10 @@ use object::{Object as _, ObjectSection as _};
 use serde_json::Value;
 use sframe_engine::Abi;
 use sframe_inspect::Blame;
-use sframe_testbench::corpus::{Maker, Recipe};
-use sframe_testbench::faults::{Observed, build_of, differences, is_current};
-use sframe_testbench::generate::c::{Build, Judged, Link, Plan, Section, Statement, draw, judge};
-use sframe_testbench::spec::Faults;
+use sframe_search::generate::c::{Build, Judged, Link, Plan, Section, Statement, draw, judge};
+use sframe_suite::corpus::{Maker, Recipe};
+use sframe_suite::faults::{Observed, build_of, differences, is_current};
+use sframe_suite::spec::Faults;
 
 use crate::command::{bench, copy_repository};
 use crate::common::repository;
@@ -21,9 +21,9 @@ fn small() -> (Plan, Build) {
     let mut plan = draw(1, 0, 2);
     for function in &mut plan.functions {
         function.body = vec![Statement::Compute(7)];
-        function.convention = sframe_testbench::generate::c::Convention::Plain;
-        function.attribute = sframe_testbench::generate::c::Attribute::NoInline;
-        function.ending = sframe_testbench::generate::c::Ending::Value;
+        function.convention = sframe_search::generate::c::Convention::Plain;
+        function.attribute = sframe_search::generate::c::Attribute::NoInline;
+        function.ending = sframe_search::generate::c::Ending::Value;
         function.file = 0;
     }
     plan.files = 1;

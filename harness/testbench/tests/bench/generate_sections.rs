@@ -7,9 +7,9 @@ use std::path::Path;
 use rstest::rstest;
 use serde_json::Value;
 use sframe_engine::{Abi, Version};
-use sframe_testbench::examine::stop::StopRequest;
-use sframe_testbench::external::{ExternalError, SectionReply};
-use sframe_testbench::generate::sections::{
+use sframe_judge::examine::stop::StopRequest;
+use sframe_judge::external::{ExternalError, SectionReply};
+use sframe_search::generate::sections::{
     ALL_PARTS, CampaignOptions, Case, Cause, EngineReader, Example, FdeFault, Found, Part, Reader, RowFault,
     SectionFault, SectionPlan, Strictness, campaign, features, vector_file,
 };

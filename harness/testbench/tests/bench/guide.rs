@@ -18,11 +18,12 @@ use std::process::Command;
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use sframe_inspect::hazard::HazardKind;
-use sframe_testbench::spec::{Blame, End, Feature, Verdict};
+use sframe_judge::vocabulary::{End, Feature, Verdict};
+use sframe_suite::spec::Blame;
 
 use crate::command::{copy_repository, has_gcc_with_sframe};
 
-#[path = "../../examples/third_party.rs"]
+#[path = "../../../judge/examples/third_party.rs"]
 mod third_party;
 
 /// The beginnings of commands that are not run, and the reasons.

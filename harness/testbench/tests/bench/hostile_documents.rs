@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use rayon::prelude::*;
 use rstest::rstest;
 use serde_json::{Value, json};
-use sframe_testbench::report::{Baseline, Report, Style, merge, run_summary};
-use sframe_testbench::spec::Spec;
-use sframe_testbench::yaml::{self, Source};
+use sframe_suite::report::{Baseline, Report, Style, merge, run_summary};
+use sframe_suite::spec::Spec;
+use sframe_suite::yaml::{self, Source};
 
 use crate::common::repository;
 

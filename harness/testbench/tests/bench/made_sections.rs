@@ -6,10 +6,11 @@ use std::process::Output;
 use rstest::rstest;
 use serde_json::Value;
 use sframe_inspect::elf::object_file::ObjectFile;
-use sframe_testbench::spec::{Blame, Verdict};
-use sframe_testbench::target::files::Files;
-use sframe_testbench::target::{MadeSections, SectionSource, Target};
-use sframe_testbench::unwind::sframe_unwinder;
+use sframe_judge::target::files::Files;
+use sframe_judge::target::{MadeSections, SectionSource, Target};
+use sframe_judge::unwind::sframe_unwinder;
+use sframe_judge::vocabulary::Verdict;
+use sframe_suite::spec::Blame;
 
 use crate::command::{bench, bench_in, json, status};
 use crate::common::{repository, suite};
@@ -196,10 +197,10 @@ fn a_wrong_conversion_is_the_fault_of_the_bench() {
         let made = MadeSections::of(&files, source);
         let target = Target::open_made(&files, &made).expect("a target");
         let target = target.with_section(0, wrong).expect("a section");
-        let examination = sframe_testbench::examine::examine(
+        let examination = sframe_judge::examine::examine(
             &target,
             &mut *sframe_unwinder(&target),
-            &sframe_testbench::examine::ExamineOptions::default(),
+            &sframe_judge::examine::ExamineOptions::default(),
             &sframe_machine::Options::default(),
         );
         let findings = examination.expect("a run").findings;

@@ -6,11 +6,12 @@ use std::sync::LazyLock;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use rstest::rstest;
 use sframe_inspect::text::neutral;
-use sframe_testbench::case::{CaseReport, Outcome};
-use sframe_testbench::examine::set_aside::{SetAside, SetAsideReason};
-use sframe_testbench::finding::{Address, Confidence, Finding, FindingRow};
-use sframe_testbench::report::{Report, junit, markdown};
-use sframe_testbench::spec::{Blame, Verdict};
+use sframe_judge::examine::set_aside::{SetAside, SetAsideReason};
+use sframe_judge::finding::{Address, Confidence, Finding, FindingRow};
+use sframe_judge::vocabulary::Verdict;
+use sframe_suite::case::{CaseReport, Outcome};
+use sframe_suite::report::{Report, junit, markdown};
+use sframe_suite::spec::Blame;
 
 use crate::command::bench;
 

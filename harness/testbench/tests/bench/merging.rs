@@ -13,12 +13,12 @@ use sframe_inspect::diff::{DiffReport, Field, Reason, diff_file};
 use sframe_inspect::elf::object_file::ObjectFile;
 use sframe_inspect::elf::replace_section::embed;
 use sframe_inspect::lint::{LintReport, lint_file};
-use sframe_testbench::examine::{ExamineOptions, examine};
-use sframe_testbench::explore::{Certainty, ExploreOptions, ExploredFile, Roots, explore};
-use sframe_testbench::finding::{Blame, Confidence, Finding};
-use sframe_testbench::spec::Verdict;
-use sframe_testbench::target::{SectionSource, Target};
-use sframe_testbench::unwind::sframe_unwinder;
+use sframe_judge::examine::{ExamineOptions, examine};
+use sframe_judge::explore::{Certainty, ExploreOptions, ExploredFile, Roots, explore};
+use sframe_judge::finding::{Blame, Confidence, Finding};
+use sframe_judge::target::{SectionSource, Target};
+use sframe_judge::unwind::sframe_unwinder;
+use sframe_judge::vocabulary::Verdict;
 
 use crate::common::repository;
 

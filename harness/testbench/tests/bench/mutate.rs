@@ -2,10 +2,10 @@
 //! a fault has a lower score.
 
 use sframe_engine::Abi;
+use sframe_judge::explore::Doubt;
 use sframe_machine::Options;
-use sframe_testbench::explore::Doubt;
-use sframe_testbench::mutate::{Counts, MutateError, MutationReport, Operator, Plan, Reason, mutate};
-use sframe_testbench::suite::Filter;
+use sframe_search::mutate::{Counts, MutateError, MutationReport, Operator, Plan, Reason, mutate};
+use sframe_suite::suite::Filter;
 
 use crate::common;
 

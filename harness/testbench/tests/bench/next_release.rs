@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::common::{repository, suite};
+use sframe_judge::unwind::sframe_unwinder;
 use sframe_machine::Options;
-use sframe_testbench::case::{Case, Outcome};
-use sframe_testbench::corpus::{Manifest, Toolchain};
-use sframe_testbench::spec::{Assembler, Compiler, Linker, Spec, Tool};
-use sframe_testbench::suite::{Filter, Suite};
-use sframe_testbench::unwind::sframe_unwinder;
+use sframe_suite::case::{Case, Outcome};
+use sframe_suite::corpus::{Manifest, Toolchain};
+use sframe_suite::spec::{Assembler, Compiler, Linker, Spec, Tool};
+use sframe_suite::suite::{Filter, Suite};
 use tempfile::TempDir;
 
 const LATEST: &str = "gnu-2.47";

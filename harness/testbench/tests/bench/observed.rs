@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use sframe_engine::{Base, InstructionPointer, Recovery, RecoveryRule};
+use sframe_judge::examine::observed::{SavedLocations, TrueFrame};
+use sframe_judge::examine::{ExamineOptions, examine};
+use sframe_judge::target::Target;
+use sframe_judge::unwind::sframe_unwinder;
 use sframe_machine::Options;
-use sframe_testbench::examine::observed::{SavedLocations, TrueFrame};
-use sframe_testbench::examine::{ExamineOptions, examine};
-use sframe_testbench::target::Target;
-use sframe_testbench::unwind::sframe_unwinder;
 
 /// Whether a value is where a rule says. `None` if that is unknown, since the
 /// rule does not start from the CFA.

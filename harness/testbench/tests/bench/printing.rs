@@ -9,7 +9,7 @@ use object::{Object as _, ObjectSection as _};
 use rstest::rstest;
 use serde::Deserialize as _;
 use serde_json::Value;
-use sframe_testbench::report::{Report, Style, junit, markdown, run_summary};
+use sframe_suite::report::{Report, Style, junit, markdown, run_summary};
 
 use crate::common::repository;
 

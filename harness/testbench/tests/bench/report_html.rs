@@ -12,15 +12,15 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use sframe_judge::UnexercisedRow;
+use sframe_judge::examine::listings::Listings;
+use sframe_judge::examine::{ExamineOptions, examine};
+use sframe_judge::finding::{Address, Finding, FindingRow};
+use sframe_judge::target::Target;
+use sframe_judge::triage::MOST_FINDINGS;
+use sframe_judge::unwind::sframe_unwinder;
 use sframe_machine::Options;
-use sframe_testbench::UnexercisedRow;
-use sframe_testbench::examine::listings::Listings;
-use sframe_testbench::examine::{ExamineOptions, examine};
-use sframe_testbench::finding::{Address, Finding, FindingRow};
-use sframe_testbench::report::{CheckReport, html_of_check};
-use sframe_testbench::target::Target;
-use sframe_testbench::triage::MOST_FINDINGS;
-use sframe_testbench::unwind::sframe_unwinder;
+use sframe_suite::report::{CheckReport, html_of_check};
 
 use crate::common::repository;
 

@@ -1,11 +1,11 @@
 //! Signal frames whose restorer no FDE describes.
 
 use sframe_engine::ReturnAddress;
+use sframe_judge::examine::{Examination, ExamineOptions, Signals, examine};
+use sframe_judge::target::Target;
+use sframe_judge::unwind::sframe_unwinder;
+use sframe_judge::vocabulary::Verdict;
 use sframe_machine::Options;
-use sframe_testbench::examine::{Examination, ExamineOptions, Signals, examine};
-use sframe_testbench::spec::Verdict;
-use sframe_testbench::target::Target;
-use sframe_testbench::unwind::sframe_unwinder;
 
 use crate::doctor::{build, section_offset};
 

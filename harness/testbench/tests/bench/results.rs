@@ -8,8 +8,8 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use sframe_inspect::text::grouped;
-use sframe_testbench::report::Report;
-use sframe_testbench::suite::Filter;
+use sframe_suite::report::Report;
+use sframe_suite::suite::Filter;
 
 use crate::common::{repository, suite};
 
@@ -50,7 +50,7 @@ fn table(report: &Report) -> Table {
         cell.cases += 1;
         let rows = cell.rows.entry(case.build.clone()).or_default();
         *rows = [case.rows_total, rows[1].max(case.rows_exercised)];
-        let place = |finding: &sframe_testbench::finding::Finding| {
+        let place = |finding: &sframe_judge::finding::Finding| {
             let start = finding.row.as_ref().map(|row| row.start.to_string()).unwrap_or_default();
             format!("{:?} {:?} {start}", finding.image, finding.function)
         };

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use rstest::rstest;
 use serde_json::{Value, json};
+use sframe_judge::unwind::sframe_unwinder;
 use sframe_machine::Options;
-use sframe_testbench::case::{CaseResult, UnderTest};
-use sframe_testbench::suite::journal::{Header, Journal};
-use sframe_testbench::suite::{Filter, Plan};
-use sframe_testbench::unwind::sframe_unwinder;
+use sframe_suite::case::{CaseResult, UnderTest};
+use sframe_suite::suite::journal::{Header, Journal};
+use sframe_suite::suite::{Filter, Plan};
 
 use crate::command::status;
 use crate::common;

@@ -1,7 +1,7 @@
 //! The position of rows in a file.
 
 use sframe_engine::InstructionPointer;
-use sframe_testbench::target::Target;
+use sframe_judge::target::Target;
 
 use crate::doctor;
 

@@ -4,12 +4,12 @@ use std::num::{NonZeroU32, NonZeroU64};
 
 use rayon::prelude::*;
 use serde_json::Value;
+use sframe_judge::examine::sampling::{Sampling, Start};
+use sframe_judge::examine::{Examination, ExamineOptions, examine};
+use sframe_judge::finding::Finding;
+use sframe_judge::target::Target;
+use sframe_judge::unwind::{BlackBox, SframeUnwinder, Unwinder, sframe_unwinder};
 use sframe_machine::Options;
-use sframe_testbench::examine::sampling::{Sampling, Start};
-use sframe_testbench::examine::{Examination, ExamineOptions, examine};
-use sframe_testbench::finding::Finding;
-use sframe_testbench::target::Target;
-use sframe_testbench::unwind::{BlackBox, SframeUnwinder, Unwinder, sframe_unwinder};
 
 use crate::command::{bench, json, status};
 use crate::doctor::{self, patch_first_row};

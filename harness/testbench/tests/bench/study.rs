@@ -6,14 +6,14 @@ use std::process::Command;
 use rstest::rstest;
 use serde_json::Value;
 use sframe_inspect::text::grouped;
-use sframe_machine::Options;
-use sframe_testbench::compare::WalkEnd;
-use sframe_testbench::examine::{Examination, ExamineOptions, examine};
-use sframe_testbench::study::{Executed, Study, StudyOptions, StudyReport, Unwinders, Walks};
-use sframe_testbench::target::Target;
-use sframe_testbench::unwind::{
+use sframe_judge::compare::WalkEnd;
+use sframe_judge::examine::{Examination, ExamineOptions, examine};
+use sframe_judge::target::Target;
+use sframe_judge::unwind::{
     Backtrace, CfiUnwinder, Frame, FramePointerUnwinder, Unwinder, Viewpoint, sframe_unwinder,
 };
+use sframe_machine::Options;
+use sframe_suite::study::{Executed, Study, StudyOptions, StudyReport, Unwinders, Walks};
 
 use crate::command::{bench, bench_in, json, status};
 use crate::common::repository;

@@ -10,16 +10,16 @@ use sframe_engine::{
 };
 use sframe_engine::{ReturnAddress, Step, StepError};
 use sframe_inspect::elf::object_file::ObjectFile;
+use sframe_judge::examine::{Examination, ExamineOptions, examine};
+use sframe_judge::target::Target;
+use sframe_judge::target::files::Files;
+use sframe_judge::truth::cross_check::Traces;
+use sframe_judge::unwind::{Backtrace, End, Frame, Unwinder, Viewpoint, sframe_unwinder};
+use sframe_judge::vocabulary::{Trace, Verdict};
 use sframe_machine::{Options, Pattern, WitnessFaults};
-use sframe_testbench::case::{CaseReport, Outcome, broken_reason};
-use sframe_testbench::corpus::Manifest;
-use sframe_testbench::examine::{Examination, ExamineOptions, examine};
-use sframe_testbench::spec::{Trace, Verdict};
-use sframe_testbench::suite::{Filter, Suite, SuiteError};
-use sframe_testbench::target::Target;
-use sframe_testbench::target::files::Files;
-use sframe_testbench::truth::cross_check::Traces;
-use sframe_testbench::unwind::{Backtrace, End, Frame, Unwinder, Viewpoint, sframe_unwinder};
+use sframe_suite::case::{CaseReport, Outcome, broken_reason};
+use sframe_suite::corpus::Manifest;
+use sframe_suite::suite::{Filter, Suite, SuiteError};
 use sha2::{Digest, Sha256};
 
 use crate::common;

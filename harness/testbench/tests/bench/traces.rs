@@ -1,10 +1,10 @@
 //! The other traces of the calls: what is no contradiction.
 
+use sframe_judge::examine::{ExamineOptions, examine};
+use sframe_judge::target::Target;
+use sframe_judge::truth::cross_check::Traces;
+use sframe_judge::unwind::sframe_unwinder;
 use sframe_machine::Options;
-use sframe_testbench::examine::{ExamineOptions, examine};
-use sframe_testbench::target::Target;
-use sframe_testbench::truth::cross_check::Traces;
-use sframe_testbench::unwind::sframe_unwinder;
 
 use crate::doctor::build;
 

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use rstest::rstest;
 use serde_json::Value;
+use sframe_judge::examine::{ExamineOptions, examine};
+use sframe_judge::explore::{Explorer, Progress};
+use sframe_judge::external::isolation::Isolation;
+use sframe_judge::target::Target;
+use sframe_judge::unwind::sframe_unwinder;
 use sframe_machine::Options;
-use sframe_testbench::examine::{ExamineOptions, examine};
-use sframe_testbench::explore::{Explorer, Progress};
-use sframe_testbench::external::isolation::Isolation;
-use sframe_testbench::report::CheckReport;
-use sframe_testbench::target::Target;
-use sframe_testbench::unwind::sframe_unwinder;
+use sframe_suite::report::CheckReport;
 
 use crate::command::{bench, json, status};
 use crate::explore::path;

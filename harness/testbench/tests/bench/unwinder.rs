@@ -314,7 +314,7 @@ fn one_bad_stop_costs_no_other(#[case] misdeed: &str, #[case] verdict: &str, #[c
     let (_, all) = findings(ENGINE);
     let pc = {
         let bytes = std::fs::read(repository().join(build(id))).expect("a build");
-        let target = sframe_testbench::target::Target::open(&bytes).expect("a target");
+        let target = sframe_judge::target::Target::open(&bytes).expect("a target");
         format!("{:#x}", target.addresses_of("main")[0].0)
     };
     let script = format!(

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use sframe_testbench::suite::Suite;
+use sframe_suite::suite::Suite;
 
 /// The top of the repository.
 pub(crate) fn repository() -> PathBuf {
@@ -15,7 +15,7 @@ pub(crate) fn suite() -> &'static Suite {
     static SUITE: LazyLock<Suite> = LazyLock::new(|| {
         let repository = repository();
         Suite::open(&repository.join("corpus"), &repository.join("specs")).unwrap_or_else(|error| {
-            if let sframe_testbench::suite::SuiteError::Specs(errors) = &error {
+            if let sframe_suite::suite::SuiteError::Specs(errors) = &error {
                 errors.iter().for_each(|error| eprintln!("{}", error.render(false)));
             }
             panic!("{error}")

@@ -8,11 +8,11 @@ use clap::Args;
 use sframe_engine::Abi;
 use sframe_inspect::command::{Failure, Status, print, print_json, tell};
 use sframe_inspect::text::{Text, counted, neutral};
-use sframe_testbench::corpus::Maker;
-use sframe_testbench::generate::ask_others;
-use sframe_testbench::generate::assembly::{
+use sframe_search::generate::ask_others;
+use sframe_search::generate::assembly::{
     CampaignOptions, Cause, Found, Group, Page, Plan, campaign, elsewhere, name_of, write,
 };
+use sframe_suite::corpus::Maker;
 
 use super::programs::Programs;
 use super::stop::{INTERRUPTED, stop_request};

@@ -7,11 +7,11 @@ use clap::Args;
 use sframe_engine::Abi;
 use sframe_inspect::command::{Failure, Status, print, print_json, tell};
 use sframe_inspect::text::{Text, counted, grouped, neutral};
-use sframe_testbench::corpus::Maker;
-use sframe_testbench::generate::ask_others;
-use sframe_testbench::generate::c::{
+use sframe_search::generate::ask_others;
+use sframe_search::generate::c::{
     CampaignOptions, Example, Found, Group, Page, Refused, Written, campaign, draw, elsewhere, write,
 };
+use sframe_suite::corpus::Maker;
 
 use super::programs::Programs;
 use super::stop::{INTERRUPTED, stop_request};

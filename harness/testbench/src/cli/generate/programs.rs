@@ -7,10 +7,10 @@ use std::time::Instant;
 use clap::Args;
 use sframe_engine::Abi;
 use sframe_inspect::command::{Failure, detail_since};
-use sframe_testbench::corpus::{Error, Maker, Toolchain};
-use sframe_testbench::examine::stop::StopRequest;
-use sframe_testbench::failure::of_documents;
-use sframe_testbench::spec::{Faults, parse_abi};
+use sframe_judge::examine::stop::StopRequest;
+use sframe_suite::corpus::{Error, Maker, Toolchain};
+use sframe_suite::failure::of_documents;
+use sframe_suite::spec::{Faults, parse_abi};
 
 use crate::cli::definitions;
 use crate::cli::options::{at_home, demand, parse_jobs, set_jobs};

@@ -4,13 +4,13 @@ use clap::Args;
 use sframe_engine::{Abi, Version};
 use sframe_inspect::command::{Failure, Status, print, print_json};
 use sframe_inspect::text::{Text, counted, grouped, neutral};
-use sframe_testbench::examine::stop::StopRequest;
-use sframe_testbench::external::{ExternalError, StopsPerCase};
-use sframe_testbench::generate::sections::{
+use sframe_judge::examine::stop::StopRequest;
+use sframe_judge::external::{ExternalError, StopsPerCase};
+use sframe_search::generate::sections::{
     ALL_PARTS, CampaignOptions, Case, Cause, Counts, EngineReader, Example, Found, Reader, SectionPlan,
     Strictness, campaign, vector_file,
 };
-use sframe_testbench::spec::parse_abi;
+use sframe_suite::spec::parse_abi;
 
 use super::stop::{INTERRUPTED, stop_request};
 use crate::cli::options::{parse_jobs, set_jobs};

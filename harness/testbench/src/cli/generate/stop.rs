@@ -1,7 +1,7 @@
 //! Interrupts of a search.
 
 use sframe_inspect::command::Failure;
-use sframe_testbench::examine::stop::StopRequest;
+use sframe_judge::examine::stop::StopRequest;
 
 use crate::cli::interrupt::requests_here;
 

@@ -4,16 +4,16 @@ use std::path::Path;
 
 use sframe_inspect::command::Failure;
 use sframe_inspect::text::Text;
+use sframe_judge::examine::ExamineOptions;
+use sframe_judge::target::Target;
+use sframe_judge::truth::cross_check::Traces;
 use sframe_machine::Options;
-use sframe_testbench::corpus::{Attempt, AttemptResult, Attempts, Build, WorkFolder};
-use sframe_testbench::examine::ExamineOptions;
-use sframe_testbench::matrix::{OwnCases, References};
-use sframe_testbench::report::CheckReport;
-use sframe_testbench::spec::Spec;
-use sframe_testbench::suite::Suite;
-use sframe_testbench::target::Target;
-use sframe_testbench::truth::cross_check::Traces;
-use sframe_testbench::yaml::Source;
+use sframe_suite::corpus::{Attempt, AttemptResult, Attempts, Build, WorkFolder};
+use sframe_suite::matrix::{OwnCases, References};
+use sframe_suite::report::CheckReport;
+use sframe_suite::spec::Spec;
+use sframe_suite::suite::Suite;
+use sframe_suite::yaml::Source;
 
 use super::super::check::examine_with_engine;
 use super::super::definitions::failure;

@@ -12,14 +12,14 @@ use clap::Args;
 use sframe_engine::Abi;
 use sframe_inspect::command::{Failure, Status, print, print_json, status, write_file};
 use sframe_inspect::text::{Text, neutral};
-use sframe_testbench::case::{CaseReport, Outcome};
-use sframe_testbench::corpus::{AttemptOptions, Attempts, Build, Program, Toolchain, VARIANTS, WorkFolder};
-use sframe_testbench::matrix::{OwnCases, References};
-use sframe_testbench::report::{CheckReport, Report, Style, check_summary, run_summary};
-use sframe_testbench::spec::{Spec, bless, parse_abi};
-use sframe_testbench::suite::{Filter, Suite};
-use sframe_testbench::yaml::Source;
-use sframe_testbench::yaml::suggest::hint;
+use sframe_judge::vocabulary::suggest::hint;
+use sframe_suite::case::{CaseReport, Outcome};
+use sframe_suite::corpus::{AttemptOptions, Attempts, Build, Program, Toolchain, VARIANTS, WorkFolder};
+use sframe_suite::matrix::{OwnCases, References};
+use sframe_suite::report::{CheckReport, Report, Style, check_summary, run_summary};
+use sframe_suite::spec::{Spec, bless, parse_abi};
+use sframe_suite::suite::{Filter, Suite};
+use sframe_suite::yaml::Source;
 
 use super::bless::{frames, refuse_under_ci, rules};
 use super::definitions::failure;
@@ -102,7 +102,7 @@ impl Try {
 
     /// The specs that the names mean: those of that name, or else all of the program.
     fn specs<'s>(&self, suite: &'s Suite) -> Vec<&'s SpecOf> {
-        let named = |source: &Source, name: &str| sframe_testbench::case::spec_name(source) == name;
+        let named = |source: &Source, name: &str| sframe_suite::case::spec_name(source) == name;
         let is_meant = |(spec, source): &&SpecOf| {
             self.programs.iter().any(|name| named(source, name) || spec.program == *name)
         };
@@ -114,12 +114,12 @@ impl Try {
         let all = Program::load_all(&self.folders.corpus).map_err(failure)?;
         let is_there = |name: &str| all.iter().any(|program| program.name == name);
         let specs = suite.specs();
-        let spec_names = || specs.iter().map(|(_, source)| sframe_testbench::case::spec_name(source));
+        let spec_names = || specs.iter().map(|(_, source)| sframe_suite::case::spec_name(source));
         let mut programs = BTreeSet::new();
         for name in &self.programs {
             let of_spec = specs
                 .iter()
-                .find(|(_, source)| sframe_testbench::case::spec_name(source) == name)
+                .find(|(_, source)| sframe_suite::case::spec_name(source) == name)
                 .map(|(spec, _)| &spec.program);
             match of_spec.filter(|_| !is_there(name)).unwrap_or(name) {
                 program if is_there(program) => programs.insert(program.clone()),

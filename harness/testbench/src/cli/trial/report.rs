@@ -1,8 +1,8 @@
 //! `try --json`.
 
 use serde::Serialize;
-use sframe_testbench::matrix::{BuildResult, MadeAs};
-use sframe_testbench::report::{CheckReport, Report, SCHEMA};
+use sframe_suite::matrix::{BuildResult, MadeAs};
+use sframe_suite::report::{CheckReport, Report, SCHEMA};
 
 use super::builds::TriedToolchain;
 

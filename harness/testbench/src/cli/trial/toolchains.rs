@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use sframe_inspect::command::Failure;
-use sframe_testbench::corpus::{AttemptOptions, Attempts, Error, Toolchain, WorkFolder};
+use sframe_suite::corpus::{AttemptOptions, Attempts, Error, Toolchain, WorkFolder};
 
 use super::super::definitions::{self, failure};
 

@@ -4,11 +4,11 @@
 mod handmade;
 
 use rayon::prelude::*;
+use sframe_judge::examine::{Breakpoint, Examination, ExamineOptions, examine};
+use sframe_judge::target::{Loaded, Target};
+use sframe_judge::unwind::{BlackBox, SframeUnwinder};
+use sframe_judge::vocabulary::Verdict;
 use sframe_machine::{AMD64, Broken, Cpu, End, Flow, Image, Machine, Moment, Options, S390X};
-use sframe_testbench::examine::{Breakpoint, Examination, ExamineOptions, examine};
-use sframe_testbench::spec::Verdict;
-use sframe_testbench::target::{Loaded, Target};
-use sframe_testbench::unwind::{BlackBox, SframeUnwinder};
 
 use crate::common;
 

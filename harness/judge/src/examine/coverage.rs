@@ -1,0 +1,284 @@
+//! Which rows a run has exercised: agreement proves nothing about the others.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use rustc_hash::FxHashSet;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sframe_engine::{InstructionPointer, LookupAddress, PcType, ReturnAddress, Section};
+use sframe_inspect::text::grouped;
+use sframe_machine::PcMap;
+
+use crate::finding::{Address, FindingRow};
+use crate::target::{Loaded, Target};
+
+/// What a run executed.
+#[derive(Debug, Default)]
+pub(crate) struct Executed {
+    /// How often each instruction ran, and whether the stacks were compared there.
+    instructions: PcMap<(u64, bool)>,
+    /// Return addresses of calls.
+    calls: FxHashSet<u64>,
+}
+
+/// Which parts of the section a run exercised.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Coverage {
+    /// Rows that cover at least one byte of their function.
+    pub rows_total: u64,
+    /// Rows that the topmost frame has used.
+    pub rows_exercised: u64,
+    /// Rows that a caller's frame has used.
+    pub rows_exercised_as_caller: u64,
+    /// Executed instructions whose PC has an FDE.
+    pub instructions_covered: u64,
+    /// Executed instructions without an FDE, by function or address, or by library
+    /// if it has no section.
+    pub uncovered: BTreeMap<String, u64>,
+    /// The number of different such instructions.
+    pub uncovered_places: BTreeMap<String, u64>,
+    /// Rows that no topmost frame has used: agreement proves nothing about them.
+    pub unexercised: Vec<UnexercisedRow>,
+}
+
+/// A row that the topmost frame has never used.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema)]
+pub struct UnexercisedRow {
+    /// The library; `None` for the executable.
+    pub image: Option<String>,
+    /// The function, or its address if no symbol names it.
+    pub function: String,
+    /// The row.
+    #[serde(flatten)]
+    pub row: FindingRow,
+    /// Its first instructions, in its first block if it repeats.
+    pub instructions: Vec<String>,
+    /// Why it was not used, if the spec says so.
+    pub reason: Option<String>,
+    /// The address of its first instruction, in the file.
+    #[serde(default)]
+    pub pc: Address,
+    /// What exploring says of it, if it was explored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub explored: Option<Explored>,
+    /// What is wrong with it, or why that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub explored_reason: Option<String>,
+}
+
+impl UnexercisedRow {
+    /// Says what exploring says of it, in words.
+    pub fn explored_text(&self) -> Option<String> {
+        let says = match self.explored? {
+            Explored::Agrees => "agrees",
+            Explored::Wrong => "wrong",
+            Explored::Undecided => "undecided",
+        };
+        let reason = self.explored_reason.as_ref();
+        Some(reason.map_or_else(|| says.to_owned(), |reason| format!("{says}: {reason}")))
+    }
+}
+
+/// What exploring says of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Explored {
+    /// It agrees wherever a path leads there.
+    Agrees,
+    /// It is proved to be wrong.
+    Wrong,
+    /// Exploring can neither prove it to be wrong nor see it to agree.
+    Undecided,
+}
+
+/// How many rows that no run has used agree when they are explored, and how many don't.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub struct ExploredRows {
+    /// Those that agree.
+    pub agree: u64,
+    /// Those that are proved to be wrong.
+    pub wrong: u64,
+    /// The others.
+    pub undecided: u64,
+}
+
+impl ExploredRows {
+    /// Counts rows.
+    #[must_use]
+    pub fn of<'r>(rows: impl IntoIterator<Item = &'r UnexercisedRow>) -> Self {
+        let mut counts = Self::default();
+        rows.into_iter().for_each(|row| counts.add(row));
+        counts
+    }
+
+    /// Counts a row.
+    pub const fn add(&mut self, row: &UnexercisedRow) {
+        match row.explored {
+            Some(Explored::Agrees) => self.agree += 1,
+            Some(Explored::Wrong) => self.wrong += 1,
+            Some(Explored::Undecided) => self.undecided += 1,
+            None => {}
+        }
+    }
+
+    /// All of them.
+    #[must_use]
+    pub const fn total(self) -> u64 {
+        self.agree + self.wrong + self.undecided
+    }
+}
+
+impl std::fmt::Display for ExploredRows {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { agree, wrong, undecided } = *self;
+        let [agree, wrong, undecided] = [agree, wrong, undecided].map(grouped);
+        write!(f, "{agree} agree when they are explored, {wrong} are wrong, {undecided} undecided")
+    }
+}
+
+/// The maximum number of a row's instructions to show.
+const INSTRUCTIONS: usize = 8;
+
+impl Executed {
+    /// Counts an instruction. Returns whether the stacks are compared there for the
+    /// first time.
+    #[inline]
+    pub(crate) fn instruction(&mut self, pc: u64, compared: bool) -> bool {
+        let (count, was_compared) = self.instructions.get_or_insert_with(pc, Default::default);
+        let is_first = compared && !*was_compared;
+        *count += 1;
+        *was_compared |= compared;
+        is_first
+    }
+
+    /// Returns all instructions that ran, with their counts.
+    pub(crate) fn hits(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.instructions.iter().map(|(pc, (count, _))| (pc, *count))
+    }
+
+    /// Records a comparison in another run than the one whose instructions are counted.
+    pub(crate) fn compared(&mut self, pc: u64) {
+        self.instructions.get_or_insert_with(pc, Default::default).1 = true;
+    }
+
+    /// Returns the instructions in a range that ran, with their counts.
+    pub(crate) fn within(&self, range: &Range<u64>) -> BTreeMap<u64, u64> {
+        self.hits().filter(|(pc, _)| range.contains(pc)).collect()
+    }
+
+    /// Returns all instructions that ran, with their counts.
+    pub(crate) fn counts(&self) -> BTreeMap<u64, u64> {
+        self.within(&(0..u64::MAX))
+    }
+
+    /// Returns where the callees have returned to, or will.
+    pub(crate) fn return_addresses(&self) -> impl Iterator<Item = u64> {
+        self.calls.iter().copied()
+    }
+
+    /// Whether a callee has returned to an address, or will.
+    pub(super) fn is_return_address(&self, address: u64) -> bool {
+        self.calls.contains(&address)
+    }
+
+    pub(crate) fn call(&mut self, return_address: u64) {
+        self.calls.insert(return_address);
+    }
+
+    /// Returns a row by the section's address, the function and its index.
+    fn row(target: &Target<'_>, address: LookupAddress) -> Option<(u64, u32, u32)> {
+        let section = target.sections.at(address)?;
+        let found = section.lookup(address).ok().flatten()?;
+        Some((section.address(), found.fde.index, found.row_index?))
+    }
+
+    /// Returns what was exercised. What was only ever set aside was not: `set_aside` says how often each
+    /// instruction was.
+    pub(crate) fn coverage(&self, target: &Target<'_>, set_aside: impl Fn(u64) -> u64) -> Coverage {
+        let mut coverage = Coverage::default();
+        let mut rows = FxHashSet::default();
+        for (pc, &(count, compared)) in self.instructions.iter() {
+            let pc = InstructionPointer(pc);
+            let is_set_aside = set_aside(pc.0) > 0 && set_aside(pc.0) >= count;
+            if compared && !is_set_aside {
+                rows.extend(Self::row(target, pc.into()));
+            }
+            // The stand-in for a dynamic linker is not part of the program's code.
+            if count == 0 || target.images.is_linker(pc.0) {
+                continue;
+            }
+            if target.sections.lookup_fde(pc).ok().flatten().is_some() {
+                coverage.instructions_covered += count;
+            } else {
+                let name = uncovered_name(target, pc.0);
+                *coverage.uncovered_places.entry(name.clone()).or_default() += 1;
+                *coverage.uncovered.entry(name).or_default() += count;
+            }
+        }
+        coverage.count_rows(target, &rows);
+        let calls = self.calls.iter().filter_map(|&ra| Self::row(target, ReturnAddress(ra).into()));
+        coverage.rows_exercised_as_caller = calls.collect::<FxHashSet<_>>().len() as u64;
+        coverage
+    }
+}
+
+/// Returns the name of a library as a whole if it has no section, otherwise of a
+/// function, or of the file's section if no symbol names one.
+fn uncovered_name(target: &Target<'_>, pc: u64) -> String {
+    let pc = Loaded(pc);
+    let Some(module) = target.module_at(pc) else { return target.frame_name(pc) };
+    let (image, place) = (module.name.as_deref(), target.place(pc));
+    if let (None, Some(image)) = (&module.section, image) {
+        return image.to_owned();
+    }
+    match (place.function, module.subject.section_at(place.address.0), image) {
+        (None, Some(section), Some(image)) => format!("{image}: {section}"),
+        (None, Some(section), None) => section.to_owned(),
+        _ => target.frame_name(pc),
+    }
+}
+
+impl Coverage {
+    /// Counts the rows that cover something, and how many of them were used.
+    fn count_rows(&mut self, target: &Target<'_>, used: &FxHashSet<(u64, u32, u32)>) {
+        for section in target.sections.iter() {
+            self.count_rows_of(target, section, used);
+        }
+    }
+
+    fn count_rows_of(
+        &mut self,
+        target: &Target<'_>,
+        section: &Section<'_>,
+        used: &FxHashSet<(u64, u32, u32)>,
+    ) {
+        for fde in section.fdes().flatten() {
+            for (index, row) in (0..).zip(section.rows(&fde).flatten()) {
+                let is_behind_the_end = fde.pc_type == PcType::Inc && row.start >= fde.size;
+                if row.is_empty() || is_behind_the_end {
+                    continue;
+                }
+                self.rows_total += 1;
+                if used.contains(&(section.address(), fde.index, index)) {
+                    self.rows_exercised += 1;
+                } else {
+                    let function = target.frame_name(Loaded(fde.start));
+                    let image = target.place(Loaded(fde.start)).image.map(str::to_owned);
+                    let start = fde.start.wrapping_add(row.start.into());
+                    let end = fde.start.wrapping_add(row.end.into());
+                    self.unexercised.push(UnexercisedRow {
+                        image,
+                        function,
+                        row: FindingRow::new(&row),
+                        instructions: target.listing(start..end, INSTRUCTIONS),
+                        reason: None,
+                        pc: Address(target.linked(Loaded(start)).0),
+                        explored: None,
+                        explored_reason: None,
+                    });
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! How walks ended.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::compare::WalkEnd;
+use crate::vocabulary::End;
+
+/// The number of walks by how they ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub struct WalkEnds {
+    /// At an entry function that is marked as outermost.
+    pub outermost: u64,
+    /// At an entry function that is not marked.
+    pub unmarked: u64,
+    /// At the first function of a context that the program has made, which is not marked.
+    pub context: u64,
+    /// Nowhere: the comparison was set aside, and counts for nothing.
+    pub unsettled: u64,
+    /// Anywhere, while SP had left the frames of the callers, and control had not: what the rows say agrees with the call
+    /// stack that control was about to leave, or with the one where it landed.
+    #[serde(default)]
+    pub departing: u64,
+    /// At code without an FDE.
+    pub no_fde: u64,
+    /// At an interrupted frame whose rules need a register.
+    pub in_register: u64,
+    /// At a frame that continues on a stack at lower addresses.
+    pub no_progress: u64,
+    /// At a disagreement.
+    pub disagreed: u64,
+}
+
+impl WalkEnds {
+    /// Adds the counts of another run.
+    pub const fn add(&mut self, other: &Self) {
+        self.outermost += other.outermost;
+        self.unmarked += other.unmarked;
+        self.context += other.context;
+        self.unsettled += other.unsettled;
+        self.departing += other.departing;
+        self.no_fde += other.no_fde;
+        self.in_register += other.in_register;
+        self.no_progress += other.no_progress;
+        self.disagreed += other.disagreed;
+    }
+
+    /// Returns the ends that specs can name, and how often each was seen.
+    #[must_use]
+    pub const fn counts(&self) -> [(End, u64); 6] {
+        [
+            (End::Outermost, self.outermost),
+            (End::Unmarked, self.unmarked),
+            (End::Context, self.context),
+            (End::NoFde, self.no_fde),
+            (End::InRegister, self.in_register),
+            (End::NoProgress, self.no_progress),
+        ]
+    }
+
+    pub(crate) const fn count(&mut self, end: WalkEnd) {
+        *match end {
+            WalkEnd::Outermost => &mut self.outermost,
+            WalkEnd::Unmarked => &mut self.unmarked,
+            WalkEnd::Context => &mut self.context,
+            WalkEnd::Unsettled => &mut self.unsettled,
+            WalkEnd::Departing => &mut self.departing,
+            WalkEnd::NoFde { .. } => &mut self.no_fde,
+            WalkEnd::InRegister { .. } => &mut self.in_register,
+            WalkEnd::NoProgress { .. } => &mut self.no_progress,
+            WalkEnd::Disagreed => &mut self.disagreed,
+        } += 1;
+    }
+}

@@ -1,0 +1,241 @@
+//! Comparisons that say nothing of a row: where they are, and why.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sframe_engine::{InstructionPointer, LookupAddress, ReturnAddress};
+use sframe_inspect::text::{counted, grouped};
+
+use crate::examine::coverage::Executed;
+use crate::finding::Address;
+use crate::target::{Loaded, Target};
+use crate::vocabulary::named;
+
+named! {
+    /// Why a comparison that disagrees says nothing of the row.
+    pub enum SetAsideReason, "reason" {
+        /// The function left, and not for its caller: the row says where to, before it had left.
+        LeavesElsewhere = "leaves-elsewhere",
+        /// Control was about to begin a context that the program had made, and nothing is known of callers there.
+        NewContext = "new-context",
+        /// SP had left the stack of the callers, and the run did not show where control went then.
+        NoLanding = "no-landing",
+    }
+}
+
+impl SetAsideReason {
+    /// The reason, for people.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::LeavesElsewhere => {
+                "the row says where the function then left for, which was not its caller"
+            }
+            Self::NewContext => "it leads to a context that the program has made, where no callers are known",
+            Self::NoLanding => "the run did not show where control was to go",
+        }
+    }
+}
+
+/// The comparisons in a function that were set aside for a reason.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub struct SetAside {
+    /// The library; `None` for the executable.
+    pub image: Option<String>,
+    /// The function, or its address if no symbol names it.
+    pub function: String,
+    /// The first of the instructions, in the file.
+    pub pc: Address,
+    /// Why.
+    pub reason: SetAsideReason,
+    /// How many comparisons.
+    pub instructions: u64,
+    /// The rows: the addresses of their first instructions, in the file.
+    #[serde(default)]
+    pub rows: Vec<Address>,
+    /// Whether the function had made a call: otherwise its frame was the topmost.
+    pub as_caller: bool,
+    /// How often instructions of the function have executed.
+    pub executed: u64,
+    /// Whether the function is a stub: it has three instructions at most, and the last one leaves it.
+    #[serde(default)]
+    pub is_stub: bool,
+}
+
+impl SetAside {
+    /// Whether nothing is left of what executed in the function.
+    #[must_use]
+    pub const fn is_whole_function(&self) -> bool {
+        !self.as_caller && self.instructions >= self.executed
+    }
+
+    /// Whether nothing is left of a function that has more to show than its exit. A stub has nothing else: each time
+    /// that it ran, it was seen to leave for where its rows say. Where that was not seen, it is no exception.
+    #[must_use]
+    pub fn proves_too_little(&self) -> bool {
+        self.is_whole_function() && !(self.is_stub && self.reason == SetAsideReason::LeavesElsewhere)
+    }
+
+    /// What was set aside, and why, in a line.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let Self { image, function, pc, reason, instructions, as_caller, executed, rows: _, is_stub: _ } =
+            self;
+        let image = image.as_ref().map_or_else(String::new, |image| format!("{image}: "));
+        let what = match as_caller {
+            false => {
+                format!("{} of {} executed in", grouped(*instructions), counted(*executed, "instruction"))
+            }
+            true => format!("{} in callees of", counted(*instructions, "instruction")),
+        };
+        format!("set aside: {what} {image}{function}, from {:#x} on: {}", pc.0, reason.text())
+    }
+}
+
+/// Returns how many comparisons were set aside.
+#[must_use]
+pub fn total(set_aside: &[SetAside]) -> u64 {
+    set_aside.iter().map(|set_aside| set_aside.instructions).sum()
+}
+
+/// No more than this share of what was compared may be set aside, as a divisor: 1 %.
+const MOST: u64 = 100;
+
+/// Whether so much was set aside that the rest proves too little: more than 1 % of what was to be compared, or all of
+/// a function that is no stub.
+#[must_use]
+pub fn is_too_much(set_aside: &[SetAside], comparisons: u64) -> bool {
+    let all = total(set_aside);
+    all.saturating_mul(MOST) > all.saturating_add(comparisons)
+        || set_aside.iter().any(SetAside::proves_too_little)
+}
+
+/// What is set aside at an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Kind {
+    pub(crate) reason: SetAsideReason,
+    pub(crate) as_caller: bool,
+}
+
+/// What is set aside in a function for a reason.
+struct Listed {
+    first: u64,
+    instructions: u64,
+    rows: BTreeSet<u64>,
+}
+
+/// Collects what is set aside, by address.
+#[derive(Debug, Default)]
+pub(crate) struct Collected(FxHashMap<u64, FxHashMap<Kind, u64>>);
+
+impl Collected {
+    pub(crate) fn add(&mut self, pc: u64, kind: Kind, count: u64) {
+        *self.0.entry(pc).or_default().entry(kind).or_default() += count;
+    }
+
+    /// How often an instruction was set aside.
+    pub(crate) fn at(&self, pc: u64) -> u64 {
+        let topmost = |(kind, count): (&Kind, &u64)| if kind.as_caller { 0 } else { *count };
+        self.0.get(&pc).map_or(0, |kinds| kinds.iter().map(topmost).sum())
+    }
+
+    /// Returns them by function.
+    pub(crate) fn into_list(self, target: &Target<'_>, executed: &Executed) -> Vec<SetAside> {
+        if self.0.is_empty() {
+            return Vec::new();
+        }
+        let function = |pc: u64| match target.sections.lookup_fde(InstructionPointer(pc)).ok().flatten() {
+            Some(fde) => fde.start,
+            None => pc.wrapping_sub(target.place(Loaded(pc)).offset),
+        };
+        let mut hits: FxHashMap<u64, u64> = FxHashMap::default();
+        for (pc, count) in executed.hits() {
+            *hits.entry(function(pc)).or_default() += count;
+        }
+        let row = |pc: u64, as_caller: bool| {
+            let place: LookupAddress =
+                if as_caller { ReturnAddress(pc).into() } else { InstructionPointer(pc).into() };
+            let found = target.sections.lookup(place).ok().flatten()?;
+            Some(found.fde.start.wrapping_add(found.row.start.into()))
+        };
+        let mut list: BTreeMap<(u64, SetAsideReason, bool), Listed> = BTreeMap::new();
+        for (pc, kinds) in self.0 {
+            for (Kind { reason, as_caller }, count) in kinds {
+                let new = || Listed { first: pc, instructions: 0, rows: BTreeSet::new() };
+                let listed = list.entry((function(pc), reason, as_caller)).or_insert_with(new);
+                listed.first = pc.min(listed.first);
+                listed.instructions += count;
+                listed.rows.extend(row(pc, as_caller));
+            }
+        }
+        let linked = |pc| Address(target.linked(Loaded(pc)).0);
+        let describe = |((function, reason, as_caller), listed): (_, Listed)| SetAside {
+            image: target.place(Loaded(listed.first)).image.map(str::to_owned),
+            function: target.frame_name(Loaded(listed.first)),
+            pc: linked(listed.first),
+            reason,
+            instructions: listed.instructions,
+            rows: listed.rows.into_iter().map(linked).collect(),
+            as_caller,
+            executed: hits.get(&function).copied().unwrap_or_default(),
+            is_stub: is_stub(target, function),
+        };
+        list.into_iter().map(describe).collect()
+    }
+}
+
+/// A stub has no more instructions than this.
+const STUB: usize = 3;
+
+/// Whether the function that an FDE begins is a stub.
+fn is_stub(target: &Target<'_>, start: u64) -> bool {
+    let fde = target.sections.lookup_fde(InstructionPointer(start)).ok().flatten();
+    let Some((fde, module)) = fde.zip(target.module_at(Loaded(start))) else {
+        return false;
+    };
+    let end = fde.start.wrapping_add(fde.size.into());
+    let mut at = fde.start;
+    for _ in 0..STUB {
+        let Some(instruction) = module.instruction(Loaded(at)).filter(|found| found.len > 0) else {
+            return false;
+        };
+        at = at.wrapping_add(instruction.len);
+        if at >= end {
+            return at == end && !instruction.falls_through();
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn whole(reason: SetAsideReason, is_stub: bool) -> SetAside {
+        SetAside {
+            image: None,
+            function: "f".to_owned(),
+            pc: Address(0x100),
+            reason,
+            instructions: 3,
+            rows: Vec::new(),
+            as_caller: false,
+            executed: 3,
+            is_stub,
+        }
+    }
+
+    #[test]
+    fn all_of_a_function_is_too_much_unless_it_only_leaves() {
+        let stub = whole(SetAsideReason::LeavesElsewhere, true);
+        assert!(!is_too_much(std::slice::from_ref(&stub), 1_000));
+        // Not seen to leave for there, or with more to show.
+        assert!(is_too_much(&[whole(SetAsideReason::NoLanding, true)], 1_000));
+        assert!(is_too_much(&[whole(SetAsideReason::NewContext, true)], 1_000));
+        assert!(is_too_much(&[whole(SetAsideReason::LeavesElsewhere, false)], 1_000));
+        // Many of them are too much together.
+        assert!(is_too_much(&vec![stub; 4], 1_000));
+    }
+}

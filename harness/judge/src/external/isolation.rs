@@ -1,0 +1,18 @@
+//! Work in separate processes: how they are started, and their limits.
+
+use std::time::Duration;
+
+/// How workers are started, and their limits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Isolation {
+    /// The command that starts one: it has to serve what it is asked.
+    pub worker: Vec<String>,
+    /// Address space of a worker, in bytes. The emulator alone takes more than
+    /// 1 GiB of it, most of which it never touches.
+    pub memory: u64,
+    /// Time limit for a request.
+    pub timeout: Duration,
+}
+
+/// The longest line that a worker writes, in bytes.
+pub const LONGEST_LINE: usize = 512 << 20;

@@ -1,0 +1,354 @@
+//! Judges the answers of an unwinder.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use sframe_engine::{LookupAddress, Mangled, PauthKey, ReturnAddress, StepError, Tracked};
+use sframe_protocol::{Address, EndKind, Fp, Hello, Image, Open, Range};
+
+use crate::compare::{Disagreement, Rules, RulesAt, Truth, Value, WalkEnd, compare, frames_compared};
+use crate::finding::{Blame, Confidence, Finding};
+use crate::target::{Linked, Loaded, Target};
+use crate::unwind::{Backtrace, End, Frame, Unreadable};
+use crate::vocabulary::Verdict;
+
+use super::probe::Pending;
+use super::process::Fault;
+
+/// Returns the request `open` for a program.
+pub(super) fn open(target: &Target<'_>, name: &str, folder: &Path) -> std::io::Result<Open> {
+    let cpu = target.executable().image.cpu;
+    let mut images = Vec::new();
+    for (index, module) in target.modules.iter().enumerate() {
+        let bytes = module.image.bytes();
+        let range = module.image.range();
+        let mut copy = Copy { bytes, made: &[] };
+        let sframe = match module.made() {
+            None => module.subject.sframe.map(|section| Range {
+                address: Address(module.loaded(Linked(section.address)).0),
+                // A section is part of the file's bytes.
+                offset: (section.data.as_ptr() as usize).wrapping_sub(bytes.as_ptr() as usize) as u64,
+                size: section.data.len() as u64,
+            }),
+            Some(_) => module.section.as_ref().map(|section| {
+                copy.made = section.data();
+                Range {
+                    address: Address(section.address()),
+                    offset: bytes.len() as u64,
+                    size: copy.made.len() as u64,
+                }
+            }),
+        };
+        images.push(Image {
+            name: module.name.clone().unwrap_or_else(|| name.to_owned()),
+            path: copy.write(folder, index)?,
+            start: Address(range.start),
+            end: Address(range.end),
+            bias: Address(module.image.bias),
+            sframe,
+        });
+    }
+    Ok(Open { abi: cpu.abi, endian: cpu.abi.byte_order(), address_bits: cpu.address_bits, images })
+}
+
+/// A file for the unwinder: exactly the bytes that the machine has loaded, followed
+/// by the section if it is in no file.
+struct Copy<'f> {
+    bytes: &'f [u8],
+    made: &'f [u8],
+}
+
+impl Copy<'_> {
+    fn write(&self, folder: &Path, index: usize) -> std::io::Result<PathBuf> {
+        let path = folder.join(format!("image{index}"));
+        let mut file = std::fs::File::create(&path)?;
+        file.write_all(self.bytes)?;
+        file.write_all(self.made)?;
+        Ok(path)
+    }
+}
+
+/// The judgement of an answer.
+pub(super) struct Judged {
+    pub(super) end: WalkEnd,
+    /// Disagreements that the engine does not have.
+    pub(super) own: Vec<Disagreement>,
+    /// Disagreements that the engine has, too.
+    pub(super) shared: Vec<Disagreement>,
+    /// Disagreements where the engine has different ones.
+    pub(super) unclear: Vec<Disagreement>,
+    pub(super) frames: u64,
+    pub(super) fp_untold: u64,
+}
+
+/// Compares answers with call stacks.
+pub(super) struct Judge<'q, 'a> {
+    target: &'q Target<'a>,
+    reads: Data,
+}
+
+/// What an unwinder reads, and so which code it must be able to unwind.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Data {
+    Sframe,
+    EhFrame,
+    Other,
+}
+
+impl<'q, 'a> Judge<'q, 'a> {
+    pub(super) fn new(target: &'q Target<'a>, hello: &Hello) -> Self {
+        let reads = match hello.data.as_str() {
+            "sframe" => Data::Sframe,
+            "eh_frame" => Data::EhFrame,
+            _ => Data::Other,
+        };
+        Self { target, reads }
+    }
+
+    /// Judges an answer.
+    ///
+    /// # Errors
+    /// It is not valid.
+    pub(super) fn judge(
+        &self,
+        pending: &Pending,
+        answer: &sframe_protocol::Backtrace,
+    ) -> Result<Judged, Fault> {
+        let truth = pending.truth();
+        let topmost =
+            answer.frames.first().ok_or_else(|| Fault::bad_answer("a backtrace without a frame"))?;
+        if topmost.pc.0 != truth.pc {
+            let message = format!("the topmost frame's PC is {}, at the stop {:#x}", topmost.pc, truth.pc);
+            return Err(Fault::bad_answer(message));
+        }
+        let depth = truth.call_stack.depth();
+        let mut fp_untold = 0;
+        let frame = |(index, frame): (usize, &sframe_protocol::Frame)| {
+            let fp = match frame.fp {
+                Some(Fp::Value(value)) => Ok(value.0),
+                Some(Fp::Unreadable { unreadable }) => Err(Unreadable(unreadable.0)),
+                // What it doesn't report is not judged.
+                None if index < depth => {
+                    fp_untold += 1;
+                    truth.state(index).fp
+                }
+                None => Ok(0),
+            };
+            let mangled = frame.mangled.map(|mangled| Mangled {
+                value: mangled.value.0,
+                key: match mangled.key {
+                    sframe_vectors::PauthKey::A => PauthKey::A,
+                    sframe_vectors::PauthKey::B => PauthKey::B,
+                },
+            });
+            let cfa = frame.cfa.map(|cfa| cfa.0);
+            Frame { pc: frame.pc.0, cfa, fp, mangled, interrupted: frame.interrupted }
+        };
+        let frames: Vec<Frame> = answer.frames.iter().enumerate().map(frame).collect();
+        let count = frames.len();
+        let cfi = OnlyFdes(|address| has_cfi(self.target, address));
+        // If an unwinder reports that it has no data there, it is believed if the bench can't
+        // read that data. The number of such reports is counted.
+        let unknown = OnlyFdes(|_| false);
+        let has_fde = |pc: u64| {
+            let address = ReturnAddress(pc).into();
+            let rules: &dyn Rules = match self.reads {
+                Data::Sframe => &self.target.sections,
+                Data::EhFrame => &cfi,
+                Data::Other => &unknown,
+            };
+            rules.at(address).has_fde
+        };
+        let (engines_end, engines) = &pending.engine;
+        // Beyond an entry function without a mark there is a return address that leads nowhere.
+        // Whatever end an unwinder reports there is accepted.
+        let leads_nowhere = count == depth + 1
+            && !self.marks(truth.address(depth - 1))
+            && frames.last().is_some_and(|frame| !has_fde(frame.pc));
+        let end = if leads_nowhere { End::Failed(StepError::NoFde) } else { end_of(&answer.end) };
+        let backtrace = Backtrace { frames, end, words: Vec::new() };
+        let mut found = Vec::new();
+        let report = |disagreement| found.push(disagreement);
+        let mut end = match self.reads {
+            Data::Sframe => compare(&truth, &backtrace, &self.target.sections, report),
+            Data::EhFrame => compare(&truth, &backtrace, &cfi, report),
+            Data::Other => compare(&truth, &backtrace, &unknown, report),
+        };
+        let frames = frames_compared(end, found.last().map(|found| found.frame), count.min(depth)) as u64;
+        let is_malformed = answer.end.kind == EndKind::Malformed && !leads_nowhere;
+        if is_malformed {
+            for disagreement in &mut found {
+                if disagreement.verdict == Verdict::Truncated {
+                    disagreement.verdict = Verdict::DecodeError;
+                }
+            }
+            if found.is_empty() {
+                found.push(at(&truth, count.min(depth) - 1, Verdict::DecodeError, backtrace.end));
+            }
+        }
+        if found.is_empty()
+            && self.reads == Data::Sframe
+            && engines.is_empty()
+            && rank(end) < rank(*engines_end)
+        {
+            let mut less = at(&truth, count.min(depth) - 1, Verdict::WrongEnd, backtrace.end);
+            if *engines_end == WalkEnd::Outermost {
+                less.expected = Value::End(End::Outermost);
+            }
+            found.push(less);
+        }
+        if !found.is_empty() {
+            end = WalkEnd::Disagreed;
+        }
+        let (mut own, mut shared): (Vec<Disagreement>, Vec<Disagreement>) = (Vec::new(), Vec::new());
+        for disagreement in found {
+            // Consequences of a wrong FP belong to whoever caused it.
+            let follows = disagreement.after_wrong_fp.is_some() && !own.is_empty();
+            match engines.iter().find(|engines| !follows && is_same(&disagreement, engines)) {
+                Some(engines) => shared.push(*engines),
+                None if follows => own.push(disagreement),
+                None => own.push(Disagreement { after_wrong_fp: None, ..disagreement }),
+            }
+        }
+        let unclear = if engines.is_empty() { Vec::new() } else { std::mem::take(&mut own) };
+        Ok(Judged { end, own, shared, unclear, frames, fp_untold })
+    }
+
+    /// Whether the unwinder reads SFrame, so that it can be mistaken about rows.
+    pub(super) fn reads_sframe(&self) -> bool {
+        self.reads == Data::Sframe
+    }
+
+    /// Whether the section marks an outermost frame there.
+    fn marks(&self, address: LookupAddress) -> bool {
+        matches!(self.target.sections.lookup(address), Ok(Some(found)) if found.row.is_outermost())
+    }
+
+    /// Returns the finding with the blame, if the engine does not have it.
+    pub(super) fn blame(&self, finding: Finding) -> Finding {
+        let (blame, confidence, whose) = match self.reads {
+            Data::Sframe => {
+                (Blame::Consumer, Confidence::High, "the engine of this project agrees with the call stack")
+            }
+            Data::EhFrame | Data::Other => (
+                Blame::Unknown,
+                Confidence::Low,
+                "the engine of this project has no finding there: the fault is in what the unwinder reads, or in the unwinder",
+            ),
+        };
+        Finding { blame, confidence, message: format!("{}; {whose}", finding.message), ..finding }
+    }
+}
+
+/// Returns a disagreement about the end of a walk.
+fn at(truth: &Truth<'_>, frame: usize, verdict: Verdict, end: End) -> Disagreement {
+    Disagreement {
+        verdict,
+        frame,
+        pc: truth.state(frame).pc.get(),
+        address: truth.address(frame),
+        expected: Value::Frames(truth.call_stack.depth()),
+        got: Value::End(end),
+        after_wrong_fp: None,
+    }
+}
+
+/// Returns how much of the stack an agreeing walk has shown.
+const fn rank(end: WalkEnd) -> u8 {
+    match end {
+        WalkEnd::Outermost => 2,
+        WalkEnd::Unmarked | WalkEnd::Context => 1,
+        _ => 0,
+    }
+}
+
+/// Whether the engine has the same disagreement: the same value, or, if the engine
+/// has a wrong value, no value at all.
+fn is_same(found: &Disagreement, engines: &Disagreement) -> bool {
+    let gives_up = matches!(
+        found.verdict,
+        Verdict::Truncated | Verdict::BadMemory | Verdict::NoProgress | Verdict::DecodeError
+    );
+    found.frame == engines.frame
+        && (gives_up || (found.verdict == engines.verdict && found.got == engines.got))
+}
+
+fn end_of(end: &sframe_protocol::End) -> End {
+    let tracked = match end.what {
+        Some(sframe_vectors::Tracked::Ra) => Tracked::Ra,
+        Some(sframe_vectors::Tracked::Fp) => Tracked::Fp,
+        Some(sframe_vectors::Tracked::Cfa) | None => Tracked::Cfa,
+    };
+    let value = |address: Option<Address>| address.map_or(0, |address| address.0);
+    let register = sframe_engine::DwarfRegister(end.register.unwrap_or_default());
+    End::Failed(match end.kind {
+        EndKind::Outermost => return End::Outermost,
+        EndKind::TooDeep => return End::TooDeep,
+        EndKind::Failed | EndKind::Malformed => return End::Unspecified,
+        EndKind::NoFde => StepError::NoFde,
+        EndKind::NoRow => StepError::NoRow,
+        EndKind::Unreadable => StepError::Unreadable { tracked, address: value(end.address) },
+        // An end without a register has no message about it.
+        EndKind::UnknownRegister if end.register.is_none() => return End::Unspecified,
+        EndKind::UnknownRegister => StepError::UnknownRegister { tracked, register },
+        // The comparison treats these two alike.
+        EndKind::UnsafeRegister if end.register.is_none() => StepError::RaNotSaved,
+        EndKind::UnsafeRegister => StepError::UnsafeRegister { tracked, register },
+        EndKind::RaNotSaved => StepError::RaNotSaved,
+        EndKind::Misaligned => StepError::MisalignedCfa { cfa: value(end.cfa) },
+        EndKind::NoProgress => StepError::NoProgress { cfa: value(end.cfa), sp: 0 },
+    })
+}
+
+/// What is known about unwind data other than SFrame: where it has FDEs. It may use
+/// any register.
+struct OnlyFdes<F>(F);
+
+impl<F: Fn(LookupAddress) -> bool> Rules for OnlyFdes<F> {
+    fn at(&self, address: LookupAddress) -> RulesAt {
+        RulesAt::of_other_data(self.0(address))
+    }
+}
+
+/// Whether the call frame information of an image has an FDE for an address.
+fn has_cfi(target: &Target<'_>, address: LookupAddress) -> bool {
+    let Some(module) = target.module_at(address) else { return false };
+    module.cfi().is_some_and(|cfi| cfi.fde_at(module.linked(address).0).is_some())
+}
+
+/// A stop without an answer.
+pub(super) struct FaultFinding {
+    pc: u64,
+    depth: usize,
+    message: String,
+    pub(super) hits: u64,
+}
+
+impl FaultFinding {
+    pub(super) fn new(pending: &Pending, message: String) -> Self {
+        Self { pc: pending.pc, depth: pending.call_stack.depth(), message, hits: 0 }
+    }
+
+    pub(super) fn finding(self, verdict: Verdict, target: &Target<'_>) -> Finding {
+        let place = target.place(Loaded(self.pc));
+        let expected = format!("a backtrace of {} frames", self.depth);
+        let message = format!("{place}: {}", self.message);
+        Finding {
+            pc: Some(crate::finding::Address(place.address.0)),
+            image: place.image.map(str::to_owned),
+            function: place.function.map(str::to_owned),
+            frame: Some(0),
+            hits: self.hits,
+            blame: Blame::Consumer,
+            confidence: Confidence::High,
+            ..Finding::of_spec(verdict, expected, self.message, message)
+        }
+    }
+}
+
+/// Returns the finding for a fault whose stop is unknown.
+pub(super) fn unplaced(fault: &Fault) -> Finding {
+    let message = format!("{fault}; when each of the stops was asked alone, it did not happen again");
+    let finding = Finding::of_spec(fault.verdict, "a backtrace".to_owned(), fault.message.clone(), message);
+    Finding { blame: Blame::Consumer, confidence: Confidence::High, ..finding }
+}

@@ -1,0 +1,430 @@
+//! Collects stops while the program runs, and asks about many at once.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use rustc_hash::FxHashMap;
+use sframe_engine::{Abi, ByteOrder, DwarfRegister};
+use sframe_machine::{CallStack, Moment};
+use sframe_protocol::{Address, Hex, Stack, Stop};
+
+use crate::compare::{Disagreement, Truth, Value, WalkEnd, disagreements};
+use crate::examine::{Examination, Probe, WalkEnds};
+use crate::finding::Finding;
+use crate::target::{Linked, Loaded, Target};
+use crate::triage::{
+    Circumstances, Departure, ExitClaim, Findings, FrameLayouts, FrameView, Mistakes, Triage, triage,
+};
+use crate::unwind::{Backtrace, SframeUnwinder, Unwinder as _, Viewpoint};
+use crate::vocabulary::Verdict;
+
+use super::command::ExternalError;
+use super::judge::{FaultFinding, Judge};
+use super::report::{UnwinderExamination, UnwinderReport};
+use super::sample::{Sample, StopsPerCase};
+use super::session::Session;
+use super::shadow::Shadow;
+
+/// The maximum number of stops in a request; twice as many within a function
+/// between its calls.
+const STOPS: usize = 64;
+/// The maximum number of frames in a request, unless it has only one stop.
+const FRAMES: usize = 1 << 16;
+/// The maximum bytes of memory kept for pending stops, unless there is only one.
+const BYTES: usize = 8 << 20;
+/// The number of bytes of the stack that are sent along.
+const SNAPSHOT: u64 = 16 << 10;
+/// The number of DWARF registers that are asked for.
+const REGISTERS: u32 = 96;
+
+/// How control has left frames.
+#[derive(Clone, Copy, Debug)]
+struct Left {
+    departure: Departure,
+    /// The number of calls that have not ended.
+    calls: usize,
+}
+
+/// A stop that waits for its answer, and the true state there.
+pub(super) struct Pending {
+    pub(super) pc: u64,
+    sp: u64,
+    fp: u64,
+    red_zone: u64,
+    pub(super) call_stack: CallStack,
+    /// The engine's result.
+    pub(super) engine: (WalkEnd, Vec<Disagreement>),
+    /// What other witnesses say about these.
+    triages: Vec<Triage>,
+    /// How existing frames were left next.
+    left: Option<Left>,
+}
+
+impl Pending {
+    pub(super) fn truth(&self) -> Truth<'_> {
+        Truth {
+            pc: self.pc,
+            sp: self.sp,
+            fp: self.fp,
+            red_zone: self.red_zone,
+            call_stack: &self.call_stack,
+            stores: None,
+            ignores_fp: false,
+        }
+    }
+}
+
+impl Pending {
+    /// Whether an answer describes the place that its frame was about to leave for.
+    fn bears_out(&self, found: &Disagreement, abi: Option<Abi>) -> bool {
+        let frame = self.call_stack.records().len().checked_sub(found.frame + 1);
+        let left = |left: &Left| frame.is_some_and(|frame| frame >= left.calls);
+        let call = self.truth().call_of(found.frame);
+        let says = |left: Left| ExitClaim::of(found)?.is_borne_out(&left.departure, call?, abi).then_some(());
+        self.left.filter(left).and_then(says).is_some()
+    }
+
+    /// Returns what other witnesses say about a disagreement that the engine has, too.
+    fn triage_of(&self, found: &Disagreement) -> Triage {
+        let same = self.engine.1.iter().zip(&self.triages).find(|(engines, _)| *engines == found);
+        same.map_or(Triage::UNKNOWN, |(_, triage)| triage.clone())
+    }
+}
+
+/// Everything that an unwinder is asked about one program.
+pub(super) struct Questions<'q, 'a> {
+    target: &'q Target<'a>,
+    session: Session<'q>,
+    engine: SframeUnwinder<'a>,
+    judge: Judge<'q, 'a>,
+    sample: Sample,
+    shadow: Shadow,
+    stops: Vec<Stop>,
+    pending: Vec<Pending>,
+    /// The first of them since the last call or return.
+    straight: usize,
+    /// When the innermost call was made.
+    innermost: Option<u64>,
+    waiting_frames: usize,
+    waiting_bytes: usize,
+    asked: u64,
+    nothing_compared: u64,
+    agree: u64,
+    frames: u64,
+    fp_untold: u64,
+    walk_ends: WalkEnds,
+    /// Disagreements that only the unwinder has.
+    own: Findings,
+    layouts: RefCell<FrameLayouts>,
+    /// Those that the engine has, too.
+    shared: Findings,
+    /// Disagreements where the engine has a different one.
+    unclear: Findings,
+    faults: FxHashMap<(Verdict, u64), FaultFinding>,
+    /// The unwinder's words about ends that are findings, by verdict and PC without
+    /// bias.
+    said: FxHashMap<(Verdict, Linked), String>,
+    waited: Duration,
+    error: Option<ExternalError>,
+}
+
+impl<'q, 'a> Questions<'q, 'a> {
+    pub(super) fn new(target: &'q Target<'a>, session: Session<'q>, stops_per_case: StopsPerCase) -> Self {
+        let bits = target.executable().image.cpu.address_bits;
+        Self {
+            target,
+            judge: Judge::new(target, &session.hello),
+            session,
+            engine: SframeUnwinder::new(target.sections.clone(), bits),
+            sample: Sample::new(stops_per_case),
+            shadow: Shadow::default(),
+            stops: Vec::new(),
+            pending: Vec::new(),
+            straight: 0,
+            innermost: None,
+            waiting_frames: 0,
+            waiting_bytes: 0,
+            asked: 0,
+            nothing_compared: 0,
+            agree: 0,
+            frames: 0,
+            fp_untold: 0,
+            walk_ends: WalkEnds::default(),
+            own: Findings::default(),
+            layouts: RefCell::default(),
+            shared: Findings::default(),
+            unclear: Findings::default(),
+            faults: FxHashMap::default(),
+            said: FxHashMap::default(),
+            waited: Duration::ZERO,
+            error: None,
+        }
+    }
+
+    /// Returns the engine's result at a stop.
+    fn of_the_engine(
+        &mut self,
+        truth: &Truth<'_>,
+        viewpoint: &Viewpoint<'_>,
+    ) -> (WalkEnd, Vec<Disagreement>) {
+        let mut backtrace = Backtrace::default();
+        self.engine.unwind(viewpoint, &mut backtrace);
+        // Luck is a property of the section, not of the unwinder.
+        let truth = Truth { stores: None, ..*truth };
+        disagreements(&truth, &backtrace, &self.target.sections)
+    }
+
+    fn snapshot(&self, truth: &Truth<'_>, viewpoint: &Viewpoint<'_>) -> Stack {
+        let Some(region) = self.shadow.region(truth.sp) else { return Stack::default() };
+        let start = (truth.sp.saturating_sub(truth.red_zone) & !7).max(region.start);
+        let len = (region.end - start).min(SNAPSHOT);
+        let mut bytes = vec![0; usize::try_from(len).unwrap_or(0)];
+        if !viewpoint.memory.read(start, &mut bytes) {
+            return Stack::default();
+        }
+        Stack { address: Address(start), bytes: Hex(bytes) }
+    }
+
+    /// Asks about all pending stops.
+    fn ask(&mut self) {
+        if self.stops.is_empty() {
+            return;
+        }
+        let Self {
+            target, session, judge, shadow, stops, pending, faults, said, own, shared, unclear, ..
+        } = self;
+        let (stops, reads_sframe) = (&**stops, judge.reads_sframe());
+        let order = target.executable().image.cpu.abi.byte_order();
+        let read = |stop: usize, address: u64, size: u32| shadow.read(stop, address, size);
+        let (mut agree, mut frames, mut fp_untold, mut ends) = (0, 0, 0, WalkEnds::default());
+        let start = Instant::now();
+        let (mut asked, mut nothing_compared) = (0, 0);
+        let abi = target.executable().subject.abi();
+        let result = session.unwind(stops, &read, &mut |index, answer| {
+            let pending = &pending[index];
+            asked += 1;
+            let judged = answer.and_then(|answer| {
+                let judged = judge.judge(pending, &answer)?;
+                Ok((judged, answer.frames, answer.end.message))
+            });
+            let (mut judged, answered, message) = match judged {
+                Ok(judged) => judged,
+                Err(fault) => {
+                    ends.count(WalkEnd::Disagreed);
+                    let found = faults.entry((fault.verdict, pending.pc));
+                    found.or_insert_with(|| FaultFinding::new(pending, fault.message)).hits += 1;
+                    return;
+                }
+            };
+            let all = judged.own.len() + judged.shared.len() + judged.unclear.len();
+            for found in [&mut judged.own, &mut judged.shared, &mut judged.unclear] {
+                found.retain(|found| !pending.bears_out(found, abi));
+            }
+            if all > 0 && judged.own.is_empty() && judged.shared.is_empty() && judged.unclear.is_empty() {
+                // Where it leads was not yet settled.
+                nothing_compared += 1;
+                return;
+            }
+            if judged.end.has_compared(pending.call_stack.depth()) {
+                frames += judged.frames;
+                fp_untold += judged.fp_untold;
+                agree += u64::from(judged.end != WalkEnd::Disagreed);
+            } else {
+                nothing_compared += 1;
+            }
+            ends.count(judged.end);
+            if let Some(message) = message {
+                for found in judged.own.iter().chain(&judged.unclear) {
+                    if matches!(found.got, Value::End(_)) {
+                        let key = (found.verdict, target.linked(Loaded(found.pc)));
+                        said.entry(key).or_insert_with(|| super::process::shown(message.as_bytes()));
+                    }
+                }
+            }
+            for found in judged.own {
+                let entry = own.add_triaged(found, target, |_| Triage::UNKNOWN);
+                if reads_sframe {
+                    let word = |address| word(order, &shadow.read(index, address, 8)?);
+                    own.explain(entry, mistakes(&found, pending, &answered, target, &stops[index], &word));
+                }
+            }
+            for found in judged.shared {
+                shared.add_triaged(found, target, |_| pending.triage_of(&found));
+            }
+            for found in judged.unclear {
+                unclear.add_triaged(found, target, |_| pending.triage_of(&found));
+            }
+        });
+        self.waited += start.elapsed();
+        self.asked += asked;
+        self.nothing_compared += nothing_compared;
+        self.agree += agree;
+        self.frames += frames;
+        self.fp_untold += fp_untold;
+        self.walk_ends.add(&ends);
+        self.error = self.error.take().or(result.err());
+        self.stops.clear();
+        self.pending.clear();
+        self.straight = 0;
+        self.shadow.settle();
+        (self.waiting_frames, self.waiting_bytes) = (0, 0);
+    }
+
+    /// Returns the results.
+    pub(super) fn finish(mut self, mut examination: Examination) -> UnwinderExamination {
+        self.ask();
+        // The unwinder was not asked there.
+        self.walk_ends.unsettled = examination.walk_ends.unsettled + examination.walk_ends.departing;
+        let hello = self.session.hello.clone();
+        let report = UnwinderReport {
+            name: hello.name,
+            version: hello.version,
+            data: hello.data,
+            moments: self.sample.moments,
+            different: self.sample.different,
+            stops: self.asked,
+            nothing_compared: self.nothing_compared,
+            agree: self.agree,
+            frames: self.frames,
+            fp_untold: self.fp_untold,
+            walk_ends: self.walk_ends,
+            section_findings: examination.findings.len() as u64
+                + examination.findings_omitted.values().sum::<u64>(),
+            restarts: self.session.restarts,
+            seconds: self.waited.as_secs_f64(),
+        };
+        examination.findings_omitted.clear();
+        for findings in [&self.own, &self.shared, &self.unclear] {
+            for (verdict, count) in findings.omitted() {
+                *examination.findings_omitted.entry(*verdict).or_default() += count;
+            }
+        }
+        let judge = &self.judge;
+        let said = &self.said;
+        let quoting = |found: Finding| match found.pc.and_then(|pc| said.get(&(found.verdict, Linked(pc.0))))
+        {
+            Some(words) => noting(found, &format!("the unwinder says: {words}")),
+            None => found,
+        };
+        let mut findings: Vec<_> = self
+            .own
+            .into_findings(self.target)
+            .into_iter()
+            .map(|found| judge.blame(quoting(found)))
+            .collect();
+        let mut faults: Vec<_> = self.faults.into_iter().collect();
+        faults.sort_by_key(|((_, pc), found)| (*pc, found.hits));
+        findings.extend(faults.into_iter().map(|((verdict, _), found)| found.finding(verdict, self.target)));
+        findings.extend(self.session.unplaced.iter().map(super::judge::unplaced));
+        let unclear = self.unclear.into_findings(self.target).into_iter();
+        findings.extend(unclear.map(|found| {
+            let found = quoting(found);
+            noting(
+                found,
+                "the engine of this project does not agree with the call stack either, but differently",
+            )
+        }));
+        let same = |found| noting(found, "the engine of this project says the same");
+        let shared = self.shared.into_findings(self.target).into_iter().map(same).collect();
+        UnwinderExamination { examination, report, shared, findings, error: self.error }
+    }
+}
+
+impl Probe for Questions<'_, '_> {
+    fn start(&mut self) {
+        self.ask();
+        self.sample.start();
+        self.shadow.start();
+    }
+
+    fn breakpoint(&mut self) {
+        self.sample.breakpoint();
+    }
+
+    fn compared(&mut self, truth: &Truth<'_>, viewpoint: &Viewpoint<'_>) {
+        if self.error.is_some() || !self.sample.wants(truth) {
+            return;
+        }
+        let depth = truth.call_stack.depth();
+        let innermost = truth.call_stack.records().last().map(|call| call.since);
+        if innermost > std::mem::replace(&mut self.innermost, innermost) {
+            self.straight = self.pending.len();
+        }
+        // Code about to leave frames is asked about only after it has.
+        let is_within = self.straight < self.pending.len() && self.stops.len() < 2 * STOPS;
+        if (self.stops.len() >= STOPS && !is_within)
+            || self.waiting_frames.saturating_add(depth) > FRAMES
+            || self.waiting_bytes.saturating_add(self.shadow.later_bytes()) > BYTES
+        {
+            self.ask();
+            if self.error.is_some() {
+                return;
+            }
+        }
+        let engine = self.of_the_engine(truth, viewpoint);
+        let scene = Circumstances::new(truth, viewpoint, self.target, &self.layouts);
+        let triages = engine.1.iter().map(|found| triage(found, &scene, true)).collect();
+        self.shadow.keep(viewpoint.memory, self.stops.len());
+        let stack = self.snapshot(truth, viewpoint);
+        let registers =
+            (0..REGISTERS).filter_map(|number| Some((number, Address(viewpoint.register(number)?))));
+        let registers: BTreeMap<u32, Address> = registers.collect();
+        self.waiting_frames += depth;
+        self.waiting_bytes += stack.bytes.0.len() + depth * size_of::<sframe_machine::Record>();
+        self.stops.push(Stop { pc: Address(truth.pc), registers, stack });
+        let call_stack = truth.call_stack.clone();
+        let Truth { pc, sp, fp, red_zone, .. } = *truth;
+        self.pending.push(Pending { pc, sp, fp, red_zone, call_stack, engine, triages, left: None });
+    }
+
+    fn left(&mut self, moment: &Moment<'_>) {
+        if let Some(departure) = Departure::of(moment) {
+            let left = Left { departure, calls: moment.call_stack.records().len() };
+            self.pending[self.straight..].iter_mut().for_each(|pending| pending.left = Some(left));
+        }
+        self.straight = self.pending.len();
+    }
+
+    fn stored(&mut self, address: u64, len: u64) {
+        self.shadow.stored(address, len);
+    }
+}
+
+/// Returns the usual mistakes that give an unwinder's answer at a stop.
+fn mistakes(
+    found: &Disagreement,
+    pending: &Pending,
+    answered: &[sframe_protocol::Frame],
+    target: &Target<'_>,
+    stop: &Stop,
+    memory: &dyn Fn(u64) -> Option<u64>,
+) -> Mistakes {
+    let registers = |register: DwarfRegister| stop.registers.get(&register.0).map(|value| value.0);
+    let truth = pending.truth();
+    let frame = FrameView {
+        sections: &target.sections,
+        state: truth.state(found.frame),
+        call: truth.call_of(found.frame),
+        gives_cfa: answered.get(found.frame).is_some_and(|frame| frame.cfa.is_some()),
+        caller: answered.get(found.frame + 1).map(|frame| frame.pc.0),
+        registers: (found.frame == 0).then_some(&registers),
+        memory,
+        pauth: target.pauth(),
+    };
+    Mistakes::of(found, &frame)
+}
+
+/// Reads a word of memory.
+fn word(order: ByteOrder, bytes: &[u8]) -> Option<u64> {
+    let bytes = bytes.try_into().ok()?;
+    Some(match order {
+        ByteOrder::Little => u64::from_le_bytes(bytes),
+        ByteOrder::Big => u64::from_be_bytes(bytes),
+    })
+}
+
+fn noting(finding: Finding, what: &str) -> Finding {
+    let message = format!("{}; {what}", finding.message);
+    Finding { message, ..finding }
+}

@@ -1,0 +1,137 @@
+//! Statistics of what an unwinder was asked.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::command::ExternalError;
+use crate::examine::{Examination, WalkEnds};
+use crate::finding::Finding;
+use sframe_inspect::text::{Text, counted, per_second};
+
+/// What a program has shown about an unwinder.
+#[derive(Debug)]
+pub struct UnwinderExamination {
+    /// The program's run, as seen by this project's engine.
+    pub examination: Examination,
+    /// The unwinder's statistics.
+    pub report: UnwinderReport,
+    /// Findings that the engine has at the same stops: faults of the section.
+    pub shared: Vec<Finding>,
+    /// The other findings.
+    pub findings: Vec<Finding>,
+    /// Why it was not asked about everything.
+    pub error: Option<ExternalError>,
+}
+
+/// Statistics of what an unwinder was asked about a program.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+pub struct UnwinderReport {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// What it reads: `sframe`, `eh_frame`, or its own word.
+    pub data: String,
+    /// Instructions before which it could have been asked.
+    pub moments: u64,
+    /// Those with a new combination of PC and call stack. After 4,194,304, later
+    /// ones all count as new.
+    pub different: u64,
+    /// Stops at which it was asked.
+    pub stops: u64,
+    /// Those at which nothing could be compared: it has no data there for unwinding
+    /// the topmost frame.
+    #[serde(default)]
+    pub nothing_compared: u64,
+    /// Stops at which something was compared, without a disagreement.
+    pub agree: u64,
+    /// Frames compared.
+    pub frames: u64,
+    /// Those for which it did not report the frame pointer.
+    pub fp_untold: u64,
+    /// How its walks ended.
+    pub walk_ends: WalkEnds,
+    /// Findings of this project's engine, at every instruction.
+    pub section_findings: u64,
+    /// How often it had to be restarted.
+    pub restarts: u32,
+    /// How long the bench has waited for it, in seconds.
+    pub seconds: f64,
+}
+
+impl UnwinderReport {
+    /// Replaces the engine's numbers with the unwinder's.
+    pub const fn count_instead(&self, examination: &mut Examination) {
+        examination.comparisons = self.stops - self.nothing_compared;
+        examination.agree = self.agree;
+        examination.nothing_compared = self.nothing_compared;
+        examination.frames = self.frames;
+        examination.frames_derived = self.frames;
+        examination.walk_ends = self.walk_ends;
+    }
+
+    /// Adds another report's counts.
+    pub fn add(&mut self, other: &Self) {
+        self.name.clone_from(&other.name);
+        self.version.clone_from(&other.version);
+        self.data.clone_from(&other.data);
+        self.moments += other.moments;
+        self.different += other.different;
+        self.stops += other.stops;
+        self.nothing_compared += other.nothing_compared;
+        self.agree += other.agree;
+        self.frames += other.frames;
+        self.fp_untold += other.fp_untold;
+        self.walk_ends.add(&other.walk_ends);
+        self.section_findings += other.section_findings;
+        self.restarts += other.restarts;
+        self.seconds += other.seconds;
+    }
+
+    /// Returns the statistics as text.
+    #[must_use]
+    pub fn text(&self) -> Text {
+        let grouped = sframe_inspect::text::grouped;
+        let mut text = Text::default();
+        let _ = writeln!(
+            text,
+            "unwinder {} {}, which reads {}: asked at {} of {} ({} with a PC or call stack of their own), {} compared, {} agree",
+            self.name,
+            self.version,
+            self.data,
+            grouped(self.stops),
+            counted(self.moments, "stop"),
+            grouped(self.different),
+            grouped(self.stops - self.nothing_compared),
+            grouped(self.agree)
+        );
+        let _ = writeln!(
+            text,
+            "    {}, {} of them without FP; {}; {}",
+            counted(self.frames, "frame"),
+            grouped(self.fp_untold),
+            per_second(self.stops, "stop", self.seconds),
+            counted(self.restarts.into(), "restart")
+        );
+        let ends = self.walk_ends;
+        let _ = writeln!(
+            text,
+            "    its walks ended: {} outermost, {} unmarked, {} context, {} no-fde, {} in-register, {} no-progress, {} in disagreement",
+            grouped(ends.outermost),
+            grouped(ends.unmarked),
+            grouped(ends.context),
+            grouped(ends.no_fde),
+            grouped(ends.in_register),
+            grouped(ends.no_progress),
+            grouped(ends.disagreed)
+        );
+        if self.section_findings > 0 {
+            let _ = writeln!(
+                text,
+                "    of the sections themselves, {} at all instructions: see the same run without --unwinder",
+                counted(self.section_findings, "finding")
+            );
+        }
+        text
+    }
+}

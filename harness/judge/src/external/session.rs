@@ -1,0 +1,276 @@
+//! Requests and answers, even if the process dies in between.
+
+use std::ops::Range;
+
+use sframe_protocol::{
+    Answer, Backtrace, Hello, Hex, MAX_LINE, MAX_READ, Open, Read, Reply, Request, RequestHello,
+    SectionAnswer, SectionQuestion, Stop, VERSION,
+};
+
+use crate::examine::stop::StopRequest;
+use crate::vocabulary::Verdict;
+
+use super::command::{CommandLine, ExternalError, RESTARTS};
+use super::process::{Fault, Process};
+
+/// The result of a question about a section.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SectionReply {
+    /// The answer.
+    Answer(SectionAnswer),
+    /// Why the unwinder can't read such a section.
+    Unsupported(String),
+    /// The unwinder's failure.
+    Fault(Fault),
+}
+
+/// Reads the program's memory at each of the requested stops.
+pub(super) type ReadMemory<'r> = dyn Fn(usize, u64, u32) -> Option<Vec<u8>> + 'r;
+
+/// An unwinder that is restarted whenever it fails.
+pub(super) struct Session<'s> {
+    command: &'s CommandLine,
+    open: Option<Open>,
+    process: Option<Process>,
+    next_id: u64,
+    pub(super) hello: Hello,
+    pub(super) restarts: u32,
+    /// The maximum number of restarts.
+    limit: u32,
+    silences: u32,
+    /// Faults that did not reappear when each stop was requested alone.
+    pub(super) unplaced: Vec<Fault>,
+    /// Asks not to wait any longer.
+    stop: StopRequest,
+}
+
+impl<'s> Session<'s> {
+    /// Starts an unwinder: with a program, or otherwise for sections only.
+    pub(super) fn start(
+        command: &'s CommandLine,
+        open: Option<Open>,
+        stop: StopRequest,
+    ) -> Result<Self, ExternalError> {
+        let hello = Hello::new("", "", "");
+        let mut session = Self {
+            command,
+            open,
+            process: None,
+            next_id: 1,
+            hello,
+            restarts: 0,
+            limit: RESTARTS,
+            silences: 0,
+            unplaced: Vec::new(),
+            stop,
+        };
+        session.begin()?;
+        Ok(session)
+    }
+
+    fn begin(&mut self) -> Result<(), ExternalError> {
+        let CommandLine { words, timeout, .. } = self.command;
+        self.process = None;
+        let mut start = Process::start("the unwinder", words, *timeout, MAX_LINE).map_err(|error| {
+            ExternalError::Start { program: words.first().cloned().unwrap_or_default(), error }
+        })?;
+        start.stop = self.stop.clone();
+        self.process = Some(start);
+        let bench = concat!("sframe-testbench ", env!("CARGO_PKG_VERSION")).to_owned();
+        let request = RequestHello { protocol: VERSION, bench };
+        let answer = self.request(Request { hello: Some(request), ..Request::default() });
+        let answer = answer.map_err(|fault| self.failure(fault))?;
+        let hello = answer.hello.ok_or_else(|| Fault::bad_answer("no `hello` in the answer to `hello`"))?;
+        if hello.protocol != VERSION {
+            return Err(ExternalError::Version { theirs: hello.protocol });
+        }
+        self.hello = hello;
+        if let Some(open) = self.open.clone() {
+            let answer = self.request(Request { open: Some(open), ..Request::default() });
+            let answer = answer.map_err(|fault| self.failure(fault))?;
+            if let Some(reason) = answer.unsupported {
+                return Err(ExternalError::Unsupported(reason));
+            }
+        }
+        Ok(())
+    }
+
+    /// What a fault means for the session: it is none of the unwinder's if the run was ended.
+    fn failure(&self, fault: Fault) -> ExternalError {
+        if self.stop.reason().is_some() { ExternalError::Stopped } else { ExternalError::Fault(fault) }
+    }
+
+    /// Ends the process, and starts another.
+    ///
+    /// # Errors
+    /// It has been started too often, or can't be started again.
+    fn restart(&mut self, after: &Fault) -> Result<(), ExternalError> {
+        loop {
+            if let Some(process) = &mut self.process {
+                process.kill();
+            }
+            self.process = None;
+            if self.restarts >= self.limit {
+                return Err(ExternalError::GivenUp(after.clone()));
+            }
+            self.restarts += 1;
+            match self.begin() {
+                // It may die in the handshake, too; the limit on restarts ends that.
+                Err(ExternalError::Fault(_)) => {}
+                other => return other,
+            }
+        }
+    }
+
+    fn process(&mut self) -> Result<&mut Process, Fault> {
+        self.process.as_mut().ok_or_else(|| Fault::bad_answer("no process"))
+    }
+
+    /// Sends a request that has one answer.
+    fn request(&mut self, request: Request) -> Result<Answer, Fault> {
+        let id = self.next_id;
+        self.next_id += 1;
+        let process = self.process()?;
+        process.send(&Request { id, ..request })?;
+        let deadline = process.deadline();
+        let answer = process.receive(deadline)?;
+        is_for(id, &answer)?;
+        Ok(answer)
+    }
+
+    /// Asks about a section. Each question may cost a restart, so that only
+    /// timeouts are counted: they take long.
+    ///
+    /// # Errors
+    /// The unwinder can't be restarted, or timed out too often.
+    pub(super) fn section(&mut self, question: SectionQuestion) -> Result<SectionReply, ExternalError> {
+        self.limit = self.restarts + RESTARTS;
+        let answer = self.request(Request { section: Some(question), ..Request::default() });
+        let answer = answer.and_then(|answer| match (answer.section, answer.unsupported) {
+            (Some(section), None) => Ok(SectionReply::Answer(section)),
+            (None, Some(reason)) => Ok(SectionReply::Unsupported(reason)),
+            _ => Err(Fault::bad_answer("neither `section` nor `unsupported` in the answer to `section`")),
+        });
+        let fault = match answer {
+            Ok(asked) => return Ok(asked),
+            Err(fault) => fault,
+        };
+        self.silences += u32::from(fault.verdict == Verdict::TimedOut);
+        if self.silences > RESTARTS {
+            return Err(ExternalError::GivenUp(fault));
+        }
+        self.restart(&fault)?;
+        Ok(SectionReply::Fault(fault))
+    }
+
+    /// Asks for walks. `got` is called for each stop in order, with the answer or
+    /// the failure at this stop.
+    ///
+    /// If a process dies or stops answering, any of the unanswered stops may be the
+    /// cause: each of them is requested again, alone.
+    ///
+    /// # Errors
+    /// The unwinder had to be restarted too often.
+    pub(super) fn unwind(
+        &mut self,
+        stops: &[Stop],
+        read: &ReadMemory<'_>,
+        got: &mut dyn FnMut(usize, Result<Backtrace, Fault>),
+    ) -> Result<(), ExternalError> {
+        let mut next = 0;
+        // Up to here each stop is requested alone, to find the cause.
+        let mut alone_until = 0;
+        let mut suspect = None;
+        while next < stops.len() {
+            let range = next..if next < alone_until { next + 1 } else { stops.len() };
+            if let Err(fault) = self.exchange(range.clone(), stops, read, &mut |answer| {
+                got(next, Ok(answer));
+                next += 1;
+            }) {
+                if self.stop.reason().is_some() {
+                    return Err(ExternalError::Stopped);
+                }
+                let is_certain = range.len() == 1 || fault.verdict == Verdict::BadAnswer;
+                let restarted = self.restart(&fault);
+                if is_certain {
+                    got(next, Err(fault));
+                    next += 1;
+                    (alone_until, suspect) = (0, None);
+                } else {
+                    (alone_until, suspect) = (range.end, Some(fault));
+                }
+                restarted?;
+            }
+            if next >= alone_until {
+                self.unplaced.extend(suspect.take());
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks about some stops. `got` is called for each that is answered.
+    fn exchange(
+        &mut self,
+        range: Range<usize>,
+        stops: &[Stop],
+        read: &ReadMemory<'_>,
+        got: &mut dyn FnMut(Backtrace),
+    ) -> Result<(), Fault> {
+        let id = self.next_id;
+        self.next_id += 1;
+        let first = range.start;
+        let process = self.process()?;
+        process.send(&Unwind { id, unwind: &stops[range.clone()] })?;
+        for expected in range.clone() {
+            // What it requests in between does not extend its time.
+            let deadline = process.deadline();
+            let answer = loop {
+                let answer = process.receive(deadline)?;
+                is_for(id, &answer)?;
+                let Some(wanted) = answer.read else { break answer };
+                let Read { stop, address, size } = wanted;
+                let stop = first.checked_add(stop).filter(|stop| range.contains(stop));
+                let (Some(stop), 1..=MAX_READ) = (stop, size) else {
+                    return Err(Fault::bad_answer(format!(
+                        "it wants to read {size} bytes at stop {}, of {} stops",
+                        wanted.stop,
+                        range.len()
+                    )));
+                };
+                process.send(&Reply { memory: read(stop, address.0, size).map(Hex) })?;
+            };
+            match answer {
+                Answer { stop: Some(stop), frames: Some(frames), end: Some(end), .. }
+                    if first + stop == expected =>
+                {
+                    got(Backtrace { frames, end });
+                }
+                Answer { stop, frames, end, .. } => {
+                    let present = |is: bool| if is { "is there" } else { "is missing" };
+                    return Err(Fault::bad_answer(format!(
+                        "the answer to stop {} was expected; stop: {}, `frames` {}, `end` {}",
+                        expected - first,
+                        stop.map_or_else(|| "missing".to_owned(), |stop| stop.to_string()),
+                        present(frames.is_some()),
+                        present(end.is_some())
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// [`Request::unwind`], without a copy of the stops.
+#[derive(serde::Serialize)]
+struct Unwind<'s> {
+    id: u64,
+    unwind: &'s [Stop],
+}
+
+fn is_for(id: u64, answer: &Answer) -> Result<(), Fault> {
+    if answer.id == id {
+        return Ok(());
+    }
+    Err(Fault::bad_answer(format!("an answer to request {}, where {id} was asked", answer.id)))
+}

@@ -1,0 +1,313 @@
+//! Findings: what is wrong, and what each witness says about it.
+
+use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+pub use sframe_inspect::{Address, Blame, Confidence, FindingRow, Witness};
+
+use crate::vocabulary::Verdict;
+
+/// Which side a witness agrees with about the subject of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Side {
+    /// With the call stack.
+    CallStack,
+    /// With the section under test.
+    Section,
+    /// With neither.
+    Neither,
+}
+
+/// A witness's statement.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub struct Evidence {
+    /// The witness.
+    pub witness: Witness,
+    /// Its statement, in a sentence.
+    pub says: String,
+    /// The side it agrees with; `None` if that is unknown.
+    pub agrees_with: Option<Side>,
+}
+
+impl Evidence {
+    /// Says with whom the witness agrees, if that is known.
+    #[must_use]
+    pub fn side(&self) -> Option<String> {
+        let agrees = match self.witness {
+            Witness::FramePointers | Witness::Instructions => "agree",
+            Witness::Reader | Witness::Cfi | Witness::Layout | Witness::Exploration => "agrees",
+        };
+        match self.agrees_with? {
+            Side::CallStack => Some(format!("{agrees} with the call stack")),
+            // The section agrees with itself.
+            Side::Section if self.witness == Witness::Reader => None,
+            Side::Section => Some(format!("{agrees} with the section")),
+            Side::Neither => Some(format!("{agrees} with neither")),
+        }
+    }
+}
+
+/// An instruction near the one that a finding is about.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub struct ListedInstruction {
+    /// Its address, without the load bias.
+    pub pc: Address,
+    /// As an assembler writes it.
+    pub text: String,
+    /// Start of its row, in bytes from the start of the function. `None`
+    /// without FDE or row.
+    pub row: Option<Address>,
+}
+
+/// A word of the stack.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub struct Slot {
+    /// Its address.
+    pub address: Address,
+    /// Its contents; `None` if it can't be read.
+    pub value: Option<Address>,
+    /// What it is: `SP`, `RA`, and any claims about it.
+    pub marks: Vec<String>,
+}
+
+/// The stack at the moment when a finding was first seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub struct StackView {
+    /// The frame's SP.
+    pub sp: Address,
+    /// The frame's FP.
+    pub fp: Address,
+    /// Words of the frame and around it, by ascending addresses. Words that are
+    /// left out show as gaps in the addresses.
+    pub slots: Vec<Slot>,
+}
+
+/// Something that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub struct Finding {
+    /// The kind of finding.
+    pub verdict: Verdict,
+    /// PC of the frame whose rules are wrong, without its image's load bias.
+    pub pc: Option<Address>,
+    /// The library that contains it; `None` for the executable.
+    pub image: Option<String>,
+    /// The function there.
+    pub function: Option<String>,
+    /// The frame, 0 for the topmost. The smallest, if there are several.
+    pub frame: Option<usize>,
+    /// How often it was seen.
+    pub hits: u64,
+    /// At how many places: of one cause, the first is shown.
+    #[serde(default = "one")]
+    pub places: u64,
+    /// The row that gave the value.
+    pub row: Option<FindingRow>,
+    /// The address in the file of the row's first instruction.
+    #[serde(default)]
+    pub row_pc: Option<Address>,
+    /// The value according to the call stack, or the spec.
+    pub expected: String,
+    /// The value according to the unwinder, or the run.
+    pub got: String,
+    /// The instruction at the PC.
+    pub instruction: Option<String>,
+    /// The component that needs the fix.
+    pub blame: Blame,
+    /// How sure that is.
+    pub confidence: Confidence,
+    /// What other witnesses say.
+    pub evidence: Vec<Evidence>,
+    /// The usual mistake that gives the unwinder's answer, if the unwinder is to
+    /// blame and one does.
+    #[serde(default)]
+    pub hint: Option<String>,
+    /// The instructions around the PC.
+    pub listing: Vec<ListedInstruction>,
+    /// The stack when it was first seen in that frame.
+    pub stack: Option<StackView>,
+    /// The finding in a sentence.
+    pub message: String,
+}
+
+/// A document that does not count places has one finding for each.
+const fn one() -> u64 {
+    1
+}
+
+/// What makes findings at several places one: the same is wrong with the same row, and the same component is to blame.
+/// Functions that share their name have rows at different addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct CauseKey<'f> {
+    verdict: Verdict,
+    image: Option<&'f str>,
+    function: Option<&'f str>,
+    row_pc: Option<Address>,
+    row: &'f FindingRow,
+    blame: Blame,
+}
+
+/// Groups findings by their causes, in the order of the first of each, and counts the places of each. Findings about no
+/// row have each a cause of its own.
+#[must_use]
+pub fn groups(findings: &[Finding]) -> Vec<Group<'_>> {
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    let mut known = FxHashMap::default();
+    for finding in findings {
+        let next = groups.len();
+        let index = finding.cause().map_or(next, |cause| *known.entry(cause).or_insert(next));
+        match groups.get_mut(index) {
+            Some(group) => {
+                group.places += finding.places;
+                group.hits += finding.hits;
+            }
+            None => groups.push(Group::alone(finding)),
+        }
+    }
+    groups
+}
+
+/// Findings with one cause: a wrong row is wrong at each of its PCs.
+#[derive(Clone, Copy, Debug)]
+pub struct Group<'f> {
+    /// The first of them.
+    pub first: &'f Finding,
+    /// At how many places they are.
+    pub places: u64,
+    /// How often they were seen.
+    pub hits: u64,
+}
+
+impl<'f> Group<'f> {
+    /// That of a single finding.
+    #[must_use]
+    pub const fn alone(finding: &'f Finding) -> Self {
+        Self { first: finding, places: finding.places, hits: finding.hits }
+    }
+
+    /// All of them as one finding.
+    #[must_use]
+    pub fn finding(&self) -> Finding {
+        Finding { places: self.places, hits: self.hits, ..self.first.clone() }
+    }
+}
+
+impl Finding {
+    fn cause(&self) -> Option<CauseKey<'_>> {
+        let Self { verdict, image, function, row, row_pc, blame, .. } = self;
+        // Lists of known findings may say several things of one row.
+        verdict.not_knowable().is_none().then_some(())?;
+        Some(CauseKey {
+            verdict: *verdict,
+            image: image.as_deref(),
+            function: function.as_deref(),
+            row_pc: *row_pc,
+            row: row.as_ref()?,
+            blame: *blame,
+        })
+    }
+
+    /// Whether a component may be its culprit: the one that is blamed, or any where a function has no FDE and
+    /// the file does not tell who has lost it.
+    #[must_use]
+    pub fn may_be_blamed_on(&self, blame: Blame) -> bool {
+        self.blame == blame || self.is_without_culprit()
+    }
+
+    /// Whether a function has no FDE, and the file does not tell who has lost it.
+    #[must_use]
+    pub fn is_without_culprit(&self) -> bool {
+        self.verdict == Verdict::NoFde && self.blame == Blame::Unknown
+    }
+
+    /// Splits the sentence from the place that it begins with, if it does.
+    #[must_use]
+    pub fn place_and_rest(&self) -> (&str, &str) {
+        let message = self.message.as_str();
+        let Some(pc) = self.pc else { return ("", message) };
+        // A caller's place is looked up before its return address.
+        let ends = [pc.0, pc.0.wrapping_sub(1)].map(|pc| format!("{pc:#x}"));
+        let end = ends.iter().find_map(|address| {
+            let start = message.find(address)?;
+            Some(start + message[start..].find(": ")?)
+        });
+        end.map_or(("", message), |end| (&message[..end], &message[end + 2..]))
+    }
+
+    /// A finding about a spec's expectation, not about a row.
+    #[must_use]
+    pub fn of_spec(verdict: Verdict, expected: String, got: String, message: String) -> Self {
+        Self {
+            verdict,
+            pc: None,
+            image: None,
+            function: None,
+            frame: None,
+            hits: 1,
+            places: 1,
+            row: None,
+            row_pc: None,
+            expected,
+            got,
+            instruction: None,
+            blame: Blame::Unknown,
+            confidence: Confidence::Low,
+            evidence: Vec::new(),
+            hint: None,
+            listing: Vec::new(),
+            stack: None,
+            message,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of_row(row_pc: u64, blame: Blame) -> Finding {
+        Finding {
+            function: Some("f".to_owned()),
+            hits: 3,
+            row: Some(FindingRow { start: Address(4), rules: "CFA = SP+8".to_owned() }),
+            row_pc: Some(Address(row_pc)),
+            blame,
+            ..Finding::of_spec(Verdict::WrongCfa, String::new(), String::new(), String::new())
+        }
+    }
+
+    fn counts(findings: &[Finding]) -> Vec<(u64, u64)> {
+        groups(findings).iter().map(|group| (group.places, group.hits)).collect()
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_row_is_one_finding_that_counts_its_places() {
+        let finding = of_row(0x104, Blame::ProducerAssembler);
+        let again = Finding { places: 2, hits: 5, ..finding.clone() };
+        assert_eq!(counts(&[finding.clone(), again]), [(3, 8)]);
+    }
+
+    /// Rows of two functions with one name may look alike, and so do those of functions without any.
+    #[test]
+    fn other_rows_other_culprits_and_what_is_about_no_row_are_findings_of_their_own() {
+        let finding = of_row(0x104, Blame::ProducerAssembler);
+        let elsewhere = of_row(0x204, Blame::ProducerAssembler);
+        let blamed_otherwise = of_row(0x104, Blame::Consumer);
+        let of_another_kind = Finding { verdict: Verdict::WrongFp, ..finding.clone() };
+        let of_library = Finding { image: Some("x.so".to_owned()), ..finding.clone() };
+        let without_row = Finding { row: None, row_pc: None, ..finding.clone() };
+        let changed = Finding { verdict: Verdict::ChangedFailure, ..finding.clone() };
+        let all = [
+            changed.clone(),
+            changed,
+            finding,
+            elsewhere,
+            blamed_otherwise,
+            of_another_kind,
+            of_library,
+            without_row.clone(),
+            without_row,
+        ];
+        assert_eq!(counts(&all), [(1, 3); 9]);
+    }
+}

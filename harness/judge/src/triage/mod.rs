@@ -1,0 +1,531 @@
+//! Finds the likely culprit: other witnesses are asked when backtrace and
+//! call stack first disagree.
+//!
+//! None of them judges. The call stack says that something is wrong; they say
+//! where it went wrong: between the compiler's CFI and the assembler's rows, in
+//! what a linker generates itself, in the unwinder that reads the rows, or in
+//! the call stack itself.
+
+mod chain;
+mod collect;
+mod departure;
+mod frame_layout;
+mod inquiry;
+mod mistake;
+mod stack;
+
+pub use collect::MOST_FINDINGS;
+pub(crate) use collect::{Findings, listing};
+pub use departure::{Departure, ExitClaim, ExitClaims};
+
+pub(crate) use frame_layout::FrameLayouts;
+pub(crate) use inquiry::Circumstances;
+
+pub(crate) use mistake::{FrameView, Mistakes};
+
+use inquiry::{DisputedValue, Inquiry, Values, place_of};
+use sframe_engine::{Found, LookupAddress, Recovery, StepError};
+use sframe_inspect::diff::{Blamed, Gap, blame_for_gap, reason_to_leave_out};
+
+use crate::compare::{Disagreement, Value};
+use crate::finding::{Blame, Confidence, Evidence, Side, StackView, Witness};
+use crate::target::{Linked, Loaded, Module, Target};
+use crate::unwind::{End, State};
+use crate::vocabulary::Verdict;
+use sframe_inspect::cfi::{EvaluationError, LAST_REGISTER, Registers, Rules, register_column};
+
+/// What other witnesses say about a disagreement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Triage {
+    pub(crate) blame: Blame,
+    pub(crate) confidence: Confidence,
+    pub(crate) evidence: Vec<Evidence>,
+    pub(crate) stack: Option<StackView>,
+}
+
+impl Triage {
+    /// The result for a disagreement that nobody was asked about.
+    pub(crate) const UNKNOWN: Self =
+        Self { blame: Blame::Unknown, confidence: Confidence::Low, evidence: Vec::new(), stack: None };
+
+    /// The result for code of a linked file that no FDE covers.
+    pub(crate) fn of_gap(gap: &Gap) -> Self {
+        let Blamed { blame, confidence, evidence } = blame_for_gap(gap, false);
+        let evidence =
+            evidence.into_iter().map(|of| Evidence { witness: of.witness, says: of.says, agrees_with: None });
+        Self { blame, confidence, evidence: evidence.collect(), stack: None }
+    }
+}
+
+/// Asks the witnesses about a disagreement. `with_stack` keeps the stack as
+/// well.
+pub(crate) fn triage(found: &Disagreement, scene: &Circumstances<'_, '_>, with_stack: bool) -> Triage {
+    Inquiry::new(found, scene).conclude(with_stack)
+}
+
+/// What CFI and the code's origin say about the place of a finding that no walk
+/// has led to.
+pub fn triage_place(
+    verdict: Verdict,
+    address: LookupAddress,
+    target: &Target<'_>,
+) -> (Blame, Confidence, Vec<Evidence>) {
+    let nobody = (Blame::Unknown, Confidence::Low, Vec::new());
+    let Some(module) = target.module_at(address) else { return nobody };
+    if module.is_made() {
+        // What is missing is what CFI does not say, or the format can't.
+        return nobody;
+    }
+    let linked = module.linked(address);
+    let cfi = module.cfi().and_then(|cfi| {
+        let row = cfi.row_at(linked.0).ok()??;
+        Some((cfi.fde_at(linked.0)?.section, cfi.rules(&row, linked.0)))
+    });
+    let says_end = matches!(&cfi, Some((_, rules)) if rules.ra == Ok(Recovery::Undefined));
+    if verdict == Verdict::NoFde
+        && let Some(behind) = bytes_behind(module)
+    {
+        let says =
+            format!("{behind} bytes of .sframe lie past what its header describes, and are never read");
+        let evidence = Evidence { witness: Witness::Layout, says, agrees_with: None };
+        return (Blame::ProducerLinker, Confidence::High, vec![evidence]);
+    }
+    if verdict == Verdict::NoFde
+        && cfi.is_some()
+        && let Some(start) = moved_fde(module, target)
+    {
+        let says = format!("an FDE begins at {start:#x}, where no function does, so it has been moved");
+        let evidence = Evidence { witness: Witness::Layout, says, agrees_with: None };
+        return (Blame::ProducerLinker, Confidence::Medium, vec![evidence]);
+    }
+    let row = target.sections.lookup(address).ok().flatten().map(|found| found.row);
+    let has_mark = row.is_some_and(|row| row.is_outermost());
+    let (blame, confidence) = match verdict {
+        Verdict::NoFde if is_linker_made(module, linked, target.place(address).function) => {
+            (Blame::ProducerLinker, Confidence::Medium)
+        }
+        // Which of them has lost it, the file does not tell.
+        Verdict::NoFde if is_expressible(module, linked) => (Blame::Unknown, Confidence::Low),
+        Verdict::NoFde if cfi.is_some() => (Blame::ProducerAssembler, Confidence::Medium),
+        Verdict::NoFde => (Blame::CompilerOrCfi, Confidence::Medium),
+        Verdict::WrongEnd if row.is_none() && cfi.is_some() => (Blame::ProducerAssembler, Confidence::Medium),
+        Verdict::WrongEnd if row.is_none() => (Blame::CompilerOrCfi, Confidence::Medium),
+        Verdict::WrongEnd if cfi.is_some() && says_end != has_mark => {
+            (Blame::ProducerAssembler, Confidence::Medium)
+        }
+        Verdict::WrongEnd if cfi.is_some() => (Blame::CompilerOrCfi, Confidence::Low),
+        _ => return nobody,
+    };
+    let says = match cfi {
+        Some((section, rules)) if confidence == Confidence::Low && verdict == Verdict::NoFde => format!(
+            "{section}: {rules}; all rows of the function can be expressed: the assembler has left it out, \
+             its object has no .sframe, or the linker has dropped it"
+        ),
+        Some((section, rules)) => format!("{section}: {rules}"),
+        None => "there is none for this address".to_owned(),
+    };
+    (blame, confidence, vec![Evidence { witness: Witness::Cfi, says, agrees_with: None }])
+}
+
+/// The bytes of a section after its rows. Linkers that concatenate sections, or
+/// miscount, leave some.
+fn bytes_behind(module: &Module<'_>) -> Option<u64> {
+    let header = module.section.as_ref()?.header();
+    let rows = u64::from(header.freoff).checked_add(header.fre_len.into())?;
+    let end = (header.end() as u64).checked_add(rows)?;
+    let len = module.subject.sframe?.data.len() as u64;
+    // Padding is less than a header.
+    len.checked_sub(end).filter(|behind| *behind >= header.end() as u64)
+}
+
+/// Whether nothing in a function's CFI keeps assemblers from writing an FDE for it.
+fn is_expressible(module: &Module<'_>, address: Linked) -> bool {
+    let fde = module.cfi().and_then(|cfi| Some((cfi, cfi.fde_at(address.0)?)));
+    let header = module.section.as_ref().map(|section| section.header());
+    let (Some((cfi, fde)), Some(header)) = (fde, header) else { return false };
+    reason_to_leave_out(cfi, fde, header.version, header.abi).is_none()
+}
+
+/// The start of an FDE outside linker-generated code for which neither CFI nor
+/// a symbol has a function: assemblers start all three at one label.
+fn moved_fde(module: &Module<'_>, target: &Target<'_>) -> Option<Linked> {
+    let cfi = module.cfi()?;
+    module.section.as_ref()?.fdes().flatten().find_map(|fde| {
+        let linked = module.linked(Loaded(fde.start));
+        let place = target.place(Loaded(fde.start));
+        let begins = place.function.is_some() && place.offset == 0
+            || cfi.fde_at(linked.0).is_some_and(|fde| fde.range.start == linked.0);
+        (!begins && fde.size > 0 && !is_linker_made(module, linked, place.function)).then_some(linked)
+    })
+}
+
+/// Whether code is generated by a linker.
+fn is_linker_made(module: &Module<'_>, address: Linked, function: Option<&str>) -> bool {
+    let section = module.subject.section_at(address.0);
+    section.is_some_and(|name| [".plt", ".iplt"].iter().any(|plt| name.starts_with(plt)))
+        || function.is_some_and(|name| name.ends_with("@plt"))
+}
+
+impl<'i, 'a> Inquiry<'i, 'a> {
+    fn conclude(mut self, with_stack: bool) -> Triage {
+        let cfi = self.ask_cfi();
+        let chain = self.ask_frame_pointers();
+        let instructions = if self.scene.is_as_called { self.ask_instructions() } else { None };
+        let linker_made = self.ask_layout();
+        let overwritten = self.ask_stores();
+        if self.is_beyond_the_format() && cfi == Some(Side::CallStack) {
+            let says =
+                "no row could say it better: of a caller, SFrame knows SP, FP and the return address only";
+            self.note(Witness::Cfi, says.to_owned(), None);
+        }
+        let (blame, confidence) = self.blame(cfi, chain, instructions, linker_made, overwritten);
+        let stack = with_stack.then(|| stack::view(&self));
+        Triage { blame, confidence, evidence: self.evidence, stack }
+    }
+
+    fn blame(
+        &self,
+        cfi: Option<Side>,
+        chain: Option<Side>,
+        instructions: Option<Side>,
+        linker_made: bool,
+        overwritten: bool,
+    ) -> (Blame, Confidence) {
+        use Confidence::{High, Low, Medium};
+        use Side::{CallStack, Neither, Section};
+        let is_made = self.module.is_some_and(Module::is_made);
+        if let Some(mark) = self.wrong_mark_below() {
+            // A made section has the marks of CFI, and an assembler adds none.
+            let is_of_cfi = is_made || mark && self.has_cfi_mark_below();
+            let blame = if is_of_cfi { Blame::CompilerOrCfi } else { Blame::ProducerAssembler };
+            return (blame, Medium);
+        }
+        if self.is_beyond_the_format() {
+            return (Blame::Unknown, Medium);
+        }
+        let section_is_right = self.section.agree(&self.truth, self.subject) == Some(true);
+        if section_is_right {
+            // The rows give the right values, and the unwinder other ones.
+            return (Blame::Consumer, High);
+        }
+        if self.claims_no_fde_falsely() {
+            return (Blame::Consumer, High);
+        }
+        if cfi == Some(Section) && self.copies_cfi && overwritten {
+            return (Blame::CompilerOrCfi, Medium);
+        }
+        let others = [chain, instructions];
+        let for_truth = others.contains(&Some(CallStack));
+        let for_section = others.contains(&Some(Section));
+        // Everything that describes the frame agrees; only the call stack differs.
+        if cfi == Some(Section) && instructions == Some(Section) && !for_truth {
+            return (Blame::Bench, High);
+        }
+        if is_made && cfi == Some(CallStack) {
+            // Conversion has changed what the information means.
+            return (Blame::Bench, High);
+        }
+        if linker_made {
+            return (Blame::ProducerLinker, if cfi == Some(CallStack) || for_truth { High } else { Medium });
+        }
+        if is_made {
+            // No assembler has written the row, and no linker has moved it.
+            return match cfi {
+                Some(Section) if for_truth => (Blame::CompilerOrCfi, High),
+                Some(Section) if for_section => (Blame::Bench, Medium),
+                Some(_) => (Blame::CompilerOrCfi, Medium),
+                None => (Blame::Unknown, if for_truth { Medium } else { Low }),
+            };
+        }
+        match cfi {
+            Some(CallStack) if self.is_moved() => (Blame::ProducerLinker, Medium),
+            Some(CallStack) => (Blame::ProducerAssembler, High),
+            // Both are wrong, each in a different way.
+            Some(Section | Neither) if !self.copies_cfi && self.is_moved() => (Blame::ProducerLinker, Medium),
+            Some(Section | Neither) if !self.copies_cfi => (Blame::ProducerAssembler, Medium),
+            Some(Section) if for_truth => (Blame::CompilerOrCfi, High),
+            Some(Section) if for_section => (Blame::Bench, Medium),
+            Some(Section | Neither) => (Blame::CompilerOrCfi, Medium),
+            None if for_truth => (Blame::Unknown, Medium),
+            None => (Blame::Unknown, Low),
+        }
+    }
+
+    /// Whether the unwinder claims that there is no FDE although there is one.
+    fn claims_no_fde_falsely(&self) -> bool {
+        let has_fde = self.scene.target.sections.lookup_fde(self.address()).is_ok_and(|fde| fde.is_some());
+        has_fde && self.found.got == Value::End(End::Failed(StepError::NoFde))
+    }
+
+    /// Whether the rules need what SFrame unwinders may not use of a caller's
+    /// frame. The row may then be right, and no row could do better.
+    fn is_beyond_the_format(&self) -> bool {
+        matches!(self.found.got, Value::End(End::Failed(StepError::UnsafeRegister { .. })))
+    }
+
+    /// Returns the mark of the frame below if it is wrong: whether its FDE says that a signal has interrupted this
+    /// frame. This one is then looked up a byte too early or too late, and nothing that follows is the fault of its
+    /// rows, or of who has read them.
+    fn wrong_mark_below(&self) -> Option<bool> {
+        let below = self.found.frame.checked_sub(1)?;
+        let interrupted = self.scene.truth.call_of(below)?.interrupted;
+        let fde = self.scene.target.sections.lookup_fde(self.scene.truth.address(below)).ok()??;
+        (fde.signal != interrupted).then_some(fde.signal)
+    }
+
+    /// Whether call frame information has the mark of signals for the frame below.
+    fn has_cfi_mark_below(&self) -> bool {
+        let Some(below) = self.found.frame.checked_sub(1) else { return false };
+        let address = self.scene.truth.address(below);
+        let cfi = self.scene.target.module_at(address).and_then(|module| {
+            let linked = module.linked(address);
+            module.cfi()?.fde_at(linked.0)
+        });
+        cfi.is_some_and(|fde| fde.is_signal)
+    }
+
+    /// Whether the word that RA or FP is loaded from was last stored by an
+    /// instruction that does not save it: then the program itself has
+    /// overwritten the saved value.
+    fn ask_stores(&mut self) -> bool {
+        let Some(found) = &self.row else { return false };
+        let (place, is_fp) = match (self.subject, self.found.got) {
+            (DisputedValue::Ra, _) => (self.place(found.row.ra), false),
+            (DisputedValue::Fp, _) => (self.place(found.row.fp), true),
+            (_, Value::NotFp(place)) => (Some(place), true),
+            _ => return false,
+        };
+        let last = place.and_then(|place| Some((place, self.scene.truth.stores?.last(place)?)));
+        let Some((place, store)) = last.filter(|_| self.section.cfa == self.truth.cfa) else { return false };
+        let target = self.scene.target;
+        let Some(module) = target.module_at(Loaded(store.pc)) else { return false };
+        let Some(instruction) = module.instruction(Loaded(store.pc)) else { return false };
+        let saves = if is_fp {
+            self.abi.is_some_and(|abi| instruction.uses.contains(abi.fp()))
+        } else {
+            match self.abi.and_then(sframe_engine::Abi::ra) {
+                Some(ra) => instruction.uses.contains(ra),
+                None => instruction.is_call(),
+            }
+        };
+        if !saves {
+            let says = format!(
+                "the word at {place:#x} was last stored to by `{}` at {}, which does not save it",
+                instruction.text,
+                target.place(Loaded(store.pc))
+            );
+            self.note(Witness::Instructions, says, None);
+        }
+        !saves
+    }
+
+    /// Returns the word that a register is loaded from.
+    fn place(&self, recovery: Recovery) -> Option<u64> {
+        let Recovery::Rule(rule) = recovery else { return None };
+        place_of(&rule, self.section.cfa, &self.state).filter(|_| rule.dereference)
+    }
+
+    /// Whether a linker has moved the FDE.
+    fn is_moved(&self) -> bool {
+        let (Some(found), Some(module)) = (&self.row, self.module) else { return false };
+        module.is_moved(Loaded(found.fde.start), self.address())
+    }
+
+    fn note(&mut self, witness: Witness, says: String, agrees_with: Option<Side>) -> Option<Side> {
+        self.evidence.push(Evidence { witness, says, agrees_with });
+        agrees_with
+    }
+
+    /// The known registers of the frame: those of the CPU, carried to it by CFI
+    /// for as long as that agrees with the call stack.
+    fn registers(&self) -> Registers {
+        /// Further out, only SP and FP are known.
+        const MAX_STEPS: usize = 64;
+        let (truth, frame) = (self.scene.truth, self.found.frame);
+        let abi = self.abi;
+        let set = |registers: &mut Registers, state: &State| {
+            let Some(abi) = abi else { return };
+            for (register, value) in [(abi.sp(), Some(state.sp)), (abi.fp(), state.fp.ok())] {
+                if let Some(value) = value {
+                    registers.insert(register_column(register), value);
+                }
+            }
+        };
+        let mut registers: Registers = (0..=LAST_REGISTER)
+            .filter_map(|register| Some((register, self.scene.viewpoint.register(register.into())?)))
+            .collect();
+        if frame > MAX_STEPS {
+            registers.clear();
+            set(&mut registers, &truth.state(frame));
+            return registers;
+        }
+        for index in 0..frame {
+            let next = Some(()).and_then(|()| {
+                let address = truth.address(index);
+                let module = self.scene.target.module_at(address)?;
+                let Linked(linked) = module.linked(address);
+                let memory = |address| self.word(address);
+                let caller =
+                    module.cfi()?.evaluate(linked, &registers, &memory, self.scene.target.pauth()).ok()?;
+                (truth.call_of(index)?.cfa == caller.cfa).then_some(caller.registers)
+            });
+            registers = next.unwrap_or_default();
+            set(&mut registers, &truth.state(index + 1));
+        }
+        registers
+    }
+
+    fn ask_cfi(&mut self) -> Option<Side> {
+        let (module, address) = (self.module?, self.linked_address().0);
+        let cfi = module.cfi()?;
+        let Some(fde) = cfi.fde_at(address) else {
+            return self.note(Witness::Cfi, "there is none for this address".to_owned(), None);
+        };
+        let rules = match cfi.row_at(address) {
+            Ok(Some(row)) => cfi.rules(&row, address),
+            Ok(None) => return self.note(Witness::Cfi, "there is no row for this address".to_owned(), None),
+            Err(error) => return self.note(Witness::Cfi, error.to_string(), None),
+        };
+        let registers = self.registers();
+        let memory = |address| self.word(address);
+        let evaluated = cfi.evaluate(address, &registers, &memory, self.scene.target.pauth());
+        let key = if fde.key_b { 'B' } else { 'A' };
+        let is_known = !rules.signed || fde.says_key_b().is_some();
+        let signature = is_known.then(|| rules.signed.then_some(key));
+        let values = match evaluated {
+            Ok(evaluated) => {
+                let ra = match evaluated.ra {
+                    Ok(ra) => Some(Some(ra)),
+                    Err(EvaluationError::Outermost) => Some(None),
+                    Err(_) => None,
+                };
+                let fp = self.abi.map(|abi| register_column(abi.fp()));
+                Values {
+                    cfa: Some(evaluated.cfa),
+                    ra,
+                    fp: fp.and_then(|fp| evaluated.registers.get(&fp).copied()),
+                    signature,
+                    signal: fde.says_signal(),
+                }
+            }
+            Err(_) => Values { signature, signal: fde.says_signal(), ..Values::default() },
+        };
+        let same_rules = self.side_of_rules(&rules);
+        self.copies_cfi = self.is_copy(&rules, signature, fde.says_signal());
+        let side = match self.subject {
+            DisputedValue::Places => same_rules,
+            // Values that neither can compute follow from the same rules.
+            subject => values
+                .side(&self.truth, &self.section, subject)
+                .or(same_rules.filter(|side| *side == Side::Section)),
+        };
+        let signal = if fde.is_signal { ", of a signal frame" } else { "" };
+        let key = if rules.signed && fde.key_b { ", key B" } else { "" };
+        let says = format!("{}: {rules}{key}{signal}", fde.section);
+        self.note(Witness::Cfi, says, side)
+    }
+
+    /// Rules that read the same places are as lucky as those of the section.
+    fn side_of_rules(&self, rules: &Rules) -> Option<Side> {
+        let row = &self.row.as_ref()?.row;
+        let all_same = row.cfa == rules.cfa.ok() && same(&row.ra, rules.ra) && same(&row.fp, rules.fp);
+        Some(if all_same { Side::Section } else { Side::CallStack })
+    }
+
+    /// Whether the row has the rules of CFI, as far as the subject depends on them.
+    fn is_copy(&self, rules: &Rules, signature: Option<Option<char>>, signal: Option<bool>) -> bool {
+        let Some(Found { row, fde, .. }) = &self.row else { return false };
+        let same_cfa = row.cfa == rules.cfa.ok();
+        let same_ra = rules.ra == Ok(row.ra);
+        match self.subject {
+            DisputedValue::Cfa => same_cfa,
+            DisputedValue::Ra => same_cfa && same_ra,
+            DisputedValue::Fp => same_cfa && same(&row.fp, rules.fp),
+            DisputedValue::Signature => signature.is_none() || self.section.signature == signature,
+            DisputedValue::Signal => signal.is_none_or(|signal| fde.signal == signal),
+            DisputedValue::Caller if row.is_outermost() => rules.ra == Ok(Recovery::Undefined),
+            DisputedValue::Caller => same_cfa && same_ra,
+            DisputedValue::Places => self.side_of_rules(rules) == Some(Side::Section),
+        }
+    }
+
+    fn ask_frame_pointers(&mut self) -> Option<Side> {
+        let (says, values) = chain::read(self)?;
+        // A chain is evidence only if it is one: code need not keep FP.
+        let side = values.side(&self.truth, &self.section, self.subject);
+        if side.is_none() || side == Some(Side::Neither) {
+            return None;
+        }
+        self.note(Witness::FramePointers, says, side)
+    }
+
+    fn ask_instructions(&mut self) -> Option<Side> {
+        let module = self.module?;
+        let target = self.scene.target;
+        let address = self.address().get();
+        let start = target.function_at(Loaded(address))?;
+        let extent = target.extent(start)?;
+        // The address in a caller is within its call: what holds before the call holds there.
+        let layout = self.scene.layouts.borrow_mut().at(module, extent, address)?;
+        let abi = self.abi?;
+        let link = abi.ra().filter(|_| self.found.frame == 0 && self.subject == DisputedValue::Ra);
+        let link = link.and_then(|link| self.scene.viewpoint.register(link.0));
+        let link = link.map(|link| self.scene.target.pauth().strip(link));
+        let memory = |address| self.word(address);
+        let values = frame_layout::values(&layout, abi, &self.state, link, &memory);
+        let mut says = format!("from the function's entry on: {layout}");
+        let mut side = match self.subject {
+            DisputedValue::Places => {
+                self.row.as_ref().and_then(|found| frame_layout::side_of(&layout, &found.row))
+            }
+            subject => values.side(&self.truth, &self.section, subject),
+        };
+        // A jump to a function may leave a frame there, as jumps to labels through a thunk do. Then its
+        // instructions do not show the whole frame.
+        if side == Some(Side::Section) && self.is_jumped_to(start) {
+            says += ", had it been called; but control came by a jump";
+            side = None;
+        }
+        self.note(Witness::Instructions, says, side)
+    }
+
+    /// Whether the function called was another one, which then jumped to the
+    /// frame's function.
+    fn is_jumped_to(&self, function: Loaded) -> bool {
+        let called = |callee| self.scene.target.function_at(Loaded(callee));
+        let call = self.scene.truth.call_of(self.found.frame);
+        call.is_some_and(|call| called(call.callee) != Some(function))
+    }
+
+    /// Whether a linker has generated the code.
+    fn ask_layout(&mut self) -> bool {
+        let Some(module) = self.module else { return false };
+        let section = module.subject.section_at(self.linked_address().0);
+        let place = self.scene.target.place(self.address());
+        let linker_made = section
+            .is_some_and(|name| [".plt", ".iplt"].iter().any(|plt| name.starts_with(plt)))
+            || place.function.is_some_and(|name| name.ends_with("@plt"));
+        if linker_made {
+            let section = section.unwrap_or("a procedure linkage table");
+            self.note(Witness::Layout, format!("the code lies in {section}, which linkers make"), None);
+        } else if self.is_moved() {
+            let start = self.row.as_ref().map_or(Linked(0), |found| module.linked(Loaded(found.fde.start)));
+            self.note(
+                Witness::Layout,
+                format!("the FDE begins at {start:#x}, that of the CFI elsewhere"),
+                None,
+            );
+        }
+        linker_made
+    }
+}
+
+/// Whether a row and CFI recover a register alike.
+fn same<E>(row: &Recovery, cfi: Result<Recovery, E>) -> bool {
+    match (row, cfi) {
+        (row, Ok(cfi)) if *row == cfi => true,
+        // On AMD64 "unchanged" is the fixed place of RA.
+        (Recovery::Unchanged, Ok(Recovery::Undefined)) => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,982 @@
+//! When, and by which instruction, memory and registers were last written.
+
+use std::cell::Cell;
+use std::ops::RangeInclusive;
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+use sframe_engine::{Abi, DwarfRegister};
+use sframe_machine::{CallStack, Moment, Record};
+
+use crate::target::{Loaded, Module};
+use sframe_inspect::instructions::{Instruction, Operation, Place, Registers, Value};
+
+/// The store that gave a word its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Store {
+    /// The [`Moment::time`](sframe_machine::Moment::time) of the instruction.
+    pub(crate) time: u64,
+    /// Its address.
+    pub pc: u64,
+    /// See [`is_not_fp`](Self::is_not_fp); [`NEVER`] if that is not certain of any.
+    foreign_since: u64,
+    /// Of which FP it has stored a copy, if that is known.
+    copy: Option<Copied>,
+}
+
+/// After all times. There is a store for each word of the stack: an `Option` would need more memory.
+const NEVER: u64 = u64::MAX;
+
+/// A value that was FP: of the calls of a time, FP as they had to keep it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Copied {
+    /// Since when FP had had it.
+    since: u64,
+    /// When it was taken from FP.
+    until: u64,
+}
+
+impl Copied {
+    /// Whether it is the FP that a call made at a time has to keep.
+    const fn is_fp(self, time: u64) -> bool {
+        self.since <= time && time <= self.until
+    }
+}
+
+impl Store {
+    /// Whether the word can't hold the FP that a call made at a time has to keep: what was
+    /// stored follows from constants and from other registers as that call found them.
+    pub(crate) fn is_not_fp(&self, time: u64) -> bool {
+        self.foreign_since <= time
+    }
+
+    /// Whether what was stored is known to have come from the FP that a call made at a time has to keep.
+    pub(crate) fn is_from_fp(&self, time: u64) -> bool {
+        self.copy.is_some_and(|copy| copy.is_fp(time))
+    }
+
+    /// Returns the store that a word has after it was one to a part of it. The rest of the word
+    /// is what it was before, and that was left by the callers of calls since.
+    fn beside(self, before: Option<Self>) -> Self {
+        let Some(before) = before else { return self };
+        let stale_since = before.time.saturating_add(1);
+        let rest = before.foreign_since.min(stale_since);
+        Self { foreign_since: self.foreign_since.max(rest), copy: None, ..self }
+    }
+}
+
+/// What a register has become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Become {
+    /// What follows from the sources of the instruction.
+    Derived,
+    /// Something unknown, which may have been loaded.
+    Unknown,
+}
+
+/// The effect of an instruction on registers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Written {
+    /// Those that it writes.
+    registers: Registers,
+    /// Those of them, without FP, whose values follow from the sources, or are unknown if
+    /// these are. The others follow from themselves.
+    values: Registers,
+    /// What FP becomes, if it writes FP.
+    fp: Option<Become>,
+    /// From which other registers than FP all follows that it writes and stores; `None` if
+    /// that is unknown.
+    sources: Option<Registers>,
+    /// Whether FP is another source.
+    from_fp: bool,
+    /// Which of the words that it stores has FP, if there are several: the others have not.
+    fp_at: Option<u64>,
+    /// What it loads from the frame.
+    loads: Option<Loads>,
+}
+
+/// Registers that are loaded from consecutive words: from the frame, by SP or FP, or FP from anywhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Loads {
+    base: LoadBase,
+    /// Where the first word is, from there.
+    offset: i64,
+    /// The register that each word is loaded into, from the lowest address up; `None` for SP, which never becomes
+    /// FP, and for what is no register.
+    registers: Vec<Option<DwarfRegister>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LoadBase {
+    Sp,
+    Fp,
+    Other(DwarfRegister),
+}
+
+impl Loads {
+    fn of(abi: Abi, instruction: &Instruction) -> Option<Self> {
+        let (from, values) = match &instruction.operation {
+            Operation::Load { values, place: Some(place), size: 8 } => (*place, &values[..]),
+            Operation::Leave => {
+                let place = Place { base: abi.fp(), offset: 0, writeback: 0 };
+                (place, &[Value::Register(abi.fp())][..])
+            }
+            _ => return None,
+        };
+        let register = |value: &Value| match value {
+            Value::Register(register) => Some(*register).filter(|register| *register != abi.sp()),
+            _ => None,
+        };
+        let registers: Vec<_> = values.iter().map(register).collect();
+        let base = match from.base {
+            base if base == abi.sp() => LoadBase::Sp,
+            base if base == abi.fp() => LoadBase::Fp,
+            base => LoadBase::Other(base),
+        };
+        let has_fp = registers.contains(&Some(abi.fp()));
+        (has_fp || !matches!(base, LoadBase::Other(_))).then_some(Self {
+            base,
+            offset: from.offset,
+            registers,
+        })
+    }
+}
+
+/// What SP and FP hold before an instruction, and the register by which it loads FP, if that is another one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Pointers {
+    sp: u64,
+    fp: u64,
+    other: Option<u64>,
+}
+
+impl Pointers {
+    /// Those before an instruction with some effect.
+    #[inline]
+    pub(crate) fn at(moment: &Moment<'_>, written: &Written) -> Self {
+        let other = match written.loads {
+            Some(Loads { base: LoadBase::Other(register), .. }) => moment.register(register.0),
+            _ => None,
+        };
+        Self { sp: moment.sp, fp: moment.fp, other }
+    }
+}
+
+impl Written {
+    /// The effect of an unknown instruction.
+    const ANYTHING: Self = Self {
+        registers: Registers::ALL,
+        values: Registers::ALL,
+        fp: Some(Become::Unknown),
+        sources: None,
+        from_fp: false,
+        fp_at: None,
+        loads: None,
+    };
+
+    /// The effect of the instruction at an address, or of any if it is unknown.
+    pub(crate) fn at(module: Option<&Module<'_>>, address: u64) -> Self {
+        let known =
+            module.and_then(|module| Some((module.subject.abi()?, module.instruction(Loaded(address))?)));
+        known.map_or(Self::ANYTHING, |(abi, instruction)| Self::of(abi, &instruction))
+    }
+
+    fn of(abi: Abi, instruction: &Instruction) -> Self {
+        if instruction.operation == Operation::Execute {
+            return Self::ANYTHING;
+        }
+        let (fp, sp) = (abi.fp(), abi.sp());
+        let (registers, mut sources) = (instruction.defs, instruction.sources);
+        let mut values = match instruction.operation {
+            // An address that it moves on.
+            Operation::Store { .. } => Registers::default(),
+            _ => registers,
+        };
+        values.remove(fp);
+        let mut becomes = registers.contains(fp).then_some(match sources {
+            Some(_) => Become::Derived,
+            None => Become::Unknown,
+        });
+        match instruction.operation {
+            Operation::Store { .. } => becomes = None,
+            // SP is FP plus a constant, and FP is loaded.
+            Operation::Leave => {
+                (sources, becomes) = (Some([fp].into_iter().collect()), Some(Become::Unknown));
+            }
+            // What is not computed is an address of a stack, and not a saved register.
+            _ if sources.is_none() => values.remove(sp),
+            _ => {}
+        }
+        let from_fp = sources.is_some_and(|sources| sources.contains(fp));
+        if let Some(sources) = &mut sources {
+            sources.remove(fp);
+        }
+        let fp_at = match &instruction.operation {
+            Operation::Store { values, size: 8, .. } if values.len() > 1 => {
+                values.iter().position(|value| *value == Value::Register(fp)).map(|index| index as u64)
+            }
+            _ => None,
+        };
+        let loads = Loads::of(abi, instruction);
+        Self { registers, values, fp: becomes, sources, from_fp, fp_at, loads }
+    }
+}
+
+/// Stores of more bytes than this are not recorded word by word.
+const LARGEST: u64 = 1 << 16;
+
+/// The 8-byte words that contain some bytes, as address / 8.
+pub fn words(address: u64, len: u64) -> RangeInclusive<u64> {
+    let last = address.saturating_add(len.saturating_sub(1));
+    address / 8..=last / 8
+}
+
+/// The number of words of a page.
+const PAGE: usize = 512;
+
+/// The last store to each word, by address / 8, in pages.
+#[derive(Clone, Debug, Default)]
+struct Words {
+    /// Positions of pages, by word / 512.
+    pages: FxHashMap<u64, usize>,
+    stores: Vec<Box<[Option<Store>]>>,
+    /// The last page: its key and position.
+    last: Cell<Option<(u64, usize)>>,
+    /// The last store with unknown bounds.
+    anywhere: Option<Store>,
+}
+
+impl Words {
+    fn split(word: u64) -> (u64, usize) {
+        (word / PAGE as u64, usize::try_from(word % PAGE as u64).unwrap_or(0))
+    }
+
+    fn known(&self, page: u64) -> Option<usize> {
+        match self.last.get() {
+            Some((last, position)) if last == page => Some(position),
+            _ => {
+                let position = *self.pages.get(&page)?;
+                self.last.set(Some((page, position)));
+                Some(position)
+            }
+        }
+    }
+
+    /// The last store to a word.
+    fn get(&self, word: u64) -> Option<&Store> {
+        let (page, offset) = Self::split(word);
+        let known = self.known(page).and_then(|position| self.stores[position][offset].as_ref());
+        match &self.anywhere {
+            None => known,
+            Some(anywhere) => known.filter(|known| known.time > anywhere.time).or(Some(anywhere)),
+        }
+    }
+
+    /// The last store to a word that had known bounds.
+    fn get_mut(&mut self, word: u64) -> &mut Option<Store> {
+        let (page, offset) = Self::split(word);
+        let position = self.known(page).unwrap_or_else(|| self.make(page));
+        &mut self.stores[position][offset]
+    }
+
+    /// Adds a page without stores. Returns its position.
+    #[cold]
+    fn make(&mut self, page: u64) -> usize {
+        let position = self.stores.len();
+        // Not by way of an array, which would be copied.
+        self.stores.push(vec![None; PAGE].into_boxed_slice());
+        self.pages.insert(page, position);
+        position
+    }
+}
+
+/// The last store to each 8-byte word.
+#[derive(Clone, Debug, Default)]
+pub struct LastStores {
+    /// The executing instruction: its time and address.
+    now: Option<(u64, u64)>,
+    /// Its effect on registers.
+    written: Rc<Written>,
+    /// SP and FP before it.
+    pointers: Pointers,
+    /// The first word that it has stored to, by address / 8.
+    first_stored: Option<u64>,
+    words: Words,
+    thread: Thread,
+    /// The number of the thread, and the state of the others.
+    number: u32,
+    others: FxHashMap<u32, Thread>,
+}
+
+/// What is known of the registers of a thread.
+#[derive(Clone, Debug, Default)]
+struct Thread {
+    registers: LastWrites,
+    /// Since when FP has had the value that calls since then have to keep.
+    fp_since: u64,
+    /// The same at each call that has not ended, the oldest first.
+    fp_since_at_calls: Vec<u64>,
+    /// Where FP was overwritten and not restored since: the last time in each call, the
+    /// oldest first.
+    overwritten: Vec<Overwritten>,
+    /// The innermost call before the instruction, and how many there were.
+    call: Option<Record>,
+    calls: usize,
+}
+
+impl Thread {
+    /// One of whose registers nothing is known but that they were written at a time.
+    fn new(time: u64) -> Self {
+        let registers = LastWrites { times: [time; 64], foreign_since: [time; 64], ..LastWrites::default() };
+        Self { registers, fp_since: time, ..Self::default() }
+    }
+
+    /// When the innermost call was made.
+    fn since(&self) -> u64 {
+        self.call.map_or(0, |call| call.since)
+    }
+
+    /// Returns where the innermost call has overwritten FP.
+    fn overwritten(&self) -> Option<&Overwritten> {
+        self.overwritten.last().filter(|last| last.time > self.since())
+    }
+}
+
+/// FP was overwritten with what is not the FP that the function has to keep.
+#[derive(Clone, Copy, Debug)]
+struct Overwritten {
+    time: u64,
+    pc: u64,
+    /// As of a register: see [`LastWrites`].
+    foreign_since: u64,
+}
+
+/// What is known of registers, by their DWARF numbers.
+#[derive(Clone, Debug)]
+struct LastWrites {
+    /// When they were written; 0 for never, since nothing was called before.
+    times: [u64; 64],
+    /// Since when their values are not the FP that calls have to keep: to a call, another
+    /// register than FP is foreign as it finds it.
+    foreign_since: [u64; 64],
+    copies: Copies,
+}
+
+impl Default for LastWrites {
+    fn default() -> Self {
+        Self { times: [0; 64], foreign_since: [0; 64], copies: Copies::default() }
+    }
+}
+
+/// Of which FP registers are known to have come from.
+#[derive(Clone, Debug)]
+struct Copies {
+    /// Those of which that is known.
+    known: Registers,
+    of: [Copied; 64],
+}
+
+impl Default for Copies {
+    fn default() -> Self {
+        Self { known: Registers::default(), of: [Copied { since: 0, until: 0 }; 64] }
+    }
+}
+
+impl Copies {
+    /// Returns what the first of these registers that is a copy of FP has come from.
+    fn first(&self, among: Registers) -> Option<Copied> {
+        let register = among.and(self.known).iter().next()?;
+        Some(self.of[register.0 as usize])
+    }
+
+    /// Notes of which FP registers have come from, if that is known.
+    fn set(&mut self, registers: Registers, copy: Option<Copied>) {
+        self.known = self.known.without(registers);
+        if let Some(copy) = copy {
+            self.known = self.known.or(registers);
+            registers.iter().for_each(|register| self.of[register.0 as usize] = copy);
+        }
+    }
+}
+
+impl LastStores {
+    /// Notes that the previous instruction has executed; from now on, stores
+    /// are by this one.
+    #[inline]
+    pub(crate) fn instruction(&mut self, time: u64, pc: u64, written: Rc<Written>, pointers: Pointers) {
+        self.executed(Some(pointers.fp));
+        self.now = Some((time, pc));
+        (self.written, self.pointers, self.first_stored) = (written, pointers, None);
+    }
+
+    /// Notes that another thread goes on, at a time. All registers of a new one have just been
+    /// written: it is not known with what.
+    pub(crate) fn go_to_thread(&mut self, number: u32, time: u64) {
+        self.executed(None);
+        self.now = None;
+        let thread = self.others.remove(&number).unwrap_or_else(|| Thread::new(time));
+        self.others.insert(self.number, std::mem::replace(&mut self.thread, thread));
+        self.number = number;
+    }
+
+    /// Notes that the instruction has not executed: a signal comes before it.
+    pub(crate) fn interrupted(&mut self) {
+        self.written = Rc::default();
+    }
+
+    /// Returns a store by the executing instruction; `None` before the first one.
+    fn store(&self) -> Option<Store> {
+        let (time, pc) = self.now?;
+        let foreign_since = self.foreign_since().unwrap_or(NEVER);
+        Some(Store { time, pc, foreign_since, copy: self.copy() })
+    }
+
+    /// Of which FP what follows from the instruction's sources is a copy, if that is known. What was computed from it
+    /// in the meantime, and is equal to it again, is one.
+    fn copy(&self) -> Option<Copied> {
+        let ((time, _), sources) = (self.now?, self.written.sources?);
+        if self.written.from_fp {
+            return Some(Copied { since: self.thread.fp_since, until: time });
+        }
+        self.thread.registers.copies.first(sources)
+    }
+
+    /// Since when what follows from the instruction's sources is not the FP that calls have to
+    /// keep; `None` if it may be the FP that the innermost one has to keep, or if it is unknown.
+    fn foreign_since(&self) -> Option<u64> {
+        let sources = self.written.sources?;
+        let fp = if self.written.from_fp { self.thread.overwritten()?.foreign_since } else { 0 };
+        let since = |register: DwarfRegister| self.thread.registers.foreign_since[register.0 as usize];
+        Some(sources.iter().map(since).fold(fp, u64::max))
+    }
+
+    /// Records what the instruction has done to registers. `fp_now` is FP after it, if that is known.
+    #[inline(always)]
+    fn executed(&mut self, fp_now: Option<u64>) {
+        let Some((time, pc)) = self.now else { return };
+        let Written { registers, values, fp, .. } = *self.written;
+        if fp.is_some() || !values.is_empty() {
+            let (foreign_since, copy) = (self.foreign_since(), self.copy());
+            if let Some(becomes) = fp {
+                let is_kept = registers == Registers::ALL && fp_now == Some(self.pointers.fp);
+                if !is_kept {
+                    let copy = copy.filter(|copy| copy.is_fp(self.thread.since()));
+                    self.thread.fp_since = copy.map_or(time, |copy| copy.since);
+                }
+                self.overwrites_fp(time, pc, foreign_since.filter(|_| becomes == Become::Derived));
+            }
+            for register in values.iter() {
+                self.thread.registers.foreign_since[register.0 as usize] = foreign_since.unwrap_or(time);
+            }
+            self.thread.registers.copies.set(values, copy);
+            self.loaded(time);
+        }
+        for register in registers.iter() {
+            self.thread.registers.times[register.0 as usize] = time;
+        }
+    }
+
+    /// Records that the instruction has written FP. `foreign_since` says since when what it has written is not the FP
+    /// that calls have to keep, if that is known.
+    fn overwrites_fp(&mut self, time: u64, pc: u64, foreign_since: Option<u64>) {
+        let call = self.thread.since();
+        self.forget_overwritten(call);
+        if let Some(foreign_since) = foreign_since.filter(|since| *since <= call) {
+            self.thread.overwritten.push(Overwritten { time, pc, foreign_since });
+        }
+    }
+
+    /// Records of which FP the registers that were loaded from the frame are copies.
+    fn loaded(&mut self, time: u64) {
+        let Self { written, pointers, words, thread, .. } = self;
+        let Some(Loads { base, offset, registers }) = &written.loads else { return };
+        let base = match base {
+            LoadBase::Sp => Some(pointers.sp),
+            LoadBase::Fp => Some(pointers.fp),
+            LoadBase::Other(_) => pointers.other,
+        };
+        let Some(first) = base.map(|base| base.wrapping_add_signed(*offset)) else { return };
+        for (index, register) in (0..).zip(registers) {
+            let Some(register) = *register else { continue };
+            let copy = words.get(first.wrapping_add(8 * index) / 8).and_then(|last| last.copy);
+            if written.values.contains(register) {
+                thread.registers.copies.set(std::iter::once(register).collect(), copy);
+            } else if let Some(copy) = copy.filter(|copy| copy.is_fp(thread.since())) {
+                // It is FP, of which nothing was known.
+                thread.fp_since = copy.since.min(time);
+            }
+        }
+    }
+
+    /// Whether FP is known to be the one that a call made at a time has to keep: it has not been written since, or
+    /// restored from where it was saved.
+    pub(crate) fn has_fp(&self, time: u64) -> bool {
+        self.thread.fp_since <= time
+    }
+
+    /// Follows calls and returns. If a call has overwritten FP, it has restored
+    /// it when it returns.
+    #[inline]
+    pub(crate) fn follow(&mut self, call_stack: &CallStack, pc: u64, fp: u64) {
+        let calls = self.thread.calls;
+        if (call_stack.kept(), call_stack.records().len()) != (calls, calls) {
+            self.follow_calls(call_stack, pc, fp);
+        }
+    }
+
+    fn follow_calls(&mut self, call_stack: &CallStack, pc: u64, fp: u64) {
+        let records = call_stack.records();
+        if call_stack.kept() < self.thread.calls {
+            self.left(self.thread.calls - call_stack.kept(), pc, fp);
+        }
+        let fp_since = self.thread.fp_since;
+        self.thread.fp_since_at_calls.resize(records.len(), fp_since);
+        (self.thread.call, self.thread.calls) = (records.last().copied(), records.len());
+    }
+
+    /// Notes that calls, of which there is at least one, have ended.
+    fn left(&mut self, calls: usize, pc: u64, fp: u64) {
+        let returned = |call: &Record| calls == 1 && call.return_address == pc && call.caller_fp == fp;
+        let fp_since = self.thread.fp_since_at_calls.pop();
+        self.thread.fp_since_at_calls.truncate(self.thread.calls - calls);
+        match self.thread.call.filter(returned) {
+            Some(call) => {
+                self.forget_overwritten(call.since);
+                self.thread.fp_since = fp_since.unwrap_or(0);
+            }
+            // Anything may have been restored.
+            None => {
+                self.thread.overwritten.clear();
+                self.thread.fp_since = 0;
+            }
+        }
+        if let (Some((time, _)), Some(Record { interrupted: true, .. })) = (self.now, self.thread.call) {
+            // The kernel has restored all registers.
+            self.thread.registers.foreign_since = [time; 64];
+            self.thread.registers.copies = Copies::default();
+        }
+    }
+
+    fn forget_overwritten(&mut self, since: u64) {
+        while self.thread.overwritten.pop_if(|last| last.time > since).is_some() {}
+    }
+
+    /// Returns one of these registers that has not been written after a time.
+    pub(crate) fn unwritten(&self, registers: Registers, time: u64) -> Option<DwarfRegister> {
+        registers.iter().find(|register| !self.has_written(*register, time))
+    }
+
+    /// Whether a register has been written after a time.
+    pub(crate) fn has_written(&self, register: DwarfRegister, time: u64) -> bool {
+        self.thread.registers.times.get(register.0 as usize).is_some_and(|last| *last > time)
+    }
+
+    /// Returns the instruction that has overwritten FP after a time, unless FP
+    /// has been loaded again since.
+    pub(crate) fn overwritten_fp(&self, time: u64) -> Option<u64> {
+        self.thread.overwritten.last().filter(|last| last.time > time).map(|last| last.pc)
+    }
+
+    pub(crate) fn stored(&mut self, address: u64, len: u64) {
+        // Contents from before the first instruction have no store.
+        let Some(now) = self.store() else { return };
+        if len > LARGEST {
+            // It is not known what it has stored in a word, nor whether.
+            self.words.anywhere = Some(Store { foreign_since: NEVER, copy: None, ..now });
+            return;
+        }
+        let end = address.saturating_add(len);
+        let first = *self.first_stored.get_or_insert(address / 8);
+        for word in words(address, len) {
+            let last = self.words.get_mut(word);
+            let is_whole = address <= word * 8 && end.saturating_sub(word * 8) >= 8;
+            let has_fp = self.written.fp_at.is_none_or(|at| word.checked_sub(first) == Some(at));
+            let now = Store { copy: now.copy.filter(|_| has_fp), ..now };
+            *last = Some(if is_whole { now } else { now.beside(*last) });
+        }
+    }
+
+    /// The last store to the word at an address.
+    pub fn last(&self, address: u64) -> Option<&Store> {
+        self.words.get(address / 8)
+    }
+
+    /// Whether the word at an address has been stored to at or after a time.
+    pub(crate) fn since(&self, address: u64, time: u64) -> bool {
+        self.last(address).is_some_and(|store| store.time >= time)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sframe_inspect::instructions::Value;
+
+    use super::*;
+
+    #[test]
+    fn the_words_of_bytes_are_all_that_they_lie_in() {
+        assert_eq!(words(0x10, 8), 2..=2);
+        assert_eq!(words(0x17, 1), 2..=2);
+        assert_eq!(words(0x17, 2), 2..=3);
+        assert_eq!(words(0x14, 8), 2..=3);
+        assert_eq!(words(0x10, 0), 2..=2);
+        assert_eq!(words(u64::MAX, 8), u64::MAX / 8..=u64::MAX / 8);
+        assert_eq!(words(0, u64::MAX), 0..=u64::MAX / 8);
+    }
+
+    fn set(numbers: &[u32]) -> Registers {
+        numbers.iter().copied().map(DwarfRegister).collect()
+    }
+
+    fn moment(stores: &mut LastStores, time: u64, pc: u64) {
+        stores.instruction(time, pc, Rc::default(), Pointers::default());
+    }
+
+    #[test]
+    fn each_word_that_bytes_lie_in_has_the_last_store() {
+        let mut stores = LastStores::default();
+        stores.stored(0x100, 8);
+        assert_eq!(stores.last(0x100), None);
+        moment(&mut stores, 5, 0x10);
+        stores.stored(0x106, 4);
+        moment(&mut stores, 7, 0x14);
+        stores.stored(0x108, 1);
+        let store = |time, pc| Store { time, pc, foreign_since: NEVER, copy: None };
+        assert_eq!(stores.last(0x100), Some(&store(5, 0x10)));
+        assert_eq!(stores.last(0x10f), Some(&store(7, 0x14)));
+        assert_eq!(stores.last(0x110), None);
+        assert!(stores.since(0x100, 5) && !stores.since(0x100, 6) && stores.since(0x108, 6));
+    }
+
+    #[test]
+    fn registers_are_stale_until_they_are_written() {
+        let mut stores = LastStores::default();
+        let written = Rc::new(Written { registers: set(&[3, 17]), ..Written::default() });
+        stores.instruction(3, 0x10, Rc::clone(&written), Pointers::default());
+        assert_eq!(stores.unwritten(set(&[17]), 2), Some(DwarfRegister(17)));
+        moment(&mut stores, 4, 0x14);
+        assert_eq!(stores.unwritten(set(&[3, 17]), 2), None);
+        assert_eq!(stores.unwritten(set(&[17]), 3), Some(DwarfRegister(17)));
+        assert_eq!(stores.unwritten(set(&[]), 4), None);
+        stores.instruction(5, 0x18, written, Pointers::default());
+        stores.interrupted();
+        moment(&mut stores, 6, 0x20);
+        assert_eq!(stores.unwritten(set(&[17]), 3), Some(DwarfRegister(17)));
+    }
+
+    #[test]
+    fn the_registers_of_a_new_thread_come_from_another() {
+        let mut stores = LastStores::default();
+        moment(&mut stores, 3, 0x10);
+        assert_eq!(stores.unwritten(set(&[5]), 2), Some(DwarfRegister(5)));
+        stores.go_to_thread(2, 4);
+        moment(&mut stores, 4, 0x14);
+        assert_eq!(stores.unwritten(set(&[5]), 2), None);
+        stores.go_to_thread(0, 5);
+        moment(&mut stores, 5, 0x18);
+        assert_eq!(stores.unwritten(set(&[5]), 2), Some(DwarfRegister(5)));
+    }
+
+    /// The instructions of one function of amd64 that was called at a time, and the word at 0x100.
+    struct Function {
+        stores: LastStores,
+        time: u64,
+        called: u64,
+    }
+
+    const RAX: u32 = 0;
+    const RBX: u32 = 3;
+    const RBP: u32 = 6;
+    const RSP: u32 = 7;
+
+    impl Function {
+        fn called_at(time: u64) -> Self {
+            let call = Record {
+                return_address: 0x40_0d44,
+                cfa: 0x1000,
+                caller_sp: 0x1000,
+                caller_fp: 0,
+                callee: 0x40_0d00,
+                since: time,
+                interrupted: false,
+                signature: None,
+            };
+            let mut stores = LastStores::default();
+            (stores.thread.call, stores.thread.calls) = (Some(call), 1);
+            stores.thread.fp_since_at_calls.push(0);
+            Self { stores, time, called: time }
+        }
+
+        fn execute(&mut self, instruction: &Instruction) {
+            self.time += 1;
+            let pointers = Pointers { sp: 0x100, fp: 0x200, other: Some(0x100) };
+            let written = Rc::new(Written::of(Abi::Amd64, instruction));
+            self.stores.instruction(self.time, 0x10 + self.time, written, pointers);
+        }
+
+        /// Writes registers with what follows from others.
+        fn derive(&mut self, to: &[u32], from: &[u32]) -> &mut Self {
+            self.execute(&Instruction { defs: set(to), sources: Some(set(from)), ..Instruction::default() });
+            self
+        }
+
+        /// Writes registers with what is not known.
+        fn load(&mut self, to: &[u32]) -> &mut Self {
+            self.execute(&Instruction { defs: set(to), ..Instruction::default() });
+            self
+        }
+
+        /// Stores bytes that follow from registers.
+        fn store_at(&mut self, address: u64, len: u64, from: &[u32]) -> &mut Self {
+            let values = from.iter().map(|number| Value::Register(DwarfRegister(*number))).collect();
+            let operation = Operation::Store { values, place: None, size: 8 };
+            self.execute(&Instruction { operation, sources: Some(set(from)), ..Instruction::default() });
+            self.stores.stored(address, len);
+            self
+        }
+
+        fn store(&mut self, from: &[u32]) -> &mut Self {
+            self.store_at(0x100, 8, from)
+        }
+
+        /// Whether the word can't be the FP that the function has to keep.
+        fn is_not_fp(&self) -> bool {
+            self.stores.last(0x100).is_some_and(|last| last.is_not_fp(self.called))
+        }
+
+        /// Whether FP can't be it.
+        fn has_overwritten_fp(&mut self) -> bool {
+            self.load(&[]);
+            self.stores.overwritten_fp(self.called).is_some()
+        }
+    }
+
+    /// What the word at 0x100, and FP, are known to have come from FP as the function has to keep it.
+    fn knows_fp(function: &mut Function) -> (bool, bool) {
+        let in_word = function.stores.last(0x100).is_some_and(|last| last.is_from_fp(function.called));
+        function.load(&[]);
+        (in_word, function.stores.has_fp(function.called))
+    }
+
+    /// Loads registers from consecutive words, the first of which is at SP plus 0, which is 0x100.
+    fn loads_from_frame(registers: &[u32]) -> Instruction {
+        let values = registers.iter().map(|number| Value::Register(DwarfRegister(*number))).collect();
+        let place = Some(Place { base: DwarfRegister(RSP), offset: 0, writeback: 0 });
+        let operation = Operation::Load { values, place, size: 8 };
+        Instruction { operation, defs: set(registers), ..Instruction::default() }
+    }
+
+    #[test]
+    fn fp_is_known_where_it_was_saved_and_restored() {
+        let called = || Function::called_at(10);
+        assert_eq!(knows_fp(called().store(&[RBP])), (true, true));
+        assert_eq!(knows_fp(called().derive(&[RAX], &[RBP]).store(&[RAX])), (true, true));
+        assert_eq!(knows_fp(called().load(&[RAX]).store(&[RAX])), (false, true));
+        assert_eq!(knows_fp(called().store(&[RBP]).store_at(0x104, 4, &[])), (false, true));
+        assert_eq!(knows_fp(called().derive(&[RBP], &[]).store(&[RBP])), (false, false));
+        assert_eq!(knows_fp(called().store(&[RBP]).load(&[RBP])), (true, false));
+        let restored = |through: &[&[u32]]| {
+            let mut function = called();
+            function.store(&[RBP]).derive(&[RBP], &[]);
+            function.execute(&loads_from_frame(through[0]));
+            through.windows(2).for_each(|step| {
+                function.derive(step[1], step[0]);
+            });
+            knows_fp(&mut function)
+        };
+        assert_eq!(restored(&[&[RBP]]), (true, true));
+        assert_eq!(restored(&[&[RAX], &[RBP]]), (true, true));
+        // FP by way of another address, and another register, which is not followed.
+        let by = |register| {
+            let mut function = called();
+            function.store(&[RBP]).derive(&[RBP], &[]);
+            let place = Some(Place { base: DwarfRegister(RBX), offset: 0, writeback: 0 });
+            let operation =
+                Operation::Load { values: vec![Value::Register(DwarfRegister(register))], place, size: 8 };
+            function.execute(&Instruction { operation, defs: set(&[register]), ..Instruction::default() });
+            function.derive(&[RBP], &[register]);
+            knows_fp(&mut function)
+        };
+        assert_eq!((by(RBP), by(RAX)), ((true, true), (true, false)));
+        // The second of two words is another one.
+        assert_eq!(restored(&[&[RAX, RBP]]), (true, false));
+        // What the caller has saved is its own FP.
+        let mut callee = called();
+        callee.store(&[RBP]).derive(&[RBP], &[]);
+        callee.called = 12;
+        let call = callee.stores.thread.call.as_mut().expect("a call");
+        call.since = 12;
+        callee.execute(&loads_from_frame(&[RBP]));
+        assert_eq!(knows_fp(&mut callee), (false, false));
+    }
+
+    #[test]
+    fn of_several_words_one_has_fp() {
+        let mut function = Function::called_at(10);
+        let values = [RBX, RBP].map(|number| Value::Register(DwarfRegister(number))).to_vec();
+        let operation = Operation::Store { values, place: None, size: 8 };
+        let sources = Some(set(&[RBX, RBP]));
+        function.execute(&Instruction { operation, sources, ..Instruction::default() });
+        function.stores.stored(0x100, 8);
+        function.stores.stored(0x108, 8);
+        let has_fp = |address| function.stores.last(address).is_some_and(|last| last.is_from_fp(10));
+        assert_eq!((has_fp(0x100), has_fp(0x108)), (false, true));
+    }
+
+    #[test]
+    fn an_unknown_instruction_that_leaves_fp_alone_has_not_written_it() {
+        for (fp, is_known) in [(0x200, true), (0x208, false)] {
+            let mut function = Function::called_at(10);
+            let pointers = Pointers { sp: 0x100, fp: 0x200, other: Some(0x100) };
+            let execute = Instruction { operation: Operation::Execute, ..Instruction::default() };
+            let written = Rc::new(Written::of(Abi::S390x, &execute));
+            function.stores.instruction(11, 0x20, written, pointers);
+            function.stores.instruction(12, 0x26, Rc::default(), Pointers { fp, ..pointers });
+            assert_eq!(function.stores.has_fp(10), is_known, "{fp:#x}");
+        }
+    }
+
+    #[test]
+    fn what_follows_from_constants_and_from_the_callers_registers_is_not_fp() {
+        let called = || Function::called_at(10);
+        assert!(called().store(&[]).is_not_fp());
+        assert!(called().store(&[RBX]).is_not_fp());
+        assert!(called().store(&[RSP]).is_not_fp());
+        assert!(called().derive(&[RAX], &[RBX, RSP]).store(&[RAX]).is_not_fp());
+        assert!(!called().store(&[RBP]).is_not_fp());
+        assert!(!called().store(&[RBX, RBP]).is_not_fp());
+        assert!(!called().derive(&[RAX], &[RBP]).store(&[RAX]).is_not_fp());
+        assert!(!called().derive(&[RAX], &[RBP]).derive(&[RBX], &[RAX, RBX]).store(&[RBX]).is_not_fp());
+        assert!(!called().load(&[RAX]).store(&[RAX]).is_not_fp());
+        assert!(called().derive(&[RAX], &[RBP]).derive(&[RAX], &[]).store(&[RAX]).is_not_fp());
+        // What a function has computed from FP before its next call is another register to that.
+        let mut outer = called();
+        outer.derive(&[RBX], &[RBP]);
+        outer.called = 12;
+        outer.time = 12;
+        assert!(outer.store(&[RBX]).is_not_fp());
+    }
+
+    #[test]
+    fn fp_is_overwritten_until_it_may_have_been_restored() {
+        let called = || Function::called_at(10);
+        assert!(!called().has_overwritten_fp());
+        for from in [&[][..], &[RBX], &[RSP]] {
+            assert!(called().derive(&[RBP], from).has_overwritten_fp());
+            assert!(called().derive(&[RBP], from).derive(&[RBP], &[RBP]).has_overwritten_fp());
+        }
+        assert!(!called().load(&[RBP]).has_overwritten_fp());
+        assert!(!called().derive(&[RBP], &[]).load(&[RBP]).has_overwritten_fp());
+        // From a copy, by way of a sum, and by an exchange.
+        assert!(
+            !called().derive(&[RAX], &[RBP]).derive(&[RBP], &[]).derive(&[RBP], &[RAX]).has_overwritten_fp()
+        );
+        assert!(!called().load(&[RAX]).derive(&[RBP], &[]).derive(&[RBP], &[RBP, RAX]).has_overwritten_fp());
+        assert!(!called().derive(&[RAX, RBP], &[RAX, RBP]).has_overwritten_fp());
+        // A copy of what FP was overwritten with is no copy of FP.
+        assert!(called().derive(&[RBP], &[]).derive(&[RAX], &[RBP]).store(&[RAX]).is_not_fp());
+        assert!(called().derive(&[RBP], &[]).store(&[RBP]).is_not_fp());
+    }
+
+    #[test]
+    fn an_address_that_is_moved_on_and_a_pushing_sp_follow_from_themselves() {
+        let push = |registers: &[u32]| Instruction {
+            operation: Operation::Store { values: Vec::new(), place: None, size: 8 },
+            defs: set(registers),
+            sources: Some(set(&[RBP])),
+            ..Instruction::default()
+        };
+        let mut function = Function::called_at(10);
+        function.execute(&push(&[RSP]));
+        assert!(function.store(&[RSP]).is_not_fp());
+        function.execute(&push(&[RBP]));
+        assert!(!function.has_overwritten_fp());
+    }
+
+    #[test]
+    fn leave_loads_fp_and_copies_it_to_sp() {
+        let leave =
+            Instruction { operation: Operation::Leave, defs: set(&[RBP, RSP]), ..Instruction::default() };
+        let sp_is_foreign = |function: &mut Function| {
+            function.execute(&leave);
+            assert!(!function.has_overwritten_fp());
+            function.store(&[RSP]).is_not_fp()
+        };
+        assert!(sp_is_foreign(Function::called_at(10).derive(&[RBP], &[RSP])));
+        assert!(!sp_is_foreign(&mut Function::called_at(10)));
+    }
+
+    #[test]
+    fn an_unknown_instruction_may_have_stored_fp_and_so_may_the_kernel() {
+        let mut function = Function::called_at(10);
+        for unknown in
+            [Instruction::default(), Instruction { is_system_call: true, ..Instruction::default() }]
+        {
+            function.execute(&unknown);
+            function.stores.stored(0x100, 8);
+            assert!(!function.is_not_fp());
+        }
+        // A signal's frame comes before the instruction.
+        function.execute(&Instruction { sources: Some(set(&[RBX])), ..Instruction::default() });
+        function.stores.interrupted();
+        function.stores.stored(0x100, 8);
+        assert!(!function.is_not_fp());
+    }
+
+    #[test]
+    fn what_the_kernel_has_restored_is_unknown() {
+        let mut function = Function::called_at(10);
+        function.derive(&[RBX], &[]);
+        let call = function.stores.thread.call.as_mut().expect("a call");
+        call.interrupted = true;
+        function.load(&[]);
+        function.stores.left(1, 0, 0);
+        assert!(!function.store(&[RBX]).is_not_fp());
+    }
+
+    #[test]
+    fn a_store_of_unknown_bounds_may_have_stored_fp() {
+        let mut function = Function::called_at(10);
+        function.store(&[RBX]);
+        assert!(function.is_not_fp());
+        function.store_at(0, u64::MAX, &[RBX]);
+        assert!(!function.is_not_fp());
+    }
+
+    #[test]
+    fn a_store_to_a_part_of_a_word_leaves_the_rest() {
+        let called = || Function::called_at(10);
+        // Over what FP was saved in, or might have been.
+        assert!(!called().store(&[RBP]).store_at(0x104, 4, &[]).is_not_fp());
+        assert!(!called().store(&[RBP]).store_at(0x107, 1, &[]).is_not_fp());
+        assert!(!called().store(&[RBP]).store_at(0xfc, 8, &[]).is_not_fp());
+        assert!(!called().store(&[RBP]).store_at(0x104, 8, &[RBX]).is_not_fp());
+        // A wide store, of two words, and one of all bytes but one.
+        assert!(called().store(&[RBP]).store_at(0xf8, 16, &[]).is_not_fp());
+        assert!(called().store(&[RBP]).store_at(0x100, 16, &[]).is_not_fp());
+        assert!(!called().store(&[RBP]).store_at(0x101, 15, &[]).is_not_fp());
+        // FP in halves, or at another alignment, with something else beside it.
+        assert!(!called().store_at(0x100, 4, &[RBP]).store_at(0x104, 4, &[]).is_not_fp());
+        assert!(!called().store_at(0x104, 8, &[RBP]).store_at(0xfc, 8, &[]).is_not_fp());
+        // Both parts are something else, or were left by the caller.
+        assert!(called().store(&[RBX]).store_at(0x104, 4, &[]).is_not_fp());
+        assert!(called().store_at(0x100, 4, &[]).is_not_fp());
+        let mut later = called();
+        later.store(&[RBP]).store_at(0x100, 4, &[]);
+        assert!(!later.is_not_fp());
+        later.called = 12;
+        assert!(later.is_not_fp());
+        later.called = 11;
+        assert!(!later.is_not_fp());
+    }
+
+    #[test]
+    fn a_store_without_bounds_is_one_to_every_word() {
+        let mut stores = LastStores::default();
+        moment(&mut stores, 1, 0x10);
+        stores.stored(0x100, 8);
+        moment(&mut stores, 2, 0x14);
+        stores.stored(0, u64::MAX);
+        assert!(stores.since(0x100, 2) && stores.since(0x8000, 2) && !stores.since(0x8000, 3));
+    }
+}

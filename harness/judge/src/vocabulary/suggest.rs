@@ -1,0 +1,44 @@
+//! "Did you mean ...?"
+
+/// The candidate that `given` was probably meant to be, if any is close.
+///
+/// ```
+/// use sframe_judge::vocabulary::suggest::closest;
+///
+/// assert_eq!(closest("stosp", ["stops", "sweep"]), Some("stops"));
+/// assert_eq!(closest("AArch64", ["amd64", "aarch64"]), Some("aarch64"));
+/// assert_eq!(closest("mips", ["amd64", "aarch64"]), None);
+/// ```
+pub fn closest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let given = normalised(given);
+    // One typing mistake in every three characters is still recognisable.
+    let limit = given.chars().count().div_ceil(3);
+    candidates
+        .into_iter()
+        .map(|candidate| (strsim::damerau_levenshtein(&given, &normalised(candidate)), candidate))
+        .filter(|&(distance, _)| distance <= limit)
+        .min_by_key(|&(distance, _)| distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// The end of a message about an unknown name: which was probably meant, if any is close.
+pub fn hint<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
+    let meant = closest(given, candidates);
+    meant.map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"))
+}
+
+/// Says that a name is none of those that are known, and which was probably meant.
+pub fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    format!("unknown {what} `{name}`{}", hint(name, known))
+}
+
+/// Normalises case and the kind of separator, which do not distinguish names.
+fn normalised(name: &str) -> String {
+    name.to_lowercase().replace(['_', ' '], "-")
+}
+
+/// `` `a`, `b`, `c` ``
+pub fn quoted_list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
+}

@@ -1,0 +1,444 @@
+//! Generates, makes and judges many programs, and groups what is found.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use rayon::prelude::*;
+use sframe_engine::Abi;
+
+use super::build::{Build, LEVELS, Level, build};
+use super::contradictions::Contradiction;
+use super::draw::draw;
+use super::flags::known_flags;
+use super::found::{Contradicts, Differs, Example, Found, Group, Refused, Unjudged};
+use super::judge::{Fault, Judged, judge};
+use super::known::{KnownCauses, Place};
+use super::plan::{Plan, each};
+use super::reduce::{Reduced, Symptom, reduce};
+use super::see::NotJudged;
+use super::shape::complaint;
+use super::writer::write;
+use sframe_judge::examine::stop::StopRequest;
+use sframe_suite::corpus::{Error, Maker, is_crash};
+use sframe_suite::spec::Faults;
+
+/// Which programs.
+#[derive(Clone, Debug)]
+pub struct CampaignOptions {
+    /// The seed.
+    pub seed: u64,
+    /// The numbers of the programs.
+    pub programs: Range<u64>,
+    /// How many functions each has.
+    pub functions: u32,
+    /// Ends the search: what was found by then is told, and not reduced.
+    pub stop: StopRequest,
+    /// Whether they are linked in random ways.
+    pub links: bool,
+    /// Whether what is found is reduced.
+    pub reduces: bool,
+}
+
+/// What became of one build.
+enum Outcome {
+    Judged(Box<Judged>),
+    Unjudged(NotJudged),
+    /// What the tools say.
+    Refused(String),
+}
+
+/// One program at all levels.
+struct Trial {
+    number: u64,
+    plan: Plan,
+    build: Build,
+    levels: Vec<(Level, Outcome)>,
+}
+
+/// What is to be reduced, and where it was seen first.
+struct Task {
+    trial: usize,
+    level: Level,
+    symptom: Symptom,
+}
+
+/// Makes and judges the programs of one toolchain and ABI.
+///
+/// # Errors
+/// The toolchain does not compile for the ABI, or can't be started.
+pub fn campaign(
+    maker: &Maker,
+    abi: Abi,
+    options: &CampaignOptions,
+    faults: &Faults,
+    done: &(dyn Fn() + Sync),
+) -> Result<Found, Error> {
+    let producer = maker.producer(abi)?;
+    let causes = KnownCauses::of(faults, &producer, abi);
+    let known = known_flags(maker, abi)?;
+    let numbers: Vec<u64> = options.programs.clone().collect();
+    let trials: Vec<Trial> = numbers
+        .par_iter()
+        .filter_map(|number| {
+            let is_stopped = || options.stop.reason().is_some();
+            if is_stopped() {
+                return None;
+            }
+            let trial = trial(maker, abi, options, &known, *number);
+            done();
+            // An interrupt may have ended its tools, too.
+            (!is_stopped()).then_some(trial)
+        })
+        .collect::<Result<_, Error>>()?;
+    let interrupted = trials.len() < numbers.len();
+    let mut found = Found { flags: known.len(), interrupted, ..Found::default() };
+    let mut tasks: Vec<Task> = Vec::new();
+    for (index, trial) in trials.iter().enumerate() {
+        tasks.extend(found.add(index, trial, &causes));
+    }
+    if options.reduces && options.stop.reason().is_none() {
+        let reduced: Vec<Option<Reduced>> = tasks
+            .par_iter()
+            .map(|task| {
+                if options.stop.reason().is_some() {
+                    return Ok(None);
+                }
+                let Trial { plan, build, .. } = &trials[task.trial];
+                reduce(maker, abi, plan, build, task.level, &task.symptom, &causes)
+            })
+            .collect::<Result<_, Error>>()?;
+        for (task, reduced) in tasks.iter().zip(reduced) {
+            if let Some(reduced) = reduced {
+                found.show(task, trials[task.trial].number, &reduced);
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn trial(
+    maker: &Maker,
+    abi: Abi,
+    options: &CampaignOptions,
+    known: &[Vec<String>],
+    number: u64,
+) -> Result<Trial, Error> {
+    let plan = draw(options.seed, number, options.functions);
+    let how = Build::draw(maker, abi, options.seed, number, &plan, known, options.links);
+    let mut levels = Vec::new();
+    for level in LEVELS {
+        let outcome = match build(maker, abi, &plan, &how, level) {
+            Ok(built) => judge(&built.made.bytes)
+                .map_or_else(Outcome::Unjudged, |judged| Outcome::Judged(Box::new(judged))),
+            Err(Error::Compiler { stderr, .. }) => Outcome::Refused(stderr),
+            Err(error) => return Err(error),
+        };
+        levels.push((level, outcome));
+    }
+    Ok(Trial { number, plan, build: how, levels })
+}
+
+/// The files of a program, without what all programs have.
+fn sources(plan: &Plan) -> Vec<String> {
+    let parts = write(plan).into_iter().filter(|source| source.name.starts_with("part"));
+    parts.map(|source| source.text).collect()
+}
+
+/// The first level, and one at which a program computes something else.
+fn differing(checksums: &BTreeMap<Level, u64>) -> Option<(Level, Level)> {
+    let (first, checksum) = checksums.iter().next()?;
+    let (other, _) = checksums.iter().find(|(_, other)| *other != checksum)?;
+    Some((first, other))
+}
+
+impl Found {
+    /// Adds a program, and returns what is to be reduced: what was not seen before.
+    fn add(&mut self, index: usize, trial: &Trial, causes: &KnownCauses<'_>) -> Vec<Task> {
+        let mut tasks = Vec::new();
+        let mut checksums: BTreeMap<Level, u64> = BTreeMap::new();
+        let mut is_judged = false;
+        let mut stops: BTreeMap<Level, String> = BTreeMap::new();
+        let ends = trial.levels.iter().any(|(_, outcome)| matches!(outcome, Outcome::Judged(_)));
+        for (level, outcome) in &trial.levels {
+            let judged = match outcome {
+                Outcome::Judged(judged) => judged,
+                // It computes nothing there, though it has no undefined behaviour.
+                Outcome::Unjudged(NotJudged::Stops(why)) if ends => {
+                    stops.insert(level, super::shape::without_addresses(why));
+                    continue;
+                }
+                Outcome::Unjudged(why) => {
+                    let why = super::shape::without_addresses(why.why());
+                    if let Some(known) = self.unjudged.get_mut(&why) {
+                        known.builds += 1;
+                        continue;
+                    }
+                    let (program, flags) = (trial.number, trial.build.words(level));
+                    let first = Unjudged { builds: 1, program, level, flags, source: Vec::new() };
+                    self.unjudged.insert(why.clone(), first);
+                    tasks.push(Task { trial: index, level, symptom: Symptom::Unjudged(why) });
+                    continue;
+                }
+                Outcome::Refused(stderr) => {
+                    self.add_refused(trial, level, stderr, causes);
+                    continue;
+                }
+            };
+            is_judged = true;
+            self.count(judged);
+            checksums.extend(judged.checksum.map(|checksum| (*level, checksum)));
+            let flags = trial.build.words(level);
+            for fault in &judged.faults {
+                if let Some(page) = causes.page_of(fault, &flags) {
+                    *self.known.entry(page.to_owned()).or_default() += 1;
+                } else if self.add_fault(trial, level, fault) {
+                    let symptom = Symptom::Fault(fault.cause.clone());
+                    tasks.push(Task { trial: index, level, symptom });
+                }
+            }
+            for found in &judged.contradictions {
+                if self.add_contradiction(trial, level, found) {
+                    let symptom = Symptom::Contradiction(found.kind.clone());
+                    tasks.push(Task { trial: index, level, symptom });
+                }
+            }
+        }
+        self.programs += u64::from(is_judged);
+        for function in &trial.plan.functions {
+            each(&function.body, &mut |statement| *self.statements.entry(statement.name()).or_default() += 1);
+        }
+        let first = checksums.keys().next().copied();
+        let symptom = match (differing(&checksums), stops.iter().next(), first) {
+            (Some((first, other)), ..) => Some((other, Symptom::Differs(first))),
+            (None, Some((level, why)), Some(first)) => Some((*level, Symptom::Stops(why.clone(), first))),
+            _ => None,
+        };
+        match (symptom, checksums.values().next()) {
+            (Some((level, symptom)), _) => {
+                tasks.push(Task { trial: index, level, symptom });
+                let flags = trial.build.words(level).split_off(1);
+                let source = Vec::new();
+                self.differ.push(Differs { program: trial.number, flags, checksums, stops, source });
+            }
+            (None, Some(checksum)) => {
+                self.checksums.insert(trial.number, *checksum);
+            }
+            (None, None) => {}
+        }
+        tasks
+    }
+
+    /// Adds a build that was not made. A crash that a page is about is known.
+    fn add_refused(&mut self, trial: &Trial, level: Level, stderr: &str, causes: &KnownCauses<'_>) {
+        if let Some(page) = causes.page_of_crash(stderr) {
+            *self.known.entry(page.to_owned()).or_default() += 1;
+            return;
+        }
+        let first = || Refused {
+            builds: 0,
+            crash: is_crash(stderr),
+            program: trial.number,
+            level,
+            flags: trial.build.words(level),
+        };
+        self.refused.entry(complaint(stderr)).or_insert_with(first).builds += 1;
+    }
+
+    fn count(&mut self, judged: &Judged) {
+        self.builds += 1;
+        self.rows += judged.rows;
+        self.exercised += judged.exercised;
+        self.explored += judged.explored;
+        self.comparisons += judged.comparisons;
+        for (reason, count) in &judged.left_out {
+            *self.left_out.entry(reason.clone()).or_default() += count;
+        }
+    }
+
+    /// Returns whether it is the first of its cause.
+    fn add_fault(&mut self, trial: &Trial, level: Level, fault: &Fault) -> bool {
+        if let Some(known) = self.causes.get_mut(&fault.cause) {
+            known.functions += 1;
+            known.places.extend(Place::of(fault));
+            return false;
+        }
+        let first = example(trial.number, level, fault, trial.build.words(level), Vec::new());
+        let group = Group { functions: 1, first, places: Place::of(fault).into_iter().collect() };
+        self.causes.insert(fault.cause.clone(), group);
+        true
+    }
+
+    /// Returns whether it is the first of its kind.
+    fn add_contradiction(&mut self, trial: &Trial, level: Level, found: &Contradiction) -> bool {
+        if let Some(known) = self.contradictions.iter_mut().find(|known| known.kind == found.kind) {
+            known.places += 1;
+            return false;
+        }
+        self.contradictions.push(Contradicts {
+            program: trial.number,
+            level,
+            kind: found.kind.clone(),
+            says: found.says.clone(),
+            places: 1,
+            flags: trial.build.words(level),
+            source: Vec::new(),
+        });
+        true
+    }
+
+    /// Shows the smallest program.
+    fn show(&mut self, task: &Task, number: u64, reduced: &Reduced) {
+        let (source, flags) = (sources(&reduced.plan), reduced.build.words(task.level));
+        match &task.symptom {
+            Symptom::Fault(cause) => {
+                let known = self.causes.get_mut(cause).zip(reduced.fault(cause));
+                if let Some((known, fault)) = known {
+                    known.first = Example {
+                        reduced: Some((reduced.clone(), fault.clone())),
+                        ..example(number, task.level, fault, flags, source)
+                    };
+                    known.places.extend(Place::of(fault));
+                }
+            }
+            Symptom::Contradiction(kind) => {
+                let says = reduced.judged.contradictions.iter().find(|found| found.kind == *kind);
+                let known = self.contradictions.iter_mut().find(|known| known.kind == *kind);
+                if let Some((known, says)) = known.zip(says) {
+                    (known.says, known.flags, known.source) = (says.says.clone(), flags, source);
+                }
+            }
+            Symptom::Unjudged(why) => {
+                if let Some(known) = self.unjudged.get_mut(why) {
+                    (known.flags, known.source) = (flags, source);
+                }
+            }
+            Symptom::Differs(_) | Symptom::Stops(..) => {
+                if let Some(known) = self.differ.iter_mut().find(|known| known.program == number) {
+                    (known.flags, known.source) = (flags, source);
+                }
+            }
+        }
+    }
+}
+
+fn example(program: u64, level: Level, fault: &Fault, flags: Vec<String>, source: Vec<String>) -> Example {
+    let Fault { witness, function, message, listing, evidence, .. } = fault.clone();
+    Example {
+        program,
+        level,
+        witness,
+        function,
+        message,
+        listing,
+        evidence,
+        flags,
+        source,
+        elsewhere: BTreeMap::new(),
+        reduced: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::shape::{Cause, Section};
+    use super::*;
+    use sframe_suite::spec::Producer;
+
+    #[test]
+    fn a_program_that_depends_on_its_level_is_found() {
+        let trial = |other| {
+            let judged = |checksum| {
+                Outcome::Judged(Box::new(Judged { checksum: Some(checksum), ..Judged::default() }))
+            };
+            let levels = vec![("-O0", judged(7)), ("-O1", judged(7)), ("-O2", judged(other))];
+            let plan = draw(0, 0, 3);
+            let build = Build { flags: Vec::new(), link: super::super::links::Link::plain(1) };
+            Trial { number: 4, plan, build, levels }
+        };
+        let mut found = Found::default();
+        let causes = KnownCauses::default();
+        assert!(found.add(0, &trial(7), &causes).is_empty());
+        assert_eq!((found.differ.len(), found.checksums.get(&4)), (0, Some(&7)));
+        let tasks = found.add(1, &trial(8), &causes);
+        assert!(matches!(tasks[..], [Task { level: "-O2", symptom: Symptom::Differs("-O0"), .. }]));
+        assert_eq!(found.differ[0].checksums, [("-O0", 7), ("-O1", 7), ("-O2", 8)].into());
+    }
+
+    /// What stops at all levels is our mistake, and what stops at some is the compiler's.
+    #[test]
+    fn a_program_that_stops_at_one_level_is_found() {
+        let trial = |first| {
+            let stops = || Outcome::Unjudged(NotJudged::Stops("it ends otherwise: Exit(0x3)".to_owned()));
+            let ends = Judged { checksum: Some(7), ..Judged::default() };
+            let first = if first { stops() } else { Outcome::Judged(Box::new(ends)) };
+            let build = Build { flags: Vec::new(), link: super::super::links::Link::plain(1) };
+            Trial { number: 4, plan: draw(0, 0, 3), build, levels: vec![("-O0", first), ("-O1", stops())] }
+        };
+        let mut found = Found::default();
+        let tasks = found.add(0, &trial(false), &KnownCauses::default());
+        let [Task { level: "-O1", symptom: Symptom::Stops(why, "-O0"), .. }] = &tasks[..] else {
+            panic!("another task");
+        };
+        assert_eq!(found.differ[0].stops, [("-O1", why.clone())].into());
+        assert!(found.unjudged.is_empty());
+        let tasks = found.add(1, &trial(true), &KnownCauses::default());
+        assert!(matches!(tasks[..], [Task { symptom: Symptom::Unjudged(_), .. }]));
+        assert_eq!((found.differ.len(), found.unjudged.len()), (1, 1));
+    }
+
+    /// A fault that has a page is counted, and is no cause.
+    #[test]
+    fn what_has_a_page_is_known() {
+        let specs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../specs");
+        let faults = Faults::load(&specs).expect("pages");
+        let all = faults
+            .iter()
+            .flat_map(|(name, fault, _)| fault.generated.iter().map(move |it| (name, fault, it)));
+        for (name, page, known) in all {
+            let producer = |compiler: &str, assembler: &str, linker: &str| Producer {
+                compiler: Some(compiler.parse().expect("a compiler")),
+                assembler: Some(assembler.parse().expect("an assembler")),
+                linker: Some(linker.parse().expect("a linker")),
+                ..Producer::default()
+            };
+            let all = [
+                producer("gcc 16.0", "gas 2.47", "ld 2.47"),
+                producer("gcc 12.2", "gas 2.40", "ld 2.40"),
+                producer("clang 22.1", "llvm 22.1", "lld 22.1"),
+            ];
+            let (can, can_not): (Vec<_>, Vec<_>) =
+                all.into_iter().partition(|producer| page.component.contains(producer));
+            let (Some(has), Some(other)) = (can.first(), can_not.first()) else { panic!("{name}") };
+            let mark = super::super::judge::MARK;
+            let mut listing: Vec<String> = known.after.iter().map(|text| format!("   0x1: {text}")).collect();
+            listing.push(format!("{mark}0x2: {}", known.at.as_deref().unwrap_or("nop")));
+            let sections = [Section::Sframe, Section::EhFrame, Section::Both];
+            let section = sections.into_iter().find(|section| section.to_string() == known.section);
+            let fault = Fault {
+                cause: Cause {
+                    wrong: known.wrong.clone(),
+                    section: section.expect("a section"),
+                    blame: page.blame(),
+                    row: known.row.clone(),
+                    after: "mov".to_owned(),
+                },
+                witness: super::super::see::Witness::Run,
+                function: "f0".to_owned(),
+                message: String::new(),
+                listing,
+                before_row: known.begins_after.first().map(|operation| format!("{operation} 0x1")),
+                evidence: known.with.clone(),
+            };
+            let judged = Judged { faults: vec![fault], ..Judged::default() };
+            let levels = vec![("-O0", Outcome::Judged(Box::new(judged)))];
+            let build = Build { flags: Vec::new(), link: super::super::links::Link::plain(1) };
+            let trial = Trial { number: 4, plan: draw(0, 0, 3), build, levels };
+            let mut found = Found::default();
+            assert!(found.add(0, &trial, &KnownCauses::of(&faults, has, known.abi)).is_empty(), "{name}");
+            assert_eq!((found.known.get(name), found.causes.len()), (Some(&1), 0), "{name}");
+            // The other compiler may have the same fault; it is not this page's.
+            found.add(0, &trial, &KnownCauses::of(&faults, other, known.abi));
+            assert_eq!(found.known.get(name), Some(&1), "{name}");
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! What is known of what programs show: faults that have a page.
+
+use sframe_engine::Abi;
+use sframe_inspect::Blame;
+
+use super::judge::Fault;
+use super::shape::{Cause, without_numbers};
+use sframe_suite::spec::{self, Component, Faults, GeneratedCause, Producer};
+
+/// The known causes that builds of one toolchain and ABI can have.
+#[derive(Clone, Debug, Default)]
+pub struct KnownCauses<'f> {
+    causes: Vec<(&'f str, Blame, &'f GeneratedCause)>,
+    /// What compilers say when they crash, by page.
+    crashes: Vec<(&'f str, &'f str)>,
+}
+
+impl<'f> KnownCauses<'f> {
+    /// Those of all pages.
+    #[must_use]
+    pub fn of(faults: &'f Faults, producer: &Producer, abi: Abi) -> Self {
+        let can_have = || faults.iter().filter(|(_, fault, _)| fault.component.contains(producer));
+        let causes = can_have().flat_map(|(name, fault, _)| {
+            let causes = fault.generated.iter().filter(|cause| cause.abi == abi);
+            causes.map(move |cause| (name, fault.blame(), cause))
+        });
+        // What an assembler says does not tell what it has crashed on.
+        let is_of_compiler = |fault: &spec::Fault| {
+            fault.example.is_crash() && matches!(fault.component, Component::Compiler(_))
+        };
+        let crashes = can_have().filter(|(_, fault, _)| is_of_compiler(fault));
+        let crashes = crashes.map(|(name, fault, _)| (name, fault.example.wrong.as_str()));
+        Self { causes: causes.collect(), crashes: crashes.collect() }
+    }
+
+    /// The page of a crash.
+    #[must_use]
+    pub fn page_of_crash(&self, stderr: &str) -> Option<&'f str> {
+        self.crashes.iter().find(|(_, says)| stderr.contains(says)).map(|(page, _)| *page)
+    }
+
+    /// The page of what a program shows that is made with these flags.
+    #[must_use]
+    pub fn page_of(&self, fault: &Fault, flags: &[String]) -> Option<&'f str> {
+        let is_it = |blame: Blame, known: &GeneratedCause| {
+            let cause = &fault.cause;
+            // Triage does not always know.
+            (cause.blame == blame || cause.blame == Blame::Unknown)
+                && known.wrong == cause.wrong
+                && known.section == cause.section.to_string()
+                && is_instruction(&known.row, &cause.row)
+                && begins_after(known, fault)
+                && known.with.iter().all(|with| flags.contains(with) || fault.evidence.contains(with))
+                && is_at(known, fault)
+        };
+        self.causes.iter().find(|(_, blame, known)| is_it(*blame, known)).map(|(page, ..)| *page)
+    }
+}
+
+/// Whether the row begins behind an operation that a known cause names, if it names any.
+fn begins_after(known: &GeneratedCause, fault: &Fault) -> bool {
+    let before = fault.before_row.as_deref().and_then(|text| text.split_whitespace().next());
+    known.begins_after.is_empty()
+        || before.is_some_and(|operation| known.begins_after.iter().any(|known| known == operation))
+}
+
+/// Whether a listing has the instructions of a known cause where it is wrong.
+fn is_at(known: &GeneratedCause, fault: &Fault) -> bool {
+    if known.at.is_none() && known.after.is_empty() {
+        return !known.with.is_empty() || !known.begins_after.is_empty();
+    }
+    let Some((before, at)) = around(fault) else { return false };
+    let is_before = |count: usize| {
+        let last = before.len().checked_sub(count).map(|first| &before[first..]);
+        last.is_some_and(|last| known.after.iter().zip(last).all(|(known, this)| is_instruction(known, this)))
+    };
+    known.at.as_ref().is_none_or(|known| is_instruction(known, &at)) && is_before(known.after.len())
+}
+
+/// Whether a page means this instruction, or these rules: an `R` stands for any register.
+fn is_instruction(known: &str, this: &str) -> bool {
+    let is_register = |word: &str| word.starts_with(|first: char| first.is_ascii_lowercase() || first == '%');
+    let (known, this) = (words(known), words(this));
+    known.len() == this.len()
+        && known.iter().zip(this).all(|(known, this)| *known == this || *known == "R" && is_register(this))
+}
+
+/// Splits an instruction into words and what is between them.
+fn words(instruction: &str) -> Vec<&str> {
+    let is_word = |char: char| char.is_ascii_alphanumeric() || char == '%';
+    let mut words = Vec::new();
+    let mut rest = instruction;
+    while let Some(first) = rest.chars().next() {
+        let end = rest.find(|char| is_word(char) != is_word(first)).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(end);
+        words.push(word);
+        rest = after;
+    }
+    words
+}
+
+/// The instructions in front of the first one that is wrong, and that one, without numbers.
+fn around(fault: &Fault) -> Option<(Vec<String>, String)> {
+    let listing = &fault.listing;
+    let at = listing.iter().position(|line| line.starts_with(super::judge::MARK))?;
+    let shape =
+        |line: &String| line.split_once(": ").map_or_else(String::new, |(_, text)| without_numbers(text));
+    Some((listing[..at].iter().map(shape).collect(), shape(&listing[at])))
+}
+
+/// Where a fault is seen, as pages say it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The instruction in front of the first one that is wrong.
+    pub after: Option<String>,
+    /// That instruction.
+    pub at: String,
+}
+
+impl Place {
+    pub(super) fn of(fault: &Fault) -> Option<Self> {
+        let (mut before, at) = around(fault)?;
+        // What is in front of a function is not its own.
+        let after = if fault.cause.after == "the entry" { None } else { before.pop() };
+        Some(Self { after, at })
+    }
+
+    /// The cause that a page knows.
+    #[must_use]
+    pub fn known(&self, abi: Abi, cause: &Cause) -> GeneratedCause {
+        GeneratedCause {
+            abi,
+            wrong: cause.wrong.clone(),
+            section: cause.section.to_string(),
+            row: cause.row.clone(),
+            after: self.after.iter().cloned().collect(),
+            at: Some(self.at.clone()),
+            begins_after: Vec::new(),
+            with: Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::c::see::Witness;
+    use crate::generate::c::shape::Section;
+
+    fn fault() -> Fault {
+        Fault {
+            cause: Cause {
+                wrong: "wrong-cfa".to_owned(),
+                section: Section::Both,
+                blame: Blame::CompilerOrCfi,
+                row: "CFA = SP+N".to_owned(),
+                after: "pop".to_owned(),
+            },
+            witness: Witness::Run,
+            function: "f1".to_owned(),
+            message: String::new(),
+            listing: ["   0x10: lea rsp, [rbp - 0x28]", "   0x14: pop rbp", "=> 0x15: ret", "   0x16: nop"]
+                .map(str::to_owned)
+                .to_vec(),
+            before_row: Some("jmp 0x40".to_owned()),
+            evidence: vec!["layout: there".to_owned()],
+        }
+    }
+
+    fn known() -> GeneratedCause {
+        GeneratedCause {
+            abi: Abi::Amd64,
+            wrong: "wrong-cfa".to_owned(),
+            section: "both sections".to_owned(),
+            row: "CFA = SP+N".to_owned(),
+            after: vec!["lea rsp, [rbp - N]".to_owned(), "pop rbp".to_owned()],
+            at: Some("ret".to_owned()),
+            begins_after: vec!["jmp".to_owned(), "ret".to_owned()],
+            with: vec!["-O9".to_owned(), "layout: there".to_owned()],
+        }
+    }
+
+    /// What compilers say when they crash is known; what assemblers say then is of any crash.
+    #[test]
+    fn crashes_of_compilers_are_known_by_what_they_say() {
+        let specs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../specs");
+        let faults = Faults::load(&specs).expect("pages");
+        let page = |compiler: &str, assembler: &str, says: &str| {
+            let producer = Producer {
+                compiler: Some(compiler.parse().expect("a compiler")),
+                assembler: Some(assembler.parse().expect("an assembler")),
+                ..Producer::default()
+            };
+            KnownCauses::of(&faults, &producer, Abi::Amd64).page_of_crash(says).map(str::to_owned)
+        };
+        let says = "a.c:4:16: internal compiler error: in expand_call, at calls.cc:3608";
+        assert_eq!(page("gcc 14.2", "gas 2.44", says).as_deref(), Some("gcc-ms-abi-stack-boundary"));
+        assert_eq!(page("clang 22.1", "llvm 22.1", says), None);
+        assert_eq!(page("gcc 14.2", "gas 2.44", "internal compiler error: in expand_expr"), None);
+        assert_eq!(page("gcc 14.2", "gas 2.44", "x.s: Internal error (Segmentation fault)"), None);
+    }
+
+    #[test]
+    fn all_of_a_known_cause_must_be_so() {
+        let knows = |cause: &GeneratedCause, fault: &Fault| {
+            let causes = vec![("page", Blame::CompilerOrCfi, cause)];
+            let known = KnownCauses { causes, crashes: Vec::new() };
+            known.page_of(fault, &["-O9".to_owned()]) == Some("page")
+        };
+        assert!(knows(&known(), &fault()));
+        let changes: [fn(&mut GeneratedCause); 9] = [
+            |cause| cause.wrong = "wrong-ra".to_owned(),
+            |cause| cause.section = ".sframe".to_owned(),
+            |cause| cause.row = "CFA = FP+N".to_owned(),
+            |cause| cause.at = Some("nop".to_owned()),
+            |cause| cause.after[0] = "lea rsp, [rbp + N]".to_owned(),
+            |cause| cause.after.insert(0, "nop".to_owned()),
+            |cause| {
+                (cause.after, cause.at) = (Vec::new(), None);
+                (cause.with, cause.begins_after) = (Vec::new(), Vec::new());
+            },
+            |cause| cause.begins_after = vec!["call".to_owned()],
+            |cause| cause.with.push("-O8".to_owned()),
+        ];
+        for change in changes {
+            let mut other = known();
+            change(&mut other);
+            assert!(!knows(&other, &fault()), "{other:?}");
+        }
+        // Any register, in the same place.
+        let mut any = known();
+        any.after = vec!["lea rsp, [R - N]".to_owned(), "pop R".to_owned()];
+        assert!(knows(&any, &fault()));
+        for other in ["lea rsp, [R - R]", "lea rsp, [R]", "R rsp, [rbx - N]", "lea rsp, [R - N], R"] {
+            any.after[0] = other.to_owned();
+            assert!(!knows(&any, &fault()), "{other}");
+        }
+        // In rules, too.
+        let mut other = fault();
+        other.cause.row = "CFA = r10, RA = *(CFA-N)".to_owned();
+        any = known();
+        any.row = "CFA = R, RA = *(CFA-N)".to_owned();
+        assert!(knows(&any, &other));
+        any.row = "R = r10, RA = *(CFA-N)".to_owned();
+        assert!(!knows(&any, &other));
+        let mut either = known();
+        either.at = None;
+        assert!(knows(&either, &fault()));
+        either = known();
+        either.after.clear();
+        assert!(knows(&either, &fault()));
+        either.at = None;
+        assert!(knows(&either, &fault()));
+        let mut other = fault();
+        other.cause.blame = Blame::Unknown;
+        assert!(knows(&known(), &other));
+        other = fault();
+        other.cause.blame = Blame::ProducerAssembler;
+        assert!(!knows(&known(), &other));
+        // What is known by the place that a fault was seen at is that fault.
+        let place = Place::of(&fault()).expect("a place");
+        assert!(knows(&place.known(Abi::Amd64, &fault().cause), &fault()));
+        other = fault();
+        other.listing[2] = "   0x15: ret".to_owned();
+        assert!(!knows(&known(), &other));
+    }
+}

@@ -1,0 +1,411 @@
+//! Writes a cause as the page of a fault, with all that the corpus needs of it: the page and its build, and a
+//! program with a spec.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::Path;
+
+use sframe_engine::Abi;
+use sframe_inspect::Blame;
+use sframe_inspect::text::with_causes;
+
+use super::elsewhere::Tried;
+use super::example::{Complete, complaint, complete, files, shortened};
+use super::flags::{COMMON, Compiler};
+use super::found::{Example, Group};
+use super::reduce::Reduced;
+use super::right::rights;
+use super::shape::{Cause, Section, operation_before, without_numbers};
+use crate::generate::Elsewhere;
+use crate::generate::draft::{self, observed, program_name, range, write_files};
+use sframe_judge::finding::Finding;
+use sframe_judge::vocabulary::Verdict;
+use sframe_suite::corpus::{Error, MadeExample, Maker};
+use sframe_suite::faults::{Observed, filled_in, keep};
+use sframe_suite::spec::{
+    self, Assembler, Component, Fault, FaultySection, Linker, NO_ROW, Producer, Tool, ToolName, ToolRange,
+    Upstream, UpstreamState,
+};
+use sframe_suite::yaml;
+
+/// What a compiler must not say of an example: it would not do what it seems to.
+const SOUND: [&str; 3] =
+    ["-Werror=return-type", "-Werror=uninitialized", "-Werror=implicit-function-declaration"];
+
+/// What is written about a cause.
+#[derive(Clone, Copy, Debug)]
+pub struct Page<'p> {
+    /// The ABI.
+    pub abi: Abi,
+    /// The cause.
+    pub cause: &'p Cause,
+    /// What is known of it.
+    pub group: &'p Group,
+    /// The seed of its program.
+    pub seed: u64,
+}
+
+/// What was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Written {
+    /// A page with its build, a program and a spec.
+    Page,
+    /// A program and a spec; why no page.
+    Program(String),
+}
+
+/// A program that shows the cause, and how it is made.
+struct Shown {
+    complete: Complete,
+    flags: Vec<String>,
+    observed: Observed,
+}
+
+impl Page<'_> {
+    /// The fault's name.
+    #[must_use]
+    pub fn name(&self, maker: &Maker) -> String {
+        let Cause { wrong, section, row, after, .. } = self.cause;
+        let section = if *section == Section::EhFrame { "-eh-frame" } else { "" };
+        let component = self.component(maker, &[]);
+        let component = component.map_or_else(|_| "unknown".to_owned(), |component| component.to_string());
+        let component = component.split(' ').next().unwrap_or_default();
+        draft::name(&format!("{component}-{}-{wrong}{section}-{after}-{row}", self.abi))
+    }
+
+    /// Writes it below a folder that is laid out as the repository is, as `generate assembly` does. `others`
+    /// are all toolchains that the example was tried with.
+    ///
+    /// # Errors
+    /// Nothing is written: the cause was not reduced, nobody can be blamed for it, or a run does not show it in
+    /// a complete program; in a sentence.
+    pub fn write(
+        &self,
+        maker: &Maker,
+        toolchains_dir: &Path,
+        others: &[Maker],
+        folder: &Path,
+    ) -> Result<Written, String> {
+        let Some((reduced, _)) = &self.group.first.reduced else {
+            return Err("its program was not reduced".to_owned());
+        };
+        let name = self.name(maker);
+        let draft = self.draft(maker, others, &name)?;
+        let shown = self.shown(maker, reduced, &draft)?;
+        let page = self.page(maker, toolchains_dir, folder, &draft, &shown);
+        write_files(folder, &self.program(&name, &draft, reduced, &shown, &page))?;
+        Ok(page.map_or_else(Written::Program, |()| Written::Page))
+    }
+
+    fn title(&self) -> String {
+        let Cause { wrong, section, row, after, .. } = self.cause;
+        let title = format!("{wrong} in {section} after {after}: {row}");
+        title.chars().take(100).collect::<String>().trim_end_matches('.').to_owned()
+    }
+
+    /// The component that is to blame, in the versions that were seen to have the fault.
+    fn component(&self, maker: &Maker, others: &[Maker]) -> Result<Component, String> {
+        let (abi, elsewhere) = (self.abi, &self.group.first.elsewhere);
+        let is_clang = Compiler::of(maker, abi) == Compiler::Clang;
+        let own = &maker.toolchain().properties;
+        Ok(match self.cause.blame {
+            Blame::CompilerOrCfi => {
+                let usual = if is_clang { spec::Compiler::Clang } else { spec::Compiler::Gcc };
+                let name = own.compiler.as_ref().map_or(usual, |tool| tool.name);
+                let tool = |producer: &Producer| producer.compiler.clone();
+                Component::Compiler(versions(name, self.abi, maker, others, elsewhere, &tool))
+            }
+            Blame::ProducerAssembler => {
+                let usual = if is_clang { Assembler::Llvm } else { Assembler::Gas };
+                let name = own.assembler.as_ref().map_or(usual, |tool| tool.name);
+                let tool = |producer: &Producer| producer.assembler.clone();
+                Component::Assembler(versions(name, self.abi, maker, others, elsewhere, &tool))
+            }
+            Blame::ProducerLinker => {
+                let usual = if is_clang { Linker::Lld } else { Linker::Ld };
+                let name = own.linker.as_ref().map_or(usual, |tool| tool.name);
+                let tool = |producer: &Producer| producer.linker.clone();
+                Component::Linker(versions(name, self.abi, maker, others, elsewhere, &tool))
+            }
+            blame => return Err(format!("no component is to blame: {blame}")),
+        })
+    }
+
+    /// The page as far as it is known without a program.
+    fn draft(&self, maker: &Maker, others: &[Maker], name: &str) -> Result<Fault, String> {
+        let Group { first, places, .. } = self.group;
+        let Example { program, level, function, message, elsewhere, .. } = first;
+        let mut summary =
+            format!("Program {program} of the seed {} has it at {level}, reduced: {message}.", self.seed);
+        for (toolchain, tried) in elsewhere {
+            let _ = write!(summary, " {toolchain}: {tried}.");
+        }
+        let generated = places.iter().map(|place| place.known(self.abi, self.cause)).collect();
+        Ok(Fault {
+            title: self.title(),
+            component: self.component(maker, others)?,
+            summary,
+            section: match self.cause.section {
+                Section::EhFrame => FaultySection::EhFrame,
+                Section::Sframe | Section::Both => FaultySection::Sframe,
+            },
+            sites: Vec::new(),
+            generated,
+            example: spec::Example {
+                abi: self.abi,
+                toolchain: maker.toolchain().name.clone(),
+                sources: BTreeMap::new(),
+                commands: Vec::new(),
+                program: name.to_owned(),
+                function: function.clone(),
+                row: None,
+                verdict: Verdict::WrongCfa,
+                wrong: NO_ROW.to_owned(),
+                right: NO_ROW.to_owned(),
+            },
+            witnesses: BTreeMap::new(),
+            upstream: Upstream { state: UpstreamState::Unreported, link: None, version: None },
+        })
+    }
+
+    /// Whether a finding is of the cause.
+    fn is_it(&self, finding: &Finding) -> bool {
+        let Cause { wrong, row, after, .. } = self.cause;
+        let rules = finding.row.as_ref().map_or_else(|| "none".to_owned(), |row| without_numbers(&row.rules));
+        let is_entry = after == "the entry";
+        finding.verdict.as_str() == wrong
+            && rules == *row
+            && finding.image.is_none()
+            && (is_entry || operation_before(finding, false) == *after)
+    }
+
+    /// The smallest complete program.
+    fn shown(&self, maker: &Maker, reduced: &Reduced, draft: &Fault) -> Result<Shown, String> {
+        let level = self.group.first.level;
+        let all = complete(maker, self.abi, level, reduced)?;
+        let mut plain = vec![level.to_owned()];
+        plain.extend(reduced.build.flags.iter().flatten().cloned());
+        plain.extend(reduced.build.link.flags.iter().cloned());
+        let common = COMMON.iter().filter(|flag| **flag != "-w").map(|flag| (*flag).to_owned());
+        let usual: Vec<String> = plain.iter().cloned().chain(common).chain(["-fno-pie".to_owned()]).collect();
+        let sound = |flags: &[String]| [flags, &SOUND.map(str::to_owned)].concat();
+        let ways = [
+            (sound(&plain), &plain),
+            (sound(&usual), &usual),
+            (plain.clone(), &plain),
+            (usual.clone(), &usual),
+        ];
+        for (strict, flags) in &ways {
+            let mut shows = |complete: &Complete| Ok(self.observe(maker, draft, complete, strict)?.is_some());
+            if !shows(&all).map_err(complaint)? {
+                continue;
+            }
+            let complete = shortened(all.clone(), spec::MAX_LINES, &mut shows).map_err(complaint)?;
+            if let Some(observed) = self.observe(maker, draft, &complete, flags).map_err(complaint)? {
+                return Ok(Shown { complete, flags: flags.to_vec(), observed });
+            }
+        }
+        Err("a run of the program by itself does not show it".to_owned())
+    }
+
+    /// What a check of a program shows, if that is the cause.
+    fn observe(
+        &self,
+        maker: &Maker,
+        draft: &Fault,
+        complete: &Complete,
+        flags: &[String],
+    ) -> Result<Option<Observed>, Error> {
+        let sources: Vec<(String, String)> = sources(complete, &draft.example.program).into_iter().collect();
+        let made = match maker.make(self.abi, &sources, flags) {
+            Ok(made) => made,
+            Err(Error::Compiler { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let is_it = |finding: &Finding| {
+            finding.function.as_deref() == Some(&*draft.example.function)
+                && finding.blame == draft.blame()
+                && self.is_it(finding)
+        };
+        let shown = observed(&made.bytes, draft).ok();
+        Ok(shown.filter(|observed| observed.findings().iter().any(is_it)))
+    }
+
+    /// Writes the page and its build.
+    fn page(
+        &self,
+        maker: &Maker,
+        toolchains_dir: &Path,
+        folder: &Path,
+        draft: &Fault,
+        shown: &Shown,
+    ) -> Result<(), String> {
+        let name = &draft.example.program;
+        let sources = sources(&shown.complete, name);
+        let lines = shown.complete.count();
+        if lines > spec::MAX_LINES {
+            return Err(format!(
+                "the smallest program has {lines} lines, and pages at most {}",
+                spec::MAX_LINES
+            ));
+        }
+        let toolchain = maker.toolchain();
+        let mut words = maker.command(self.abi, &shown.flags).map_err(|error| with_causes(&error))?;
+        // Each machine has its own.
+        words.retain(|word| !word.starts_with("-B"));
+        words.extend(["-o".to_owned(), name.clone()]);
+        words.extend(sources.keys().cloned());
+        let command = shlex::try_join(words.iter().map(String::as_str)).map_err(|error| error.to_string())?;
+        let mut draft = draft.clone();
+        (draft.example.sources, draft.example.commands) = (sources, vec![command]);
+        let made = MadeExample::make_instead(name, &draft.example, toolchain, toolchain, toolchains_dir)
+            .map_err(|error| with_causes(&error))?;
+        let finding = shown.observed.findings().iter().find(|finding| {
+            finding.function.as_deref() == Some(&*draft.example.function) && self.is_it(finding)
+        });
+        let rights = finding.map(rights).unwrap_or_default();
+        let mut why = "no witness says what the row should be".to_owned();
+        for right in rights {
+            let mut fault = draft.clone();
+            fault.example.right = right;
+            match filled_in(fault, made.program(), &|finding| self.is_it(finding)) {
+                Ok(fault) => {
+                    let text = yaml::to_string(&fault)?;
+                    let page = format!("# yaml-language-server: $schema=../fault.schema.json\n{text}");
+                    write_files(folder, &[(format!("specs/faults/{name}.yaml"), page)])?;
+                    let corpus = folder.join("corpus");
+                    return keep(&corpus, name, &fault.example, made.program())
+                        .map_err(|error| with_causes(&error));
+                }
+                Err(error) => why = error,
+            }
+        }
+        Err(why)
+    }
+
+    /// The program of the corpus, and its spec, by path.
+    fn program(
+        &self,
+        name: &str,
+        draft: &Fault,
+        reduced: &Reduced,
+        shown: &Shown,
+        page: &Result<(), String>,
+    ) -> Vec<(String, String)> {
+        let (program, title, abi) = (program_name(name), self.title(), self.abi);
+        let level = self.group.first.level.trim_start_matches('-');
+        let (component, function) = (&draft.component, &draft.example.function);
+        let mut parts = files(&shown.complete.lines).into_iter();
+        let first = parts.next().unwrap_or_default();
+        let main = shown.complete.main();
+        let text = format!("/* {title}: generated. */\n\n#include \"runtime/runtime.h\"\n\n{first}\n{main}");
+        let mut all = vec![(format!("corpus/programs/{program}.c"), text)];
+        let mut names = vec![format!("{program}.c")];
+        for (number, part) in parts.enumerate() {
+            let part_name = format!("{program}/part{}.c", number + 1);
+            all.push((format!("corpus/programs/{part_name}"), part));
+            names.push(part_name);
+        }
+        let quoted = |words: &[String]| -> String {
+            let all: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
+            all.join(", ")
+        };
+        let (compile, link) = (reduced.build.flags.concat(), &reduced.build.link.flags);
+        let mut how = format!("targets: [{abi}]\nvariants: [{level}]\n");
+        if names.len() > 1 {
+            let _ = writeln!(how, "sources: [{}]", names.join(", "));
+        }
+        if !compile.is_empty() {
+            let _ = writeln!(how, "cflags: [{}]", quoted(&compile));
+        }
+        if !link.is_empty() {
+            let _ = writeln!(how, "ldflags: [{}]", quoted(link));
+        }
+        all.push((format!("corpus/programs/{program}.yaml"), how));
+        let kind = match component {
+            Component::Compiler(_) => "compiler",
+            Component::Assembler(_) => "assembler",
+            Component::Linker(_) => "linker",
+            Component::Library(_) => "toolchain",
+        };
+        let selects = format!("where: {{{kind}: {component}}}");
+        let why = match page {
+            Ok(()) => format!("fault: {name}"),
+            Err(why) => format!("reason: {:?}", format!("A fault of {component} without a page: {why}.")),
+        };
+        let mut text = format!(
+            "# yaml-language-server: $schema=spec.schema.json\nprogram: {program}\nsummary: >-\n  {title}.\n\
+             targets: [{abi}]\nsweep:\n  min_instructions: 10\n"
+        );
+        let unexercised: BTreeSet<&String> =
+            shown.observed.unexercised().iter().filter(|name| *name != "_start").collect();
+        if draft.section == FaultySection::EhFrame {
+            // What only .eh_frame says is judged by no spec.
+            let _ = write!(
+                text,
+                "uncovered:\n  - {selects}\n    functions: [{function}]\n    reason: .sframe leaves it out, \
+                 and its CFI is wrong ({name}).\n"
+            );
+        } else {
+            let _ = write!(
+                text,
+                "known:\n  - {selects}\n    verdict: {}\n    blame: {}\n    function: {function}\n    {why}\n",
+                self.cause.wrong,
+                draft.blame()
+            );
+            if !unexercised.is_empty() {
+                let functions: Vec<&str> = unexercised.iter().map(|name| name.as_str()).collect();
+                let _ = write!(
+                    text,
+                    "unreached:\n  - {selects}\n    functions: [{}]\n    reason: The smallest program has \
+                     paths that it does not take.\n",
+                    functions.join(", ")
+                );
+            }
+        }
+        all.push((format!("specs/{program}.yaml"), text));
+        all
+    }
+}
+
+/// The files of an example, by name.
+fn sources(complete: &Complete, name: &str) -> BTreeMap<String, String> {
+    let mut all = BTreeMap::new();
+    for (number, mut text) in files(&complete.lines).into_iter().enumerate() {
+        if number == 0 {
+            text.push_str(&complete.start());
+            all.insert(format!("{name}.c"), text);
+        } else {
+            all.insert(format!("{name}.{number}.c"), text);
+        }
+    }
+    all
+}
+
+/// The versions of a tool that were seen to have a fault. Of one that has another, or refuses the program,
+/// nothing is known.
+fn versions<N: ToolName>(
+    name: N,
+    abi: Abi,
+    maker: &Maker,
+    others: &[Maker],
+    elsewhere: &BTreeMap<String, Tried>,
+    tool: &dyn Fn(&Producer) -> Option<Tool<N>>,
+) -> ToolRange<N> {
+    let of = |maker: &Maker| {
+        let producer = maker.producer(abi).ok()?;
+        tool(&producer).filter(|tool| tool.name == name).map(|tool| tool.version)
+    };
+    let (mut with, mut without) = (Vec::from_iter(of(maker)), Vec::new());
+    for other in others {
+        let all = match elsewhere.get(&other.toolchain().name).map(|tried| &tried.result) {
+            Some(Elsewhere::Same) => &mut with,
+            Some(Elsewhere::Right) => &mut without,
+            _ => continue,
+        };
+        all.extend(of(other));
+    }
+    // A version that has it in one toolchain has it.
+    without.retain(|version| !with.contains(version));
+    range(name, &with, &without)
+}

@@ -1,0 +1,346 @@
+//! The smallest program that shows something: parts of it are dropped while that stays.
+
+use sframe_engine::Abi;
+
+use super::build::{Build, Level, build};
+use super::judge::{Fault, Judged, judge};
+use super::known::KnownCauses;
+use super::links::{Form, ObjectForm};
+use super::plan::{Attribute, Convention, Ending, Hint, Plan, Statement};
+use super::see::NotJudged;
+use super::shape::{Cause, without_addresses};
+use sframe_suite::corpus::{Error, Maker};
+
+/// What must stay when a program gets smaller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Symptom {
+    /// A fault of a cause.
+    Fault(Cause),
+    /// A contradiction of a kind.
+    Contradiction(String),
+    /// Another checksum than at another level.
+    Differs(Level),
+    /// It can't be judged, for a reason.
+    Unjudged(String),
+    /// It stops, for a reason, and does not at another level.
+    Stops(String, Level),
+}
+
+/// A program that was reduced.
+#[derive(Clone, Debug)]
+pub struct Reduced {
+    /// The program.
+    pub plan: Plan,
+    /// How it is made.
+    pub build: Build,
+    /// What is known of it.
+    pub judged: Judged,
+    /// How many programs were made on the way.
+    pub tries: u32,
+}
+
+impl Reduced {
+    /// The fault of a cause in it.
+    #[must_use]
+    pub fn fault(&self, cause: &Cause) -> Option<&Fault> {
+        self.judged.faults.iter().find(|fault| fault.cause == *cause)
+    }
+}
+
+/// The maximum number of programs that are made for one.
+const MOST_TRIES: u32 = 400;
+
+/// Reduces a program. Returns `None` if it does not show the symptom.
+///
+/// # Errors
+/// The toolchain can't be started. A program that it refuses shows nothing.
+pub fn reduce(
+    maker: &Maker,
+    abi: Abi,
+    plan: &Plan,
+    build: &Build,
+    level: Level,
+    symptom: &Symptom,
+    known: &KnownCauses<'_>,
+) -> Result<Option<Reduced>, Error> {
+    let mut reduction = Reduction { maker, abi, level, symptom, known, tries: 0, best: None };
+    if !reduction.keeps(plan.clone(), build.clone())? {
+        return Ok(None);
+    }
+    let is_one_unit = maker.toolchain().one_unit;
+    while reduction.tries < MOST_TRIES {
+        let mut is_smaller = false;
+        // What is dropped first takes the most with it.
+        for step in STEPS {
+            let mut index = 0;
+            while reduction.tries < MOST_TRIES {
+                let Some((best_plan, best_build)) = reduction.best() else { return Ok(None) };
+                let (mut plan, mut build) = (best_plan.clone(), best_build.clone());
+                if !step(&mut plan, &mut build, index) {
+                    break;
+                }
+                plan.drop_unused();
+                if is_one_unit {
+                    build.link.objects.truncate(1);
+                }
+                let is_same = plan == *best_plan && build == *best_build;
+                if !is_same && reduction.keeps(plan, build)? {
+                    is_smaller = true;
+                } else {
+                    index += 1;
+                }
+            }
+        }
+        if !is_smaller {
+            break;
+        }
+    }
+    let tries = reduction.tries;
+    Ok(reduction.best.map(|best| Reduced { tries, ..best }))
+}
+
+/// Makes the change of a number. Returns whether there is one of that number.
+type Step = fn(&mut Plan, &mut Build, usize) -> bool;
+
+const STEPS: [Step; 9] = [
+    plain_link,
+    one_root,
+    drop_flag,
+    empty_function,
+    drop_function,
+    one_file,
+    drop_statement,
+    unwrap,
+    plainer,
+];
+
+fn plain_link(plan: &mut Plan, build: &mut Build, index: usize) -> bool {
+    let _ = plan;
+    let flags = build.link.flags.len();
+    match index {
+        0 => build.link = super::links::Link::plain(build.link.objects.len()),
+        1 => build.link.form = Form::Static,
+        2 => build.link.objects.iter_mut().for_each(|object| *object = ObjectForm::PLAIN),
+        3 => build.link.flags.clear(),
+        index if index - 4 < flags => {
+            build.link.flags.remove(index - 4);
+        }
+        index if index - 4 - flags < build.link.objects.len() => {
+            build.link.objects[index - 4 - flags] = ObjectForm::PLAIN;
+        }
+        _ => return false,
+    }
+    true
+}
+
+fn one_root(plan: &mut Plan, _: &mut Build, index: usize) -> bool {
+    // First any function that the others call.
+    let Some(function) = plan.functions.len().checked_sub(index + 1) else { return false };
+    let number = plan.functions[function].number;
+    if plan.roots == [number] {
+        return true;
+    }
+    plan.roots = vec![number];
+    true
+}
+
+fn drop_flag(_: &mut Plan, build: &mut Build, index: usize) -> bool {
+    if index == 0 {
+        build.flags.clear();
+        return true;
+    }
+    if index > build.flags.len() {
+        return false;
+    }
+    build.flags.remove(index - 1);
+    true
+}
+
+fn empty_function(plan: &mut Plan, _: &mut Build, index: usize) -> bool {
+    let Some(function) = plan.functions.get_mut(index) else { return false };
+    function.body.clear();
+    function.ending = Ending::Value;
+    true
+}
+
+fn drop_function(plan: &mut Plan, _: &mut Build, index: usize) -> bool {
+    if index >= plan.functions.len() {
+        return false;
+    }
+    let number = plan.functions.remove(index).number;
+    plan.roots.retain(|root| *root != number);
+    true
+}
+
+fn one_file(plan: &mut Plan, build: &mut Build, index: usize) -> bool {
+    if index > 0 {
+        return false;
+    }
+    plan.files = 1;
+    for function in &mut plan.functions {
+        (function.file, function.is_visible) = (0, false);
+    }
+    build.link.objects.truncate(1);
+    true
+}
+
+/// Changes the statement of a number, with those before it counted, and the blocks in them. The change
+/// takes the list and the position.
+fn change(
+    body: &mut Vec<Statement>,
+    left: &mut usize,
+    with: &mut dyn FnMut(&mut Vec<Statement>, usize),
+) -> bool {
+    for position in 0..body.len() {
+        if *left == 0 {
+            with(body, position);
+            return true;
+        }
+        *left -= 1;
+        if body[position].blocks_mut().into_iter().any(|block| change(block, left, with)) {
+            return true;
+        }
+    }
+    false
+}
+
+fn change_nth(plan: &mut Plan, index: usize, with: &mut dyn FnMut(&mut Vec<Statement>, usize)) -> bool {
+    let mut left = index;
+    plan.functions.iter_mut().any(|function| change(&mut function.body, &mut left, with))
+}
+
+fn drop_statement(plan: &mut Plan, _: &mut Build, index: usize) -> bool {
+    change_nth(plan, index, &mut |body, position| {
+        body.remove(position);
+    })
+}
+
+/// What a statement holds, instead of it.
+fn unwrap(plan: &mut Plan, _: &mut Build, index: usize) -> bool {
+    change_nth(plan, index, &mut |body, position| {
+        let inner: Vec<Statement> = body[position].blocks().into_iter().flatten().cloned().collect();
+        if !inner.is_empty() {
+            body.splice(position..=position, inner);
+        }
+    })
+}
+
+/// Plainer choices: in functions first, then in statements.
+fn plainer(plan: &mut Plan, _: &mut Build, index: usize) -> bool {
+    const OF_FUNCTION: usize = 5;
+    let functions = plan.functions.len();
+    if index < functions * OF_FUNCTION {
+        let function = &mut plan.functions[index / OF_FUNCTION];
+        match index % OF_FUNCTION {
+            0 => function.ending = Ending::Value,
+            1 => function.convention = Convention::Plain,
+            2 => function.attribute = Attribute::None,
+            3 => function.is_visible = false,
+            _ => {
+                function.convention = match function.convention {
+                    Convention::Many(more) => Convention::Many(more / 2),
+                    Convention::Structure(words) => Convention::Structure((words / 2).max(1)),
+                    other => other,
+                }
+            }
+        }
+        return true;
+    }
+    change_nth(plan, index - functions * OF_FUNCTION, &mut |body, position| {
+        let statement = &mut body[position];
+        match statement {
+            Statement::Compute(number) | Statement::Float(number) => *number %= 5,
+            Statement::Call { inner, .. } => *inner = None,
+            Statement::Indirect(callees) => callees.truncate(1),
+            Statement::Allocate(words) | Statement::VariableArray { words, .. } => *words = 1,
+            Statement::Array { words, align, .. } => {
+                if *words > 1 {
+                    *words /= 2;
+                } else {
+                    *align = 4;
+                }
+            }
+            Statement::If { hint, otherwise, .. } => {
+                *hint = Hint::None;
+                otherwise.clear();
+            }
+            Statement::Loop { turns, .. } => *turns = 1,
+            Statement::Switch(cases) | Statement::Goto(cases) => {
+                cases.pop();
+            }
+            Statement::Jump { levels } => *levels = 0,
+            Statement::Registers(which) => *which = 0,
+            _ => {}
+        }
+    })
+}
+
+struct Reduction<'r> {
+    maker: &'r Maker,
+    abi: Abi,
+    level: Level,
+    symptom: &'r Symptom,
+    known: &'r KnownCauses<'r>,
+    tries: u32,
+    best: Option<Reduced>,
+}
+
+impl Reduction<'_> {
+    fn best(&self) -> Option<(&Plan, &Build)> {
+        self.best.as_ref().map(|best| (&best.plan, &best.build))
+    }
+
+    /// Whether a program shows the symptom. It is the best one then.
+    fn keeps(&mut self, plan: Plan, build: Build) -> Result<bool, Error> {
+        self.tries += 1;
+        let judged = match self.judged(&plan, &build, self.level)? {
+            None => return Ok(false),
+            Some(Ok(judged)) => judged,
+            Some(Err(why)) => {
+                let is_kept = match (self.symptom, &why) {
+                    (Symptom::Unjudged(symptom), _) => *symptom == without_addresses(why.why()),
+                    (Symptom::Stops(symptom, other), NotJudged::Stops(why)) => {
+                        *symptom == without_addresses(why)
+                            && self.judged(&plan, &build, other)?.is_some_and(|other| other.is_ok())
+                    }
+                    _ => false,
+                };
+                if is_kept {
+                    self.best = Some(Reduced { plan, build, judged: Judged::default(), tries: 0 });
+                }
+                return Ok(is_kept);
+            }
+        };
+        let is_kept = match self.symptom {
+            Symptom::Unjudged(_) | Symptom::Stops(..) => false,
+            Symptom::Fault(cause) => {
+                let flags = build.words(self.level);
+                let is_new = |fault: &Fault| self.known.page_of(fault, &flags).is_none();
+                judged.faults.iter().any(|fault| fault.cause == *cause && is_new(fault))
+            }
+            Symptom::Contradiction(kind) => judged.contradictions.iter().any(|found| found.kind == *kind),
+            Symptom::Differs(other) => {
+                let other = self.judged(&plan, &build, other)?;
+                other.is_some_and(|other| other.is_ok_and(|other| other.checksum != judged.checksum))
+            }
+        };
+        if is_kept {
+            self.best = Some(Reduced { plan, build, judged, tries: 0 });
+        }
+        Ok(is_kept)
+    }
+
+    /// What is known of a program, or why it can't be judged. `None` if it can't be made.
+    fn judged(
+        &self,
+        plan: &Plan,
+        how: &Build,
+        level: Level,
+    ) -> Result<Option<Result<Judged, NotJudged>>, Error> {
+        match build(self.maker, self.abi, plan, how, level) {
+            Ok(built) => Ok(Some(judge(&built.made.bytes))),
+            Err(Error::Compiler { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}

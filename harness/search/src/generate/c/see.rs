@@ -1,0 +1,179 @@
+//! What a run and an exploration say of a program with one section.
+
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+use sframe_engine::{Abi, Base, InstructionPointer};
+use sframe_machine::{End, Options};
+
+use sframe_judge::examine::coverage::Explored;
+use sframe_judge::examine::observed::TrueFrame;
+use sframe_judge::examine::{ExamineOptions, examine};
+use sframe_judge::explore::{Certainty, ExploreOptions, Roots, by_row, explore};
+use sframe_judge::finding::Finding;
+use sframe_judge::target::{Linked, Loaded, Module, Target};
+use sframe_judge::truth::cross_check::Traces;
+use sframe_judge::unwind::sframe_unwinder;
+
+/// What stands for the function of a finding about a section as a whole.
+pub(super) const OF_FILE: &str = "?";
+
+/// Why a program is not judged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotJudged {
+    /// It does not end as all programs do. If it does so at other levels, it has been miscompiled.
+    Stops(String),
+    /// The bench can't judge it.
+    Bench(String),
+}
+
+impl NotJudged {
+    /// The reason, in a sentence.
+    #[must_use]
+    pub fn why(&self) -> &str {
+        match self {
+            Self::Stops(why) | Self::Bench(why) => why,
+        }
+    }
+}
+
+/// A program that executes more instructions than this is not right.
+const BUDGET: u64 = 20_000_000;
+
+/// Who says that something is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Witness {
+    /// A run.
+    Run,
+    /// An exploration, with a proof.
+    Exploration,
+    /// A comparison of the two sections, only.
+    Comparison,
+}
+
+/// What a run and an exploration say of a section.
+pub(super) struct Seen {
+    pub(super) items: Vec<Item>,
+    /// What exploring says of rows.
+    pub(super) rows: FxHashMap<u64, (Explored, Option<String>)>,
+    /// The instructions at which exploring has seen a row to agree.
+    pub(super) agreed: BTreeSet<u64>,
+    /// The instructions at which the run compared a frame that has a caller.
+    pub(super) compared: BTreeSet<u64>,
+    pub(super) checksum: Option<u64>,
+    pub(super) total: u64,
+    pub(super) exercised: u64,
+    pub(super) explored: u64,
+    pub(super) comparisons: u64,
+}
+
+/// Something that is wrong.
+pub(super) struct Item {
+    pub(super) witness: Witness,
+    pub(super) finding: Finding,
+    /// The first instruction of the row.
+    pub(super) row: Option<u64>,
+    /// The instruction in front of that, in the text.
+    pub(super) before_row: Option<String>,
+    pub(super) is_entry: bool,
+    /// Whether the row needs another register than SP and FP.
+    pub(super) needs_register: bool,
+}
+
+impl Item {
+    pub(super) fn pc(&self) -> u64 {
+        self.finding.pc.map_or(0, |pc| pc.0)
+    }
+
+    pub(super) fn function(&self) -> &str {
+        self.finding.function.as_deref().unwrap_or(OF_FILE)
+    }
+
+    pub(super) fn is_run(&self) -> bool {
+        self.witness == Witness::Run
+    }
+}
+
+/// Runs and explores a program with one section.
+pub(super) fn see(target: &Target<'_>) -> Result<Seen, NotJudged> {
+    let module = target.executable();
+    let look = ExamineOptions {
+        traces: Traces::of_build(module.image.cpu.abi, &[], ""),
+        observes: true,
+        ..ExamineOptions::default()
+    };
+    let mut unwinder = sframe_unwinder(target);
+    let options = Options { budget: BUDGET, ..Options::default() };
+    let examination = examine(target, &mut *unwinder, &look, &options)
+        .map_err(|error| NotJudged::Bench(format!("the program can't be run: {error}")))?;
+    drop(unwinder);
+    if let Some(doubt) = &examination.doubt {
+        return Err(NotJudged::Bench(format!("the call stack is uncertain: {doubt}")));
+    }
+    match &examination.end {
+        End::Exit(0) => {}
+        End::Broken(broken) => return Err(NotJudged::Stops(format!("the program does not end: {broken}"))),
+        end => {
+            return Err(NotJudged::Stops(format!("the program ends otherwise than it should: {end:?}")));
+        }
+    }
+    let explored = explore(target, &Roots::of(target), &ExploreOptions::default())
+        .map_err(|error| NotJudged::Bench(format!("the program can't be explored: {error}")))?;
+    let rows = by_row(target, &explored);
+    let agreed = explored.agreed().map(|pc| target.linked(Loaded(pc)).0).collect();
+    let item = |witness, finding: Finding| {
+        let pc = finding.pc.map(|pc| module.loaded(Linked(pc.0)));
+        let is_entry = pc.is_some_and(|pc| target.place(pc).offset == 0);
+        let row = finding.row_pc.map(|row| row.0);
+        let needs_register = row.is_some_and(|row| needs_register(target, module.loaded(Linked(row))));
+        let before_row = row.and_then(|row| instruction_before(module, row));
+        Item { witness, row, before_row, finding, is_entry, needs_register }
+    };
+    let is_consequence = target.consequences();
+    let proved = explored.findings.into_iter().filter(|found| found.certainty == Certainty::Proved);
+    let proved = proved.filter(|found| !is_consequence(&found.finding));
+    let mut items: Vec<Item> =
+        examination.findings.into_iter().map(|finding| item(Witness::Run, finding)).collect();
+    items.extend(proved.map(|found| item(Witness::Exploration, found.finding)));
+    let called = |frame: &Option<TrueFrame>| matches!(frame, Some(TrueFrame::Called { .. }));
+    let is_little = is_little_endian(target);
+    let checksum = <[u8; 8]>::try_from(examination.standard_output.as_slice())
+        .ok()
+        .map(|word| if is_little { u64::from_le_bytes(word) } else { u64::from_be_bytes(word) });
+    Ok(Seen {
+        items,
+        agreed,
+        rows,
+        compared: examination
+            .observed
+            .iter()
+            .filter(|observed| called(&observed.frame))
+            .map(|observed| target.linked(Loaded(observed.pc)).0)
+            .collect(),
+        checksum,
+        total: examination.coverage.rows_total,
+        exercised: examination.coverage.rows_exercised,
+        explored: explored.rows.judged,
+        comparisons: examination.comparisons,
+    })
+}
+
+/// The instruction that ends where another one begins.
+fn instruction_before(module: &Module<'_>, address: u64) -> Option<String> {
+    let address = module.loaded(Linked(address)).0;
+    let before = module.code().before(address)?;
+    Some(module.code().at(before)?.text.clone())
+}
+
+/// Whether the row at an address needs another register than SP and FP.
+fn needs_register(target: &Target<'_>, at: Loaded) -> bool {
+    let found = target.sections.lookup(InstructionPointer(at.0)).ok().flatten();
+    found.and_then(|found| found.row.cfa).is_some_and(|cfa| matches!(cfa.base, Base::Register(_)))
+}
+
+/// Whether the program's words begin with their low bytes.
+fn is_little_endian(target: &Target<'_>) -> bool {
+    matches!(target.executable().image.cpu.abi, Abi::Amd64 | Abi::Aarch64)
+}

@@ -1,0 +1,134 @@
+//! Writes findings as a file of known findings, for a person to complete.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use crate::case::settle::places;
+use crate::spec::{Known, KnownFinding};
+use crate::yaml;
+use sframe_inspect::text::neutral;
+use sframe_judge::finding::{Blame, Finding};
+use sframe_judge::vocabulary::Verdict;
+
+/// Stands for a reason that nobody has given. Too short for one, so that a file with
+/// it is refused.
+const TODO: &str = "TODO";
+
+/// The first line of a file.
+const HEAD: &str =
+    "# Each TODO is to be replaced: say what is wrong, whose fault it is, and where it is reported.";
+
+/// Returns the text of a file of known findings that has all of `findings` except
+/// those that can't be known: failures of an unwinder's process. Faults and reasons are
+/// those of `known`, where it has the verdict in the function.
+///
+/// # Errors
+/// An entry can't be written as YAML; the message says why.
+pub fn known_findings(findings: &[Finding], known: &[Known]) -> Result<String, String> {
+    let has_libraries = findings.iter().any(|finding| finding.image.is_some());
+    // Code without a name comes last: its entries are for any function of the image.
+    let mut entries: BTreeMap<(bool, String, Verdict, Blame), Vec<&Finding>> = BTreeMap::new();
+    for finding in findings.iter().filter(|finding| finding.verdict.not_knowable().is_none()) {
+        let function = function(finding, has_libraries);
+        let key = (finding.function.is_none(), function, finding.verdict, finding.blame);
+        entries.entry(key).or_default().push(finding);
+    }
+    let mut text = format!("{HEAD}\nknown:{}\n", if entries.is_empty() { " []" } else { "" });
+    for ((_, function, verdict, blame), findings) in entries {
+        if let Some(first) = findings.first() {
+            let _ = writeln!(text, "  # {}", neutral(&first.message));
+        }
+        let why = explained(known, &function, verdict, blame);
+        // Of a function without an FDE, a page may know more than triage.
+        let is_open = findings.iter().all(|finding| finding.is_without_culprit());
+        let blame = why.filter(|_| is_open).map_or(blame, |known| known.blame);
+        let entry = KnownFinding {
+            verdict,
+            fault: why.and_then(|known| known.fault.clone()),
+            reason: match why {
+                Some(known) => known.reason.clone(),
+                None => Some(TODO.to_owned()),
+            },
+            function: Some(function),
+            row: None,
+            rules: vec![places(findings)].into(),
+            blame,
+        };
+        for line in yaml::to_string(&[entry])?.lines() {
+            let _ = writeln!(text, "  {line}");
+        }
+    }
+    Ok(text)
+}
+
+/// The name of a finding's function, or of its image.
+fn function(finding: &Finding, has_libraries: bool) -> String {
+    let function = finding.function.as_deref().unwrap_or_default();
+    match &finding.image {
+        Some(image) => format!("{image}!{function}"),
+        None if has_libraries || function.is_empty() => format!("!{function}"),
+        None => function.to_owned(),
+    }
+}
+
+fn explained<'k>(known: &'k [Known], function: &str, verdict: Verdict, blame: Blame) -> Option<&'k Known> {
+    let is_it = |entry: &&Known| entry.function.as_deref() == Some(function) && entry.verdict == verdict;
+    let same = known.iter().filter(is_it).find(|entry| entry.blame == blame);
+    same.or_else(|| known.iter().find(is_it))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::spec::KnownFile;
+    use crate::yaml::Source;
+
+    /// Names come from the files under test.
+    #[test]
+    fn any_name_is_read_back_as_it_was() {
+        let names = [
+            "f",
+            "",
+            "a: b",
+            "- x",
+            "'\"",
+            "#",
+            "x # y",
+            "\n  - verdict: agree",
+            "\u{85}\u{2028}\t",
+            "0x10",
+            "null",
+            "~",
+        ];
+        let finding = |name: &str| {
+            let message = format!("{name}: CFA is 0x8");
+            let finding = Finding::of_spec(Verdict::WrongCfa, String::new(), String::new(), message);
+            Finding { function: Some(name.to_owned()), image: Some(format!("{name}.so")), ..finding }
+        };
+        let findings: Vec<Finding> = names.map(finding).into();
+        let text = known_findings(&findings, &[]).expect("YAML");
+        let text = text.replace(TODO, "a reason of some length");
+        let file = KnownFile::from_source(Source::new(Path::new("known.yaml"), &text));
+        let file = file.unwrap_or_else(|errors| panic!("{text}\n{}", errors[0].render(false)));
+        assert_eq!(file.known().len(), names.len());
+        for finding in &findings {
+            let is_it = |known: &&Known| known.is_in(finding.image.as_deref(), finding.function.as_deref());
+            assert_eq!(file.known().iter().filter(is_it).count(), 1, "{finding:?}");
+        }
+    }
+
+    #[test]
+    fn entries_for_any_function_come_last() {
+        let finding = |image: Option<&str>, function: Option<&str>| {
+            let finding = Finding::of_spec(Verdict::WrongRa, String::new(), String::new(), String::new());
+            Finding { image: image.map(str::to_owned), function: function.map(str::to_owned), ..finding }
+        };
+        let findings = [finding(None, None), finding(None, Some("f")), finding(Some("x.so"), None)];
+        let text = known_findings(&findings, &[]).expect("YAML");
+        let functions: Vec<&str> =
+            text.lines().filter_map(|line| line.trim().strip_prefix("function: ")).collect();
+        assert_eq!(functions, ["'!f'", "'!'", "x.so!"]);
+    }
+}

@@ -1,0 +1,577 @@
+//! A case: one spec on one build, and its result.
+
+mod judge;
+mod known_findings;
+mod reason;
+mod report;
+mod settle;
+pub(crate) mod stand_in;
+
+pub use known_findings::known_findings;
+pub use reason::{
+    BrokenReason, BrokenRun, NOTHING_COMPARED, NoSuchPlace, NoWorker, OutputDifference, SkipReason,
+    broken_reason,
+};
+pub use report::{CaseReport, CaseResult, Outcome, SeenKnown, SignalCounts};
+pub use settle::{Settled, settle};
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use sframe_engine::Section;
+use sframe_machine::{Options, System};
+use sha2::{Digest as _, Sha256};
+
+use crate::case::judge::{
+    judge_coverage, judge_ends, judge_set_aside, judge_signals, judge_stop, judge_sweep,
+};
+use crate::corpus::Build;
+use crate::spec::{BuildFacts, Location, Producer, Spec, Stop};
+use crate::yaml::Source;
+use sframe_judge::examine::coverage::{Coverage, UnexercisedRow};
+use sframe_judge::examine::listings::Listing;
+use sframe_judge::examine::{
+    Breakpoint, Examination, ExamineOptions, Probe, Signals, WalkEnds, examine_with,
+};
+use sframe_judge::explore::{Explorer, Progress};
+use sframe_judge::external::{External, ExternalError, UnwinderExamination};
+use sframe_judge::finding::Finding;
+use sframe_judge::target::files::Files;
+use sframe_judge::target::{Linked, Loaded, Target};
+use sframe_judge::truth::control_flow::Features;
+use sframe_judge::truth::cross_check::{TraceCounts, Traces};
+use sframe_judge::unwind::MakeUnwinder;
+use sframe_judge::vocabulary::Verdict;
+use sframe_judge::vocabulary::suggest;
+
+/// The unwinder under test.
+#[derive(Clone, Copy)]
+pub enum UnderTest<'u> {
+    /// Written in Rust.
+    Rust(&'u MakeUnwinder),
+    /// In separate processes, one for each case.
+    External(&'u External),
+}
+
+/// How much of a case is run, and what is recorded.
+#[derive(Default)]
+pub struct RunScope<'p> {
+    /// Leaves out the signals, and the spec's expectations of them.
+    pub without_signals: bool,
+    /// Sees the run beside the unwinder.
+    pub probe: Option<&'p mut dyn Probe>,
+    /// See [`ExamineOptions::ignores_fp`].
+    pub ignores_fp: bool,
+    /// Receives the code with what was seen there.
+    pub listing: Option<&'p mut Option<Listing>>,
+}
+
+/// A spec and a build that it applies to.
+#[derive(Clone, Copy, Debug)]
+pub struct Case<'c> {
+    /// The spec.
+    pub spec: &'c Spec,
+    /// The spec's text, for errors that point into it.
+    pub source: &'c Source,
+    /// The build.
+    pub build: &'c Build,
+    /// The producer of the build.
+    pub producer: &'c Producer,
+}
+
+impl Case<'_> {
+    /// Returns what selectors match against.
+    #[must_use]
+    pub fn facts(&self) -> BuildFacts<'_> {
+        BuildFacts {
+            producer: self.producer,
+            abi: self.build.abi,
+            variant: &self.build.variant,
+            sframe_version: self.build.sframe_version,
+        }
+    }
+
+    /// `<spec>/<toolchain>/<abi>/<variant>`.
+    #[must_use]
+    pub fn id(&self) -> String {
+        let Build { toolchain, abi, variant, .. } = self.build;
+        format!("{}/{toolchain}/{abi}/{variant}", spec_name(self.source))
+    }
+
+    /// Returns the SHA-256, in hexadecimal, of everything that decides the result,
+    /// except for the bench and its options: the spec's text, the build with its
+    /// files, and its producer.
+    #[must_use]
+    pub fn inputs(&self) -> String {
+        // Both are plain text and numbers, so serialization can't fail.
+        let build = serde_json::to_string(self.build).unwrap_or_default();
+        let producer = serde_json::to_string(self.producer).unwrap_or_default();
+        format!("{:x}", Sha256::digest([self.source.text(), &build, &producer].join("\0")))
+    }
+
+    /// Runs the case. All errors are in the report. `is_listed` asks for the code,
+    /// which only unwinders in Rust provide.
+    #[must_use]
+    pub fn run(
+        &self,
+        corpus: &Path,
+        options: &Options,
+        unwinder: UnderTest<'_>,
+        is_listed: bool,
+    ) -> CaseResult {
+        let mut listing = None;
+        let report = match unwinder {
+            UnderTest::Rust(make_unwinder) => self.on_its_files(corpus, |target, report| {
+                let listing = is_listed.then_some(&mut listing);
+                let extent = RunScope { listing, ..RunScope::default() };
+                self.examine(target, options, make_unwinder, extent, report)
+            }),
+            UnderTest::External(external) => self.run_external(corpus, options, external),
+        };
+        CaseResult { report, listing }
+    }
+
+    /// Says in a report of the case what exploring says of the rows that were not used, and of
+    /// those with findings.
+    pub(crate) fn explore(&self, corpus: &Path, explorer: &Explorer, report: &mut CaseReport) {
+        if report.unreached.is_empty() && report.findings.is_empty() && report.set_aside.is_empty() {
+            return;
+        }
+        // If its files can't be opened, the case is broken, and has nothing to explore.
+        let Ok(files) = self.build.files(corpus) else { return };
+        let Ok(target) = self.open(&files) else { return };
+        let CaseReport { unreached, set_aside, findings, .. } = report;
+        let proved = explorer.judge(&target, unreached, set_aside, findings, &Progress::default());
+        if proved > 0 && report.outcome != Outcome::Broken {
+            report.outcome = Outcome::Unexpected;
+        }
+    }
+
+    /// Runs the case with an unwinder in a separate process.
+    ///
+    /// The spec's expectations of the section and of the run do not concern it. Its
+    /// findings are those that this project's engine does not have at the same
+    /// stop, and, of those that both have, the ones that are not known.
+    fn run_external(&self, corpus: &Path, options: &Options, external: &External) -> CaseReport {
+        self.on_its_files(corpus, |target, report| {
+            let (_, look, options) = self.prepare(target, options, &RunScope::default())?;
+            match external.examine(target, &self.id(), &look, &options) {
+                Ok(shown) => self.judge_external(target, shown, report),
+                Err(ExternalError::Unsupported(reason)) => {
+                    report.skip(&SkipReason::Unsupported(reason));
+                    Ok(())
+                }
+                Err(error) => Err(error.into()),
+            }
+        })
+    }
+
+    /// Opens the build's files and has the report filled, unless the spec says not
+    /// to run it.
+    fn on_its_files(
+        &self,
+        corpus: &Path,
+        fill: impl FnOnce(&Target<'_>, &mut CaseReport) -> Result<(), BrokenReason>,
+    ) -> CaseReport {
+        let mut report = self.empty_report();
+        if let Some(skip) = self.spec.skip_for(&self.facts()) {
+            report.skip(&SkipReason::Spec(&skip.reason));
+            return report;
+        }
+        let result = self.build.files(corpus).map_err(BrokenReason::from).and_then(|files| {
+            let target = self.open(&files)?;
+            fill(&target, &mut report)
+        });
+        report.or_broken(result)
+    }
+
+    fn judge_external(
+        &self,
+        target: &Target<'_>,
+        shown: UnwinderExamination,
+        report: &mut CaseReport,
+    ) -> Result<(), BrokenReason> {
+        let UnwinderExamination { mut examination, report: unwinder, shared, findings, error } = shown;
+        unwinder.count_instead(&mut examination);
+        record(&examination, report);
+        // Stops in handlers are counted among the others.
+        report.signals = SignalCounts::default();
+        report.uncovered.clone_from(&examination.coverage.uncovered_places);
+        report.unreached = self.unreached(&examination.coverage);
+        report.unwinder = Some(unwinder);
+        self.settle(shared, false, report);
+        if !findings.is_empty() {
+            report.outcome = Outcome::Unexpected;
+        }
+        report.findings.extend(findings);
+        let broken = broken_reason(&examination, target, self.spec.exit_status);
+        let nothing = || (examination.comparisons == 0).then_some(BrokenReason::NothingCompared);
+        let broken = broken.map(BrokenReason::from).or_else(|| error.map(BrokenReason::from));
+        broken.or_else(nothing).map_or(Ok(()), Err)
+    }
+
+    /// Runs the case on a target that represents the build's files.
+    pub fn run_on(
+        &self,
+        target: &Target<'_>,
+        options: &Options,
+        make_unwinder: &MakeUnwinder,
+        extent: RunScope<'_>,
+    ) -> CaseReport {
+        let mut report = self.empty_report();
+        if self.spec.skip_for(&self.facts()).is_some() {
+            report.outcome = Outcome::Skipped;
+            return report;
+        }
+        let result = self.examine(target, options, make_unwinder, extent, &mut report);
+        report.or_broken(result)
+    }
+
+    /// Returns the report of a case that could not be completed.
+    pub(crate) fn broken(&self, reason: BrokenReason) -> CaseReport {
+        self.empty_report().or_broken(Err(reason))
+    }
+
+    fn empty_report(&self) -> CaseReport {
+        CaseReport {
+            id: self.id(),
+            program: self.build.program.clone(),
+            abi: self.build.abi,
+            toolchain: self.build.toolchain.clone(),
+            variant: self.build.variant.clone(),
+            sframe_version: self.build.sframe_version,
+            build: self.build.id.clone(),
+            outcome: Outcome::Agree,
+            reason: None,
+            instructions: 0,
+            comparisons: 0,
+            agree: 0,
+            nothing_compared: 0,
+            set_aside: Vec::new(),
+            frames: 0,
+            frames_derived: 0,
+            stops: 0,
+            max_depth: 0,
+            walk_ends: WalkEnds::default(),
+            signals: SignalCounts::default(),
+            control_flow: Features::default(),
+            traces: TraceCounts::default(),
+            rows_total: 0,
+            rows_exercised: 0,
+            rows_exercised_as_caller: 0,
+            uncovered: BTreeMap::new(),
+            unreached: Vec::new(),
+            unwinder: None,
+            seconds: 0.0,
+            findings: Vec::new(),
+            findings_omitted: BTreeMap::new(),
+            known: Vec::new(),
+            reproduce: None,
+        }
+    }
+
+    /// Returns the call stack at each stop that was reached, by the stop's index in
+    /// the spec.
+    ///
+    /// # Errors
+    /// Why the case is broken; an unreached stop is one of the reasons.
+    pub fn arrivals(
+        &self,
+        corpus: &Path,
+        options: &Options,
+        make_unwinder: &MakeUnwinder,
+    ) -> Result<Vec<(usize, Vec<String>)>, BrokenReason> {
+        let files = self.build.files(corpus)?;
+        let target = self.open(&files)?;
+        let (stops, examination) = self.execute(&target, options, make_unwinder, &mut RunScope::default())?;
+        if let Some(reason) = broken_reason(&examination, &target, self.spec.exit_status) {
+            return Err(reason.into());
+        }
+        stops
+            .iter()
+            .zip(examination.arrivals)
+            .map(|((index, stop, _), (hits, arrival))| match arrival {
+                Some(arrival) => Ok((*index, arrival.frames)),
+                None => {
+                    let at = stop.at.clone();
+                    Err(BrokenReason::NotReached { at, hits, wanted: stop.hit.get() })
+                }
+            })
+            .collect()
+    }
+
+    /// Returns the rules and places of each known failure that the build shows, by
+    /// the entry's index in the spec.
+    ///
+    /// # Errors
+    /// Why the case is broken.
+    pub fn known_rules(
+        &self,
+        corpus: &Path,
+        options: &Options,
+        make_unwinder: &MakeUnwinder,
+    ) -> Result<BTreeMap<usize, BTreeMap<String, u64>>, BrokenReason> {
+        let mut entries: BTreeMap<usize, BTreeMap<String, u64>> = BTreeMap::new();
+        if self.spec.skip_for(&self.facts()).is_some() {
+            return Ok(entries);
+        }
+        let files = self.build.files(corpus)?;
+        let target = self.open(&files)?;
+        let mut report = self.empty_report();
+        self.examine(&target, options, make_unwinder, RunScope::default(), &mut report)?;
+        for known in report.known {
+            let rules = entries.entry(known.entry).or_default();
+            for (row, count) in known.rules {
+                *rules.entry(row).or_default() += count;
+            }
+        }
+        Ok(entries)
+    }
+
+    fn open<'a>(&self, files: &'a Files) -> Result<Target<'a>, BrokenReason> {
+        let target = Target::open_files(files)?;
+        let said = self.build.sframe_version;
+        let version_of = |section: &Section<'_>| section.header().version.number();
+        let other = target.sections.iter().map(version_of).find(|version| *version != said);
+        let Some(section) = other else { return Ok(target) };
+        Err(BrokenReason::OtherVersion { section, said })
+    }
+
+    /// Runs the program with the spec's stops.
+    fn execute(
+        &self,
+        target: &Target<'_>,
+        options: &Options,
+        make_unwinder: &MakeUnwinder,
+        extent: &mut RunScope<'_>,
+    ) -> Result<Run<'_>, BrokenReason> {
+        let (stops, look, options) = self.prepare(target, options, extent)?;
+        let mut unwinder = make_unwinder(target);
+        let examination = examine_with(target, &mut *unwinder, &look, &options, extent.probe.take())?;
+        Ok((stops, examination))
+    }
+
+    /// Returns the spec's stops, what to look at, and how to start the program.
+    fn prepare(
+        &self,
+        target: &Target<'_>,
+        options: &Options,
+        extent: &RunScope<'_>,
+    ) -> Result<(Stops<'_>, ExamineOptions, Options), BrokenReason> {
+        let stops: Vec<(usize, &Stop)> = self.spec.stops_for(&self.facts()).collect();
+        let breakpoints: Vec<Breakpoint> = stops
+            .iter()
+            .map(|(_, stop)| {
+                let pc =
+                    resolve(&stop.at, target).map_err(|error| self.misplaced(&stop.path_of("at"), &error))?;
+                Ok(Breakpoint { pc: pc.0, hit: stop.hit.get() })
+            })
+            .collect::<Result<Vec<_>, BrokenReason>>()?;
+        let options = Options {
+            system: System::with_arguments(&self.spec.args),
+            stack_size: self.spec.stack_size.unwrap_or(options.stack_size),
+            ..options.clone()
+        };
+        let build = self.build;
+        let traces = Traces::of_build(build.abi, &build.sources, &build.command);
+        let distrusted = self.spec.distrust.iter().map(|distrust| distrust.trace);
+        let places = breakpoints.iter().map(|breakpoint| breakpoint.pc);
+        let stops = stops.into_iter().zip(places).map(|((index, stop), pc)| (index, stop, pc)).collect();
+        let look = ExamineOptions {
+            breakpoints,
+            signals: if extent.without_signals { Vec::new() } else { self.signals(target)? },
+            traces: distrusted.fold(traces, Traces::without),
+            exit_status: self.spec.exit_status,
+            observes: extent.listing.is_some(),
+            ignores_fp: extent.ignores_fp,
+            ..ExamineOptions::default()
+        };
+        Ok((stops, look, options))
+    }
+
+    /// Returns the error if the spec names a place that the build does not have.
+    fn misplaced<S: AsRef<str>>(&self, key: &[S], error: &NoSuchPlace) -> BrokenReason {
+        let message = format!("{error} in {}", self.build.id);
+        self.source.error_at(self.source.span(key), message, error.help()).into()
+    }
+
+    /// Returns where to deliver signals.
+    fn signals(&self, target: &Target<'_>) -> Result<Vec<Signals>, BrokenReason> {
+        let facts = self.facts();
+        let wrong = |index: usize, key: &str, error: &NoSuchPlace| {
+            self.misplaced(&["signals", &index.to_string(), key], error)
+        };
+        self.spec
+            .signals_for(&facts)
+            .map(|(index, signal)| {
+                let mut ranges = Vec::new();
+                if let Some(location) = &signal.at {
+                    let Loaded(pc) = resolve(location, target).map_err(|error| wrong(index, "at", &error))?;
+                    ranges.push(pc..pc + 1);
+                }
+                for function in signal.during.iter().flatten() {
+                    let start = resolve(&Location::function(function), target)
+                        .map_err(|error| wrong(index, "during", &error))?;
+                    let extent = target.extent(start);
+                    ranges.push(
+                        extent
+                            .ok_or_else(|| wrong(index, "during", &NoSuchPlace::NoSize(function.clone())))?,
+                    );
+                }
+                Ok(Signals { signal: signal.signal, ranges, hits: signal.hits.get() })
+            })
+            .collect()
+    }
+
+    /// Fills the report. An error says why the case is broken.
+    fn examine(
+        &self,
+        target: &Target<'_>,
+        options: &Options,
+        make_unwinder: &MakeUnwinder,
+        mut extent: RunScope<'_>,
+        report: &mut CaseReport,
+    ) -> Result<(), BrokenReason> {
+        let with_signals = !extent.without_signals || self.spec.signals.is_empty();
+        let (stops, examination) = self.execute(target, options, make_unwinder, &mut extent)?;
+        if let Some(listing) = extent.listing {
+            *listing = Some(Listing::of(target, &examination)?);
+        }
+        let broken = broken_reason(&examination, target, self.spec.exit_status)
+            .map(BrokenReason::from)
+            .or_else(|| (examination.comparisons == 0).then_some(BrokenReason::NothingCompared));
+        record(&examination, report);
+        report.uncovered.clone_from(&examination.coverage.uncovered_places);
+        report.unreached = self.unreached(&examination.coverage);
+        let mut findings = examination.findings;
+        if broken.is_none() {
+            for ((_, stop, pc), arrival) in stops.iter().zip(&examination.arrivals) {
+                let ended_at = arrival.1.as_ref().map_or(*pc, |arrival| arrival.ended_at);
+                findings.extend(judge_stop(stop, arrival).into_iter().map(|finding| {
+                    let is_end = matches!(finding.verdict, Verdict::NoFde | Verdict::WrongEnd);
+                    finding.at(Loaded(if is_end { ended_at } else { *pc }), target)
+                }));
+            }
+            for ((_, signal), deliveries) in self.spec.signals_for(&self.facts()).zip(&examination.deliveries)
+            {
+                findings.extend(judge_signals(signal, deliveries));
+            }
+            let coverage = judge_coverage(self.spec, &self.facts(), &examination.coverage);
+            findings.extend(coverage.into_iter().map(|finding| finding.located(target)));
+            for (end, finding) in judge_ends(self.spec.ends_for(&self.facts()), &examination.walk_ends) {
+                let place = examination.end_places.get(&end);
+                findings.push(match place {
+                    Some(address) => finding.at(Loaded(*address), target),
+                    None => finding,
+                });
+            }
+            let sweep = self.spec.sweep_for(&self.facts());
+            if let Some(sweep) = sweep {
+                findings.extend(judge_sweep(sweep, report, examination.coverage.instructions_covered));
+            }
+            findings.extend(judge_set_aside(sweep.and_then(|sweep| sweep.set_aside), report));
+        }
+        self.settle(findings, broken.is_none() && with_signals, report);
+        broken.map_or(Ok(()), Err)
+    }
+
+    /// Returns the rows that were not exercised, with the spec's reasons.
+    fn unreached(&self, coverage: &Coverage) -> Vec<UnexercisedRow> {
+        let facts = self.facts();
+        let reason = |function: &str| {
+            let mut exceptions = Spec::exceptions_for(&self.spec.unreached, &facts);
+            exceptions.find(|entry| entry.names(function)).map(|entry| entry.reason.clone())
+        };
+        let rows = coverage.unexercised.iter();
+        rows.map(|row| UnexercisedRow { reason: reason(&row.function), ..row.clone() }).collect()
+    }
+
+    /// Separates known findings from others. A known finding that was not seen
+    /// again is a finding too, unless the run broke before its end.
+    fn settle(&self, findings: Vec<Finding>, complete: bool, report: &mut CaseReport) {
+        let facts = self.facts();
+        let Settled { known, unexpected, changed } = settle(self.spec.known_for(&facts), findings, complete);
+        report.known.extend(known);
+        report.findings.extend(unexpected);
+        report.findings.extend(changed.into_iter().map(|(_, finding)| finding));
+        let all_known = report.findings.is_empty() && report.findings_omitted.is_empty();
+        report.outcome = match (all_known, report.known.is_empty()) {
+            (true, true) => Outcome::Agree,
+            (true, false) => Outcome::Known,
+            (false, _) => Outcome::Unexpected,
+        };
+    }
+}
+
+/// A spec's stops for a build, with their indices in the spec and their loaded
+/// addresses.
+type Stops<'s> = Vec<(usize, &'s Stop, u64)>;
+
+/// The stops, and what the run has shown.
+type Run<'s> = (Stops<'s>, Examination);
+
+/// Returns the name of a spec: its file name without the extension.
+#[must_use]
+pub fn spec_name(source: &Source) -> &str {
+    source.path().file_stem().and_then(|stem| stem.to_str()).unwrap_or("spec")
+}
+
+/// Returns the loaded address of a location.
+///
+/// # Errors
+/// The program has no such place, or several.
+pub fn resolve(at: &Location, target: &Target<'_>) -> Result<Loaded, NoSuchPlace> {
+    match at {
+        Location::Symbol { name, offset } => {
+            let addresses = target.addresses_of(name);
+            let [address] = addresses[..] else {
+                if !addresses.is_empty() {
+                    return Err(NoSuchPlace::Ambiguous { name: name.clone(), count: addresses.len() });
+                }
+                let names = target.modules.iter().flat_map(|module| module.subject.symbols.names());
+                let close = suggest::closest(name, names).map(str::to_owned);
+                return Err(NoSuchPlace::NoSymbol { name: name.clone(), close });
+            };
+            Ok(Loaded(address.0.wrapping_add(*offset)))
+        }
+        Location::Line { file, line } => {
+            let mut without_table = None;
+            for module in &target.modules {
+                match module.subject.lines() {
+                    Ok(lines) => {
+                        if let Some(address) = lines.address_of(file, line.get()) {
+                            return Ok(module.loaded(Linked(address)));
+                        }
+                    }
+                    Err(error) => without_table = Some(error),
+                }
+            }
+            Err(match without_table {
+                Some(error) => error.into(),
+                None => NoSuchPlace::NoCode { file: file.clone(), line: line.get() },
+            })
+        }
+    }
+}
+
+fn record(examination: &Examination, report: &mut CaseReport) {
+    report.instructions = examination.instructions;
+    report.comparisons = examination.comparisons;
+    report.agree = examination.agree;
+    report.nothing_compared = examination.nothing_compared;
+    report.set_aside.clone_from(&examination.set_aside);
+    report.frames = examination.frames;
+    report.frames_derived = examination.frames_derived;
+    report.stops = examination.arrivals.iter().filter(|(_, arrival)| arrival.is_some()).count() as u64;
+    report.max_depth = examination.max_depth;
+    report.walk_ends = examination.walk_ends;
+    for deliveries in &examination.deliveries {
+        report.signals.add(&SignalCounts::of(deliveries));
+    }
+    report.findings_omitted.clone_from(&examination.findings_omitted);
+    report.control_flow = examination.features.clone();
+    report.traces = examination.traces;
+    report.rows_total = examination.coverage.rows_total;
+    report.rows_exercised = examination.coverage.rows_exercised;
+    report.rows_exercised_as_caller = examination.coverage.rows_exercised_as_caller;
+}

@@ -1,0 +1,224 @@
+//! The results of a case.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sframe_engine::Abi;
+
+use crate::case::reason::{BrokenReason, SkipReason};
+use sframe_judge::examine::coverage::UnexercisedRow;
+use sframe_judge::examine::listings::Listing;
+use sframe_judge::examine::set_aside::SetAside;
+use sframe_judge::examine::{Deliveries, WalkEnds};
+use sframe_judge::external::UnwinderReport;
+use sframe_judge::finding::{Address, Blame, Finding};
+use sframe_judge::truth::control_flow::Features;
+use sframe_judge::truth::cross_check::TraceCounts;
+use sframe_judge::vocabulary::{End, Verdict};
+
+/// The outcome of a case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// Everything is as expected.
+    Agree,
+    /// All findings are known, and all known findings were seen.
+    Known,
+    /// There is a finding that nobody has explained.
+    Unexpected,
+    /// The bench could not do its work, and says nothing of what is under test.
+    Broken,
+    /// It was not run; the spec says why.
+    Skipped,
+}
+
+impl Outcome {
+    /// All outcomes.
+    pub const ALL: [Self; 5] = [Self::Agree, Self::Known, Self::Unexpected, Self::Broken, Self::Skipped];
+}
+
+/// A known finding that was seen again.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub struct SeenKnown {
+    /// Its verdict.
+    pub verdict: Verdict,
+    /// The function, if the spec names one.
+    pub function: Option<String>,
+    /// The row, if the spec names one: its start in the function.
+    pub row: Option<Address>,
+    /// The fault that the entry names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
+    /// The title of the fault, or the entry's reason.
+    pub reason: String,
+    /// Which component needs the fix.
+    pub blame: Blame,
+    /// Number of findings that it explains.
+    pub findings: u64,
+    /// The rules with which they occur, each with the number of places.
+    #[serde(default)]
+    pub rules: BTreeMap<String, u64>,
+    /// The entry's index in the spec.
+    #[serde(skip)]
+    pub(crate) entry: usize,
+    /// The first of them.
+    pub finding: Finding,
+}
+
+impl SeenKnown {
+    /// Why it is known, for people: the title of the fault and its name, or the reason.
+    #[must_use]
+    pub fn explanation(&self) -> String {
+        let why = self.reason.split_whitespace().collect::<Vec<_>>().join(" ");
+        match &self.fault {
+            Some(name) => format!("{why} (fault {name})"),
+            None => why,
+        }
+    }
+}
+
+/// Numbers of signals, each of which was delivered to a copy of the process.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub struct SignalCounts {
+    /// The number of signals delivered.
+    pub delivered: u64,
+    /// Those for which every backtrace was complete.
+    pub complete: u64,
+    /// Instructions at which backtrace and call stack were compared.
+    pub comparisons: u64,
+    /// How the incomplete backtraces ended, with the number of signals.
+    pub ends: BTreeMap<End, u64>,
+}
+
+impl SignalCounts {
+    pub(super) fn of(deliveries: &Deliveries) -> Self {
+        let Deliveries { delivered, complete, comparisons, ends, broken: _ } = deliveries;
+        Self { delivered: *delivered, complete: *complete, comparisons: *comparisons, ends: ends.clone() }
+    }
+
+    /// Adds other counts.
+    pub fn add(&mut self, other: &Self) {
+        self.delivered += other.delivered;
+        self.complete += other.complete;
+        self.comparisons += other.comparisons;
+        for (end, count) in &other.ends {
+            *self.ends.entry(*end).or_default() += count;
+        }
+    }
+}
+
+/// The results of a case.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+pub struct CaseReport {
+    /// Spec and build: `<spec>/<toolchain>/<abi>/<variant>`.
+    pub id: String,
+    /// The program.
+    pub program: String,
+    /// The ABI.
+    pub abi: Abi,
+    /// The toolchain.
+    pub toolchain: String,
+    /// The set of compiler flags.
+    pub variant: String,
+    /// Version of the section.
+    pub sframe_version: u8,
+    /// The build's name in the corpus.
+    pub build: String,
+    /// The outcome.
+    pub outcome: Outcome,
+    /// Why it is broken or skipped.
+    pub reason: Option<String>,
+    /// Instructions executed.
+    pub instructions: u64,
+    /// Instructions at which backtrace and call stack were compared.
+    pub comparisons: u64,
+    /// Comparisons without a disagreement.
+    pub agree: u64,
+    /// Instructions at which nothing could be compared; they are not counted as
+    /// comparisons.
+    #[serde(default)]
+    pub nothing_compared: u64,
+    /// Comparisons that say nothing, in all runs. They are not counted as comparisons.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub set_aside: Vec<SetAside>,
+    /// Frames compared, or shown to be unchanged since they were compared.
+    pub frames: u64,
+    /// Those that were derived anew.
+    #[serde(default)]
+    pub frames_derived: u64,
+    /// Stops of the spec that were reached.
+    pub stops: u64,
+    /// The deepest call stack, in frames.
+    pub max_depth: usize,
+    /// How the walks ended.
+    pub walk_ends: WalkEnds,
+    /// Signals delivered, each to a copy of the process.
+    pub signals: SignalCounts,
+    /// The kinds of control flow seen, in all runs.
+    pub control_flow: Features,
+    /// How often the call stack was compared with each of the other traces.
+    pub traces: TraceCounts,
+    /// Rows that cover at least one byte.
+    pub rows_total: u64,
+    /// Rows that the topmost frame used.
+    pub rows_exercised: u64,
+    /// Rows that a caller's frame used.
+    pub rows_exercised_as_caller: u64,
+    /// The number of different instructions executed without an FDE, by function.
+    pub uncovered: BTreeMap<String, u64>,
+    /// Rows that no topmost frame used.
+    pub unreached: Vec<UnexercisedRow>,
+    /// What an unwinder in a separate process was asked, at some stops.
+    /// `comparisons`, `agree`, `frames` and `walk_ends` then describe that
+    /// unwinder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unwinder: Option<UnwinderReport>,
+    /// Duration in seconds.
+    #[serde(default)]
+    pub seconds: f64,
+    /// Findings that are not known.
+    pub findings: Vec<Finding>,
+    /// The number of findings omitted from the report, by verdict: it describes the
+    /// first 10,000 of a program.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub findings_omitted: BTreeMap<Verdict, u64>,
+    /// Findings that are known.
+    pub known: Vec<SeenKnown>,
+    /// The command that reproduces it, with everything that the run was told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reproduce: Option<String>,
+}
+
+impl CaseReport {
+    /// Records that the case is not run.
+    pub(super) fn skip(&mut self, reason: &SkipReason<'_>) {
+        self.outcome = Outcome::Skipped;
+        self.reason = Some(reason.to_string());
+    }
+
+    /// Returns the report, or that of a broken case if there is an error.
+    pub(super) fn or_broken(mut self, result: Result<(), BrokenReason>) -> Self {
+        if let Err(reason) = result {
+            self.outcome = Outcome::Broken;
+            self.reason = Some(reason.text());
+        }
+        self
+    }
+}
+
+/// The result of a case, as a journal stores it and a worker sends it.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct CaseResult {
+    /// What it has shown.
+    pub report: CaseReport,
+    /// The code with what was seen there, if that was requested and the case ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listing: Option<Listing>,
+}
+
+impl From<CaseReport> for CaseResult {
+    fn from(report: CaseReport) -> Self {
+        Self { report, listing: None }
+    }
+}

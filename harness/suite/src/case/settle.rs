@@ -1,0 +1,205 @@
+//! Known failures: which findings a list of them explains, and which of them are gone
+//! or have changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::case::SeenKnown;
+use crate::spec::{Known, RowOffset};
+use sframe_judge::finding::{Address, Finding, FindingRow};
+use sframe_judge::vocabulary::Verdict;
+
+/// Findings, compared with a list of known failures.
+#[derive(Debug, Default)]
+pub struct Settled {
+    /// The known failures that were seen.
+    pub known: Vec<SeenKnown>,
+    /// The findings that no entry explains.
+    pub unexpected: Vec<Finding>,
+    /// Entries that are gone or have changed: the entry's index, and the finding that
+    /// says so.
+    pub changed: Vec<(usize, Finding)>,
+}
+
+/// Separates known findings from others. A known finding that was not seen again is a
+/// finding too if the run is `complete`.
+#[must_use]
+pub fn settle<'k>(
+    known: impl Iterator<Item = (usize, &'k Known)>,
+    findings: Vec<Finding>,
+    complete: bool,
+) -> Settled {
+    let expected: Vec<Expected<'_>> =
+        known.flat_map(|(entry, known)| Expected::all_of(entry, known)).collect();
+    let mut seen: Vec<Vec<Finding>> = expected.iter().map(|_| Vec::new()).collect();
+    let places_seen: Vec<Place> = findings.iter().map(Place::of).collect();
+    let mut settled = Settled::default();
+    for finding in findings {
+        let explains = |expected: &Expected<'_>| expected.explains(&finding);
+        let is_blamed =
+            |expected: &Expected<'_>| finding.may_be_blamed_on(expected.known.blame) && explains(expected);
+        match expected.iter().position(is_blamed).or_else(|| expected.iter().position(explains)) {
+            Some(index) => seen[index].push(finding),
+            None => settled.unexpected.push(finding),
+        }
+    }
+    let mut shown: BTreeMap<usize, (&Known, Vec<&Finding>)> = BTreeMap::new();
+    for (expected, seen) in expected.iter().zip(&seen).filter(|(_, seen)| !seen.is_empty()) {
+        shown.entry(expected.entry).or_insert((expected.known, Vec::new())).1.extend(seen);
+    }
+    settled.changed.extend(
+        shown
+            .into_iter()
+            .filter_map(|(entry, (known, seen))| Some((entry, judge_rules(known, &seen, complete)?))),
+    );
+    for (expected, seen) in expected.iter().zip(seen) {
+        let count = seen.len() as u64;
+        let blamed_on = seen.iter().find(|finding| !finding.may_be_blamed_on(expected.known.blame));
+        let blamed_on = blamed_on.map(|finding| (expected.entry, expected.blamed_differently(finding)));
+        settled.changed.extend(blamed_on);
+        let rules = places(&seen);
+        if let Some(first) = seen.into_iter().next() {
+            settled.known.push(SeenKnown {
+                verdict: expected.known.verdict,
+                function: expected.known.function.clone(),
+                row: expected.row.map(|row| Address(row.0)),
+                fault: expected.known.fault.clone(),
+                reason: expected.known.why().to_owned(),
+                blame: expected.known.blame,
+                findings: count,
+                rules,
+                entry: expected.entry,
+                finding: first,
+            });
+        } else if complete {
+            settled.changed.push((expected.entry, expected.missed(&places_seen)));
+        }
+    }
+    settled
+}
+
+/// Where a finding is, and its verdict.
+struct Place {
+    image: Option<String>,
+    function: Option<String>,
+    verdict: Verdict,
+}
+
+impl Place {
+    fn of(finding: &Finding) -> Self {
+        let Finding { image, function, verdict, .. } = finding;
+        Self { image: image.clone(), function: function.clone(), verdict: *verdict }
+    }
+}
+
+/// Stands for the rules of a place without a row.
+const NO_ROW: &str = "no row";
+
+/// Returns the rules with which findings occur, each with the number of places.
+pub(crate) fn places<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> BTreeMap<String, u64> {
+    let place = |finding: &'f Finding| {
+        let rules = finding.row.as_ref().map_or(NO_ROW, |row| row.rules.as_str());
+        (rules, finding.image.as_deref(), finding.pc, finding.function.as_deref())
+    };
+    let places: BTreeSet<_> = findings.into_iter().map(place).collect();
+    let mut rules: BTreeMap<String, u64> = BTreeMap::new();
+    for (of, ..) in places {
+        *rules.entry(of.to_owned()).or_default() += 1;
+    }
+    rules
+}
+
+/// A known failure includes its rules and places: with any others it has changed. A
+/// run that is not `complete` may show fewer places.
+fn judge_rules(known: &Known, seen: &[&Finding], complete: bool) -> Option<Finding> {
+    if known.any_rules {
+        return None;
+    }
+    let shown = places(seen.iter().copied());
+    let is_it = |known: &BTreeMap<String, u64>| {
+        let is_part = || shown.iter().all(|(rules, count)| known.get(rules).is_some_and(|all| count <= all));
+        *known == shown || (!complete && is_part())
+    };
+    if known.rules.iter().flatten().any(is_it) {
+        return None;
+    }
+    let text = |rules: &BTreeMap<String, u64>| {
+        let text = |(rules, count): (&String, &u64)| {
+            format!("{rules} at {count} {}", if *count == 1 { "place" } else { "places" })
+        };
+        rules.iter().map(text).collect::<Vec<_>>().join("; ")
+    };
+    let expected = match &known.rules {
+        Some(rules) => rules.iter().map(text).collect::<Vec<_>>().join(", or "),
+        None => "nothing: `bless --known` writes its `rules`".to_owned(),
+    };
+    let verdict = known.verdict;
+    let place = known.function.as_ref().map(|function| format!(" in {function}")).unwrap_or_default();
+    let got = text(&shown);
+    let message = format!("the known {verdict}{place} happens with {got}; the entry has {expected}");
+    let first = (*seen.first()?).clone();
+    Some(Finding { verdict: Verdict::ChangedFailure, expected, got, message, ..first })
+}
+
+/// A finding that a `known` entry predicts. Each of the entry's rows has to be seen.
+struct Expected<'k> {
+    /// The entry's index in the spec.
+    entry: usize,
+    known: &'k Known,
+    row: Option<RowOffset>,
+}
+
+impl<'k> Expected<'k> {
+    /// Returns one for each row of an entry, or one for the whole entry.
+    fn all_of(entry: usize, known: &'k Known) -> Vec<Self> {
+        match &known.row {
+            None => vec![Self { entry, known, row: None }],
+            Some(rows) => rows.iter().map(|row| Self { entry, known, row: Some(*row) }).collect(),
+        }
+    }
+
+    /// Whether a finding is the known one.
+    fn explains(&self, finding: &Finding) -> bool {
+        let row_start = |row: &FindingRow| row.start.0;
+        self.known.verdict == finding.verdict
+            && self.known.is_in(finding.image.as_deref(), finding.function.as_deref())
+            && self.row.is_none_or(|row| finding.row.as_ref().map(row_start) == Some(row.0))
+    }
+
+    /// Returns the finding for a known failure whose blame differs from the spec's.
+    fn blamed_differently(&self, finding: &Finding) -> Finding {
+        let expected = format!("blame on {}", self.known.blame);
+        let got = format!("{} ({} confidence)", finding.blame, finding.confidence);
+        let message = format!("{}: the entry blames {}, and triage {got}", finding.message, self.known.blame);
+        Finding { verdict: Verdict::ChangedFailure, expected, got, message, ..finding.clone() }
+    }
+
+    /// Returns the finding for a known failure that was not seen: it is gone, or
+    /// has changed into something else.
+    fn missed(&self, seen: &[Place]) -> Finding {
+        let function = self.known.function.as_deref();
+        let mut expected = self.known.verdict.to_string();
+        if let Some(function) = function {
+            expected += &format!(" in {function}");
+        }
+        if let Some(row) = self.row {
+            expected += &format!(", row +{row}");
+        }
+        let is_there = |place: &&Place| {
+            function.is_some() && self.known.is_in(place.image.as_deref(), place.function.as_deref())
+        };
+        match seen.iter().find(is_there) {
+            Some(Place { verdict, .. }) => Finding::of_spec(
+                Verdict::ChangedFailure,
+                expected.clone(),
+                verdict.to_string(),
+                format!("the known {expected} was not seen, but there is {verdict}: it has changed"),
+            ),
+            None => Finding::of_spec(
+                Verdict::UnexpectedPass,
+                expected.clone(),
+                "no such finding".to_owned(),
+                format!("the known {expected} was not seen; if it has been fixed, remove the entry"),
+            ),
+        }
+    }
+}

@@ -1,0 +1,356 @@
+//! Toolchains: how each is obtained and invoked.
+
+use sframe_engine::{Abi, Version};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::program::{files_of, stem};
+use super::{Derive, Error, Program, Properties, Variant};
+use sframe_judge::vocabulary::suggest::closest;
+
+/// The minimum length of a reason, in characters.
+const SHORTEST_REASON: usize = 20;
+
+/// One release of compiler, assembler and linker: a file of `corpus/toolchains`, or
+/// one that is given to [`crate::matrix`].
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "the definition of a toolchain, which is a mapping")]
+#[non_exhaustive]
+pub struct Toolchain {
+    /// Its name, which is also the name of the file: `gnu-2.44`.
+    pub name: String,
+    /// A one-line description.
+    pub summary: String,
+    /// The version of SFrame that it writes. Required for toolchains of the corpus;
+    /// otherwise the default is the version in their files.
+    pub sframe_version: Option<u8>,
+    /// Its declared properties, by which specs select its builds.
+    #[serde(default)]
+    pub properties: Properties,
+    /// The toolchain of the corpus that it is compared with. By default, the first
+    /// one that compiles and writes the same version.
+    pub reference: Option<String>,
+    /// Where its programs are. Without a root, those of this machine are used.
+    pub root: Option<Root>,
+    /// Folders to search first for programs. Relative paths start at the folder of
+    /// the definition.
+    #[serde(default)]
+    pub path: Vec<PathBuf>,
+    /// Words before each command, such as `[docker, run, ...]`. `{sources}` is the
+    /// folder to run it in, `{work}` its parent folder, where output goes;
+    /// `{command}` is the whole command for a shell. Without it, the command comes
+    /// last.
+    #[serde(default)]
+    pub wrapper: Vec<String>,
+    /// Flags that make the assembler write SFrame.
+    #[serde(default)]
+    pub sframe_flags: Vec<String>,
+    /// Flags of every command, for all ABIs.
+    #[serde(default)]
+    pub flags: Vec<String>,
+    /// Flags of programs that its compiler neither knows nor needs.
+    #[serde(default)]
+    pub needless_flags: Vec<String>,
+    /// Whether all C and assembly sources of a file are compiled as one
+    /// translation unit, because the linker does not merge `.sframe` sections.
+    #[serde(default)]
+    pub one_unit: bool,
+    /// How to compile for each ABI.
+    #[serde(default)]
+    pub abis: BTreeMap<Abi, AbiTools>,
+    /// Builds that it does not make.
+    #[serde(default)]
+    pub excluded: Vec<Excluded>,
+    /// How to derive builds from those of another toolchain, instead of compiling.
+    pub derive: Option<Derive>,
+}
+
+/// Builds that a toolchain does not make: those that match all given keys.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Excluded {
+    /// The program; any if `None`.
+    pub program: Option<String>,
+    /// The variant; any if `None`.
+    pub variant: Option<String>,
+    /// The ABI; any if `None`.
+    pub abi: Option<Abi>,
+    /// The reason.
+    pub reason: String,
+}
+
+impl Excluded {
+    fn names(&self, program: &str, variant: &str, abi: Abi) -> bool {
+        let is = |key: &Option<String>, value: &str| key.as_ref().is_none_or(|key| key == value);
+        is(&self.program, program) && is(&self.variant, variant) && self.abi.is_none_or(|key| key == abi)
+    }
+
+    /// Returns what is wrong with it, except for the program's name.
+    fn mistake(&self) -> Option<String> {
+        let unknown = |name: &String| Variant::named(name).is_none();
+        if (&self.program, &self.variant, &self.abi) == (&None, &None, &None) {
+            return Some("an exclusion names no program, variant or ABI".to_owned());
+        }
+        if let Some(name) = self.variant.as_ref().filter(|name| unknown(name)) {
+            return Some(format!("unknown variant `{name}`"));
+        }
+        (self.reason.trim().len() < SHORTEST_REASON)
+            .then(|| format!("an exclusion needs a reason of {SHORTEST_REASON} characters or more"))
+    }
+}
+
+/// A folder tree with a complete toolchain, into which its commands change their
+/// root: an existing one, or one that is made from Debian packages.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Root {
+    /// The folder. A relative path starts at the folder of the definition.
+    pub folder: Option<PathBuf>,
+    /// The Debian release.
+    pub suite: Option<String>,
+    /// The packages in addition to a minimal system.
+    #[serde(default)]
+    pub packages: Vec<String>,
+}
+
+/// How a toolchain compiles for one ABI.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct AbiTools {
+    /// The compiler driver, which also assembles and links.
+    pub compiler: String,
+    /// The Rust compiler.
+    pub rust: Option<String>,
+    /// The assembler. If it is a path, the compiler is made to call it (`-B`); a
+    /// name is only asked for its version.
+    pub assembler: Option<String>,
+    /// The linker, likewise. It is asked for its version if no assembler is named,
+    /// since the compiler may have an integrated one.
+    pub linker: Option<String>,
+    /// Flags that select the ABI.
+    #[serde(default)]
+    pub flags: Vec<String>,
+}
+
+impl AbiTools {
+    /// Returns the tools that the compiler is made to call, with the names that it
+    /// uses for them.
+    pub(super) fn chosen(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let tools = [("as", self.assembler.as_deref()), ("ld", self.linker.as_deref())];
+        tools.into_iter().filter_map(|(name, tool)| Some((name, tool.filter(|tool| tool.contains('/'))?)))
+    }
+}
+
+/// What may be in braces in a word of a wrapper.
+const PLACEHOLDERS: [&str; 3] = ["sources", "work", "command"];
+
+/// Returns what is wrong with text in braces that resembles one of these. Other
+/// text may be for the shell or a tool, such as `${HOME}` and `{{.ID}}`.
+fn mistaken_placeholder(word: &str) -> Option<String> {
+    let opened = word.match_indices('{').filter(|(at, _)| !word[..*at].ends_with(['$', '{']));
+    let names = opened.filter_map(|(at, _)| word[at + 1..].split_once('}')).map(|(name, _)| name);
+    names.filter(|name| name.chars().all(|c| c.is_ascii_alphanumeric())).find_map(|name| {
+        let meant = closest(name, PLACEHOLDERS).filter(|meant| *meant != name)?;
+        Some(format!("`{{{name}}}` in `wrapper` is unknown; did you mean `{{{meant}}}`?"))
+    })
+}
+
+impl Toolchain {
+    /// Reads one toolchain.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, has unknown keys, or names things that do not exist.
+    pub fn load(path: &Path) -> Result<Self, Error> {
+        let mut toolchain: Self = crate::yaml::read(path)?;
+        let invalid = |message: String| Error::Invalid { path: path.to_path_buf(), message };
+
+        if Some(toolchain.name.as_str()) != stem(path) {
+            return Err(invalid(format!(
+                "the toolchain's name is `{}`, which is not the name of the file",
+                toolchain.name
+            )));
+        }
+        if !toolchain.name.chars().all(|c| c.is_ascii_alphanumeric() || "_.+-".contains(c)) {
+            return Err(invalid("a toolchain's name has letters, digits, and `_.+-` only".to_owned()));
+        }
+        if let Some(version) =
+            toolchain.sframe_version.filter(|version| Version::from_number(*version).is_none())
+        {
+            return Err(invalid(format!("SFrame has no version {version}")));
+        }
+        let compiles = toolchain.root.is_some() || !toolchain.flags.is_empty() || !toolchain.abis.is_empty();
+        if compiles == toolchain.derive.is_some() {
+            return Err(invalid("a toolchain has either `abis` to compile for, or `derive`".to_owned()));
+        }
+        if compiles && toolchain.abis.is_empty() {
+            return Err(invalid("a toolchain that compiles needs `abis`".to_owned()));
+        }
+        if toolchain.derive.is_some() && toolchain.properties != Properties::default() {
+            let message = "a derived toolchain has the `properties` of the one that it is made of";
+            return Err(invalid(message.to_owned()));
+        }
+        if let Some(message) = toolchain.properties.mistake(toolchain.sframe_version) {
+            return Err(invalid(message));
+        }
+        if let Some(message) = toolchain.excluded.iter().find_map(Excluded::mistake) {
+            return Err(invalid(message));
+        }
+        toolchain.locate(path.parent().unwrap_or(Path::new(""))).map_err(invalid)?;
+        Ok(toolchain)
+    }
+
+    /// Makes paths that are relative to the folder of the definition absolute, and
+    /// checks that they exist.
+    fn locate(&mut self, folder: &Path) -> Result<(), String> {
+        let absolute = |path: &Path, is_there: fn(&Path) -> bool| {
+            let joined = std::path::absolute(folder.join(path)).unwrap_or_else(|_| folder.join(path));
+            if is_there(&joined) { Ok(joined) } else { Err(format!("{} is not there", joined.display())) }
+        };
+        let relative = |word: &str| word.contains('/') && Path::new(word).is_relative();
+        if self.root.is_some() && !self.wrapper.is_empty() {
+            return Err("a toolchain has either `root` or `wrapper`".to_owned());
+        }
+        match &mut self.root {
+            Some(Root { folder: Some(_), suite: Some(_), .. } | Root { folder: None, suite: None, .. }) => {
+                return Err("`root` has either `folder`, or `suite` and `packages`".to_owned());
+            }
+            Some(Root { folder: Some(root), .. }) => {
+                *root = absolute(root, Path::is_dir)?;
+                if !root.join("usr/bin").is_dir() {
+                    return Err(format!("there is no `usr/bin` in {}", root.display()));
+                }
+            }
+            Some(_) | None => {}
+        }
+        if let Some(message) = self.wrapper.iter().find_map(|word| mistaken_placeholder(word)) {
+            return Err(message);
+        }
+        if let Some(first) = self.wrapper.first_mut().filter(|first| relative(first)) {
+            *first = absolute(Path::new(first), Path::is_file)?.display().to_string();
+        }
+        // What is visible inside a root or wrapper may not be visible here.
+        let is_hidden = self.root.is_some() || !self.wrapper.is_empty();
+        for path in &mut self.path {
+            match (is_hidden, path.is_relative()) {
+                (true, true) => return Err(format!("{} is not absolute, as in a root", path.display())),
+                (true, false) => {}
+                (false, _) => *path = absolute(path, Path::is_dir)?,
+            }
+        }
+        for tools in self.abis.values_mut() {
+            let AbiTools { compiler, rust, assembler, linker, .. } = tools;
+            let optional = [rust, assembler, linker].into_iter().flatten();
+            for tool in std::iter::once(compiler).chain(optional).filter(|tool| tool.contains('/')) {
+                if is_hidden && relative(tool) {
+                    return Err(format!("{tool} is neither a name nor an absolute path"));
+                }
+                if is_hidden {
+                    continue;
+                }
+                *tool = absolute(Path::new(tool), Path::is_file)?.display().to_string();
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a toolchain of a corpus.
+    ///
+    /// # Errors
+    ///
+    /// See [`Toolchain::load`]. It is also an error if the SFrame version, the
+    /// flags for it, or a property is missing.
+    pub(super) fn load_of_corpus(path: &Path) -> Result<Self, Error> {
+        let toolchain = Self::load(path)?;
+        let compiles = toolchain.derive.is_none();
+        let missing = if toolchain.sframe_version.is_none() {
+            "`sframe_version`".to_owned()
+        } else if compiles && toolchain.sframe_flags.is_empty() {
+            "`sframe_flags`".to_owned()
+        } else if let Some(key) = toolchain.properties.missing().filter(|_| compiles) {
+            format!("`{key}` among its `properties`")
+        } else {
+            return Ok(toolchain);
+        };
+        let message = format!("a toolchain of the corpus needs {missing}");
+        Err(Error::Invalid { path: path.to_path_buf(), message })
+    }
+
+    /// Reads all toolchains of a corpus, sorted by name.
+    ///
+    /// # Errors
+    ///
+    /// A folder cannot be read, or a definition is invalid or incomplete.
+    pub fn load_all(corpus_dir: &Path) -> Result<Vec<Self>, Error> {
+        let files = files_of(&corpus_dir.join("toolchains"))?;
+        let yaml = files.iter().filter(|path| path.extension().is_some_and(|ext| ext == "yaml"));
+        yaml.map(|path| Self::load_of_corpus(path)).collect()
+    }
+
+    /// Returns where its root is, if it has one.
+    pub(super) fn root_dir(&self, toolchains_dir: &Path) -> Result<Option<PathBuf>, Error> {
+        let Some(root) = &self.root else { return Ok(None) };
+        let path = root.folder.clone().unwrap_or_else(|| toolchains_dir.join(&self.name));
+        if path.join("usr/bin").is_dir() {
+            Ok(Some(path))
+        } else {
+            Err(Error::NoRoot { toolchain: self.name.clone(), path })
+        }
+    }
+
+    /// Returns the ABIs and variants in which this toolchain compiles `program`.
+    pub(super) fn builds_of<'a>(
+        &'a self,
+        program: &'a Program,
+    ) -> impl Iterator<Item = (Abi, &'static Variant)> {
+        self.candidates(program).filter(|(abi, variant)| self.exclusion(program, variant, *abi).is_none())
+    }
+
+    /// The same, including those that it excludes.
+    pub(super) fn candidates<'a>(
+        &'a self,
+        program: &'a Program,
+    ) -> impl Iterator<Item = (Abi, &'static Variant)> {
+        let abis = self.abis.keys().copied().filter(|abi| program.targets.contains(abi));
+        abis.flat_map(|abi| program.variants.iter().map(move |&variant| (abi, variant)))
+            .filter(|(abi, variant)| variant.abis.contains(abi))
+    }
+
+    /// Whether it makes no builds for an ABI at all: only pages of faults have programs for that.
+    #[must_use]
+    pub fn is_excluded(&self, abi: Abi) -> bool {
+        let only_abi =
+            |entry: &Excluded| (&entry.program, &entry.variant, entry.abi) == (&None, &None, Some(abi));
+        self.excluded.iter().any(only_abi)
+    }
+
+    /// Returns why it does not make a build.
+    pub(super) fn exclusion(&self, program: &Program, variant: &Variant, abi: Abi) -> Option<&str> {
+        let excluded = self.excluded.iter().find(|entry| entry.names(&program.name, variant.name, abi));
+        excluded.map(|excluded| excluded.reason.as_str())
+    }
+
+    /// Checks that everything excluded is among `programs`. `path` is the path of
+    /// the definition.
+    pub(super) fn check_excluded(&self, path: &Path, programs: &[Program]) -> Result<(), Error> {
+        let is_none = |name: &&String| !programs.iter().any(|program| program.name == **name);
+        match self.excluded.iter().filter_map(|excluded| excluded.program.as_ref()).find(is_none) {
+            None => Ok(()),
+            Some(name) => Err(Error::Invalid {
+                path: path.to_path_buf(),
+                message: format!("it excludes `{name}`, which is no program"),
+            }),
+        }
+    }
+
+    /// Returns where a corpus keeps the toolchain of that name.
+    #[must_use]
+    pub fn path_in(corpus_dir: &Path, name: &str) -> PathBuf {
+        corpus_dir.join("toolchains").join(format!("{name}.yaml"))
+    }
+}

@@ -1,0 +1,100 @@
+//! A page beside what its build shows.
+
+use sframe_vectors::{Base, Equation, Recovery};
+
+use super::observe::{Observed, witnesses};
+use crate::spec::{Example, Fault, NO_ROW};
+use sframe_judge::finding::{Address, Finding, StackView};
+use sframe_judge::vocabulary::Verdict;
+
+/// Returns how a page differs from what its build shows; empty if it is as written.
+#[must_use]
+pub fn differences(fault: &Fault, observed: &Observed) -> Vec<String> {
+    let example = &fault.example;
+    let Example { function, verdict, wrong, row, .. } = example;
+    let Some(finding) = observed.finding(example) else {
+        let place = row.map_or_else(|| function.clone(), |row| format!("{function}, row +{row}"));
+        let mut lines = vec![format!("{verdict} in {place}, with {wrong}: not seen")];
+        lines.extend(observed.lines(example).into_iter().map(|line| format!("seen: {line}")));
+        return lines;
+    };
+    let mut lines = Vec::new();
+    let blame = fault.blame();
+    if !finding.may_be_blamed_on(blame) {
+        lines.push(format!("triage blames {}, and not {blame}", finding.blame));
+    }
+    let said = witnesses(observed, finding);
+    let all = said.keys().chain(fault.witnesses.keys().filter(|witness| !said.contains_key(*witness)));
+    for witness in all {
+        let (now, page) = (said.get(witness), fault.witnesses.get(witness));
+        if now != page {
+            let text = |says: Option<&String>| says.map_or("nothing", String::as_str).to_owned();
+            lines.push(format!("{witness} says: {}; on the page: {}", text(now), text(page)));
+        }
+    }
+    lines.extend(doubt(example, finding, observed));
+    lines
+}
+
+/// Says what speaks against the rules that a page calls right.
+fn doubt(example: &Example, finding: &Finding, observed: &Observed) -> Option<String> {
+    let Example { right, wrong, .. } = example;
+    if right == NO_ROW {
+        return None;
+    }
+    if wrong == NO_ROW {
+        let said = observed.first_of_cfi().map(|row| row.rules.as_str());
+        return (said != Some(right)).then(|| format!("{right} is not what the CFI says at its start"));
+    }
+    let is_said = |finding: &Finding| {
+        let with = |side: Option<String>| side.is_some_and(|side| side.ends_with("with the call stack"));
+        finding.evidence.iter().any(|evidence| with(evidence.side()) && evidence.says.contains(&**right))
+    };
+    if is_said(finding) {
+        return None;
+    }
+    let Some(value) = finding.stack.as_ref().and_then(|stack| value(example, stack)) else {
+        return Some(format!("no witness says {right}, and the stack can't tell what it gives"));
+    };
+    let value = Address(value).to_string();
+    (value != finding.expected).then(|| format!("{right} gives {value}, and not {}", finding.expected))
+}
+
+/// What the right rules give for what is wrong.
+fn value(example: &Example, stack: &StackView) -> Option<u64> {
+    let rule = |name: &str| {
+        let mut rules = example.right.split(", ");
+        rules.find_map(|rule| {
+            rule.strip_prefix(name)?.trim_start().trim_start_matches("= ").parse::<Recovery>().ok()
+        })
+    };
+    let cfa = match rule("CFA")? {
+        Recovery::Rule(equation) => evaluate(equation, stack, None),
+        Recovery::Undefined | Recovery::Unchanged => None,
+    };
+    let tracked = match example.verdict {
+        Verdict::WrongCfa => return cfa,
+        Verdict::WrongFp => rule("FP")?,
+        Verdict::WrongRa => rule("RA")?,
+        _ => return None,
+    };
+    match tracked {
+        Recovery::Unchanged if example.verdict == Verdict::WrongFp => Some(stack.fp.0),
+        Recovery::Rule(equation) => evaluate(equation, stack, cfa),
+        Recovery::Unchanged | Recovery::Undefined => None,
+    }
+}
+
+fn evaluate(equation: Equation, stack: &StackView, cfa: Option<u64>) -> Option<u64> {
+    let base = match equation.base {
+        Base::Sp => stack.sp.0,
+        Base::Fp => stack.fp.0,
+        Base::Cfa => cfa?,
+        Base::Register(_) => return None,
+    };
+    let address = base.wrapping_add_signed(equation.offset);
+    if !equation.dereference {
+        return Some(address);
+    }
+    stack.slots.iter().find(|slot| slot.address.0 == address)?.value.map(|value| value.0)
+}

@@ -1,0 +1,27 @@
+//! The SFrame conformance suite: specs, the corpus that they speak of, and what running
+//! them says.
+//!
+//! ```text
+//! spec YAML -> yaml -> spec --+
+//! manifest --> corpus --------+-> suite -> case (isolated in a process) -> report
+//!                                               `-> matrix, faults, study, clauses
+//! ```
+//!
+//! What judges one program is in the crate `sframe_judge`. To run all specs with an
+//! unwinder, see [`suite::Suite::run`].
+
+pub mod case;
+pub mod clauses;
+pub mod corpus;
+pub mod failure;
+pub mod faults;
+pub mod matrix;
+pub mod meanings;
+pub mod provenance;
+pub mod report;
+pub mod schema;
+pub mod spec;
+pub mod study;
+pub mod suite;
+pub mod vectors;
+pub mod yaml;

@@ -1,0 +1,342 @@
+//! Compares a case of a toolchain with that of its reference.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use sframe_engine::Abi;
+
+use super::fit::{Fitted, base_name};
+use crate::case::{CaseReport, Outcome};
+use sframe_judge::finding::{Address, Blame, Confidence, Finding};
+use sframe_judge::vocabulary::Verdict;
+
+/// What findings in the code of different compilers have in common.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[non_exhaustive]
+pub struct Kind {
+    /// What is wrong.
+    pub verdict: String,
+    /// The library; `None` for the executable.
+    pub image: Option<String>,
+    /// The function, without the suffixes that compilers add to the names of
+    /// parts and copies: `f` for `f.cold`.
+    pub function: Option<String>,
+}
+
+impl Comparison {
+    /// Whether there is something to reproduce.
+    #[must_use]
+    pub fn is_remarkable(&self) -> bool {
+        !self.worse.is_empty() || self.standing == Standing::Broken
+    }
+}
+
+impl std::fmt::Display for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.verdict)?;
+        match (&self.image, &self.function) {
+            (Some(image), Some(function)) => write!(f, " in {image}: {function}"),
+            (None, Some(function)) => write!(f, " in {function}"),
+            (Some(image), None) => write!(f, " in {image}"),
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+/// A kind of findings in one case.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct KindDetail {
+    /// The kind.
+    #[serde(flatten)]
+    pub kind: Kind,
+    /// The starts of the rows, in bytes from the start of the function.
+    pub rows: BTreeSet<Address>,
+    /// The likely culprit of the first of them.
+    pub blame: Blame,
+    /// How sure that is.
+    pub confidence: Confidence,
+    /// The first finding, in a sentence.
+    pub message: String,
+    /// Why the reference has it, if its spec gives a reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The fault that it comes from, if the reference's spec names one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
+}
+
+/// How a case compares with the reference's, ordered from best to worst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Standing {
+    /// Its spec says not to run it.
+    Skipped,
+    /// The same kinds of findings.
+    Same,
+    /// Some of the reference's kinds, and no others.
+    Better,
+    /// The reference has no such case to compare with.
+    NoReference,
+    /// The bench could not do its work here, but could with the reference.
+    Broken,
+    /// Kinds of findings that the reference does not have.
+    Worse,
+}
+
+/// The result of comparing a case.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Comparison {
+    /// The case: `<spec>/<toolchain>/<abi>/<variant>`.
+    pub id: String,
+    /// The build's name in the work folder.
+    pub build: String,
+    /// The ABI.
+    pub abi: Abi,
+    /// Version of the section.
+    pub sframe_version: u8,
+    /// The reference's build, if there is one.
+    pub reference: Option<String>,
+    /// The outcome of the comparison.
+    pub standing: Standing,
+    /// Why it is broken, skipped, or has no reference.
+    pub reason: Option<String>,
+    /// Kinds that the reference does not have; without a reference, all that
+    /// the spec does not explain.
+    pub worse: Vec<KindDetail>,
+    /// Kinds that only the reference has.
+    pub better: Vec<KindDetail>,
+    /// What can't be judged, because it depends on how a compiler generates
+    /// code.
+    pub not_judged: Vec<String>,
+    /// The command that reproduces what is worse or broken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reproduce: Option<String>,
+    /// Instructions at which backtrace and call stack were compared.
+    pub comparisons: u64,
+    /// Rows that cover at least one byte.
+    pub rows_total: u64,
+    /// Rows that the topmost frame used.
+    pub rows_exercised: u64,
+    /// The same for the reference.
+    pub reference_rows_total: u64,
+    /// The same for the reference.
+    pub reference_rows_exercised: u64,
+}
+
+/// Compares a case with its reference's, and removes what can't be judged from
+/// the report.
+pub(super) fn compare(
+    fitted: &Fitted<'_>,
+    report: &mut CaseReport,
+    reference: Option<&CaseReport>,
+) -> Comparison {
+    let mut not_judged = fitted.left_out.clone();
+    settle(report, &mut not_judged);
+    let mut comparison = Comparison {
+        id: report.id.clone(),
+        build: report.build.clone(),
+        abi: report.abi,
+        sframe_version: report.sframe_version,
+        reference: reference.map(|reference| reference.build.clone()),
+        standing: Standing::Same,
+        reason: report.reason.clone(),
+        worse: Vec::new(),
+        better: Vec::new(),
+        not_judged,
+        reproduce: None,
+        comparisons: report.comparisons,
+        rows_total: report.rows_total,
+        rows_exercised: report.rows_exercised,
+        reference_rows_total: reference.map_or(0, |reference| reference.rows_total),
+        reference_rows_exercised: reference.map_or(0, |reference| reference.rows_exercised),
+    };
+    let is_usable = |case: &&CaseReport| !matches!(case.outcome, Outcome::Broken | Outcome::Skipped);
+    let usable = reference.filter(is_usable);
+    match (report.outcome, usable) {
+        (Outcome::Skipped, _) => comparison.standing = Standing::Skipped,
+        (Outcome::Broken, None) if reference.is_some() => comparison.standing = Standing::Same,
+        (Outcome::Broken, _) => comparison.standing = Standing::Broken,
+        (_, None) => {
+            let (name, id) =
+                (|case: &CaseReport| format!("{:?}", case.outcome).to_lowercase(), &fitted.reference);
+            comparison.reason = Some(match (reference, id) {
+                (Some(reference), _) => format!("{} is {}", reference.id, name(reference)),
+                (None, Some(id)) => {
+                    format!("{} has no such build", id.split('/').next().unwrap_or_default())
+                }
+                (None, None) => format!("no reference writes version {}", report.sframe_version),
+            });
+            comparison.standing = Standing::NoReference;
+            comparison.worse = of_findings(report.findings.iter()).into_values().collect();
+        }
+        (_, Some(reference)) => {
+            let (mut own, mut theirs) = (kinds(report), kinds(reference));
+            // What a spec excepts is nobody's fault; if only the reference has it, the other has an
+            // advantage.
+            add_uncovered(reference, &mut theirs);
+            let mut uncovered = BTreeMap::new();
+            add_uncovered(report, &mut uncovered);
+            own.extend(uncovered.clone().into_iter().filter(|(kind, _)| theirs.contains_key(kind)));
+            let only = |these: &BTreeMap<Kind, KindDetail>, those: &BTreeMap<Kind, KindDetail>| {
+                let only = these.iter().filter(|(kind, _)| !those.contains_key(kind));
+                only.map(|(_, detail)| detail.clone()).collect::<Vec<_>>()
+            };
+            comparison.worse = only(&own, &theirs);
+            // Without code, or without an FDE for it, nothing is better.
+            let (mut better, mut no_code, mut no_rows) = (Vec::new(), Vec::new(), Vec::new());
+            for detail in only(&theirs, &own) {
+                let Kind { verdict, function, .. } = &detail.kind;
+                let without_fde = no_fde(function.as_ref());
+                // What linkers generate has no symbol.
+                let is_described = function.as_ref().map(|name| match fitted.functions.get(name) {
+                    None if name.contains(['@', '.', '!']) => Some(true),
+                    described => described.copied(),
+                });
+                let is_without = function.is_some() && uncovered.contains_key(&without_fde)
+                    || is_described == Some(Some(false));
+                if is_described == Some(None) {
+                    no_code.push(format!("{} of the reference: there is no such function", detail.kind));
+                } else if *verdict != without_fde.verdict && is_without {
+                    no_rows.push(format!("{} of the reference: code of it has no FDE", detail.kind));
+                } else {
+                    better.push(detail);
+                }
+            }
+            comparison.not_judged.extend(no_code.into_iter().chain(no_rows));
+            comparison.better = better;
+            comparison.standing = match (comparison.worse.is_empty(), comparison.better.is_empty()) {
+                (false, _) => Standing::Worse,
+                (true, false) => Standing::Better,
+                (true, true) => Standing::Same,
+            };
+        }
+    }
+    comparison
+}
+
+/// Removes findings from a report that another compiler is not responsible for,
+/// or that only show that the spec was written for another one.
+fn settle(report: &mut CaseReport, not_judged: &mut Vec<String>) {
+    report.findings.retain(|finding| match finding.verdict {
+        // A failure of the reference that this one does not have.
+        Verdict::UnexpectedPass | Verdict::ChangedFailure => false,
+        Verdict::NotReached | Verdict::UnexpectedFrames => {
+            not_judged.push(finding.message.clone());
+            false
+        }
+        Verdict::WrongEnd => is_worse_end(finding),
+        _ => true,
+    });
+    if report.outcome == Outcome::Unexpected && report.findings.is_empty() {
+        report.outcome = if report.known.is_empty() { Outcome::Agree } else { Outcome::Known };
+    }
+}
+
+/// Ranks an end by its distance from the best, a mark as outermost.
+fn rank(end: &str) -> u8 {
+    match end {
+        "outermost" => 0,
+        "unmarked" | "context" | "a whole backtrace" | "another end" => 1,
+        _ => 2,
+    }
+}
+
+/// Whether backtraces end in a worse way than the spec expects. A better end,
+/// or one that was not seen, does not count.
+fn is_worse_end(finding: &Finding) -> bool {
+    let expected: Vec<&str> = finding.expected.split(", ").collect();
+    let got = finding.got.split(", ").filter(|end| !expected.contains(end)).map(rank).max();
+    let worst = expected.iter().copied().map(rank).max().unwrap_or_default();
+    got.is_some_and(|got| got > 0 && got >= worst)
+}
+
+/// The kinds of all findings, known or not.
+fn kinds(report: &CaseReport) -> BTreeMap<Kind, KindDetail> {
+    let mut kinds = of_findings(report.findings.iter().filter(|finding| is_judged(finding)));
+    for seen in report.known.iter().filter(|seen| is_judged(&seen.finding)) {
+        // A fault known in any function may be found in other functions elsewhere.
+        let function = seen.function.as_ref().map(|name| base_name(name).to_owned());
+        let image = seen.finding.image.clone().filter(|_| function.is_some());
+        let kind = Kind { verdict: seen.verdict.to_string(), image, function };
+        let detail = kinds.entry(kind.clone()).or_insert_with(|| detail(kind, &seen.finding));
+        detail.reason.get_or_insert_with(|| seen.explanation());
+        detail.fault = detail.fault.take().or_else(|| seen.fault.clone());
+        detail.rows.extend(seen.finding.row.as_ref().map(|row| row.start));
+    }
+    kinds
+}
+
+/// Adds the code without an FDE, excepted or not.
+fn add_uncovered(report: &CaseReport, kinds: &mut BTreeMap<Kind, KindDetail>) {
+    for function in report.uncovered.keys() {
+        let message = format!("code of {function} without an FDE");
+        let finding = Finding::of_spec(Verdict::NoFde, String::new(), String::new(), message);
+        let kind = no_fde(Some(function));
+        kinds.entry(kind.clone()).or_insert_with(|| detail(kind, &finding));
+    }
+}
+
+fn is_judged(finding: &Finding) -> bool {
+    !matches!(
+        finding.verdict,
+        Verdict::UnexpectedPass | Verdict::ChangedFailure | Verdict::NotReached | Verdict::UnexpectedFrames
+    )
+}
+
+/// Code without an FDE is listed by function alone.
+fn no_fde(function: Option<&String>) -> Kind {
+    // Without a symbol, coverage gives addresses, which mean nothing in another build.
+    let function = function.filter(|name| !name.starts_with("0x")).map(|name| base_name(name).to_owned());
+    Kind { verdict: Verdict::NoFde.to_string(), image: None, function }
+}
+
+fn of_findings<'f>(findings: impl Iterator<Item = &'f Finding>) -> BTreeMap<Kind, KindDetail> {
+    let mut kinds: BTreeMap<Kind, KindDetail> = BTreeMap::new();
+    for finding in findings {
+        let kind = match finding.verdict {
+            Verdict::NoFde => no_fde(finding.function.as_ref()),
+            verdict => Kind {
+                verdict: verdict.to_string(),
+                image: finding.image.clone(),
+                function: finding.function.as_ref().map(|name| base_name(name).to_owned()),
+            },
+        };
+        let entry = kinds.entry(kind.clone()).or_insert_with(|| detail(kind, finding));
+        entry.rows.extend(finding.row.as_ref().map(|row| row.start));
+    }
+    kinds
+}
+
+fn detail(kind: Kind, finding: &Finding) -> KindDetail {
+    KindDetail {
+        kind,
+        rows: finding.row.iter().map(|row| row.start).collect(),
+        blame: finding.blame,
+        confidence: finding.confidence,
+        message: finding.message.clone(),
+        reason: None,
+        fault: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn end(expected: &str, got: &str) -> bool {
+        is_worse_end(&Finding::of_spec(Verdict::WrongEnd, expected.into(), got.into(), String::new()))
+    }
+
+    #[test]
+    fn an_end_is_worse_only_if_it_is_further_from_the_outermost_frame() {
+        assert!(end("outermost", "outermost, unmarked"), "a mark is missing");
+        assert!(end("unmarked", "unmarked, in-register"));
+        assert!(end("a whole backtrace", "no-progress"));
+        assert!(end("another end", "no-progress"), "of a signal");
+        assert!(!end("unmarked", "outermost"), "a mark that the reference does not have");
+        assert!(!end("outermost, context", "outermost"), "an end that was not seen");
+        assert!(!end("no-progress", "unmarked"), "whole, but should not be");
+    }
+}

@@ -1,0 +1,129 @@
+//! The cases of a toolchain's builds.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use sframe_engine::InstructionPointer;
+
+use crate::case::{Case, stand_in};
+use crate::corpus::Build;
+use crate::spec::{BuildFacts, Producer, Spec};
+use crate::yaml::Source;
+use sframe_judge::target::{Linked, Target};
+
+/// A spec for a build of another toolchain.
+#[derive(Debug)]
+pub(super) struct Fitted<'s> {
+    pub(super) spec: Spec,
+    pub(super) source: &'s Source,
+    pub(super) build: &'s Build,
+    /// The producer of the build, as the spec sees it.
+    producer: Arc<Producer>,
+    /// The id of the build that it is compared with, which need not exist.
+    pub(super) reference: Option<String>,
+    /// The demands of the spec that do not apply to this build.
+    pub(super) left_out: Vec<String>,
+    /// The functions of the build, and whether they have an FDE.
+    pub(super) functions: Arc<BTreeMap<String, bool>>,
+}
+
+impl Fitted<'_> {
+    pub(super) fn case(&self) -> Case<'_> {
+        let Self { spec, source, build, producer, .. } = self;
+        Case { spec, source, build, producer }
+    }
+}
+
+/// Returns those of some specs that apply to a build, as they are.
+pub(super) fn whole<'s>(
+    specs: impl Iterator<Item = &'s (Spec, Source)>,
+    build: &'s Build,
+    producer: Producer,
+) -> Vec<Fitted<'s>> {
+    let Build { abi, variant, sframe_version, .. } = build;
+    let producer = Arc::new(producer);
+    let facts = BuildFacts { producer: &producer, abi: *abi, variant, sframe_version: *sframe_version };
+    let applying = specs.filter(|(spec, _)| spec.applies_to(&facts));
+    let as_it_is = |(spec, source): &'s (Spec, Source)| Fitted {
+        spec: spec.clone(),
+        source,
+        build,
+        producer: Arc::clone(&producer),
+        reference: None,
+        left_out: Vec::new(),
+        functions: Arc::default(),
+    };
+    applying.map(as_it_is).collect()
+}
+
+/// Returns the specs of a build's program that apply to it.
+pub(super) fn fit<'s>(
+    specs: impl Iterator<Item = &'s (Spec, Source)>,
+    build: &'s Build,
+    producer: Producer,
+    folder: &Path,
+) -> Vec<Fitted<'s>> {
+    let Build { abi, variant, sframe_version, .. } = build;
+    let producer = Arc::new(producer);
+    let facts = BuildFacts { producer: &producer, abi: *abi, variant, sframe_version: *sframe_version };
+    // A build that can't be opened is broken, which its case will report.
+    let files = build.files(folder).ok();
+    let target = files.as_ref().and_then(|files| Target::open_files(files).ok());
+    let functions = Arc::new(target.as_ref().map(functions_of).unwrap_or_default());
+    let reference = producer.toolchain.as_ref();
+    let reference = reference.map(|name| format!("{name}/{}/{}.{}", build.abi, build.program, build.variant));
+    let mut fitted = Vec::new();
+    for (spec, source) in specs.filter(|(spec, _)| spec.applies_to(&facts)) {
+        let mut spec = spec.clone();
+        let left_out = stand_in::fit(&mut spec, &facts, target.as_ref());
+        fitted.push(Fitted {
+            spec,
+            source,
+            build,
+            producer: Arc::clone(&producer),
+            reference: reference.clone(),
+            left_out,
+            functions: Arc::clone(&functions),
+        });
+    }
+    fitted
+}
+
+/// All functions, each with whether a part or copy of it has an FDE.
+fn functions_of(target: &Target<'_>) -> BTreeMap<String, bool> {
+    let mut functions = BTreeMap::new();
+    for module in &target.modules {
+        for name in module.subject.symbols.names() {
+            let is_described = module.subject.symbols.addresses_of(name).into_iter().any(|address| {
+                let pc = InstructionPointer::from(module.loaded(Linked(address)));
+                target.sections.lookup_fde(pc).is_ok_and(|fde| fde.is_some())
+            });
+            *functions.entry(base_name(name).to_owned()).or_insert(false) |= is_described;
+        }
+    }
+    functions
+}
+
+/// A function without the suffixes that compilers add to the names of parts and
+/// copies: `f` for `f.cold` and `f.constprop.0`.
+pub(super) fn base_name(function: &str) -> &str {
+    match function.find('.') {
+        None | Some(0) => function,
+        Some(end) => &function[..end],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_and_copies_of_a_function_have_its_name() {
+        for (name, base) in
+            [("f", "f"), ("f.cold", "f"), ("f.constprop.0", "f"), (".plt", ".plt"), ("f@plt", "f@plt")]
+        {
+            assert_eq!(base_name(name), base);
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Compares any toolchain with a reference: builds all programs with it, runs
+//! all specs on the builds, and compares each case with that of the same
+//! program, variant and ABI by a toolchain of the corpus.
+//!
+//! What is compared is the set of *kinds* of findings ([`Kind`]): verdict,
+//! library and function. Rows start elsewhere in other compilers' code, so they
+//! are listed under a kind but are not part of it. What a spec lists as known
+//! for the reference, or excepts, counts as a finding of the reference.
+//!
+//! | file | what |
+//! |---|---|
+//! | `fit.rs` | the cases: specs without what holds only for the corpus's own code |
+//! | `compare.rs` | two cases, and the findings that only one of them has |
+//! | `references.rs` | the toolchains that others are compared with, and how specs see their builds |
+//! | `own.rs` | specs on builds that are not compared with others' |
+//! | `report.rs` | the document: `matrix.json` |
+//! | `text.rs`, `markdown.rs` | the same for people |
+
+mod causes;
+mod compare;
+mod fit;
+mod markdown;
+mod own;
+mod references;
+mod report;
+mod text;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rayon::prelude::*;
+use sframe_machine::Options;
+
+use crate::case::{Case, CaseReport, CaseResult, UnderTest, spec_name};
+use crate::corpus::{Attempt, AttemptResult, Build, Toolchain};
+use crate::suite::{self, Suite};
+use sframe_judge::external::isolation::Isolation;
+use sframe_judge::unwind::sframe_unwinder;
+
+pub use compare::{Comparison, Kind, KindDetail, Standing};
+pub use markdown::markdown;
+pub use own::OwnCases;
+pub use references::References;
+pub use report::{BuildResult, Counts, MadeAs, MatrixReport, SCHEMA, ToolchainResult};
+pub use text::summary;
+
+use fit::Fitted;
+
+/// Which cases to run, and how.
+pub struct Scope<'a> {
+    /// The committed corpus with its specs.
+    pub suite: &'a Suite,
+    /// Only specs whose name matches one of these; all if empty.
+    pub specs: &'a [glob::Pattern],
+    /// How programs are started.
+    pub options: &'a Options,
+    /// Whether the code of the toolchain's builds is listed.
+    pub is_listed: bool,
+    /// The processes in which cases run.
+    pub isolation: Option<Isolation>,
+}
+
+impl std::fmt::Debug for Scope<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Scope").field("specs", &self.specs).finish_non_exhaustive()
+    }
+}
+
+/// Cases that are ready to be run.
+#[derive(Debug)]
+pub struct Plan<'s> {
+    /// The toolchain's cases.
+    fitted: Vec<Fitted<'s>>,
+    /// The reference's, by spec and build.
+    references: BTreeMap<(&'s str, &'s str), Case<'s>>,
+}
+
+impl<'s> Plan<'s> {
+    /// Finds the cases of a toolchain's builds, and of the builds that they are
+    /// compared with.
+    #[must_use]
+    pub fn new(
+        scope: &Scope<'s>,
+        toolchain: &Toolchain,
+        references: &References,
+        made: &'s [Attempt],
+        folder: &std::path::Path,
+    ) -> Self {
+        let built: Vec<&Build> = made.iter().filter_map(Attempt::build).collect();
+        let specs = scope.suite.specs().iter().filter(|(_, source)| {
+            scope.specs.is_empty() || scope.specs.iter().any(|glob| glob.matches(spec_name(source)))
+        });
+        let specs: Vec<_> = specs.collect();
+        let fitted: Vec<Fitted<'s>> = built
+            .par_iter()
+            .flat_map_iter(|build| {
+                let own = specs.iter().filter(|(spec, _)| spec.program == build.program);
+                let producer = references.producer_of(scope.suite, toolchain, build);
+                fit::fit(own.copied(), build, producer, folder)
+            })
+            .collect();
+        let mut plan = Self { fitted, references: BTreeMap::new() };
+        for (spec, source) in &specs {
+            for fitted in plan.fitted.iter().filter(|fitted| std::ptr::eq(fitted.source, source)) {
+                let build = fitted.reference.as_ref().and_then(|id| scope.suite.manifest().get(id));
+                let case = build.and_then(|build| scope.suite.case(spec, source, build));
+                if let Some(case) = case.filter(|case| spec.applies_to(&case.facts())) {
+                    plan.references.insert((spec_name(source), case.build.id.as_str()), case);
+                }
+            }
+        }
+        plan
+    }
+
+    /// The number of cases, including those of references.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.fitted.len() + self.references.len()
+    }
+
+    /// Runs all of them. `done` is called after each, in no particular order.
+    /// Returns the reports of the toolchain's cases.
+    #[must_use]
+    pub fn run(
+        &self,
+        scope: &Scope<'_>,
+        folder: &std::path::Path,
+        done: &(dyn Fn(&CaseReport) + Sync),
+    ) -> (Vec<Comparison>, Vec<CaseResult>) {
+        let plan = suite::Plan {
+            isolation: scope.isolation.clone(),
+            ..suite::Plan::new(scope.options.clone(), UnderTest::Rust(&sframe_unwinder))
+        };
+        // Without a journal, nothing interrupts a run.
+        let run = |corpus: &std::path::Path, cases: &[Case<'_>], plan: &suite::Plan<'_>| {
+            suite::execute(corpus, cases, plan, done).unwrap_or_else(|interrupted| interrupted.results)
+        };
+        let cases: Vec<Case<'_>> = self.references.values().copied().collect();
+        let seen = run(scope.suite.corpus(), &cases, &plan);
+        let references: BTreeMap<(&str, &str), &CaseReport> =
+            self.references.keys().copied().zip(seen.iter().map(|result| &result.report)).collect();
+
+        let plan = suite::Plan { is_listed: scope.is_listed, is_fitted: true, ..plan };
+        let cases: Vec<Case<'_>> = self.fitted.iter().map(Fitted::case).collect();
+        let mut results = run(folder, &cases, &plan);
+        let mut comparisons = Vec::new();
+        for (fitted, result) in self.fitted.iter().zip(&mut results) {
+            let key = fitted.reference.as_deref().map(|id| (spec_name(fitted.source), id));
+            let reference = key.and_then(|key| references.get(&key).copied());
+            comparisons.push(compare::compare(fitted, &mut result.report, reference));
+        }
+        (comparisons, results)
+    }
+}
+
+/// The programs that specs cover.
+#[must_use]
+pub fn programs_of(suite: &Suite, specs: &[glob::Pattern]) -> BTreeSet<String> {
+    let matches = |name: &str| specs.iter().any(|glob| glob.matches(name));
+    let named = suite.specs().iter().filter(|(_, source)| specs.is_empty() || matches(spec_name(source)));
+    named.map(|(spec, _)| spec.program.clone()).collect()
+}
+
+impl Attempt {
+    /// Returns the build, if it exists.
+    #[must_use]
+    pub fn build(&self) -> Option<&Build> {
+        match &self.result {
+            AttemptResult::Built(build) => Some(build),
+            _ => None,
+        }
+    }
+}

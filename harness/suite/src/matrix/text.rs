@@ -1,0 +1,292 @@
+//! The comparison for a terminal.
+
+use sframe_engine::Abi;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::causes::causes;
+use super::compare::{Comparison, Kind, KindDetail, Standing};
+use super::report::{Counts, MatrixReport, ToolchainResult};
+use crate::corpus::Refusal;
+use sframe_inspect::text::{Text, counted};
+use sframe_judge::finding::Address;
+
+/// The most ids of a group that are shown.
+const IDS: usize = 4;
+/// The most reasons of one kind that are shown.
+const REASONS: usize = 12;
+
+/// A kind of findings in all builds of a program for an ABI.
+pub(super) struct Group<'r> {
+    pub(super) detail: &'r KindDetail,
+    /// The variants, each with its rows.
+    pub(super) variants: BTreeMap<&'r str, &'r BTreeSet<Address>>,
+    /// The command that reproduces the first of them.
+    pub(super) reproduce: Option<&'r str>,
+}
+
+/// By spec, ABI and kind.
+pub(super) type Groups<'r> = BTreeMap<(&'r str, Abi, &'r Kind), Group<'r>>;
+
+/// Gathers the kinds of findings of some cases.
+pub(super) fn groups<'r>(
+    cases: impl Iterator<Item = &'r Comparison>,
+    of: fn(&'r Comparison) -> &'r [KindDetail],
+) -> Groups<'r> {
+    let mut groups = Groups::new();
+    for case in cases {
+        let spec = case.id.split('/').next().unwrap_or_default();
+        let variant = case.id.rsplit('/').next().unwrap_or_default();
+        for detail in of(case) {
+            let group = groups.entry((spec, case.abi, &detail.kind)).or_insert_with(|| Group {
+                detail,
+                variants: BTreeMap::new(),
+                reproduce: case.reproduce.as_deref(),
+            });
+            group.variants.insert(variant, &detail.rows);
+        }
+    }
+    groups
+}
+
+impl Group<'_> {
+    /// Lists the variants with their rows: `O2 +0x4 +0x8, O2-pie +0x4`.
+    pub(super) fn places(&self) -> String {
+        let place = |(variant, rows): (&&str, &&BTreeSet<Address>)| {
+            let rows: String = rows.iter().map(|row| format!(" +{row}")).collect();
+            format!("{variant}{rows}")
+        };
+        self.variants.iter().map(place).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// A column of the table: its name, and its number.
+type Column = (&'static str, fn(&Counts) -> u64);
+
+/// The columns of the table.
+pub(super) const COLUMNS: [Column; 10] = [
+    ("built", |counts| counts.built),
+    ("same", |counts| counts.same),
+    ("better", |counts| counts.better),
+    ("worse", |counts| counts.worse),
+    ("no reference", |counts| counts.no_reference),
+    ("broken", |counts| counts.broken),
+    ("not run", |counts| counts.skipped),
+    ("refused", |counts| counts.refused),
+    ("no section", |counts| counts.no_section),
+    ("excluded", |counts| counts.excluded),
+];
+
+/// Describes the references.
+pub(super) fn references(toolchain: &ToolchainResult) -> String {
+    if toolchain.references.is_empty() {
+        "no reference".to_owned()
+    } else {
+        format!("compared with {}", toolchain.references.join(", "))
+    }
+}
+
+/// Describes the versions of the sections.
+pub(super) fn versions(toolchain: &ToolchainResult) -> String {
+    let versions: BTreeSet<u8> = toolchain.builds.iter().filter_map(|build| build.sframe_version).collect();
+    let versions: Vec<String> = versions.iter().map(u8::to_string).collect();
+    if versions.is_empty() {
+        "no sections".to_owned()
+    } else {
+        format!("SFrame version {}", versions.join(", "))
+    }
+}
+
+/// Describes the results of all toolchains.
+#[must_use]
+pub fn summary(report: &MatrixReport) -> Text {
+    let mut text = Text::default();
+    for toolchain in &report.toolchains {
+        show(&mut text, toolchain);
+    }
+    text
+}
+
+fn show(text: &mut Text, toolchain: &ToolchainResult) {
+    let standing = |standing: Standing| toolchain.cases.iter().filter(move |case| case.standing == standing);
+    for cause in causes(toolchain.cases.iter()) {
+        let KindDetail { blame, confidence, message, .. } = cause.detail;
+        let _ = writeln!(text, "worse       {}", cause.line());
+        let _ = writeln!(text, "    {}; the likely culprit is {blame} (confidence {confidence})", message);
+        for line in cause.places().into_iter().chain(cause.consequences()) {
+            let _ = writeln!(text, "    {line}");
+        }
+        if let Some(command) = cause.reproduce {
+            let _ = writeln!(text, "    help: {command}");
+        }
+    }
+    let better = groups(toolchain.cases.iter(), |case| &case.better);
+    for ((spec, abi, kind), group) in &better {
+        let variants: Vec<&str> = group.variants.keys().copied().collect();
+        let _ = writeln!(
+            text,
+            "better      {spec} ({abi}): without the reference's {kind}: {}",
+            variants.join(", ")
+        );
+    }
+    for (what, cases) in
+        [("broken", standing(Standing::Broken)), ("no reference", standing(Standing::NoReference))]
+    {
+        let mut reasons: BTreeMap<String, (Vec<&str>, Option<&str>)> = BTreeMap::new();
+        for case in cases {
+            let group = reasons.entry(case.reason.clone().unwrap_or_default()).or_default();
+            group.0.push(&case.id);
+            group.1 = group.1.or(case.reproduce.as_deref());
+        }
+        for (index, (reason, (ids, command))) in reasons.iter().enumerate() {
+            if index == REASONS {
+                let _ = writeln!(text, "{what:<11} and {} more reasons", reasons.len() - REASONS);
+                break;
+            }
+            let _ = writeln!(text, "{what:<11} {}: {}", reason, some_of(ids));
+            if let Some(command) = command {
+                let _ = writeln!(text, "    help: {command}");
+            }
+        }
+    }
+    show_refusals(text, toolchain);
+    show_not_judged(text, toolchain);
+
+    let _ = writeln!(text, "{}: {}", toolchain.name, toolchain.summary.trim());
+    let _ = writeln!(text, "{}; {}", versions(toolchain), references(toolchain));
+    for (abi, tools) in &toolchain.tools {
+        let _ = writeln!(text, "    {abi}: {}; {}", tools.compiler, tools.binutils);
+    }
+    let names: String = COLUMNS.iter().map(|(name, _)| format!("  {name}")).collect();
+    let _ = writeln!(text, "{:<12}{names}", "builds");
+    let totals = toolchain.totals();
+    let all = (toolchain.abis.len() > 1).then_some(("all", &totals));
+    for (abi, counts) in toolchain.abis.iter().map(|(abi, counts)| (abi.name(), counts)).chain(all) {
+        let number = |(name, count): &Column| format!("  {:>width$}", count(counts), width = name.len());
+        let numbers: String = COLUMNS.iter().map(number).collect();
+        let _ = writeln!(text, "{abi:<12}{numbers}");
+    }
+    let _ = writeln!(text, "{}", evidence(toolchain));
+}
+
+/// Describes how much was compared.
+pub(super) fn evidence(toolchain: &ToolchainResult) -> String {
+    let sum = |of: fn(&Comparison) -> u64| toolchain.cases.iter().map(of).sum::<u64>();
+    let grouped = sframe_inspect::text::grouped;
+    format!(
+        "{}, {} compared; {} of {} exercised, with references {} of {}",
+        counted(toolchain.cases.len() as u64, "case"),
+        counted(sum(|case| case.comparisons), "instruction"),
+        grouped(sum(|case| case.rows_exercised)),
+        counted(sum(|case| case.rows_total), "row"),
+        grouped(sum(|case| case.reference_rows_exercised)),
+        grouped(sum(|case| case.reference_rows_total)),
+    )
+}
+
+/// Groups refusals with the same reason, by step and the tools' messages.
+pub(super) fn refusals(toolchain: &ToolchainResult) -> Vec<(String, Vec<&str>, &Refusal)> {
+    let mut groups: BTreeMap<String, (Vec<&str>, &Refusal)> = BTreeMap::new();
+    for build in &toolchain.builds {
+        if let Some(refusal) = &build.refusal {
+            let step = refusal.step.split(' ').next().unwrap_or_default();
+            let reason = format!("{step}: {}", reason(refusal));
+            groups.entry(reason).or_insert_with(|| (Vec::new(), refusal)).0.push(&build.id);
+        }
+    }
+    let mut groups: Vec<_> =
+        groups.into_iter().map(|(reason, (ids, refusal))| (reason, ids, refusal)).collect();
+    groups.sort_by_key(|(_, ids, _)| std::cmp::Reverse(ids.len()));
+    groups
+}
+
+/// A tool's message in one line: its first error without the file's name.
+fn reason(refusal: &Refusal) -> String {
+    let lines = || refusal.said.lines().map(str::trim).filter(|line| !line.is_empty());
+    // Skip lines that only locate an error, or say that another program has failed.
+    let telling = || lines().filter(|line| !line.ends_with(':') && !line.starts_with("collect2:"));
+    let is_error = |line: &&str| {
+        let line = line.to_lowercase();
+        ["error", "undefined", "fatal", "truncated"].iter().any(|mark| line.contains(mark))
+    };
+    let line = telling().find(is_error).or_else(|| telling().next()).or_else(|| lines().next());
+    let line = line.unwrap_or_default();
+    let places = [": Error: ", ": error: ", ": fatal error: ", " error: ", "): "];
+    let line = places.iter().find_map(|place| Some(line.split_once(place)?.1)).unwrap_or(line);
+    let line: String = line.chars().take(200).collect();
+    if line.is_empty() { refusal.ended.clone() } else { format!("{line} ({})", refusal.ended) }
+}
+
+fn show_refusals(text: &mut Text, toolchain: &ToolchainResult) {
+    for (reason, ids, refusal) in refusals(toolchain) {
+        let _ = writeln!(text, "refused     {}: {}", reason, some_of(&ids));
+        if let Some(command) = &refusal.command {
+            let command: String = command.chars().take(600).collect();
+            let _ = writeln!(text, "    {}", command);
+        }
+    }
+    let none: Vec<&str> = toolchain
+        .builds
+        .iter()
+        .filter(|build| build.result == super::MadeAs::NoSection)
+        .map(|build| build.id.as_str())
+        .collect();
+    if !none.is_empty() {
+        let _ = writeln!(text, "no section  {}", some_of(&none));
+    }
+}
+
+/// What can't be judged, grouped by subject.
+pub(super) fn not_judged(toolchain: &ToolchainResult) -> BTreeMap<&str, Vec<&str>> {
+    let mut notes: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for case in &toolchain.cases {
+        for note in &case.not_judged {
+            notes.entry(note).or_default().push(&case.id);
+        }
+    }
+    notes
+}
+
+fn show_not_judged(text: &mut Text, toolchain: &ToolchainResult) {
+    let notes = not_judged(toolchain);
+    for (note, ids) in notes.iter().take(REASONS) {
+        let _ = writeln!(text, "not judged  {}: {}", note, some_of(ids));
+    }
+    if let Some(more) = notes.len().checked_sub(REASONS).filter(|more| *more > 0) {
+        let _ = writeln!(text, "not judged  and {more} more, listed in matrix.json");
+    }
+}
+
+/// The first of some ids, and the number of all.
+pub(super) fn some_of(ids: &[&str]) -> String {
+    let shown = ids.iter().take(IDS).copied().collect::<Vec<_>>().join(", ");
+    match ids.len().checked_sub(IDS).filter(|more| *more > 0) {
+        Some(more) => format!("{shown} and {more} more"),
+        None => shown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_what_the_tool_said_first_of_an_error() {
+        let reason = |said: &str| {
+            let (step, ended) = ("link".to_owned(), "exit status: 1".to_owned());
+            reason(&Refusal { step, ended, command: None, said: said.to_owned() })
+        };
+        for (said, expected) in [
+            ("x.c: In function 'f':\nx.c:1:2: error: no\n  1 | int", "no (exit status: 1)"),
+            (
+                "/usr/bin/ld: /tmp/x.o: in function `f':\n/tmp/x.o:(.sframe+0x1c): relocation truncated to fit\n\
+                 collect2: error: ld returned 1 exit status",
+                "relocation truncated to fit (exit status: 1)",
+            ),
+            ("collect2: error: ld returned 1", "ld returned 1 (exit status: 1)"),
+            ("no", "no (exit status: 1)"),
+            ("", "exit status: 1"),
+        ] {
+            assert_eq!(reason(said), expected);
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! What any report says of each case, in the terms in which two reports are compared.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::case::{Outcome, SeenKnown};
+use crate::provenance::Provenance;
+use crate::report::baseline::key;
+use crate::report::{Report, RunIdentity, SCHEMA, file_name};
+use sframe_judge::finding::Finding;
+use sframe_judge::vocabulary::Verdict;
+
+/// Why a document can't be compared.
+#[derive(Debug, thiserror::Error)]
+pub enum UnreadReport {
+    /// It is no report.
+    #[error("this is not a report of `run`, `merge`, `check` or `explore`: {0}")]
+    Malformed(#[from] serde_json::Error),
+    /// Another version of the bench has written it.
+    #[error("the report has format {0}, and this bench reads {SCHEMA}")]
+    Schema(u32),
+    /// It has a case more than once.
+    #[error("the report has the case {0} twice")]
+    Twice(String),
+}
+
+/// The results of a report.
+#[derive(Clone, Debug, Default)]
+pub struct Results {
+    pub(super) provenance: Option<Provenance>,
+    pub(super) run: Option<RunIdentity>,
+    /// Whether it is about one file, and not about cases of the corpus.
+    pub(super) is_of_a_file: bool,
+    pub(super) cases: BTreeMap<String, CaseResults>,
+    /// Which instructions were compared, if not all.
+    pub(super) sampling: Option<Value>,
+}
+
+/// The results of a case.
+#[derive(Clone, Debug)]
+pub(super) struct CaseResults {
+    pub(super) outcome: Outcome,
+    pub(super) reason: Option<String>,
+    pub(super) rows_exercised: u64,
+    /// What was found, by verdict, function and row.
+    pub(super) found: BTreeMap<String, Cause>,
+    /// Findings that were only counted, by verdict.
+    pub(super) omitted: BTreeMap<Verdict, u64>,
+}
+
+impl CaseResults {
+    /// Whether it says anything of what is under test.
+    pub(super) const fn is_judged(&self) -> bool {
+        !matches!(self.outcome, Outcome::Broken | Outcome::Skipped)
+    }
+}
+
+/// What a finding comes from, as far as that is known.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Cause {
+    /// The name of a fault or the reason of an entry; or else the verdict and the component to blame.
+    pub(super) name: String,
+    pub(super) is_known: bool,
+}
+
+/// A report of `check` or `explore`, as far as it is compared.
+#[derive(Deserialize)]
+#[serde(expecting = "a report, which is an object")]
+struct OfFile {
+    schema: u32,
+    #[serde(default)]
+    provenance: Option<Provenance>,
+    file: String,
+    #[serde(default)]
+    broken: Option<String>,
+    summary: OfFileSummary,
+    #[serde(default)]
+    sampling: Option<Value>,
+    findings: Vec<MaybeProved>,
+    #[serde(default)]
+    findings_omitted: BTreeMap<Verdict, u64>,
+    known: Vec<SeenKnown>,
+}
+
+#[derive(Deserialize)]
+struct OfFileSummary {
+    /// Of `explore`: rows judged.
+    #[serde(alias = "rows_judged")]
+    rows_exercised: u64,
+}
+
+/// A finding; of `explore`, with its certainty.
+#[derive(Deserialize)]
+struct MaybeProved {
+    #[serde(default)]
+    certainty: Option<String>,
+    #[serde(flatten)]
+    finding: Finding,
+}
+
+impl Results {
+    /// Reads a report.
+    ///
+    /// # Errors
+    /// It is not one of `run`, `merge`, `check` or `explore`, in the format of this version.
+    pub fn parse(bytes: &[u8]) -> Result<Self, UnreadReport> {
+        let document: Value = serde_json::from_slice(bytes)?;
+        if document.get("cases").is_some() { Self::of_run(document) } else { Self::of_file(document) }
+    }
+
+    /// Whether both have compared the same instructions: all, or the same sample of them. Otherwise, what one of
+    /// them has not found it may have left out.
+    #[must_use]
+    pub fn has_same_sample(&self, other: &Self) -> bool {
+        self.sampling == other.sampling
+    }
+
+    fn of_run(document: Value) -> Result<Self, UnreadReport> {
+        let report: Report = serde_json::from_value(document)?;
+        if report.schema != SCHEMA {
+            return Err(UnreadReport::Schema(report.schema));
+        }
+        if let Some(id) = report.twice().first() {
+            return Err(UnreadReport::Twice((*id).to_owned()));
+        }
+        let cases = report.cases.into_iter().map(|case| {
+            let found = found(&case.findings, &case.known);
+            let rows_exercised = case.rows_exercised;
+            let (outcome, reason, omitted) = (case.outcome, case.reason, case.findings_omitted);
+            (case.id, CaseResults { outcome, reason, rows_exercised, found, omitted })
+        });
+        Ok(Self {
+            provenance: report.provenance,
+            run: report.run,
+            is_of_a_file: false,
+            cases: cases.collect(),
+            sampling: None,
+        })
+    }
+
+    fn of_file(document: Value) -> Result<Self, UnreadReport> {
+        let OfFile {
+            schema,
+            provenance,
+            file,
+            broken,
+            summary,
+            sampling,
+            findings,
+            findings_omitted: omitted,
+            known,
+        } = serde_json::from_value(document)?;
+        if schema != SCHEMA {
+            return Err(UnreadReport::Schema(schema));
+        }
+        // What may be wrong is no finding.
+        let is_proved = |found: &MaybeProved| found.certainty.as_deref().is_none_or(|sure| sure == "proved");
+        let findings: Vec<Finding> =
+            findings.into_iter().filter(is_proved).map(|found| found.finding).collect();
+        let outcome = match () {
+            () if broken.is_some() => Outcome::Broken,
+            () if !findings.is_empty() || !omitted.is_empty() => Outcome::Unexpected,
+            () if !known.is_empty() => Outcome::Known,
+            () => Outcome::Agree,
+        };
+        let found = found(&findings, &known);
+        let rows_exercised = summary.rows_exercised;
+        let case = CaseResults { outcome, reason: broken, rows_exercised, found, omitted };
+        let cases = BTreeMap::from([(file_name(&file).to_owned(), case)]);
+        Ok(Self { provenance, run: None, is_of_a_file: true, cases, sampling })
+    }
+}
+
+fn found(findings: &[Finding], known: &[SeenKnown]) -> BTreeMap<String, Cause> {
+    let unknown = findings.iter().map(|finding| {
+        let name = format!("{}, {} to blame", finding.verdict, finding.blame);
+        (key(finding), Cause { name, is_known: false })
+    });
+    let known = known.iter().map(|seen| {
+        let name = seen.fault.clone().unwrap_or_else(|| seen.reason.clone());
+        (key(&seen.finding), Cause { name, is_known: true })
+    });
+    // What nobody has explained counts where both have the same place.
+    known.chain(unknown).collect()
+}

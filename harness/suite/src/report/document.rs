@@ -1,0 +1,689 @@
+//! The documents that other programs read.
+//!
+//! Keys are only ever added. Addresses are strings; counts are numbers.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sframe_engine::Abi;
+use sframe_machine::End;
+
+use super::diagnostic::quoted;
+use super::{RunIdentity, file_name};
+use crate::case::{BrokenReason, BrokenRun, CaseReport, NOTHING_COMPARED, Outcome, SeenKnown, SignalCounts};
+use crate::provenance::Provenance;
+use crate::spec::{Fault, Faults};
+use crate::suite::shard::Shard;
+use sframe_inspect::hazard::Hazard;
+use sframe_inspect::text::{counted, grouped};
+use sframe_judge::examine::coverage::{ExploredRows, UnexercisedRow};
+use sframe_judge::examine::sampling::Sampling;
+use sframe_judge::examine::set_aside::{self, SetAside, is_too_much};
+use sframe_judge::examine::{Examination, FailedCheck, WalkEnds};
+use sframe_judge::explore::{Explorer, Progress};
+use sframe_judge::external::{UnwinderExamination, UnwinderReport};
+use sframe_judge::finding::{Finding, Group, groups};
+use sframe_judge::target::{Lacks, Module, Target};
+use sframe_judge::truth::control_flow::Features;
+use sframe_judge::truth::cross_check::TraceCounts;
+use sframe_judge::vocabulary::{Feature, Verdict};
+
+/// The version of the document format.
+pub use sframe_inspect::json::SCHEMA;
+
+/// `report.json`: the results of a run of specs.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+pub struct Report {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// Identifies the run; `None` in reports of older versions, and of
+    /// `matrix`.
+    #[serde(default)]
+    pub run: Option<RunIdentity>,
+    /// Where the report comes from; `None` in reports of older versions.
+    #[serde(default)]
+    pub provenance: Option<Provenance>,
+    /// The part of the run covered; `None` for the whole run.
+    pub shard: Option<Shard>,
+    /// Number of cases of the whole run.
+    pub selected: u64,
+    /// All cases together.
+    pub summary: ReportSummary,
+    /// Each case.
+    pub cases: Vec<CaseReport>,
+    /// The pages of the faults that known findings come from, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub faults: BTreeMap<String, Fault>,
+}
+
+/// All cases together.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub struct ReportSummary {
+    /// Number of cases.
+    pub cases: u64,
+    /// Cases without any finding.
+    pub agree: u64,
+    /// Cases all of whose findings are known.
+    pub known: u64,
+    /// Cases with unexplained findings.
+    pub unexpected: u64,
+    /// Cases in which the bench could not do its work.
+    pub broken: u64,
+    /// Cases that their spec excludes from running.
+    pub skipped: u64,
+    /// Stops reached.
+    pub stops: u64,
+    /// Instructions at which backtrace and call stack were compared.
+    pub comparisons: u64,
+    /// Instructions at which nothing could be compared; not among the
+    /// comparisons.
+    #[serde(default)]
+    pub nothing_compared: u64,
+    /// Comparisons that say nothing; not among the comparisons.
+    #[serde(default)]
+    pub set_aside: u64,
+    /// Instructions executed.
+    pub instructions: u64,
+    /// Frames compared, or shown to be unchanged since.
+    pub frames: u64,
+    /// Those of them that were derived again.
+    #[serde(default)]
+    pub frames_derived: u64,
+    /// Rows that cover at least one byte, in all builds.
+    pub rows_total: u64,
+    /// Rows that a topmost frame used, in any case of their build.
+    pub rows_exercised: u64,
+    /// What exploring says of the other rows.
+    #[serde(default)]
+    pub rows_explored: ExploredRows,
+    /// Rows of builds that no case exercises, by the reasons given in specs.
+    pub rows_unreached: BTreeMap<String, u64>,
+    /// How the walks ended.
+    pub walk_ends: WalkEnds,
+    /// How control was transferred, by feature and ABI.
+    pub control_flow: BTreeMap<Feature, BTreeMap<Abi, FeatureCount>>,
+    /// Signals delivered, by ABI and version of the section.
+    pub signals: BTreeMap<Abi, BTreeMap<String, SignalCounts>>,
+    /// How often the call stack was compared with each other trace of the calls.
+    pub traces: TraceCounts,
+    /// Number of cases by ABI.
+    pub abis: BTreeMap<Abi, u64>,
+    /// Number of cases by version of the section.
+    pub sframe_versions: BTreeMap<String, u64>,
+    /// Number of cases by toolchain.
+    pub toolchains: BTreeMap<String, u64>,
+}
+
+/// How often builds have exercised a control-flow feature.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub struct FeatureCount {
+    /// Cases in which it was seen.
+    pub cases: u64,
+    /// How often, in all of them.
+    pub events: u64,
+}
+
+impl Report {
+    /// Makes the document of a run.
+    #[must_use]
+    pub fn new(cases: Vec<CaseReport>) -> Self {
+        let selected = cases.len() as u64;
+        Self::of_shard(cases, None, selected)
+    }
+
+    /// Makes the document of a part of a run of `selected` cases.
+    #[must_use]
+    pub fn of_shard(mut cases: Vec<CaseReport>, shard: Option<Shard>, selected: u64) -> Self {
+        // In one order, however they were sharded.
+        cases.sort_by(|one, other| one.id.cmp(&other.id));
+        let mut summary = ReportSummary::default();
+        for case in &cases {
+            summary.add(case);
+        }
+        summary.add_rows(&cases);
+        Self {
+            schema: SCHEMA,
+            run: None,
+            provenance: None,
+            shard,
+            selected,
+            summary,
+            cases,
+            faults: BTreeMap::new(),
+        }
+    }
+
+    /// Adds the pages of the faults that known findings come from.
+    #[must_use]
+    pub fn with_faults(mut self, faults: &Faults) -> Self {
+        self.faults = named_by(self.cases.iter().flat_map(|case| &case.known), faults);
+        self
+    }
+}
+
+/// The faults that known findings come from, by name.
+pub(super) fn named_by<'k>(
+    known: impl Iterator<Item = &'k SeenKnown>,
+    faults: &Faults,
+) -> BTreeMap<String, Fault> {
+    let names: BTreeSet<&str> = known.filter_map(|seen| seen.fault.as_deref()).collect();
+    let page = |name: &str| Some((name.to_owned(), faults.get(name)?.clone()));
+    names.into_iter().filter_map(page).collect()
+}
+
+impl Report {
+    /// Adds where it comes from.
+    #[must_use]
+    pub fn made(self, provenance: Provenance) -> Self {
+        Self { provenance: Some(provenance), ..self }
+    }
+
+    /// Adds to each case that did not just agree the command that reproduces it.
+    #[must_use]
+    pub fn reproduced_by(mut self, command: impl Fn(&CaseReport) -> String) -> Self {
+        for case in &mut self.cases {
+            if !matches!(case.outcome, Outcome::Agree | Outcome::Skipped) {
+                case.reproduce = Some(command(case));
+            }
+        }
+        self
+    }
+
+    /// Adds the identity of the run.
+    #[must_use]
+    pub fn of_run(self, run: RunIdentity) -> Self {
+        Self { run: Some(run), ..self }
+    }
+
+    /// The ID of each case that occurs twice.
+    pub(crate) fn twice(&self) -> Vec<&str> {
+        let mut seen = BTreeSet::new();
+        self.cases.iter().map(|case| case.id.as_str()).filter(|id| !seen.insert(*id)).collect()
+    }
+}
+
+impl ReportSummary {
+    /// Counts the rows of each build once, however many cases it has.
+    fn add_rows(&mut self, cases: &[CaseReport]) {
+        let mut builds: BTreeMap<&str, Vec<&CaseReport>> = BTreeMap::new();
+        for case in cases.iter().filter(|case| case.rows_total > 0) {
+            builds.entry(&case.build).or_default().push(case);
+        }
+        for cases in builds.values() {
+            let Some((first, others)) = cases.split_first() else { continue };
+            let place = |row: &UnexercisedRow| (row.image.clone(), row.function.clone(), row.row.clone());
+            let others: Vec<BTreeSet<_>> =
+                others.iter().map(|case| case.unreached.iter().map(place).collect()).collect();
+            let left =
+                first.unreached.iter().filter(|row| others.iter().all(|rows| rows.contains(&place(row))));
+            self.rows_total += first.rows_total;
+            self.rows_exercised += first.rows_total;
+            for row in left {
+                self.rows_exercised -= 1;
+                let reason = row.reason.clone().unwrap_or_else(|| "no reason".to_owned());
+                *self.rows_unreached.entry(reason).or_default() += 1;
+                self.rows_explored.add(row);
+            }
+        }
+    }
+
+    fn add(&mut self, case: &CaseReport) {
+        self.cases += 1;
+        *match case.outcome {
+            Outcome::Agree => &mut self.agree,
+            Outcome::Known => &mut self.known,
+            Outcome::Unexpected => &mut self.unexpected,
+            Outcome::Broken => &mut self.broken,
+            Outcome::Skipped => &mut self.skipped,
+        } += 1;
+        self.stops += case.stops;
+        self.comparisons += case.comparisons;
+        self.instructions += case.instructions;
+        self.nothing_compared += case.nothing_compared;
+        self.set_aside += set_aside::total(&case.set_aside);
+        self.frames += case.frames;
+        self.frames_derived += case.frames_derived;
+        self.walk_ends.add(&case.walk_ends);
+        for &feature in Feature::ALL {
+            let events = case.control_flow.of(feature);
+            if events > 0 {
+                let by_abi = self.control_flow.entry(feature).or_default();
+                let count = by_abi.entry(case.abi).or_default();
+                count.cases += 1;
+                count.events += events;
+            }
+        }
+        if case.signals.delivered > 0 {
+            let by_version = self.signals.entry(case.abi).or_default();
+            by_version.entry(case.sframe_version.to_string()).or_default().add(&case.signals);
+        }
+        self.traces.add(&case.traces);
+        *self.abis.entry(case.abi).or_default() += 1;
+        *self.sframe_versions.entry(case.sframe_version.to_string()).or_default() += 1;
+        *self.toolchains.entry(case.toolchain.clone()).or_default() += 1;
+    }
+}
+
+/// `check --json`: the results of checking one file.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CheckReport {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// Where the report comes from.
+    pub provenance: Option<Provenance>,
+    /// The file, as named on the command line.
+    pub file: String,
+    /// Its libraries, in the order of the scope.
+    pub libraries: Vec<String>,
+    /// Its ABI.
+    pub abi: Abi,
+    /// Version of its section, or of the first library's section.
+    pub sframe_version: u8,
+    /// The executable and its libraries, with the section that each was judged by.
+    pub images: Vec<JudgedImage>,
+    /// Why the check is broken, if it is.
+    pub broken: Option<String>,
+    /// Whether that may come of what the program has read and not written.
+    #[serde(skip)]
+    pub may_come_of_garbage: bool,
+    /// Why a first run was broken, if this is a second one, whose stack had zeroes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub zeroed_stack: Option<String>,
+    /// The program's exit status, as a shell reports it: 128 and the signal's number if a signal
+    /// ended it. `None` if it has not ended by itself.
+    pub exit_status: Option<u8>,
+    /// The signal that ended the program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub killed_by: Option<u8>,
+    /// What a program of the corpus compared in its own check of its result, if that failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed_check: Option<FailedCheck>,
+    /// How often it made each system call, by name.
+    pub system_calls: BTreeMap<String, u64>,
+    /// How often each system call was answered with `ENOSYS`, by name: the bench does not have
+    /// it, and programs have to cope.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub system_calls_refused: BTreeMap<String, u64>,
+    /// Which instructions were to be compared, if not all of them. Then nothing is
+    /// proved about the others, and hits of findings are those that were compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<Sampling>,
+    /// What an unwinder in a separate process was asked, if it was asked at
+    /// some stops only. `comparisons`, `agree`, `frames` and `walk_ends` of the
+    /// summary are about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unwinder: Option<UnwinderReport>,
+    /// The run in numbers.
+    pub summary: CheckSummary,
+    /// The command that reproduces the findings, with everything that the check was told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reproduce: Option<String>,
+    /// What is wrong, and not known to be.
+    pub findings: Vec<Finding>,
+    /// What is known to be wrong.
+    pub known: Vec<SeenKnown>,
+    /// The pages of the faults that this comes from, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub faults: BTreeMap<String, Fault>,
+    /// How many findings the report omits, by verdict: it describes the first 10,000 of a
+    /// program.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub findings_omitted: BTreeMap<Verdict, u64>,
+    /// Comparisons that say nothing of a row, by function and reason.
+    pub set_aside: Vec<SetAside>,
+    /// Rows that the topmost frame has never used.
+    pub unexercised: Vec<UnexercisedRow>,
+    /// Rows that are right by luck or cause trouble in the field, with the
+    /// number of instructions that executed with them. They are not findings.
+    pub hazards: Vec<Hazard>,
+}
+
+/// An image, and the section that it was judged by.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct JudgedImage {
+    /// The library's name; `None` for the executable.
+    pub name: Option<String>,
+    /// Where the section comes from.
+    pub section: Origin,
+    /// Number of FDEs in the section.
+    pub functions: u64,
+    /// What a section made from `.eh_frame` lacks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lacks: Option<Lacks>,
+    /// Why no section could be made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Where a section comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Origin {
+    /// It is the file's `.sframe` section.
+    Sframe,
+    /// It was made from the file's `.eh_frame` section.
+    EhFrame,
+    /// There is none: the image's code has no FDEs.
+    None,
+}
+
+impl Origin {
+    pub(crate) fn of(module: &Module<'_>) -> Self {
+        match (&module.section, module.made()) {
+            (None, _) => Self::None,
+            (Some(_), None) => Self::Sframe,
+            (Some(_), Some(_)) => Self::EhFrame,
+        }
+    }
+}
+
+impl JudgedImage {
+    pub(super) fn of(module: &Module<'_>) -> Self {
+        let made = module.made();
+        let functions = module.section.as_ref().map_or(0, |section| section.header().num_fdes.into());
+        Self {
+            name: module.name.clone(),
+            section: Origin::of(module),
+            functions,
+            lacks: made.and_then(Result::ok).map(|made| made.lacks.clone()),
+            reason: made.and_then(Result::err).map(ToString::to_string),
+        }
+    }
+
+    /// Returns a description in a line. `executable` is the executable's name.
+    pub(super) fn line(&self, executable: &str) -> String {
+        /// At most this many reasons are told.
+        const TOLD: usize = 3;
+        let name = self.name.as_deref().unwrap_or(executable);
+        let mut line = match self.section {
+            Origin::Sframe => format!("{name}: .sframe"),
+            Origin::EhFrame => format!("{name}: made from .eh_frame"),
+            Origin::None => match &self.reason {
+                Some(reason) => return format!("{name}: none: {reason}"),
+                None => return format!("{name}: none"),
+            },
+        };
+        line += &format!(", {}", counted(self.functions, "function"));
+        let Some(Lacks { left_out, reasons, unread }) = &self.lacks else { return line };
+        if *left_out > 0 {
+            let mut most: Vec<(&String, &u64)> = reasons.iter().collect();
+            most.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+            let told: Vec<String> = most
+                .iter()
+                .take(TOLD)
+                .map(|(reason, count)| format!("{reason}: {}", grouped(**count)))
+                .collect();
+            let more = if most.len() > TOLD { "; ..." } else { "" };
+            line += &format!("; {} left out ({}{more})", grouped(*left_out), told.join("; "));
+        }
+        if let Some(first) = unread.first() {
+            line += &format!("; {first}");
+        }
+        line
+    }
+}
+
+/// A check in numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct CheckSummary {
+    /// Instructions executed.
+    pub instructions: u64,
+    /// Instructions at which backtrace and call stack were compared.
+    pub comparisons: u64,
+    /// Comparisons without a disagreement.
+    pub agree: u64,
+    /// Instructions at which nothing could be compared: the topmost frame has no
+    /// FDE, or is the first of a context that the program has made. They are not
+    /// among the comparisons.
+    pub nothing_compared: u64,
+    /// Comparisons that say nothing: see `set_aside`. They are not among the comparisons.
+    pub set_aside: u64,
+    /// Instructions that the sample leaves out.
+    pub left_out: u64,
+    /// Instructions that were not looked at: of other programs that the program has executed,
+    /// and of copies of it.
+    pub unobserved: u64,
+    /// Frames compared, or shown to be unchanged since.
+    pub frames: u64,
+    /// Those of them that were derived again.
+    pub frames_derived: u64,
+    /// The deepest call stack, in frames.
+    pub max_depth: usize,
+    /// Rows that cover at least one byte.
+    pub rows_total: u64,
+    /// Rows that the topmost frame used.
+    pub rows_exercised: u64,
+    /// Rows that a caller's frame used.
+    pub rows_exercised_as_caller: u64,
+    /// What exploring says of the rows that no topmost frame used.
+    pub rows_explored: ExploredRows,
+    /// Executed instructions whose PC has an FDE.
+    pub instructions_covered: u64,
+    /// Executed instructions without an FDE, by function.
+    pub uncovered: BTreeMap<String, u64>,
+    /// How the walks ended.
+    pub walk_ends: WalkEnds,
+    /// How control was transferred.
+    pub control_flow: Features,
+    /// How often the call stack was compared with each other trace of the calls.
+    pub traces: TraceCounts,
+    /// Number of findings by verdict, without known ones.
+    pub verdicts: BTreeMap<String, u64>,
+}
+
+impl CheckReport {
+    /// Describes the section of each image, line by line. Empty if each image has an
+    /// `.sframe` section, which needs no words.
+    pub(super) fn sections(&self) -> Vec<String> {
+        if self.images.iter().all(|image| image.section == Origin::Sframe) {
+            return Vec::new();
+        }
+        self.images.iter().map(|image| image.line(file_name(&self.file))).collect()
+    }
+
+    /// The command that repeats the check. If nobody has said how it was called, it lacks what only
+    /// that one was told, such as where libraries are.
+    pub(super) fn command(&self) -> String {
+        if let Some(command) = &self.reproduce {
+            return command.clone();
+        }
+        let is = |origin| move |image: &JudgedImage| image.section == origin;
+        let from = match self.images.iter().any(is(Origin::EhFrame)) {
+            false => "",
+            true if self.images.iter().any(is(Origin::Sframe)) => " --from either",
+            true => " --from eh-frame",
+        };
+        format!("sframe-testbench check {}{from}", quoted(&self.file))
+    }
+
+    /// Makes the document of a check of an unwinder in a separate process.
+    #[must_use]
+    pub fn of_unwinder(
+        file: String,
+        target: &Target<'_>,
+        shown: UnwinderExamination,
+        broken: Option<BrokenRun>,
+    ) -> Self {
+        let UnwinderExamination { mut examination, report, shared, findings, error } = shown;
+        report.count_instead(&mut examination);
+        examination.findings = shared.into_iter().chain(findings).collect();
+        let broken = broken.map(BrokenReason::from).or_else(|| error.map(BrokenReason::from));
+        Self { unwinder: Some(report), ..Self::new(file, target, examination, broken) }
+    }
+
+    /// Adds what exploring says of the rows that were not used, and of those with findings.
+    pub fn explore(&mut self, explorer: &Explorer, target: &Target<'_>, progress: &Progress) {
+        let proved =
+            explorer.judge(target, &mut self.unexercised, &self.set_aside, &mut self.findings, progress);
+        if proved > 0 {
+            self.summary.verdicts = verdicts(&self.findings, &self.findings_omitted);
+        }
+        self.summary.rows_explored = ExploredRows::of(&self.unexercised);
+    }
+
+    /// Makes findings with one cause one, which counts its places: see [`groups`]. Known findings are settled before,
+    /// since their lists count places.
+    #[must_use]
+    pub fn by_cause(self) -> Self {
+        let findings: Vec<Finding> = groups(&self.findings).iter().map(Group::finding).collect();
+        let verdicts = verdicts(&findings, &self.findings_omitted);
+        Self { findings, summary: CheckSummary { verdicts, ..self.summary }, ..self }
+    }
+
+    /// What is to be said of the program's stack, if it is not as usual.
+    #[must_use]
+    pub(super) fn stack(&self) -> Option<String> {
+        let reason = self.zeroed_stack.as_ref()?;
+        Some(format!(
+            "this run began with zeroes on the stack, as on Linux; with other values there, which show more wrong \
+             rows, the program reads some that it has not written: {reason}"
+        ))
+    }
+
+    /// Makes the document of a check. `broken` is why the run is worthless beyond its
+    /// findings.
+    #[must_use]
+    pub fn new(
+        file: String,
+        target: &Target<'_>,
+        examination: Examination,
+        broken: Option<BrokenReason>,
+    ) -> Self {
+        let exit_status = examination.exit_status();
+        let coverage = examination.coverage;
+        Self {
+            schema: SCHEMA,
+            provenance: None,
+            file,
+            libraries: target.modules.iter().filter_map(|module| module.name.clone()).collect(),
+            abi: target.executable().image.cpu.abi,
+            sframe_version: target.sframe_version(),
+            images: target.modules.iter().map(JudgedImage::of).collect(),
+            may_come_of_garbage: broken.as_ref().is_some_and(BrokenReason::may_come_of_garbage),
+            broken: broken.map(|reason| reason.to_string()),
+            zeroed_stack: None,
+            exit_status,
+            killed_by: match examination.end {
+                End::Killed(signal) => Some(signal),
+                _ => None,
+            },
+            failed_check: examination.failed_check,
+            system_calls: examination.system_calls.calls,
+            system_calls_refused: examination.system_calls.refused,
+            sampling: None,
+            unwinder: None,
+            summary: CheckSummary {
+                instructions: examination.instructions,
+                comparisons: examination.comparisons,
+                agree: examination.agree,
+                nothing_compared: examination.nothing_compared,
+                set_aside: set_aside::total(&examination.set_aside),
+                left_out: examination.left_out,
+                unobserved: examination.unobserved,
+                frames: examination.frames,
+                frames_derived: examination.frames_derived,
+                max_depth: examination.max_depth,
+                rows_total: coverage.rows_total,
+                rows_exercised: coverage.rows_exercised,
+                rows_exercised_as_caller: coverage.rows_exercised_as_caller,
+                rows_explored: ExploredRows::default(),
+                instructions_covered: coverage.instructions_covered,
+                uncovered: coverage.uncovered,
+                walk_ends: examination.walk_ends,
+                control_flow: examination.features,
+                traces: examination.traces,
+                verdicts: verdicts(&examination.findings, &examination.findings_omitted),
+            },
+            reproduce: None,
+            findings: examination.findings,
+            known: Vec::new(),
+            faults: BTreeMap::new(),
+            findings_omitted: examination.findings_omitted,
+            set_aside: examination.set_aside,
+            unexercised: coverage.unexercised,
+            hazards: examination.hazards,
+        }
+    }
+
+    /// Describes how the program ended, and what it did without, line by line. Empty if it ended
+    /// with status 0 and did without nothing.
+    pub(super) fn program(&self) -> Vec<String> {
+        let ended = match (self.killed_by, self.exit_status) {
+            (Some(signal), _) => Some(format!("ended by signal {signal}")),
+            (None, Some(status)) if status != 0 => {
+                let check = self.failed_check.map_or_else(String::new, |check| format!(": {check}"));
+                Some(format!("ended with status {status}{check}"))
+            }
+            _ => None,
+        };
+        let refused: Vec<String> = self.system_calls_refused.keys().cloned().collect();
+        let refused = (!refused.is_empty()).then(|| {
+            format!("did without system calls that the bench does not have: {}", refused.join(", "))
+        });
+        let unobserved = (self.summary.unobserved > 0).then(|| {
+            let instructions = counted(self.summary.unobserved, "instruction");
+            format!("executed other programs, or copies of itself, which were not judged: {instructions}")
+        });
+        [ended, refused, unobserved].into_iter().flatten().collect()
+    }
+
+    /// Adds the command that reproduces the findings.
+    #[must_use]
+    pub fn reproduced_by(self, command: String) -> Self {
+        Self { reproduce: Some(command), ..self }
+    }
+
+    /// Adds which instructions were to be compared.
+    #[must_use]
+    pub fn sampled(self, sampling: Sampling) -> Self {
+        Self { sampling: (!sampling.is_everything()).then_some(sampling), ..self }
+    }
+
+    /// Says that the run was sampled. `None` if it was not.
+    pub(super) fn sample(&self) -> Option<String> {
+        let sampling = self.sampling.as_ref()?;
+        let CheckSummary { instructions, left_out, .. } = self.summary;
+        Some(format!(
+            "a sample was compared: {sampling}; {} of {} instructions are not in it",
+            grouped(left_out),
+            grouped(instructions)
+        ))
+    }
+
+    /// Whether so much was set aside that what was compared proves too little.
+    #[must_use]
+    pub fn has_set_aside_too_much(&self) -> bool {
+        is_too_much(&self.set_aside, self.summary.comparisons)
+    }
+
+    /// Says why there are no comparisons.
+    #[must_use]
+    pub fn why_nothing_compared(&self) -> String {
+        let Some(sampling) = self.sampling.as_ref().filter(|_| self.summary.left_out > 0) else {
+            return NOTHING_COMPARED.to_owned();
+        };
+        let instructions = grouped(self.summary.instructions);
+        match &sampling.from {
+            Some(start) if sampling.every.is_none() && self.summary.left_out == self.summary.instructions => {
+                format!(
+                    "nothing was compared: `{}` is not among the {instructions} instructions executed",
+                    start.function
+                )
+            }
+            _ => format!(
+                "nothing was compared of the {instructions} instructions executed, with the sample {sampling}"
+            ),
+        }
+    }
+}
+
+/// Counts findings, including those that are omitted, by verdict.
+pub(super) fn verdicts(findings: &[Finding], omitted: &BTreeMap<Verdict, u64>) -> BTreeMap<String, u64> {
+    let named = |(verdict, count): (&Verdict, &u64)| (verdict.to_string(), *count);
+    let mut verdicts: BTreeMap<String, u64> = omitted.iter().map(named).collect();
+    for finding in findings {
+        *verdicts.entry(finding.verdict.to_string()).or_default() += 1;
+    }
+    verdicts
+}

@@ -1,0 +1,313 @@
+//! `explore --json`: the result of exploring a file.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use sframe_engine::Abi;
+use sframe_inspect::elf::link::Unapplied;
+use sframe_inspect::text::{Text, counted, grouped};
+
+use super::diagnostic::{Described, Style, help, not_shown, note, quoted};
+use super::document::{JudgedImage, Origin, SCHEMA, named_by};
+use super::file_name;
+use super::known::known_lines;
+use super::summary::{IN_FULL, SHOWN};
+use crate::case::{Outcome, SeenKnown, Settled, settle};
+use crate::provenance::Provenance;
+use crate::spec::{Fault, KnownFile};
+use sframe_judge::explore::{
+    Certainty, Doubt, Exploration, ExploredFinding, FunctionRows, RowCounts, Undecided,
+};
+use sframe_judge::finding::{Finding, Group};
+use sframe_judge::target::Target;
+
+/// The result of exploring a file.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ExploreReport {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// Where the report comes from.
+    pub provenance: Option<Provenance>,
+    /// The file, as named on the command line.
+    pub file: String,
+    /// Its ABI.
+    pub abi: Abi,
+    /// Version of its section.
+    pub sframe_version: u8,
+    /// The section that was judged.
+    pub section: JudgedImage,
+    /// The relocations that were not applied, if the file is relocatable: its addresses are made up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unapplied: Option<Vec<Unapplied>>,
+    /// Whether the exploration was ended early: then nothing is known of some functions.
+    pub interrupted: bool,
+    /// The numbers.
+    pub summary: ExploreSummary,
+    /// The command that reproduces the findings, with everything that the exploration was told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reproduce: Option<String>,
+    /// The rows that are wrong, and not known to be, and those that may be.
+    pub findings: Vec<ExploredFinding>,
+    /// What is known to be wrong.
+    pub known: Vec<SeenKnown>,
+    /// The pages of the faults that this comes from, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub faults: BTreeMap<String, Fault>,
+    /// The rows of each function.
+    pub functions: Vec<FunctionRows>,
+}
+
+/// An exploration in numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ExploreSummary {
+    /// Functions explored.
+    pub functions: u64,
+    /// Instructions executed.
+    pub instructions: u64,
+    /// Rows that cover something.
+    pub rows_total: u64,
+    /// Rows with which something was compared.
+    pub rows_judged: u64,
+    /// Rows that agree at all their instructions.
+    pub rows_agree: u64,
+    /// Rows that agree wherever they were compared, which is not at all their instructions.
+    pub rows_partly: u64,
+    /// Rows that are proved to be wrong, known ones included.
+    pub rows_wrong: u64,
+    /// Rows that may be wrong.
+    pub rows_possible: u64,
+    /// The rows with which nothing was compared, by reason.
+    pub undecided: BTreeMap<Undecided, u64>,
+    /// Number of proved findings by verdict, without known ones.
+    pub verdicts: BTreeMap<String, u64>,
+    /// Number of findings that are not proved, by each reason why not.
+    pub possible: BTreeMap<Doubt, u64>,
+}
+
+/// At most this many assumptions of a finding are shown.
+const ASSUMPTIONS: usize = 6;
+
+impl ExploreReport {
+    /// Makes the document.
+    #[must_use]
+    pub fn new(file: String, target: &Target<'_>, exploration: Exploration) -> Self {
+        let Exploration { functions, instructions, rows, of_functions, findings, was_interrupted, .. } =
+            exploration.with_section_faults(target);
+        let RowCounts { total, judged, agree, partly, wrong, possible, undecided } = rows;
+        let module = target.executable();
+        let mut report = Self {
+            schema: SCHEMA,
+            provenance: None,
+            file,
+            abi: module.image.cpu.abi,
+            sframe_version: target.sframe_version(),
+            section: JudgedImage::of(module),
+            unapplied: None,
+            interrupted: was_interrupted,
+            summary: ExploreSummary {
+                functions,
+                instructions,
+                rows_total: total,
+                rows_judged: judged,
+                rows_agree: agree,
+                rows_partly: partly,
+                rows_wrong: wrong,
+                rows_possible: possible,
+                undecided,
+                ..ExploreSummary::default()
+            },
+            reproduce: None,
+            findings,
+            known: Vec::new(),
+            faults: BTreeMap::new(),
+            functions: of_functions,
+        };
+        report.count();
+        report
+    }
+
+    /// Says that the file is relocatable, and which relocations were not applied.
+    #[must_use]
+    pub fn of_relocatable(mut self, unapplied: Option<&[Unapplied]>) -> Self {
+        self.unapplied = unapplied.map(<[Unapplied]>::to_vec);
+        self
+    }
+
+    fn count(&mut self) {
+        let Self { summary, findings, .. } = self;
+        (summary.verdicts, summary.possible) = (BTreeMap::new(), BTreeMap::new());
+        for found in findings {
+            if found.certainty == Certainty::Proved {
+                *summary.verdicts.entry(found.finding.verdict.to_string()).or_default() += 1;
+            }
+            for doubt in &found.doubts {
+                *summary.possible.entry(*doubt).or_default() += 1;
+            }
+        }
+    }
+
+    /// The findings that are proved, and not known.
+    pub fn proved(&self) -> impl Iterator<Item = &ExploredFinding> {
+        self.findings.iter().filter(|found| found.certainty == Certainty::Proved)
+    }
+
+    /// Separates the proved findings that a file explains from the others. Its entries that are gone or
+    /// have changed become findings, unless not everything was explored.
+    #[must_use]
+    pub fn with_known(mut self, file: &KnownFile) -> Self {
+        let (proved, possible): (Vec<_>, Vec<_>) =
+            self.findings.into_iter().partition(|found| found.certainty == Certainty::Proved);
+        let plain: Vec<Finding> = proved.iter().map(|found| found.finding.clone()).collect();
+        let Settled { known, unexpected, changed } =
+            settle(file.known().iter().enumerate(), plain, !self.interrupted);
+        let is_left = |found: &ExploredFinding| unexpected.contains(&found.finding);
+        let mut findings: Vec<ExploredFinding> = proved.into_iter().filter(is_left).collect();
+        let entries: Vec<usize> = changed.iter().map(|(entry, _)| *entry).collect();
+        for ((_, mut finding), place) in changed.into_iter().zip(file.places(&entries)) {
+            finding.message += &format!(" ({place})");
+            findings.push(ExploredFinding::of_no_row(finding));
+        }
+        findings.extend(possible);
+        self.findings = findings;
+        self.faults = named_by(known.iter(), file.faults());
+        self.known = known;
+        self.count();
+        self
+    }
+
+    /// The outcome, as of a case.
+    #[must_use]
+    pub fn outcome(&self) -> Outcome {
+        match (self.proved().next(), self.known.is_empty()) {
+            (Some(_), _) => Outcome::Unexpected,
+            (None, false) => Outcome::Known,
+            (None, true) => Outcome::Agree,
+        }
+    }
+
+    /// Adds the command that reproduces the findings.
+    #[must_use]
+    pub fn reproduced_by(self, command: String) -> Self {
+        Self { reproduce: Some(command), ..self }
+    }
+
+    /// The command that repeats the exploration.
+    pub(super) fn command(&self) -> String {
+        if let Some(command) = &self.reproduce {
+            return command.clone();
+        }
+        let from = if self.section.section == Origin::EhFrame { " --from eh-frame" } else { "" };
+        format!("sframe-testbench explore {}{from}", quoted(&self.file))
+    }
+
+    /// Describes the section, if it is not the file's own.
+    pub(super) fn section_line(&self) -> Option<String> {
+        let is_own = self.section.section == Origin::Sframe;
+        (!is_own).then(|| self.section.line(file_name(&self.file)))
+    }
+
+    /// What was not decided, line by line.
+    pub(super) fn open_lines(&self) -> Vec<String> {
+        let Self { summary, interrupted, unapplied, .. } = self;
+        let mut lines = Vec::new();
+        if let Some(unapplied) = unapplied {
+            lines.push("the file is relocatable: the addresses of its sections are made up".to_owned());
+            lines.extend(unapplied.iter().map(|unapplied| format!("not relocated: {unapplied}")));
+        }
+        if *interrupted {
+            lines.push(
+                "it was interrupted: functions without any judged row may not have been explored".to_owned(),
+            );
+        }
+        let possible = summary.possible.iter();
+        lines.extend(
+            possible.map(|(doubt, count)| format!("may be wrong: {}: {}", grouped(*count), doubt.says())),
+        );
+        let undecided = summary.undecided.iter();
+        lines.extend(
+            undecided.map(|(reason, count)| format!("not judged: {}: {}", grouped(*count), reason.says())),
+        );
+        lines
+    }
+
+    /// The numbers, in a line.
+    pub(super) fn numbers(&self) -> String {
+        let ExploreSummary { functions, instructions, rows_total, rows_judged, .. } = self.summary;
+        let partly = match self.summary.rows_partly {
+            0 => String::new(),
+            partly => format!("{} in part, ", grouped(partly)),
+        };
+        format!(
+            "{} explored, {} executed; {} of {} judged: {} agree, {partly}{} wrong, {} may be",
+            counted(functions, "function"),
+            counted(instructions, "instruction"),
+            grouped(rows_judged),
+            counted(rows_total, "row"),
+            grouped(self.summary.rows_agree),
+            grouped(self.summary.rows_wrong),
+            grouped(self.summary.rows_possible),
+        )
+    }
+
+    /// The number of findings, in words.
+    pub(super) fn verdict(&self) -> String {
+        let proved: u64 = self.summary.verdicts.values().sum();
+        let known: u64 = self.known.iter().map(|seen| seen.findings).sum();
+        let known = if known == 0 { String::new() } else { format!(", {} known", grouped(known)) };
+        counted(proved, "proved finding") + &known
+    }
+
+    /// Shows the result to people. With `all`, also what is not proved.
+    #[must_use]
+    pub fn text(&self, all: bool, style: Style) -> Text {
+        let mut text = Text::default();
+        text.line(format!("{}: {}, SFrame version {}", self.file, self.abi, self.sframe_version));
+        if let Some(section) = self.section_line().filter(|_| !style.is_brief()) {
+            text.line(format!("section     {section}"));
+        }
+        self.show_findings(&mut text, style);
+        let possible = self.findings.iter().filter(|found| all && found.certainty == Certainty::Possible);
+        for found in possible {
+            Group::alone(&found.finding).line(&mut text, "    ", style);
+            text.line(format!("        may be: {}", found.doubts_text()));
+        }
+        if !style.is_brief() {
+            for line in known_lines(&self.known) {
+                text.line(format!("known       {line}"));
+            }
+            for line in self.open_lines() {
+                text.line(format!("    {line}"));
+            }
+        }
+        text.line(self.numbers());
+        text.line(self.verdict());
+        text
+    }
+
+    /// Shows the proved findings: the first ones in full.
+    pub(super) fn show_findings(&self, text: &mut Text, style: Style) {
+        let proved: Vec<&ExploredFinding> = self.proved().collect();
+        for (index, found) in proved.iter().take(SHOWN).enumerate() {
+            let group = Group::alone(&found.finding);
+            if index >= IN_FULL {
+                group.line(text, "    ", style);
+                continue;
+            }
+            group.diagnostic(text, &self.file, style);
+            let assumed = found.assumptions.iter().rev().take(ASSUMPTIONS).rev();
+            let left_out = found.assumptions.len().saturating_sub(ASSUMPTIONS);
+            if left_out > 0 {
+                note(text, style, "assumed: ", &format!("{left_out} more, and"));
+            }
+            assumed.for_each(|assumed| note(text, style, "assumed: ", assumed));
+            text.blank();
+        }
+        for line in not_shown(proved.len(), SHOWN, &BTreeMap::new()) {
+            text.line(format!("    {line}"));
+        }
+        if !proved.is_empty() {
+            help(text, &format!("{} --report DIR", self.command()), style);
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! A report format: which files it writes, for which documents.
+
+use std::error::Error;
+use std::path::Path;
+
+use super::{CheckReport, ExploreReport, Report};
+use crate::matrix::MatrixReport;
+use crate::provenance::Provenance;
+use sframe_judge::examine::listings::Listings;
+
+/// The subject of a report.
+#[derive(Clone, Copy)]
+pub enum Document<'r> {
+    /// A run of specs, or several that were merged.
+    Run {
+        /// Its results.
+        report: &'r Report,
+        /// The code of its cases.
+        listings: &'r Listings,
+        /// The folder of its builds.
+        corpus: &'r Path,
+    },
+    /// A check of one program.
+    Check {
+        /// Its results.
+        report: &'r CheckReport,
+        /// The program's code.
+        listings: &'r Listings,
+    },
+    /// A file that was explored.
+    Explore {
+        /// The result.
+        report: &'r ExploreReport,
+    },
+    /// Toolchains compared with their references.
+    Matrix {
+        /// Its results.
+        report: &'r MatrixReport,
+    },
+}
+
+impl<'r> Document<'r> {
+    /// Where the report comes from.
+    #[must_use]
+    pub const fn provenance(&self) -> Option<&'r Provenance> {
+        match *self {
+            Document::Run { report, .. } => report.provenance.as_ref(),
+            Document::Check { report, .. } => report.provenance.as_ref(),
+            Document::Explore { report } => report.provenance.as_ref(),
+            Document::Matrix { report } => report.provenance.as_ref(),
+        }
+    }
+}
+
+/// A file of a report: its name, and its content or why it can't be written.
+pub type Written = (&'static str, Result<String, Box<dyn Error + Send + Sync>>);
+
+/// A format of reports.
+#[derive(Clone, Copy)]
+pub struct Format {
+    /// The names of all files that it may write.
+    pub files: &'static [&'static str],
+    /// Writes a document. `None` if the format does not cover it.
+    pub write: fn(&Document<'_>) -> Option<Written>,
+}

@@ -1,0 +1,499 @@
+//! `report.html`: one self-contained file to read in a browser.
+//!
+//! It carries two JSON documents, deflated: the data of the overview, and the
+//! listings, which are unpacked when the first one is opened. All text of the
+//! files under test is in these documents; the page's script turns it into text
+//! nodes.
+
+mod explore;
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
+use sframe_engine::Abi;
+use sha2::{Digest as _, Sha256};
+
+use super::format::{Document, Format, Written};
+use super::summary::command_for;
+use super::{
+    CheckReport, CheckSummary, ExploreSummary, Report, ReportSummary, file_name, fingerprint, omission,
+};
+use crate::case::{CaseReport, Outcome, SeenKnown};
+use crate::meanings::meanings;
+use crate::provenance::Provenance;
+use crate::spec::Fault;
+use explore::{FunctionView, Proof, html_of_exploration};
+use sframe_inspect::json;
+use sframe_judge::examine::WalkEnds;
+use sframe_judge::examine::listings::{Listings, MOST_INSTRUCTIONS};
+use sframe_judge::examine::set_aside::SetAside;
+use sframe_judge::explore::Certainty;
+use sframe_judge::finding::{Address, Blame, Confidence, Finding, Group, Witness, groups};
+use sframe_judge::vocabulary::Verdict;
+
+const PAGE: &str = include_str!("page.html");
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+
+/// The most rows with findings shown for one case of several. A check has only
+/// one case, which may have as many as are shown in full.
+const OF_A_CASE: usize = 64;
+
+/// The most rows, over all cases, that are shown with instructions, witnesses
+/// and stack, the first of each case before others. `IN_ALL` limits the rows
+/// in total.
+const IN_FULL: usize = 3000;
+const IN_ALL: usize = 30_000;
+
+/// The data of the overview.
+#[derive(Serialize)]
+struct Index<'r> {
+    summary: Summary<'r>,
+    /// Where the report comes from.
+    provenance: Option<&'r Provenance>,
+    /// All possible outcomes of a case, and verdicts of a finding.
+    outcomes: &'static [Outcome],
+    verdicts: Vec<Verdict>,
+    meanings: Meanings,
+    cases: Vec<CaseView<'r>>,
+    findings: Vec<FindingView<'r>>,
+    /// The pages of the faults that findings come from, by name.
+    faults: &'r BTreeMap<String, Fault>,
+    /// The lines of the sources of their examples, by fault and file: a text of the page is one line.
+    sources: BTreeMap<&'r str, BTreeMap<&'r str, Vec<String>>>,
+    /// Of an explored file: the functions with rows that don't agree.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    functions: Vec<FunctionView<'r>>,
+    /// The number of functions that are not listed, in all cases.
+    functions_left_out: usize,
+    /// The most different instructions that are listed.
+    room: usize,
+}
+
+/// What names on the page mean, by name.
+#[derive(Serialize)]
+struct Meanings {
+    outcome: BTreeMap<String, String>,
+    verdict: BTreeMap<String, String>,
+    blame: BTreeMap<String, String>,
+    confidence: BTreeMap<String, String>,
+    certainty: BTreeMap<String, String>,
+    witness: BTreeMap<String, String>,
+    end: BTreeMap<String, String>,
+}
+
+impl Meanings {
+    fn all() -> Self {
+        Self {
+            outcome: meanings::<Outcome>(),
+            verdict: meanings::<Verdict>(),
+            blame: meanings::<Blame>(),
+            confidence: meanings::<Confidence>(),
+            certainty: meanings::<Certainty>(),
+            witness: meanings::<Witness>(),
+            end: meanings::<WalkEnds>(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Summary<'r> {
+    Run(&'r ReportSummary),
+    Check(&'r CheckSummary),
+    Explore(&'r ExploreSummary),
+}
+
+#[derive(Serialize)]
+struct CaseView<'r> {
+    id: &'r str,
+    program: &'r str,
+    abi: Abi,
+    toolchain: &'r str,
+    variant: &'r str,
+    version: u8,
+    build: &'r str,
+    /// The build's name in fingerprints.
+    #[serde(skip)]
+    known_as: &'r str,
+    outcome: Outcome,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'r str>,
+    instructions: u64,
+    comparisons: u64,
+    agree: u64,
+    frames: u64,
+    frames_derived: u64,
+    stops: u64,
+    /// How its walks ended; `None` if there were none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ends: Option<WalkEnds>,
+    depth: usize,
+    signals: u64,
+    /// All rows, those exercised, and those exercised as a caller's.
+    rows: [u64; 3],
+    /// Number of findings that nobody has explained; of an exploration, of those that are proved.
+    unexplained: u64,
+    /// Number of findings of the report, whether or not they are on the page.
+    count: u64,
+    /// The report's note on findings that it omits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    omission: Option<String>,
+    /// The report's note that only a sample was compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sample: Option<String>,
+    /// Function, start of the row, and why it is not exercised.
+    unreached: Vec<(&'r str, Address, &'r str, Option<String>)>,
+    /// Functions without an FDE, and how many instructions.
+    uncovered: Vec<(&'r str, u64)>,
+    /// The command that reproduces it.
+    command: String,
+    /// Where the sections come from, if not all are the files' own.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    sections: Vec<String>,
+    /// Comparisons that say nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    set_aside: Vec<String>,
+    /// How the program ended, and what it did without.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    program_did: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct FindingView<'r> {
+    case: usize,
+    /// Stays the same for the same mistake in other runs.
+    id: String,
+    /// Why it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    known: Option<&'r str>,
+    /// The fault that it comes from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fault: Option<&'r str>,
+    /// Whether instructions, witnesses and stack are left out.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    brief: bool,
+    /// How sure it is, if the file was explored.
+    #[serde(flatten)]
+    proof: Option<Proof<'r>>,
+    #[serde(flatten)]
+    finding: Finding,
+}
+
+/// A row with findings of a case, and what is known about them.
+struct FindingEntry<'r> {
+    case: usize,
+    rank: usize,
+    places: u64,
+    hits: u64,
+    known: Option<&'r SeenKnown>,
+    proof: Option<Proof<'r>>,
+    finding: &'r Finding,
+}
+
+pub(super) const FORMAT: Format = Format { files: &["report.html"], write };
+
+fn write(document: &Document<'_>) -> Option<Written> {
+    let page = match *document {
+        Document::Run { report, listings, .. } => html(report, listings),
+        Document::Check { report, listings } => html_of_check(report, listings),
+        Document::Explore { report } => html_of_exploration(report),
+        Document::Matrix { .. } => return None,
+    };
+    Some(("report.html", page.map_err(Into::into)))
+}
+
+/// Renders the page of a run.
+///
+/// # Errors
+/// The data can't be written as JSON.
+pub fn html(report: &Report, listings: &Listings) -> Result<String, serde_json::Error> {
+    let cases = report.cases.iter().map(CaseView::of).collect();
+    let mut shown = Vec::new();
+    for (case, report) in report.cases.iter().enumerate() {
+        show(&mut shown, case, &report.findings, OF_A_CASE);
+        show_known(&mut shown, case, &report.known);
+    }
+    page(
+        Summary::Run(&report.summary),
+        report.provenance.as_ref(),
+        &report.faults,
+        cases,
+        shown,
+        Vec::new(),
+        listings,
+    )
+}
+
+/// Renders the page of a check.
+///
+/// # Errors
+/// The data can't be written as JSON.
+pub fn html_of_check(report: &CheckReport, listings: &Listings) -> Result<String, serde_json::Error> {
+    let mut shown = Vec::new();
+    show(&mut shown, 0, &report.findings, IN_FULL);
+    show_known(&mut shown, 0, &report.known);
+    let cases = vec![CaseView::of_check(report)];
+    page(
+        Summary::Check(&report.summary),
+        report.provenance.as_ref(),
+        &report.faults,
+        cases,
+        shown,
+        Vec::new(),
+        listings,
+    )
+}
+
+fn show<'r>(shown: &mut Vec<FindingEntry<'r>>, case: usize, findings: &'r [Finding], most: usize) {
+    let groups = groups(findings).into_iter().enumerate().take(most);
+    shown.extend(groups.map(|(rank, group)| {
+        let Group { places, hits, .. } = group;
+        FindingEntry { case, rank, places, hits, known: None, proof: None, finding: group.first }
+    }));
+}
+
+/// At how many places something is wrong.
+fn places(findings: &[Finding]) -> u64 {
+    findings.iter().map(|finding| finding.places).sum()
+}
+
+fn show_known<'r>(shown: &mut Vec<FindingEntry<'r>>, case: usize, known: &'r [SeenKnown]) {
+    shown.extend(known.iter().enumerate().map(|(rank, seen)| {
+        let (finding, known) = (&seen.finding, Some(seen));
+        let (places, hits) = (seen.findings, finding.hits);
+        FindingEntry { case, rank, places, hits, known, proof: None, finding }
+    }));
+}
+
+fn page<'r>(
+    summary: Summary<'r>,
+    provenance: Option<&'r Provenance>,
+    faults: &'r BTreeMap<String, Fault>,
+    cases: Vec<CaseView<'r>>,
+    mut shown: Vec<FindingEntry<'r>>,
+    functions: Vec<FunctionView<'r>>,
+    listings: &Listings,
+) -> Result<String, serde_json::Error> {
+    shown.sort_by_key(|shown| (shown.known.is_some(), shown.rank, shown.case));
+    shown.truncate(IN_ALL);
+    let mut ids = std::collections::HashMap::new();
+    let views = shown.iter().enumerate().map(|(index, shown)| {
+        let id = fingerprint(cases.get(shown.case).map_or("", |case| case.known_as), shown.finding);
+        let seen = ids.entry((shown.case, id.clone())).or_insert(0);
+        *seen += 1;
+        // Several of a case with one fingerprint are distinguished by their order.
+        let id = if *seen == 1 { id } else { format!("{id}-{seen}") };
+        let brief = index >= IN_FULL;
+        let mut finding = shown.finding.clone();
+        (finding.hits, finding.places) = (shown.hits, shown.places);
+        if brief {
+            (finding.evidence, finding.listing, finding.stack) = (Vec::new(), Vec::new(), None);
+        }
+        let known = shown.known.map(|seen| seen.reason.as_str());
+        let fault = shown.known.and_then(|seen| seen.fault.as_deref());
+        FindingView { case: shown.case, id, known, fault, brief, proof: shown.proof.clone(), finding }
+    });
+    let findings = views.collect();
+    let pool = listings.pool();
+    let index = Index {
+        summary,
+        provenance,
+        faults,
+        sources: faults.iter().map(|(name, fault)| (name.as_str(), sources(fault))).collect(),
+        outcomes: &Outcome::ALL,
+        verdicts: verdicts_of_findings(),
+        meanings: Meanings::all(),
+        cases,
+        findings,
+        functions,
+        functions_left_out: pool.left_out(),
+        room: MOST_INSTRUCTIONS,
+    };
+    let (index, code) = (packed(&index)?, packed(pool)?);
+    let policy = STANDARD.encode(Sha256::digest(SCRIPT.as_bytes()));
+    // In this order, no text contains a marker that is replaced after it.
+    Ok(PAGE
+        .replacen("{{policy}}", &policy, 1)
+        .replacen("{{style}}", STYLE, 1)
+        .replacen("{{script}}", SCRIPT, 1)
+        .replacen("{{index}}", &index, 1)
+        .replacen("{{code}}", &code, 1))
+}
+
+/// The sources of a fault's example, in lines.
+fn sources(fault: &Fault) -> BTreeMap<&str, Vec<String>> {
+    let lines = |text: &str| text.lines().map(|line| line.replace('\t', "        ")).collect();
+    fault.example.sources.iter().map(|(file, text)| (file.as_str(), lines(text))).collect()
+}
+
+/// The verdicts that a finding may have.
+pub(super) fn verdicts_of_findings() -> Vec<Verdict> {
+    let is_finding = |verdict: &Verdict| !matches!(verdict, Verdict::Agree | Verdict::Broken);
+    Verdict::ALL.iter().copied().filter(is_finding).collect()
+}
+
+/// Packs a document as JSON, deflated (RFC 1950), in base64.
+fn packed(document: &impl Serialize) -> Result<String, serde_json::Error> {
+    let json = json::for_page(document)?;
+    Ok(STANDARD.encode(miniz_oxide::deflate::compress_to_vec_zlib(json.as_bytes(), 9)))
+}
+
+impl<'r> CaseView<'r> {
+    fn of(case: &'r CaseReport) -> Self {
+        let known: u64 = case.known.iter().map(|seen| seen.findings).sum();
+        let reason = |row: &'r sframe_judge::UnexercisedRow| row.reason.as_deref().unwrap_or_default();
+        Self {
+            id: &case.id,
+            program: &case.program,
+            abi: case.abi,
+            toolchain: &case.toolchain,
+            variant: &case.variant,
+            version: case.sframe_version,
+            build: &case.build,
+            known_as: &case.build,
+            outcome: case.outcome,
+            reason: case.reason.as_deref(),
+            instructions: case.instructions,
+            comparisons: case.comparisons,
+            agree: case.agree,
+            frames: case.frames,
+            frames_derived: case.frames_derived,
+            stops: case.stops,
+            ends: (case.comparisons > 0).then_some(case.walk_ends),
+            depth: case.max_depth,
+            signals: case.signals.delivered,
+            rows: [case.rows_total, case.rows_exercised, case.rows_exercised_as_caller],
+            unexplained: case.findings.len() as u64 + case.findings_omitted.values().sum::<u64>(),
+            count: places(&case.findings) + known,
+            omission: omission(&case.findings_omitted),
+            sample: None,
+            unreached: case
+                .unreached
+                .iter()
+                .map(|row| (row.function.as_str(), row.row.start, reason(row), row.explored_text()))
+                .collect(),
+            uncovered: case.uncovered.iter().map(|(name, count)| (name.as_str(), *count)).collect(),
+            set_aside: case.set_aside.iter().map(SetAside::line).collect(),
+            command: command_for(case),
+            sections: Vec::new(),
+            program_did: Vec::new(),
+        }
+    }
+
+    fn of_check(report: &'r CheckReport) -> Self {
+        let CheckSummary { instructions, comparisons, agree, frames, frames_derived, max_depth, .. } =
+            report.summary;
+        let summary = &report.summary;
+        Self {
+            reason: report.broken.as_deref(),
+            instructions,
+            comparisons,
+            agree,
+            frames,
+            frames_derived,
+            ends: (comparisons > 0).then_some(summary.walk_ends),
+            depth: max_depth,
+            rows: [summary.rows_total, summary.rows_exercised, summary.rows_exercised_as_caller],
+            unexplained: summary.verdicts.values().sum(),
+            count: places(&report.findings) + report.known_count(),
+            omission: omission(&report.findings_omitted),
+            sample: report.sample(),
+            unreached: report
+                .unexercised
+                .iter()
+                .map(|row| (row.function.as_str(), row.row.start, "", row.explored_text()))
+                .collect(),
+            uncovered: summary.uncovered.iter().map(|(name, count)| (name.as_str(), *count)).collect(),
+            set_aside: report.set_aside.iter().map(SetAside::line).collect(),
+            command: report.command(),
+            sections: report.sections(),
+            program_did: report.program(),
+            ..Self::of_file(&report.file, report.abi, report.sframe_version, report.outcome())
+        }
+    }
+
+    /// That of a file alone, of which nothing else is known.
+    fn of_file(file: &'r str, abi: Abi, version: u8, outcome: Outcome) -> Self {
+        Self {
+            id: file,
+            program: file,
+            abi,
+            toolchain: "",
+            variant: "",
+            version,
+            build: file,
+            known_as: file_name(file),
+            outcome,
+            reason: None,
+            instructions: 0,
+            comparisons: 0,
+            agree: 0,
+            frames: 0,
+            frames_derived: 0,
+            stops: 0,
+            ends: None,
+            depth: 0,
+            signals: 0,
+            rows: [0; 3],
+            unexplained: 0,
+            count: 0,
+            omission: None,
+            sample: None,
+            unreached: Vec::new(),
+            uncovered: Vec::new(),
+            set_aside: Vec::new(),
+            command: String::new(),
+            sections: Vec::new(),
+            program_did: Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(value: impl Serialize) -> String {
+        serde_json::to_value(value).expect("JSON").as_str().expect("a name").to_owned()
+    }
+
+    #[test]
+    fn the_page_has_a_colour_for_each_verdict_and_a_sign_for_each_outcome() {
+        let (_, colours) = SCRIPT.split_once("const COLOURS = [").expect("colours");
+        let colours = colours.split(']').next().unwrap_or_default().matches('#').count();
+        assert!(colours >= verdicts_of_findings().len(), "{colours} colours");
+        for outcome in Outcome::ALL.map(name) {
+            assert!(STYLE.contains(&format!("--{outcome}:")), "{outcome} has no colour");
+            assert!(SCRIPT.contains(&format!(" {outcome}: \"")), "{outcome} has no sign");
+        }
+    }
+
+    /// The script must not have copies of these lists: they would be forgotten.
+    #[test]
+    fn the_page_names_no_verdict_by_itself() {
+        for verdict in verdicts_of_findings().into_iter().map(name) {
+            assert!(!SCRIPT.contains(&format!("\"{verdict}\"")), "{verdict}");
+        }
+        let index = Index {
+            provenance: None,
+            summary: Summary::Run(&ReportSummary::default()),
+            faults: &BTreeMap::new(),
+            sources: BTreeMap::new(),
+            outcomes: &Outcome::ALL,
+            verdicts: verdicts_of_findings(),
+            meanings: Meanings::all(),
+            cases: Vec::new(),
+            findings: Vec::new(),
+            functions: Vec::new(),
+            functions_left_out: 0,
+            room: 0,
+        };
+        let index = serde_json::to_value(index).expect("JSON");
+        for verdict in ["crashed", "timed-out", "bad-answer", "by-luck", "wrong-cfa"] {
+            assert!(index["verdicts"].as_array().is_some_and(|all| all.iter().any(|name| name == verdict)));
+        }
+    }
+}

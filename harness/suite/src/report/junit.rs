@@ -1,0 +1,137 @@
+//! `junit.xml`: a run as test cases, for CI systems.
+
+use chrono::DateTime;
+use quick_junit::{NonSuccessKind, Report as Junit, TestCase, TestCaseStatus, TestSuite};
+
+use std::time::Duration;
+
+use super::Report;
+use super::diagnostic::Described;
+use super::diagnostic::not_shown;
+use super::format::{Document, Format, Written};
+use super::summary::command_for;
+use crate::case::{CaseReport, Outcome};
+use crate::provenance::Provenance;
+use sframe_inspect::text::{Text, neutral};
+use sframe_judge::finding::groups;
+
+/// The most rows with findings that a failure describes; report.json has all of
+/// them.
+const OF_A_CASE: usize = 64;
+
+pub(super) const FORMAT: Format = Format { files: &["junit.xml"], write };
+
+fn write(document: &Document<'_>) -> Option<Written> {
+    match *document {
+        Document::Run { report, .. } => Some(("junit.xml", junit(report).map_err(Into::into))),
+        Document::Check { .. } | Document::Explore { .. } | Document::Matrix { .. } => None,
+    }
+}
+
+/// Formats a run as JUnit XML: one suite for each toolchain and ABI. A
+/// failure's message is its first finding, and its text has the others too. What
+/// was set aside is the output of a case, whatever its outcome.
+/// Times are those of the cases, each in a separate process.
+///
+/// # Errors
+/// The XML can't be written.
+pub fn junit(report: &Report) -> Result<String, quick_junit::SerializeError> {
+    let mut suites: Vec<TestSuite> = Vec::new();
+    for case in &report.cases {
+        let name = neutral(&format!("{}/{}", case.toolchain, case.abi)).into_owned();
+        let index = suites.iter().position(|suite| suite.name.as_str() == name).unwrap_or_else(|| {
+            suites.push(TestSuite::new(name));
+            suites.len() - 1
+        });
+        let suite = &mut suites[index];
+        suite.set_time(suite.time.unwrap_or_default() + time(case));
+        suite.add_test_case(test_case(case));
+    }
+    if let Some(provenance) = &report.provenance {
+        suites.iter_mut().for_each(|suite| describe(suite, provenance));
+    }
+    // The report counts a suite's cases when the suite is added.
+    let mut junit = Junit::new("sframe-testbench");
+    junit.set_time(report.cases.iter().map(time).sum());
+    junit.add_test_suites(suites);
+    let xml = junit.to_string()?;
+    // Jenkins's schema has this count only in suites. The first one is ours.
+    let skipped = format!(" skipped=\"{}\"", report.summary.skipped);
+    Ok(xml.replacen(&skipped, "", 1))
+}
+
+/// Adds where the results come from.
+fn describe(suite: &mut TestSuite, provenance: &Provenance) {
+    if let Ok(started) = DateTime::parse_from_rfc3339(&provenance.started) {
+        suite.set_timestamp(started);
+    }
+    let own = [
+        ("version", provenance.maker()),
+        ("command", provenance.command.clone()),
+        ("host", provenance.host.clone()),
+        ("seconds", provenance.seconds.to_string()),
+    ];
+    for (name, value) in own {
+        suite.add_property((name, &*neutral(&value)));
+    }
+    for (name, digest) in &provenance.digests {
+        suite.add_property((&*neutral(&format!("sha256 of {name}")), &*neutral(digest)));
+    }
+    for (index, part) in provenance.parts.iter().enumerate() {
+        suite.add_property((&*format!("part {}", index + 1), &*neutral(&part.line())));
+    }
+}
+
+fn time(case: &CaseReport) -> Duration {
+    Duration::try_from_secs_f64(case.seconds).unwrap_or_default()
+}
+
+fn test_case(case: &CaseReport) -> TestCase {
+    let failed = |kind, message: String| {
+        let mut status = TestCaseStatus::non_success(kind);
+        status.set_message(message);
+        status
+    };
+    // XML can't represent most control characters, and some other code points: a name with one of
+    // them is shown neutralised, as everywhere.
+    let reason = || neutral(case.reason.as_deref().unwrap_or_default()).into_owned();
+    let status = match case.outcome {
+        Outcome::Agree | Outcome::Known => TestCaseStatus::success(),
+        Outcome::Skipped => {
+            let mut status = TestCaseStatus::skipped();
+            status.set_message(reason());
+            status
+        }
+        Outcome::Broken => {
+            let mut status = failed(NonSuccessKind::Error, reason());
+            let mut lines = Text::default();
+            lines.line(format!("reproduce with: {}", command_for(case)));
+            status.set_description(lines.trim_end());
+            status
+        }
+        Outcome::Unexpected => {
+            let groups = groups(&case.findings);
+            let mut lines = Text::default();
+            for group in groups.iter().take(OF_A_CASE) {
+                lines.line(group.sentence());
+            }
+            for line in not_shown(groups.len(), OF_A_CASE, &case.findings_omitted) {
+                lines.line(line);
+            }
+            let first = lines.lines().next().unwrap_or_default().to_owned();
+            lines.line(format!("reproduce with: {}", command_for(case)));
+            let mut status = failed(NonSuccessKind::Failure, first);
+            status.set_description(lines.trim_end());
+            status
+        }
+    };
+    let mut test = TestCase::new(neutral(&case.id).into_owned(), status);
+    test.set_classname(neutral(&case.build).into_owned());
+    test.set_time(time(case));
+    if !case.set_aside.is_empty() {
+        let mut lines = Text::default();
+        case.set_aside.iter().for_each(|place| lines.line(place.line()));
+        test.set_system_out(lines.trim_end());
+    }
+    test
+}

@@ -1,0 +1,370 @@
+//! `summary.md`: a run or a check for job summaries and for comments on changes.
+//!
+//! Names come from the files under test. Everything except the bench's own
+//! words is in code spans or fenced blocks, where nothing is interpreted: no
+//! HTML, no link, no mention of anybody.
+
+use sframe_engine::Abi;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::diagnostic::{Described, Style, not_shown};
+use super::format::{Document, Format, Written};
+use super::known::known_lines;
+use super::summary::{IN_FULL, SHOWN, command_for, explored, frames};
+use super::{CheckReport, ExploreReport, Report};
+use crate::case::{CaseReport, Outcome};
+use sframe_inspect::text::{Text, counted, grouped, neutral};
+use sframe_judge::examine::set_aside::SetAside;
+use sframe_judge::finding::{Finding, groups};
+use sframe_judge::vocabulary::Verdict;
+
+/// The most cases of an outcome that are listed. Readers of the summary accept at most a
+/// megabyte.
+const CASES: usize = 20;
+
+/// The most characters of one text from a report: a message, a name.
+const TEXT: usize = 2000;
+
+/// The most characters of a line: a text, and the words around it.
+const LINE: usize = TEXT + 200;
+
+pub(super) const FORMAT: Format = Format { files: &["summary.md", "matrix.md"], write };
+
+fn write(document: &Document<'_>) -> Option<Written> {
+    let (name, mut text) = match *document {
+        Document::Run { report, .. } => ("summary.md", markdown(report)),
+        Document::Check { report, .. } => ("summary.md", markdown_of_check(report)),
+        Document::Explore { report } => ("summary.md", markdown_of_exploration(report)),
+        Document::Matrix { report } => ("matrix.md", crate::matrix::markdown(report)),
+    };
+    if let Some(provenance) = document.provenance() {
+        let _ = write!(text, "\n## This report\n\n{}", block(&provenance.text()));
+    }
+    Some((name, Ok(text)))
+}
+
+/// The summary of a run.
+#[must_use]
+pub fn markdown(report: &Report) -> String {
+    let summary = &report.summary;
+    let mut text = format!("# SFrame test bench: {}\n\n", headline(report));
+    if let Some(shard) = report.shard {
+        let _ = writeln!(text, "Shard {shard} of a run of {}.\n", counted(report.selected, "case"));
+    }
+    let _ = writeln!(
+        text,
+        "{}: {} agree, {} known, {} unexpected, {} broken, {} skipped.\n{} executed, {} compared; {}; {}; {} of \
+         {} exercised{}.\n",
+        counted(summary.cases, "case"),
+        grouped(summary.agree),
+        grouped(summary.known),
+        grouped(summary.unexpected),
+        grouped(summary.broken),
+        grouped(summary.skipped),
+        counted(summary.instructions, "instruction"),
+        grouped(summary.comparisons),
+        frames(summary.frames, summary.frames_derived),
+        counted(summary.stops, "stop"),
+        grouped(summary.rows_exercised),
+        counted(summary.rows_total, "row"),
+        explored(summary.rows_explored),
+    );
+    for case in report.cases.iter().filter(|case| !case.set_aside.is_empty()).take(CASES) {
+        let _ = writeln!(text, "\n{}:\n\n{}", code(&case.id), set_aside(&case.set_aside));
+    }
+    text += &table(&report.cases);
+
+    let mut in_full = IN_FULL;
+    let with = |outcome| report.cases.iter().filter(move |case| case.outcome == outcome);
+    for (outcome, title) in [(Outcome::Unexpected, "Unexpected findings"), (Outcome::Broken, "Broken")] {
+        let count = with(outcome).count();
+        if count > 0 {
+            let _ = writeln!(text, "\n## {title}");
+        }
+        for case in with(outcome).take(CASES) {
+            let _ = writeln!(text, "\n### {}\n", code(&case.id));
+            let mut shown = Text::default();
+            shown.line(case.reason.as_deref().unwrap_or_default());
+            findings(&mut shown, &case.findings, &case.findings_omitted, &case.build, &mut in_full);
+            text += &block(&shown);
+            reproduce(&mut text, &command_for(case));
+        }
+        if let Some(more) = count.checked_sub(CASES).filter(|more| *more > 0) {
+            let _ = writeln!(text, "\nAnd {} more; report.html has all of them.", grouped(more as u64));
+        }
+    }
+    skipped(&mut text, with(Outcome::Skipped));
+    text
+}
+
+/// The summary of a check.
+#[must_use]
+pub fn markdown_of_check(report: &CheckReport) -> String {
+    let summary = &report.summary;
+    let headline = match (&report.broken, summary.verdicts.values().sum()) {
+        (Some(_), _) => "broken".to_owned(),
+        (None, 0) if summary.comparisons == 0 => "nothing compared".to_owned(),
+        (None, 0) if !report.known.is_empty() => "as expected".to_owned(),
+        (None, 0) => "no finding".to_owned(),
+        (None, findings) => counted(findings, "finding"),
+    };
+    let mut text = format!("# SFrame test bench: {headline}\n\n");
+    // Names come from files.
+    for told in report.sample().into_iter().chain(report.stack()) {
+        let _ = writeln!(text, "{}", block(&Text::of(told)));
+    }
+    let _ = writeln!(
+        text,
+        "{}: {}, SFrame version {}.\n{} executed, {} compared, {} agree; {}, at most {} deep; {} of {} \
+         exercised{}.",
+        code(&report.file),
+        report.abi,
+        report.sframe_version,
+        counted(summary.instructions, "instruction"),
+        grouped(summary.comparisons),
+        grouped(summary.agree),
+        frames(summary.frames, summary.frames_derived),
+        grouped(summary.max_depth as u64),
+        grouped(summary.rows_exercised),
+        counted(summary.rows_total, "row"),
+        explored(summary.rows_explored),
+    );
+    if !report.set_aside.is_empty() {
+        let _ = write!(text, "\n## Set aside\n\n{}", set_aside(&report.set_aside));
+    }
+    let sections = report.sections();
+    if !sections.is_empty() {
+        let mut shown = Text::default();
+        sections.iter().for_each(|section| shown.line(cut(section)));
+        let _ = write!(text, "\n## Sections\n\n{}", block(&shown));
+    }
+    let program = report.program();
+    if !program.is_empty() {
+        let mut shown = Text::default();
+        program.iter().for_each(|line| shown.line(cut(line)));
+        let _ = write!(text, "\n## The program\n\n{}", block(&shown));
+    }
+    if let Some(reason) = &report.broken {
+        let _ = write!(text, "\n## Broken\n\n{}", block(&Text::of(reason)));
+    }
+    if !report.findings.is_empty() {
+        let mut shown = Text::default();
+        let CheckReport { file, findings_omitted, .. } = report;
+        findings(&mut shown, &report.findings, findings_omitted, file, &mut IN_FULL.clone());
+        let _ = write!(
+            text,
+            "\n| verdict | findings |\n|---|---:|\n{}\n## Findings\n\n{}",
+            summary
+                .verdicts
+                .iter()
+                .map(|(verdict, count)| format!("| {} | {} |\n", code(verdict), grouped(*count)))
+                .collect::<String>(),
+            block(&shown),
+        );
+    }
+    let known = report.known_lines();
+    if !known.is_empty() {
+        let _ = writeln!(text, "\n## Known\n");
+        for line in known.iter().take(CASES) {
+            let _ = writeln!(text, "- {}", code(line));
+        }
+        if let Some(more) = known.len().checked_sub(CASES).filter(|more| *more > 0) {
+            let _ = writeln!(text, "- and {}", counted(more as u64, "more reason"));
+        }
+    }
+    if !report.findings.is_empty() || !known.is_empty() || report.broken.is_some() {
+        reproduce(&mut text, &report.command());
+    }
+    text
+}
+
+/// What was set aside.
+fn set_aside(places: &[SetAside]) -> String {
+    let mut shown = Text::default();
+    places.iter().for_each(|place| shown.line(cut(&place.line())));
+    block(&shown)
+}
+
+/// Names the command that shows the same again.
+fn reproduce(text: &mut String, command: &str) {
+    let _ = writeln!(text, "\nReproduce with {}", code(command));
+}
+
+/// The summary of an exploration.
+#[must_use]
+fn markdown_of_exploration(report: &ExploreReport) -> String {
+    let mut text = format!("# SFrame test bench: {}\n\n", report.verdict());
+    let _ = writeln!(
+        text,
+        "{}: {}, SFrame version {}.\n{}.",
+        code(&report.file),
+        report.abi,
+        report.sframe_version,
+        report.numbers()
+    );
+    let mut open = Text::default();
+    report.section_line().into_iter().chain(report.open_lines()).for_each(|line| open.line(cut(&line)));
+    if report.proved().next().is_some() {
+        let mut shown = Text::default();
+        report.show_findings(&mut shown, Style::default());
+        let _ = write!(text, "\n## Findings\n\n{}", block(&shown));
+    }
+    let known = known_lines(&report.known);
+    if !known.is_empty() {
+        let _ = writeln!(text, "\n## Known\n");
+        known.iter().take(CASES).for_each(|line| {
+            let _ = writeln!(text, "- {}", code(line));
+        });
+    }
+    if report.proved().next().is_some() || !known.is_empty() {
+        reproduce(&mut text, &report.command());
+    }
+    let open_text = block(&open);
+    if !report.open_lines().is_empty() || report.section_line().is_some() {
+        let _ = write!(text, "\n## Not decided\n\n{open_text}");
+    }
+    text
+}
+
+/// The result in a few words.
+fn headline(report: &Report) -> String {
+    let summary = &report.summary;
+    let bad: Vec<String> = [(summary.unexpected, "unexpected"), (summary.broken, "broken")]
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{} {what}", grouped(count)))
+        .collect();
+    match &bad[..] {
+        [] if summary.comparisons == 0 => "nothing compared".to_owned(),
+        [] => "as expected".to_owned(),
+        bad => bad.join(", "),
+    }
+}
+
+/// The number of cases by outcome, and of findings by verdict.
+#[derive(Default)]
+struct TableRow {
+    outcomes: [u64; 5],
+    verdicts: BTreeMap<Verdict, u64>,
+}
+
+/// Tabulates outcomes, and unexpected findings by verdict, for each toolchain
+/// and ABI.
+fn table(cases: &[CaseReport]) -> String {
+    let mut rows: BTreeMap<(&str, Abi), TableRow> = BTreeMap::new();
+    for case in cases {
+        let TableRow { outcomes, verdicts } = rows.entry((&case.toolchain, case.abi)).or_default();
+        for (count, outcome) in outcomes.iter_mut().zip(Outcome::ALL) {
+            *count += u64::from(outcome == case.outcome);
+        }
+        for finding in &case.findings {
+            *verdicts.entry(finding.verdict).or_default() += 1;
+        }
+        for (verdict, count) in &case.findings_omitted {
+            *verdicts.entry(*verdict).or_default() += count;
+        }
+    }
+    let mut text =
+        "| toolchain | ABI | cases | agree | known | unexpected | broken | skipped | unexpected findings |\n\
+                    |---|---|---:|---:|---:|---:|---:|---:|---|\n"
+            .to_owned();
+    for ((toolchain, abi), TableRow { outcomes, verdicts }) in rows {
+        let counts: String = outcomes.iter().map(|count| format!(" {} |", grouped(*count))).collect();
+        let verdicts: Vec<String> =
+            verdicts.iter().map(|(verdict, count)| format!("{verdict} {}", grouped(*count))).collect();
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} |{counts} {} |",
+            cell(toolchain),
+            cell(abi.name()),
+            grouped(outcomes.iter().sum()),
+            verdicts.join(", ")
+        );
+    }
+    text
+}
+
+/// Formats findings as the terminal shows them, with the likely culprit.
+fn findings(
+    text: &mut Text,
+    findings: &[Finding],
+    omitted: &BTreeMap<Verdict, u64>,
+    file: &str,
+    in_full: &mut usize,
+) {
+    let groups = groups(findings);
+    for group in groups.iter().take(SHOWN) {
+        if let Some(left) = in_full.checked_sub(1) {
+            *in_full = left;
+            group.diagnostic(text, file, Style::default());
+        } else {
+            let blame = group.blame().map(|blame| format!("; {blame}")).unwrap_or_default();
+            text.line(format_args!("{}{blame}", cut(&group.sentence())));
+        }
+    }
+    for line in not_shown(groups.len(), SHOWN, omitted) {
+        text.line(line);
+    }
+}
+
+/// Lists how many cases were skipped for each reason.
+fn skipped<'c>(text: &mut String, cases: impl Iterator<Item = &'c CaseReport>) {
+    let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
+    for case in cases {
+        *reasons.entry(case.reason.as_deref().unwrap_or_default()).or_default() += 1;
+    }
+    if reasons.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "\n## Skipped\n");
+    for (reason, count) in reasons.iter().take(CASES) {
+        let _ = writeln!(text, "- {}: {}", counted(*count, "case"), code(reason));
+    }
+    if let Some(more) = reasons.len().checked_sub(CASES).filter(|more| *more > 0) {
+        let _ = writeln!(text, "- and {}", counted(more as u64, "more reason"));
+    }
+}
+
+/// Cuts a line of a report to a readable length.
+fn cut(line: &str) -> Cow<'_, str> {
+    cut_at(line, TEXT)
+}
+
+fn cut_at(line: &str, characters: usize) -> Cow<'_, str> {
+    match line.char_indices().nth(characters) {
+        Some((end, _)) => format!("{} ...", &line[..end]).into(),
+        None => line.into(),
+    }
+}
+
+/// Makes a code span: with more backticks around it than inside (CommonMark 6.1).
+pub(crate) fn code(text: &str) -> String {
+    let text = neutral(text);
+    let text = cut(&text);
+    if text.trim().is_empty() {
+        return "(empty)".to_owned();
+    }
+    let fence = "`".repeat(longest_run(&text) + 1);
+    let space = if text.starts_with(['`', ' ']) || text.ends_with(['`', ' ']) { " " } else { "" };
+    format!("{fence}{space}{text}{space}{fence}")
+}
+
+/// Makes a code span for a table, where a bar ends the cell even in code.
+pub(crate) fn cell(text: &str) -> String {
+    code(text).replace('|', r"\|")
+}
+
+/// Makes a fenced block: with a longer fence than any inside (CommonMark 4.5).
+pub(crate) fn block(text: &Text) -> String {
+    let lines: Vec<Cow<'_, str>> = text.trim_matches('\n').lines().map(|line| cut_at(line, LINE)).collect();
+    let text = lines.join("\n");
+    let fence = "`".repeat(longest_run(&text).max(2) + 1);
+    format!("{fence}text\n{text}\n{fence}\n")
+}
+
+/// The length of the longest run of backticks.
+fn longest_run(text: &str) -> usize {
+    text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
+}

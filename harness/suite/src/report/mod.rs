@@ -1,0 +1,81 @@
+//! Reports: what a run or a check has shown, for people and for machines.
+
+mod baseline;
+mod changes;
+mod diagnostic;
+mod document;
+mod explore;
+mod format;
+mod formats;
+mod html;
+mod identity;
+mod json;
+mod junit;
+mod known;
+mod markdown;
+mod merge;
+mod sarif;
+mod summary;
+mod unwinders;
+
+use std::collections::BTreeMap;
+
+use sframe_inspect::text::grouped;
+use sha2::{Digest as _, Sha256};
+
+pub use baseline::{Baseline, BaselineError, Change, Comparison, UnfitReport};
+pub use changes::{
+    CaseChange, CauseChange, Changed, Changes, Results, UnreadReport, changes_html, changes_markdown,
+    changes_text,
+};
+pub use diagnostic::{Style, quoted};
+pub use document::{
+    CheckReport, CheckSummary, FeatureCount, JudgedImage, Origin, Report, ReportSummary, SCHEMA,
+};
+pub use explore::{ExploreReport, ExploreSummary};
+pub use format::{Document, Format, Written};
+pub use formats::FORMATS;
+pub use html::{html, html_of_check};
+pub use identity::{RunIdentity, RunOptions, Selection, UnwinderIdentity};
+pub use junit::junit;
+pub(crate) use markdown::{block, cell, code};
+pub use markdown::{markdown, markdown_of_check};
+pub use merge::{MergeError, merge};
+pub use sarif::{sarif, sarif_of_check};
+pub use summary::{check_summary, run_summary};
+pub use unwinders::unwinder_summary;
+
+use sframe_judge::finding::Finding;
+use sframe_judge::vocabulary::Verdict;
+
+/// Identifies a mistake across runs and rebuilds: build, library, function, row
+/// and verdict. Hexadecimal digits.
+fn fingerprint(build: &str, finding: &Finding) -> String {
+    let Finding { verdict, image, function, row, expected, .. } = finding;
+    let row = row.as_ref().map_or_else(|| expected.clone(), |row| row.start.to_string());
+    let parts = [
+        build,
+        image.as_deref().unwrap_or_default(),
+        function.as_deref().unwrap_or_default(),
+        &row,
+        verdict.as_str(),
+    ];
+    let digest = Sha256::digest(parts.join("\0"));
+    digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Describes findings that are only counted. `None` if there are none.
+fn omission(omitted: &BTreeMap<Verdict, u64>) -> Option<String> {
+    if omitted.is_empty() {
+        return None;
+    }
+    let counts = omitted.iter().map(|(verdict, count)| format!("{} {verdict}", grouped(*count)));
+    let counts = counts.collect::<Vec<_>>().join(", ");
+    let total = grouped(omitted.values().sum());
+    Some(format!("{total} more findings are only counted: {counts}"))
+}
+
+/// A file without its folder: its name independently of where it is.
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}

@@ -1,0 +1,252 @@
+//! `report.sarif`: findings for SARIF 2.1.0 readers, such as code review.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use sframe_inspect::sarif::{artifact, document, message, uri};
+
+use super::diagnostic::Described as _;
+use super::format::{Document, Format, Written};
+use super::html::verdicts_of_findings;
+use super::summary::command_for;
+use super::{CheckReport, ExploreReport, Report, file_name, fingerprint, omission};
+use crate::case::{CaseReport, Outcome, SeenKnown};
+use crate::meanings::meanings;
+use crate::provenance::Provenance;
+use sframe_judge::examine::listings::{Listings, SourceLine};
+use sframe_judge::finding::{Finding, Group, groups};
+use sframe_judge::vocabulary::Verdict;
+
+/// The most findings of a case that become results; a notification counts the others.
+const OF_A_CASE: usize = 1000;
+
+pub(super) const FORMAT: Format = Format { files: &["report.sarif"], write };
+
+fn write(document: &Document<'_>) -> Option<Written> {
+    let mut log = match *document {
+        Document::Run { report, listings, corpus } => sarif(report, listings, corpus),
+        Document::Check { report, listings } => sarif_of_check(report, listings),
+        Document::Explore { report } => sarif_of_exploration(report),
+        Document::Matrix { .. } => return None,
+    };
+    if let Some(provenance) = document.provenance() {
+        describe(&mut log, provenance);
+    }
+    Some(("report.sarif", super::json::text(&log)))
+}
+
+/// Adds where the log comes from (3.18.5, 3.20).
+fn describe(log: &mut Value, provenance: &Provenance) {
+    let run = &mut log["runs"][0];
+    run["tool"]["driver"]["version"] = json!(provenance.maker());
+    run["invocations"][0]["commandLine"] = json!(provenance.command);
+    run["invocations"][0]["startTimeUtc"] = json!(provenance.started);
+    if let Some(ended) = provenance.ended() {
+        run["invocations"][0]["endTimeUtc"] = json!(ended);
+    }
+    run["properties"] = json!({ "host": provenance.host, "sha256": provenance.digests });
+    if !provenance.parts.is_empty() {
+        run["properties"]["parts"] = json!(provenance.parts);
+    }
+}
+
+/// The findings of a run, known ones as suppressed results. `corpus` is the
+/// folder of its builds.
+#[must_use]
+pub fn sarif(report: &Report, listings: &Listings, corpus: &Path) -> Value {
+    let mut log = Log::default();
+    for case in &report.cases {
+        let CaseReport { id, build, .. } = case;
+        let file = corpus.join("builds").join(build).display().to_string();
+        log.reproduce = command_for(case);
+        log.add(id, build, &file, &case.findings, &case.findings_omitted, listings);
+        log.add_known(id, build, &file, &case.known, listings);
+        case.set_aside.iter().for_each(|place| log.warning(&format!("{id}: {}", place.line())));
+        if case.outcome == Outcome::Broken {
+            let reason = case.reason.as_deref().unwrap_or_default();
+            log.broken(id, &format!("{reason} (reproduce with: {})", command_for(case)));
+        }
+    }
+    log.document()
+}
+
+/// The findings of a check, known ones as suppressed results.
+#[must_use]
+pub fn sarif_of_check(report: &CheckReport, listings: &Listings) -> Value {
+    let mut log = Log { reproduce: report.command(), ..Log::default() };
+    let file = &report.file;
+    log.add(file, file_name(file), file, &report.findings, &report.findings_omitted, listings);
+    log.add_known(file, file_name(file), file, &report.known, listings);
+    report.set_aside.iter().for_each(|place| log.warning(&format!("{file}: {}", place.line())));
+    if let Some(sample) = report.sample() {
+        log.warning(&format!("{file}: {sample}"));
+    }
+    if let Some(reason) = &report.broken {
+        log.broken(file, reason);
+    }
+    log.document()
+}
+
+/// The proved findings of an exploration, known ones as suppressed results.
+#[must_use]
+fn sarif_of_exploration(report: &ExploreReport) -> Value {
+    let mut log = Log { reproduce: report.command(), ..Log::default() };
+    let (file, listings) = (&report.file, Listings::default());
+    for found in report.proved().take(OF_A_CASE) {
+        let mut result = log.result(file, file_name(file), file, &found.finding, &listings);
+        result["properties"]["certainty"] = json!(found.certainty);
+        result["properties"]["assumptions"] = json!(found.assumptions);
+        log.results.push(result);
+    }
+    if let Some(more) = report.proved().count().checked_sub(OF_A_CASE).filter(|more| *more > 0) {
+        log.warning(&format!("{file}: {more} more findings are in report.json"));
+    }
+    log.add_known(file, file_name(file), file, &report.known, &listings);
+    report.open_lines().iter().for_each(|line| log.warning(&format!("{file}: {line}")));
+    log.document()
+}
+
+#[derive(Default)]
+struct Log {
+    results: Vec<Value>,
+    notifications: Vec<Value>,
+    is_broken: bool,
+    /// The command that reproduces the results that are added.
+    reproduce: String,
+}
+
+impl Log {
+    fn result(&self, case: &str, build: &str, file: &str, finding: &Finding, listings: &Listings) -> Value {
+        let mut result = result(case, build, file, finding, listings);
+        result["properties"]["reproduce"] = json!(self.reproduce);
+        result
+    }
+
+    fn add(
+        &mut self,
+        case: &str,
+        build: &str,
+        file: &str,
+        findings: &[Finding],
+        omitted: &BTreeMap<Verdict, u64>,
+        listings: &Listings,
+    ) {
+        let groups = groups(findings);
+        for group in groups.iter().take(OF_A_CASE) {
+            let result = self.result(case, build, file, &group.finding(), listings);
+            self.results.push(result);
+        }
+        if let Some(more) = groups.len().checked_sub(OF_A_CASE).filter(|more| *more > 0) {
+            self.warning(&format!("{case}: {more} more findings are in report.json"));
+        }
+        if let Some(omission) = omission(omitted) {
+            self.warning(&format!("{case}: {omission}"));
+        }
+    }
+
+    fn add_known(&mut self, case: &str, build: &str, file: &str, known: &[SeenKnown], listings: &Listings) {
+        for seen in known {
+            let mut result = self.result(case, build, file, &seen.finding, listings);
+            result["suppressions"] =
+                json!([{ "kind": "external", "status": "accepted", "justification": seen.explanation() }]);
+            result["occurrenceCount"] = json!(seen.findings.max(1));
+            result["properties"]["places"] = json!(seen.findings.max(1));
+            if let Some(fault) = &seen.fault {
+                result["properties"]["fault"] = json!(fault);
+            }
+            self.results.push(result);
+        }
+    }
+
+    fn warning(&mut self, text: &str) {
+        self.notifications.push(json!({ "level": "warning", "message": message(text) }));
+    }
+
+    fn broken(&mut self, case: &str, reason: &str) {
+        self.is_broken = true;
+        let text = format!("{case}: {reason}");
+        self.notifications.push(json!({ "level": "error", "message": message(&text) }));
+    }
+
+    fn document(self) -> Value {
+        let meanings = meanings::<Verdict>();
+        let rules: Vec<Value> = verdicts_of_findings()
+            .iter()
+            .map(|verdict| {
+                let meaning = meanings.get(verdict.as_str()).map(String::as_str).unwrap_or_default();
+                json!({
+                    "id": verdict,
+                    "shortDescription": { "text": meaning },
+                    "help": { "text": format!("{meaning} {HELP}") },
+                    "defaultConfiguration": { "level": level(*verdict) },
+                })
+            })
+            .collect();
+        document("sframe-testbench", &rules, &self.results, &self.notifications, self.is_broken)
+    }
+}
+
+const HELP: &str = "The call stack is observed from executed calls and returns alone; the row is what the \
+                    unwinder looked up at the address. report.html, beside this file, has the instructions, \
+                    the stack at that moment, and what other witnesses say.";
+
+const fn level(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::ByLuck => "warning",
+        _ => "error",
+    }
+}
+
+fn result(case: &str, build: &str, file: &str, finding: &Finding, listings: &Listings) -> Value {
+    // The file has no lines, but tools that show results beside code want one.
+    let mut physical = json!({ "artifactLocation": artifact(file), "region": { "startLine": 1 } });
+    if let Some(pc) = finding.pc {
+        physical["address"] = json!({ "fullyQualifiedName": pc, "kind": "instruction" });
+        if let Ok(absolute) = i64::try_from(pc.0) {
+            physical["address"]["absoluteAddress"] = json!(absolute);
+        }
+    }
+    let mut location = json!({ "physicalLocation": physical });
+    if let Some(function) = &finding.function {
+        let qualified = match &finding.image {
+            Some(image) => format!("{image}!{function}"),
+            None => function.clone(),
+        };
+        location["logicalLocations"] =
+            json!([{ "name": function, "fullyQualifiedName": qualified, "kind": "function" }]);
+    }
+    let mut result = json!({
+        "ruleId": finding.verdict,
+        "level": level(finding.verdict),
+        "message": message(&(finding.message.clone() + &Group::alone(finding).extent())),
+        "locations": [location],
+        "partialFingerprints": { "functionRowVerdict/v1": fingerprint(build, finding) },
+        "occurrenceCount": finding.hits.clamp(1, i32::MAX as u64),
+        "properties": {
+            "case": case,
+            // sarif-tools uses `blame` for the author of a line.
+            "responsible": finding.blame,
+            "confidence": finding.confidence,
+            "places": finding.places,
+            "row": finding.row,
+            "expected": finding.expected,
+            "got": finding.got,
+            "instruction": finding.instruction,
+            "library": finding.image,
+            "frame": finding.frame,
+            "evidence": finding.evidence,
+            "hint": finding.hint,
+        },
+    });
+    if let Some(SourceLine { file, line }) = listings.pool().line(case, finding) {
+        result["relatedLocations"] = json!([{
+            "physicalLocation": {
+                "artifactLocation": { "uri": uri(file) },
+                "region": { "startLine": (*line).max(1) },
+            },
+            "message": { "text": "the line of the source, by the line table" },
+        }]);
+    }
+    result
+}

@@ -1,0 +1,455 @@
+//! Summaries for people.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use sframe_engine::Abi;
+use sframe_inspect::hazard;
+use sframe_inspect::text::{Text, counted, grouped, per_second};
+
+use super::diagnostic::{Described, Style, help, not_shown, quoted};
+use super::{CheckReport, Report, ReportSummary};
+use crate::case::{CaseReport, Outcome, SignalCounts};
+use sframe_judge::examine::coverage::{Explored, ExploredRows, UnexercisedRow};
+use sframe_judge::examine::set_aside::SetAsideReason;
+use sframe_judge::finding::{Finding, groups};
+use sframe_judge::vocabulary::{Trace, Verdict};
+
+/// The most rows with findings that are shown for a case; the report has all of
+/// them.
+pub(super) const SHOWN: usize = 8;
+
+/// The most of a whole run that are shown with instructions and witnesses.
+pub(super) const IN_FULL: usize = 8;
+
+/// Shows the results of a run: findings first, then the numbers.
+#[must_use]
+pub fn run_summary(report: &Report, elapsed: Duration, style: Style) -> Text {
+    let mut text = Text::default();
+    let mut in_full = IN_FULL;
+    // Where the bench could not do its work comes before what it has found.
+    let (broken, others): (Vec<_>, Vec<_>) =
+        report.cases.iter().partition(|case| case.outcome == Outcome::Broken);
+    for case in broken.iter().copied().chain(others) {
+        let mut show = |text: &mut Text| {
+            let CaseReport { build, findings, findings_omitted, .. } = case;
+            let command = command_for(case);
+            show_findings(text, findings, findings_omitted, build, &command, &mut in_full, style);
+        };
+        match case.outcome {
+            Outcome::Broken => {
+                let _ = writeln!(text, "broken      {}", case.id);
+                let _ = writeln!(text, "    {}", case.reason.as_deref().unwrap_or(""));
+                show(&mut text);
+                if case.findings.is_empty() {
+                    help(&mut text, &command_for(case), style);
+                }
+            }
+            Outcome::Unexpected => {
+                let _ = writeln!(text, "unexpected  {}", case.id);
+                show(&mut text);
+            }
+            Outcome::Agree | Outcome::Known | Outcome::Skipped => {}
+        }
+    }
+    if !style.is_brief() {
+        show_known(&mut text, &report.cases);
+        show_skipped(&mut text, &report.cases);
+        show_table(&mut text, &report.cases);
+        show_control_flow(&mut text, &report.summary);
+        show_signals(&mut text, &report.summary);
+        show_traces(&mut text, &report.summary);
+        for (reason, rows) in &report.summary.rows_unreached {
+            let _ = writeln!(text, "rows not exercised: {}: {reason}", grouped(*rows));
+        }
+    }
+
+    let summary = &report.summary;
+    let seconds = elapsed.as_secs_f64();
+    let _ = writeln!(
+        text,
+        "{}: {} agree, {} known, {} unexpected, {} broken, {} skipped",
+        counted(summary.cases, "case"),
+        grouped(summary.agree),
+        grouped(summary.known),
+        grouped(summary.unexpected),
+        grouped(summary.broken),
+        grouped(summary.skipped)
+    );
+    let _ = writeln!(
+        text,
+        "{} executed, {} compared; {}; {}; {} of {} exercised{}",
+        counted(summary.instructions, "instruction"),
+        grouped(summary.comparisons),
+        frames(summary.frames, summary.frames_derived),
+        counted(summary.stops, "stop"),
+        grouped(summary.rows_exercised),
+        counted(summary.rows_total, "row"),
+        explored(summary.rows_explored)
+    );
+    show_set_aside(&mut text, &report.cases);
+    // Merged reports have no elapsed time.
+    if !elapsed.is_zero() {
+        let _ =
+            writeln!(text, "{seconds:.1} s, {}", per_second(summary.instructions, "instruction", seconds));
+    }
+    show_reasons(&mut text, &broken);
+    text
+}
+
+/// Shows what was set aside in all cases, by program, function and reason.
+fn show_set_aside(text: &mut Text, cases: &[CaseReport]) {
+    let mut places: BTreeMap<(&str, &str, SetAsideReason), (u64, u64)> = BTreeMap::new();
+    for case in cases {
+        for set_aside in &case.set_aside {
+            let place = (case.program.as_str(), set_aside.function.as_str(), set_aside.reason);
+            let (instructions, seen) = places.entry(place).or_default();
+            *instructions += set_aside.instructions;
+            *seen += 1;
+        }
+    }
+    for ((program, function, reason), (instructions, seen)) in places {
+        text.line(format!(
+            "set aside: {} in {function} of {program}, in {}: {}",
+            counted(instructions, "comparison"),
+            counted(seen, "case"),
+            reason.text()
+        ));
+    }
+}
+
+/// The most reasons for broken cases at the end of a summary.
+const REASONS: usize = 3;
+
+/// Repeats why cases are broken, the most frequent reasons first.
+fn show_reasons(text: &mut Text, broken: &[&CaseReport]) {
+    let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
+    for case in broken {
+        *reasons.entry(case.reason.as_deref().unwrap_or_default()).or_default() += 1;
+    }
+    let mut reasons: Vec<(&str, u64)> = reasons.into_iter().collect();
+    reasons.sort_by_key(|(_, cases)| std::cmp::Reverse(*cases));
+    for (reason, cases) in reasons.iter().take(REASONS) {
+        text.line(format!("broken      {}: {reason}", counted(*cases, "case")));
+    }
+    let more = reasons.len().saturating_sub(REASONS) as u64;
+    if more > 0 {
+        text.line(format!("broken      and for {}, above", counted(more, "other reason")));
+    }
+}
+
+/// Describes how many frames were compared, and derived.
+pub(super) fn frames(all: u64, derived: u64) -> String {
+    let stood = all.saturating_sub(derived);
+    format!("{} derived, {} unchanged", counted(derived, "frame"), grouped(stood))
+}
+
+/// Says what exploring says of the rows that were not exercised; nothing if none was explored.
+pub(super) fn explored(rows: ExploredRows) -> String {
+    if rows.total() == 0 { String::new() } else { format!(", of the others {rows}") }
+}
+
+/// Shows the rows that exploring proves to be wrong.
+fn show_explored(text: &mut Text, rows: &[UnexercisedRow]) {
+    let wrong = rows.iter().filter(|row| row.explored == Some(Explored::Wrong));
+    for (index, row) in wrong.enumerate() {
+        if index == SHOWN {
+            text.line("    explored    ... and others, see `explore`");
+            break;
+        }
+        text.line(format!("    explored    {}", row.explored_reason.as_deref().unwrap_or(&row.function)));
+    }
+}
+
+/// Shows the results of a check.
+#[must_use]
+pub fn check_summary(report: &CheckReport, style: Style) -> Text {
+    let mut text = Text::default();
+    let summary = &report.summary;
+    if let Some(reason) = &report.broken {
+        text.line(format!("broken      {}: {reason}", report.file));
+    }
+    let _ = writeln!(text, "{}: {}, SFrame version {}", report.file, report.abi, report.sframe_version);
+    if !style.is_brief() {
+        for section in report.sections() {
+            let _ = writeln!(text, "section     {section}");
+        }
+    }
+    if let Some(sample) = report.sample() {
+        let _ = writeln!(text, "{sample}");
+    }
+    if let Some(stack) = report.stack() {
+        text.line(format!("stack       {stack}"));
+    }
+    let command = format!("{} --report DIR", report.command());
+    let CheckReport { file, findings, findings_omitted, .. } = report;
+    show_findings(&mut text, findings, findings_omitted, file, &command, &mut IN_FULL.clone(), style);
+    if !style.is_brief() {
+        for line in report.known_lines() {
+            let _ = writeln!(text, "known       {line}");
+        }
+    }
+    show_explored(&mut text, &report.unexercised);
+    report.set_aside.iter().for_each(|set_aside| text.line(set_aside.line()));
+    if !style.is_brief() {
+        show_uncovered(&mut text, &summary.uncovered, style);
+        for line in report.program() {
+            let _ = writeln!(text, "program     {line}");
+        }
+    }
+    if !style.is_brief() {
+        show_figures(&mut text, report);
+    }
+    let _ = writeln!(
+        text,
+        "{} of {} exercised, {} as a caller's{}; {}{}",
+        grouped(summary.rows_exercised),
+        counted(summary.rows_total, "row"),
+        grouped(summary.rows_exercised_as_caller),
+        explored(summary.rows_explored),
+        counted(summary.verdicts.values().sum(), "finding"),
+        match report.known_count() {
+            0 => String::new(),
+            known => format!(", {} known", grouped(known)),
+        }
+    );
+    if let Some(reason) = &report.broken {
+        text.line(format!("broken      {reason}"));
+    }
+    text
+}
+
+/// How many functions without an FDE are shown.
+const UNCOVERED: usize = 20;
+
+/// Shows the functions that were executed without an FDE: of many, those that executed most.
+fn show_uncovered(text: &mut Text, uncovered: &BTreeMap<String, u64>, style: Style) {
+    let shown = if style.is_full() { usize::MAX } else { UNCOVERED };
+    let mut functions: Vec<(&String, &u64)> = uncovered.iter().collect();
+    if functions.len() > shown {
+        functions.sort_by_key(|(_, instructions)| Reverse(**instructions));
+    }
+    for (function, instructions) in functions.iter().take(shown) {
+        let _ = writeln!(text, "    no FDE      {function}: {}", counted(**instructions, "instruction"));
+    }
+    if let Some(rest) = functions.get(shown..).filter(|rest| !rest.is_empty()) {
+        let instructions = rest.iter().map(|(_, instructions)| **instructions).sum();
+        let _ = writeln!(
+            text,
+            "    no FDE      {}: {} (--verbose lists them)",
+            counted(rest.len() as u64, "other function"),
+            counted(instructions, "instruction")
+        );
+    }
+}
+
+/// Shows how much was compared, how walks ended, and hazards.
+fn show_figures(text: &mut Text, report: &CheckReport) {
+    let summary = &report.summary;
+    let _ = writeln!(
+        text,
+        "{} executed, {} compared, {} agree; {}, at most {} deep",
+        counted(summary.instructions, "instruction"),
+        grouped(summary.comparisons),
+        grouped(summary.agree),
+        frames(summary.frames, summary.frames_derived),
+        summary.max_depth
+    );
+    if summary.nothing_compared > 0 {
+        let what = "at which there was nothing to compare: the walk ended at the topmost frame";
+        let _ = writeln!(text, "    {} {what}", counted(summary.nothing_compared, "instruction"));
+    }
+    let ends = summary.walk_ends;
+    let _ = writeln!(
+        text,
+        "walks ended: {} outermost, {} unmarked, {} without FDE, {} in disagreement",
+        grouped(ends.outermost),
+        grouped(ends.unmarked),
+        grouped(ends.no_fde),
+        grouped(ends.disagreed)
+    );
+    for (count, what) in [
+        (ends.context, "at the first function of a context that the program made, unmarked"),
+        (ends.in_register, "at an interrupted frame whose rules need a register"),
+        (ends.no_progress, "at a frame that continues on a stack further down in memory"),
+        (ends.departing, "while SP had left a frame and control had not: as before or after"),
+        (ends.unsettled, "set aside, see above"),
+    ] {
+        if count > 0 {
+            let _ = writeln!(text, "    {} {what}", grouped(count));
+        }
+    }
+    for (kind, rows, instructions) in hazard::totals(&report.hazards) {
+        let _ = writeln!(
+            text,
+            "hazard      {kind}: {}; {} executed with {}",
+            kind.text(),
+            counted(instructions, "instruction"),
+            counted(rows as u64, "row")
+        );
+    }
+}
+
+/// Shows findings: the first ones in full, up to the limit, the others in a
+/// line each.
+fn show_findings(
+    text: &mut Text,
+    findings: &[Finding],
+    omitted: &BTreeMap<Verdict, u64>,
+    file: &str,
+    command: &str,
+    in_full: &mut usize,
+    style: Style,
+) {
+    let groups = groups(findings);
+    for group in groups.iter().take(SHOWN) {
+        if let Some(left) = in_full.checked_sub(1) {
+            *in_full = left;
+            group.diagnostic(text, file, style);
+            text.blank();
+        } else {
+            group.line(text, "    ", style);
+        }
+    }
+    for line in not_shown(groups.len(), SHOWN, omitted) {
+        let _ = writeln!(text, "    {line}");
+    }
+    if !groups.is_empty() {
+        help(text, command, style);
+    }
+}
+
+/// The command that reproduces a case. If nobody has said how the run was called, its options are
+/// missing.
+pub(super) fn command_for(case: &CaseReport) -> String {
+    let plain = || format!("sframe-testbench run --case {}", quoted(&case.id));
+    case.reproduce.clone().unwrap_or_else(plain)
+}
+
+/// Shows each known fault once, and other known failures by program, with the number of cases.
+fn show_known(text: &mut Text, cases: &[CaseReport]) {
+    for (why, KnownIn { programs, verdicts, cases }) in known_in(cases) {
+        let (programs, verdicts) = (listed(&programs), listed(&verdicts));
+        let _ = writeln!(
+            text,
+            "known       {programs}: {verdicts} in {}: {why}",
+            counted(cases.len() as u64, "case")
+        );
+    }
+}
+
+/// Where something known was seen.
+#[derive(Default)]
+pub(super) struct KnownIn<'r> {
+    pub(super) programs: BTreeSet<&'r str>,
+    pub(super) verdicts: BTreeSet<&'r str>,
+    pub(super) cases: BTreeSet<&'r str>,
+}
+
+/// Collects where each known fault was seen, and each other known failure of a program.
+pub(super) fn known_in(cases: &[CaseReport]) -> impl Iterator<Item = (String, KnownIn<'_>)> {
+    let mut known: BTreeMap<(Option<&str>, String), KnownIn<'_>> = BTreeMap::new();
+    for case in cases {
+        for seen in &case.known {
+            let program = seen.fault.is_none().then_some(case.program.as_str());
+            let entry = known.entry((program, seen.explanation())).or_default();
+            entry.programs.insert(&case.program);
+            entry.verdicts.insert(seen.verdict.as_str());
+            entry.cases.insert(&case.id);
+        }
+    }
+    known.into_iter().map(|((_, why), seen)| (why, seen))
+}
+
+fn listed(names: &BTreeSet<&str>) -> String {
+    names.iter().copied().collect::<Vec<_>>().join(", ")
+}
+
+fn show_skipped(text: &mut Text, cases: &[CaseReport]) {
+    for case in cases.iter().filter(|case| case.outcome == Outcome::Skipped) {
+        let _ = writeln!(text, "skipped     {}: {}", case.id, case.reason.as_deref().unwrap_or(""));
+    }
+}
+
+/// Shows cases and instructions by toolchain and ABI.
+fn show_table(text: &mut Text, cases: &[CaseReport]) {
+    let mut table: BTreeMap<(&str, u8, Abi), (u64, u64)> = BTreeMap::new();
+    for case in cases {
+        let row = table.entry((&case.toolchain, case.sframe_version, case.abi)).or_default();
+        row.0 += 1;
+        row.1 += case.comparisons;
+    }
+    let width = table.keys().map(|(toolchain, ..)| toolchain.len() + 2).fold(12, usize::max);
+    let _ = writeln!(text, "{:<width$}version  abi          cases  comparisons", "toolchain");
+    for ((toolchain, version, abi), (cases, comparisons)) in table {
+        let comparisons = grouped(comparisons);
+        let _ = writeln!(text, "{toolchain:<width$}{version:<9}{abi:<12}{cases:>6}{comparisons:>13}");
+    }
+}
+
+/// Shows in how many cases of each ABI control was transferred in each way.
+fn show_control_flow(text: &mut Text, summary: &ReportSummary) {
+    let abis: String = summary.abis.keys().map(|abi| format!("{abi:>11}")).collect();
+    let _ = writeln!(text, "{:<20}{abis}", "control flow, cases");
+    for (feature, by_abi) in &summary.control_flow {
+        let count = |abi| by_abi.get(abi).map_or_else(|| "-".to_owned(), |count| grouped(count.cases));
+        let counts: String = summary.abis.keys().map(|abi| format!("{:>11}", count(abi))).collect();
+        let _ = writeln!(text, "{feature:<20}{counts}");
+    }
+}
+
+/// Shows signals, and the share with complete backtraces.
+fn show_signals(text: &mut Text, summary: &ReportSummary) {
+    for (abi, by_version) in &summary.signals {
+        for (version, counts) in by_version {
+            let SignalCounts { delivered, complete, ends, .. } = counts;
+            #[expect(clippy::cast_precision_loss, reason = "a share for people")]
+            let share = *complete as f64 * 100.0 / (*delivered).max(1) as f64;
+            let ends: Vec<String> =
+                ends.iter().map(|(end, count)| format!("{} ended {end}", grouped(*count))).collect();
+            let _ = writeln!(
+                text,
+                "signals on {abi}, version {version}: {} delivered, {share:.1} % with whole backtraces{}{}",
+                grouped(*delivered),
+                if ends.is_empty() { "" } else { "; " },
+                ends.join(", ")
+            );
+        }
+    }
+}
+
+/// Shows what the call stack itself was compared with.
+fn show_traces(text: &mut Text, summary: &ReportSummary) {
+    let counts = Trace::ALL.iter().map(|trace| (trace, summary.traces.of(*trace)));
+    let counts: Vec<String> = counts
+        .filter(|(_, count)| *count > 0)
+        .map(|(trace, count)| format!("{trace} {}", grouped(count)))
+        .collect();
+    if !counts.is_empty() {
+        let _ = writeln!(text, "the call stack compared with other traces: {}", counts.join(", "));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sframe_inspect::command::Volume;
+
+    use super::*;
+
+    #[test]
+    fn of_many_functions_without_an_fde_those_that_ran_most_are_shown() {
+        let shown = |count: u64, volume| {
+            let uncovered = (1..=count).map(|number| (format!("f{number:02}"), number)).collect();
+            let mut text = Text::default();
+            show_uncovered(&mut text, &uncovered, Style { volume, ..Style::default() });
+            text.to_string().lines().map(|line| line.trim().to_owned()).collect::<Vec<_>>()
+        };
+        let few = shown(20, Volume::Normal);
+        assert_eq!((few.len(), &*few[0]), (20, "no FDE      f01: 1 instruction"));
+        let many = shown(24, Volume::Normal);
+        assert_eq!((many.len(), &*many[0]), (21, "no FDE      f24: 24 instructions"));
+        assert_eq!(many[20], "no FDE      4 other functions: 10 instructions (--verbose lists them)");
+        assert_eq!(shown(24, Volume::Verbose).len(), 24);
+    }
+}

@@ -1,0 +1,268 @@
+//! The page of a fault: what the maintainer of a component can act on.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sframe_engine::Abi;
+
+use super::de::present;
+use super::{Assembler, Blame, Compiler, Library, Linker, Producer, RowOffset, Tool, ToolName, ToolRange};
+use crate::yaml::one_key;
+use sframe_judge::vocabulary::Verdict;
+use sframe_judge::vocabulary::named;
+
+/// A fault of a compiler, an assembler, a linker or a library: a file of `specs/faults`. The
+/// file's name is the fault's.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a fault, which is a mapping")]
+pub struct Fault {
+    /// What is wrong, in a line without a full stop.
+    #[schemars(length(min = 1, max = 100))]
+    pub title: String,
+    /// Who needs the fix, and in which versions.
+    #[serde(with = "one_key")]
+    #[schemars(with = "Component")]
+    pub component: Component,
+    /// What the component does, what it should do, and where in its source.
+    #[schemars(length(min = 20))]
+    pub summary: String,
+    /// The section that is wrong.
+    #[serde(default)]
+    pub section: FaultySection,
+    /// Where the library's assembly has it. Only faults of libraries have these.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sites: Vec<Site>,
+    /// The smallest program that shows it. For a fault of a library, it makes the same mistake.
+    pub example: Example,
+    /// What each witness says about the wrong row, by its name: `run` for the call stack,
+    /// `explore`, and those of a finding's evidence.
+    /// Nobody says anything of a crash.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub witnesses: BTreeMap<String, String>,
+    /// How `generate c` sees it in programs that it makes: these causes are known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub generated: Vec<GeneratedCause>,
+    /// What is known about it where the component is developed.
+    pub upstream: Upstream,
+}
+
+/// What findings in programs of `generate c` have in common that a fault is the cause of. All of it must be
+/// so, in a build of a toolchain that can have the fault.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a cause, which is a mapping")]
+pub struct GeneratedCause {
+    /// The ABI.
+    pub abi: Abi,
+    /// What is wrong, as the search prints it: a verdict, or a difference.
+    #[schemars(length(min = 1))]
+    pub wrong: String,
+    /// Which sections are wrong, as the search prints it: `.sframe`, `.eh_frame` or `both sections`.
+    #[schemars(length(min = 1))]
+    pub section: String,
+    /// The rules of the row, with `N` for each number; `R` stands for any register but SP and FP.
+    #[schemars(length(min = 1))]
+    pub row: String,
+    /// The last instructions in front of the first one that the row is wrong for, with `N` for each number; `R`
+    /// stands for any register.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<String>,
+    /// The instruction itself, in the same way. It, `after`, `begins_after` or `with` is given.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub at: Option<String>,
+    /// Operations, one of which is right in front of the row's first instruction, in the text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub begins_after: Vec<String>,
+    /// Flags of the compiler and the linker that must be there, and what witnesses must say, as the search
+    /// prints it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub with: Vec<String>,
+}
+
+/// A component in the versions that have a fault.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(
+    rename_all = "kebab-case",
+    expecting = "one of `compiler`, `assembler`, `linker` and `library`, with a range"
+)]
+pub enum Component {
+    /// A compiler, whose call frame information is wrong.
+    Compiler(ToolRange<Compiler>),
+    /// An assembler, whose rows are not what its input says.
+    Assembler(ToolRange<Assembler>),
+    /// A linker, which moves or merges rows wrongly, or writes wrong ones for its own code.
+    Linker(ToolRange<Linker>),
+    /// A library, whose hand-written call frame information is wrong.
+    Library(ToolRange<Library>),
+}
+
+/// A place in a library that a distribution has built.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a place, which is a mapping")]
+pub struct Site {
+    /// The file, and the package and version that has it.
+    #[schemars(length(min = 1))]
+    pub file: String,
+    /// Its ABI.
+    pub abi: Abi,
+    /// The function.
+    #[schemars(length(min = 1))]
+    pub function: String,
+    /// The start of the row, in bytes from the function's.
+    #[schemars(with = "RowOffset")]
+    pub row: RowOffset,
+    /// The rules that it has.
+    #[schemars(length(min = 1))]
+    pub wrong: String,
+    /// The rules that it should have.
+    #[schemars(length(min = 1))]
+    pub right: String,
+}
+
+named! {
+    /// A section in which a component writes something wrong.
+    #[derive(Default)]
+    pub enum FaultySection, "section" {
+        /// The `.sframe` section.
+        #[default]
+        Sframe = ".sframe",
+        /// The `.eh_frame` section: `.sframe` is right, or lacks the function.
+        EhFrame = ".eh_frame",
+    }
+}
+
+/// A program that shows a fault, and the row that does.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "an example, which is a mapping")]
+pub struct Example {
+    /// The ABI that it is for.
+    pub abi: Abi,
+    /// The toolchain of the corpus that made the committed build, whose row the page has.
+    pub toolchain: String,
+    /// The sources, by file name. Together they have at most 30 lines.
+    #[schemars(extend("minProperties" = 1))]
+    pub sources: BTreeMap<String, String>,
+    /// The commands, one after another, in the folder of the sources.
+    #[schemars(length(min = 1))]
+    pub commands: Vec<String>,
+    /// The file that is run. It ends by a jump to itself. If the component crashes, the one that is not made.
+    #[schemars(length(min = 1))]
+    pub program: String,
+    /// The function with the wrong row, or without an FDE, or with what a component crashes on.
+    #[schemars(length(min = 1))]
+    pub function: String,
+    /// The start of the row, in bytes from the function's; left out if there is none.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "RowOffset")]
+    pub row: Option<RowOffset>,
+    /// The verdict of the row's finding; `no-fde` if the function has no FDE, and `.eh_frame` has one there;
+    /// `crashed` if the component itself crashes.
+    pub verdict: Verdict,
+    /// The rules that the component writes, as findings print them; `no row` for none. For a crash, what the
+    /// component says of it.
+    #[schemars(length(min = 1))]
+    pub wrong: String,
+    /// The rules that it should write; `no row` where the version can't express them. If it writes none, or
+    /// crashes, the rules where the function starts.
+    #[schemars(length(min = 1))]
+    pub right: String,
+}
+
+named! {
+    /// What is known about a fault where the component is developed.
+    pub enum UpstreamState, "state" {
+        /// No report is known.
+        Unreported = "unreported",
+        /// There is a report.
+        Reported = "reported",
+        /// Later versions don't have it.
+        Fixed = "fixed",
+    }
+}
+
+/// What is known about a fault where the component is developed.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a mapping with `state`")]
+pub struct Upstream {
+    /// The state.
+    pub state: UpstreamState,
+    /// The report, or the change that fixed it.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", extend("format" = "uri"))]
+    pub link: Option<String>,
+    /// The first release with the fix.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub version: Option<String>,
+}
+
+impl Example {
+    /// Whether the component crashes, and makes no program.
+    #[must_use]
+    pub fn is_crash(&self) -> bool {
+        self.verdict == Verdict::Crashed
+    }
+}
+
+impl Fault {
+    /// Which component findings must blame. Triage takes `.eh_frame` for the compiler's, whoever
+    /// writes it.
+    #[must_use]
+    pub const fn blame(&self) -> Blame {
+        match self.section {
+            FaultySection::Sframe => self.component.blame(),
+            FaultySection::EhFrame => Blame::CompilerOrCfi,
+        }
+    }
+}
+
+impl Component {
+    /// Which component is to blame.
+    #[must_use]
+    pub const fn blame(&self) -> Blame {
+        match self {
+            Self::Compiler(_) | Self::Library(_) => Blame::CompilerOrCfi,
+            Self::Assembler(_) => Blame::ProducerAssembler,
+            Self::Linker(_) => Blame::ProducerLinker,
+        }
+    }
+
+    /// The producer's tool of this name, as people write it, in whatever version. A library is no
+    /// tool.
+    #[must_use]
+    pub fn tool_of(&self, producer: &Producer) -> Option<String> {
+        fn named<N: ToolName>(range: &ToolRange<N>, tool: Option<&Tool<N>>) -> Option<String> {
+            tool.filter(|tool| tool.name == range.name).map(Tool::to_string)
+        }
+        match self {
+            Self::Compiler(range) => named(range, producer.compiler.as_ref()),
+            Self::Assembler(range) => named(range, producer.assembler.as_ref()),
+            Self::Linker(range) => named(range, producer.linker.as_ref()),
+            Self::Library(_) => None,
+        }
+    }
+
+    /// Whether builds by a producer can have the fault. All can have a library's.
+    #[must_use]
+    pub fn contains(&self, producer: &Producer) -> bool {
+        match self {
+            Self::Compiler(range) => producer.compiler.as_ref().is_some_and(|tool| range.contains(tool)),
+            Self::Assembler(range) => producer.assembler.as_ref().is_some_and(|tool| range.contains(tool)),
+            Self::Linker(range) => producer.linker.as_ref().is_some_and(|tool| range.contains(tool)),
+            Self::Library(_) => true,
+        }
+    }
+}
+
+impl fmt::Display for Component {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Compiler(range) => range.fmt(f),
+            Self::Assembler(range) => range.fmt(f),
+            Self::Linker(range) => range.fmt(f),
+            Self::Library(range) => range.fmt(f),
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The findings that a check of a program is known to have: a file of their own, since
+//! there is no spec.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::check::check_known;
+use super::de::{list, present};
+use super::{Blame, Faults, Known, OneOrMany, RowOffset, Selector};
+use crate::yaml::{Error, MAX_ERRORS, Source};
+use sframe_judge::vocabulary::Verdict;
+
+/// The findings that a check of a program is known to have.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a mapping with `known`")]
+pub struct KnownFindings {
+    /// The findings. Each must happen, exactly as it says.
+    #[serde(deserialize_with = "list")]
+    pub known: Vec<KnownFinding>,
+}
+
+/// A known failure of a program: as in a spec, but for the builds that it is about.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[schemars(extend("oneOf" = [{ "required": ["fault"] }, { "required": ["reason"] }]))]
+#[serde(deny_unknown_fields, expecting = "a known finding, which is a mapping")]
+pub struct KnownFinding {
+    /// The verdict it has.
+    pub verdict: Verdict,
+    /// The function in which it happens: `f`, `library.so!f` for that of a library,
+    /// `!f` for that of the executable; `library.so!` for any of the library, and code
+    /// without a name. Without this key: any.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", length(min = 1))]
+    pub function: Option<String>,
+    /// The row with which it happens: the offset of the row's start from the
+    /// beginning of the function. Each row of a list must be found. Without
+    /// this key: any row of the function.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "OneOrMany<RowOffset>")]
+    pub row: Option<OneOrMany<RowOffset>>,
+    /// The rules with which it happens, as findings print them, each with the
+    /// number of places, which are different instructions; `no row` where there
+    /// is none. The program must show exactly these; a list has several
+    /// possibilities.
+    #[serde(serialize_with = "alone")]
+    pub rules: OneOrMany<BTreeMap<String, u64>>,
+    /// Which component needs the fix. Triage must reach the same conclusion.
+    pub blame: Blame,
+    /// The fault of a component that it comes from: the name of a file of `specs/faults`. This or
+    /// `reason`.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", length(min = 1))]
+    pub fault: Option<String>,
+    /// What is wrong, whose fault it is, and where it is reported. This or `fault`.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", length(min = 20))]
+    pub reason: Option<String>,
+}
+
+/// Writes one value without a list around it.
+fn alone<T: Serialize, S: Serializer>(values: &OneOrMany<T>, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut all = values.iter();
+    match (all.next(), all.next()) {
+        (Some(only), None) => only.serialize(serializer),
+        _ => values.serialize(serializer),
+    }
+}
+
+/// A file of known findings.
+#[derive(Debug, Clone)]
+pub struct KnownFile {
+    source: Source,
+    known: Vec<Known>,
+    faults: Faults,
+}
+
+impl KnownFile {
+    /// The size of the largest file, in bytes: some thousand entries.
+    const MAX_BYTES: usize = 1 << 20;
+
+    /// Reads and checks a file.
+    ///
+    /// # Errors
+    /// All mistakes, each pointing at its line.
+    pub fn load(path: &Path) -> Result<Self, Vec<Error>> {
+        Self::from_source(Source::read(path).map_err(|error| vec![error])?)
+    }
+
+    /// Parses and checks a file.
+    ///
+    /// # Errors
+    /// As for [`Self::load`].
+    pub fn from_source(source: Source) -> Result<Self, Vec<Error>> {
+        if source.text().len() > Self::MAX_BYTES {
+            let message = format!("is larger than {} bytes", Self::MAX_BYTES);
+            return Err(vec![Error::of_file(source.path(), message, None)]);
+        }
+        let findings: KnownFindings = source.parse().map_err(|error| vec![error])?;
+        let known: Vec<Known> = findings.known.into_iter().map(Known::from).collect();
+        let mistakes = check_known(&known, &source);
+        if mistakes.is_empty() {
+            Ok(Self { source, known, faults: Faults::default() })
+        } else {
+            Err(mistakes)
+        }
+    }
+
+    /// Whether an entry names a fault.
+    #[must_use]
+    pub fn names_faults(&self) -> bool {
+        self.known.iter().any(|known| known.fault.is_some())
+    }
+
+    /// Adds the faults that entries name.
+    ///
+    /// # Errors
+    /// As for [`Faults::explain`].
+    pub fn explain(&mut self, faults: Faults) -> Result<(), Vec<Error>> {
+        faults.explain(&mut self.known, &self.source)?;
+        self.faults = faults;
+        Ok(())
+    }
+
+    /// The faults that entries may name; none before [`Self::explain`].
+    #[must_use]
+    pub const fn faults(&self) -> &Faults {
+        &self.faults
+    }
+
+    /// The entries, in the order of the file.
+    #[must_use]
+    pub fn known(&self) -> &[Known] {
+        &self.known
+    }
+
+    /// Returns where entries are, for people: the file and the line, or the number of
+    /// the entry if there are very many.
+    #[must_use]
+    pub fn places(&self, entries: &[usize]) -> Vec<String> {
+        let path = self.source.path().display();
+        let place = |(count, entry): (usize, &usize)| {
+            // To locate each, the file is read again.
+            let span = (count < MAX_ERRORS).then(|| self.source.span(&["known", &entry.to_string()]));
+            let error = span.map(|span| self.source.error_at(span, "", None::<&str>));
+            match error.and_then(|error| error.position()) {
+                Some((line, _)) => format!("{path}:{line}"),
+                None => format!("entry {} of {path}", entry + 1),
+            }
+        };
+        entries.iter().enumerate().map(place).collect()
+    }
+}
+
+impl From<KnownFinding> for Known {
+    fn from(finding: KnownFinding) -> Self {
+        let KnownFinding { verdict, function, row, rules, blame, fault, reason } = finding;
+        Self {
+            selector: Selector::default(),
+            verdict,
+            function,
+            row,
+            rules: Some(rules),
+            any_rules: false,
+            blame,
+            fault,
+            reason,
+            title: None,
+        }
+    }
+}

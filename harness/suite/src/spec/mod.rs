@@ -1,0 +1,62 @@
+//! Specs: what must be true of a program, written by people in YAML.
+//!
+//! `specs/README.md` is the manual of the format. The types here are the
+//! format: every key is a field, documented at the field, and the JSON Schema
+//! that editors use is generated from them.
+//!
+//! | file | what |
+//! |---|---|
+//! | `format.rs` | the keys of a spec file |
+//! | `abi.rs`, `blame.rs`, `end.rs`, `feature.rs`, `trace.rs`, `verdict.rs` | the names that may be used in it |
+//! | `known.rs` | the known findings of a program that has no spec |
+//! | `fault.rs`, `faults.rs` | the pages of faults that known failures may name |
+//! | `location.rs`, `qualified_name.rs`, `pattern.rs`, `percent.rs`, `row.rs` | values with a syntax of their own |
+//! | `stop.rs`, `frames.rs` | stops, of which several can share keys |
+//! | `producer.rs`, `tool.rs` | who made a build |
+//! | `selector.rs` | which builds an entry is about |
+//! | `check.rs` | what the types cannot express: errors that point at the line |
+//! | `load.rs` | from files to checked specs |
+//! | `bless.rs` | new frames into the text of a spec |
+
+mod abi;
+pub mod bless;
+pub mod catalogue;
+mod check;
+mod de;
+mod fault;
+mod faults;
+mod format;
+mod frames;
+mod known;
+mod load;
+mod location;
+mod one_or_many;
+mod pattern;
+mod percent;
+mod producer;
+mod row;
+mod rules_text;
+mod selector;
+mod stop;
+#[cfg(test)]
+mod tests;
+mod tool;
+
+pub use abi::parse_abi;
+pub use fault::{Component, Example, Fault, FaultySection, GeneratedCause, Site, Upstream, UpstreamState};
+pub use faults::MAX_LINES;
+pub use faults::{Faults, NO_ROW};
+pub use format::{Distrust, Ends, Exception, Known, Signal, Skip, Spec, Sweep, Targets};
+pub use frames::Frames;
+pub use known::{KnownFile, KnownFinding, KnownFindings};
+pub use load::{SpecFolder, load_dir, load_what_can_be};
+pub use location::{InvalidLocation, Location};
+pub use one_or_many::OneOrMany;
+pub use pattern::{InvalidPattern, NamePattern};
+pub use percent::{InvalidPercent, Percent};
+pub use producer::{Ability, Producer};
+pub use row::{InvalidRow, RowOffset};
+pub use selector::{BuildFacts, Selector};
+pub use sframe_inspect::Blame;
+pub use stop::Stop;
+pub use tool::{Assembler, Compiler, InvalidTool, Library, Linker, Tool, ToolName, ToolRange, ToolVersion};

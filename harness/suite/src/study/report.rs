@@ -1,0 +1,280 @@
+//! The document of a study, and what is printed of it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use sframe_inspect::text::{Text, counted, grouped};
+
+use super::image::{ImageSizes, Skipped};
+use super::walks::{Executed, Walks};
+use super::{Study, StudyOptions};
+use crate::report::{Origin, SCHEMA};
+use sframe_judge::finding::{Blame, Confidence, Finding};
+use sframe_judge::target::Target;
+use sframe_judge::vocabulary::Verdict;
+
+/// The output of `study --json`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct StudyReport {
+    /// Version of this document's format.
+    pub schema: u32,
+    /// The executable as given.
+    pub file: String,
+    /// Its ABI.
+    pub abi: String,
+    /// Stacks were walked at one in so many instructions.
+    pub every: u64,
+    /// Instructions executed that were observed: not those of programs that this one started.
+    pub instructions: u64,
+    /// Why the run is not valid, if it isn't.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broken: Option<String>,
+    /// The executable first.
+    pub images: Vec<ImageStudy>,
+    /// What executed outside of all images.
+    pub elsewhere: Executed,
+}
+
+/// An image.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct ImageStudy {
+    /// The library's name, or that of the executable's file.
+    pub name: String,
+    /// Where its section comes from.
+    pub section: Origin,
+    /// What executed there.
+    pub executed: Executed,
+    /// The sizes of its tables.
+    pub sizes: ImageSizes,
+    /// What its section lacks; `None` if that is not known.
+    pub skipped: Option<Skipped>,
+    /// Rows that were found to be wrong.
+    pub wrong_rows: Vec<WrongRow>,
+    /// Findings that are only counted.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub without_row: BTreeMap<Verdict, u64>,
+}
+
+/// A row that gave a wrong value.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+pub struct WrongRow {
+    /// The function, or its address.
+    pub function: String,
+    /// Start of the row, in bytes from the start of the function.
+    pub row: String,
+    /// Its rules.
+    pub rules: String,
+    /// What is wrong.
+    pub verdict: Verdict,
+    /// Which component needs the fix.
+    pub blame: Blame,
+    /// How certain that is.
+    pub confidence: Confidence,
+}
+
+impl StudyReport {
+    /// Makes the document. `file` is the executable as given.
+    #[must_use]
+    pub fn new(
+        file: &str,
+        target: &Target<'_>,
+        study: &Study,
+        options: &StudyOptions,
+        broken: Option<String>,
+    ) -> Self {
+        let executable = file.rsplit('/').next().unwrap_or(file);
+        let images = target.modules.iter().zip(&study.images).map(|(module, executed)| {
+            let findings = study.examination.findings.iter().filter(|finding| finding.image == module.name);
+            let (mut wrong_rows, mut without_row) = (Vec::new(), BTreeMap::new());
+            for finding in findings {
+                match WrongRow::of(finding) {
+                    Some(row) => wrong_rows.push(row),
+                    None => *without_row.entry(finding.verdict).or_default() += 1,
+                }
+            }
+            wrong_rows.sort();
+            wrong_rows.dedup();
+            ImageStudy {
+                name: module.name.clone().unwrap_or_else(|| executable.to_owned()),
+                section: Origin::of(module),
+                executed: *executed,
+                sizes: ImageSizes::of(module),
+                skipped: Skipped::of(module),
+                wrong_rows,
+                without_row,
+            }
+        });
+        Self {
+            schema: SCHEMA,
+            file: file.to_owned(),
+            abi: target.executable().image.cpu.abi.name().to_owned(),
+            every: options.every.get(),
+            instructions: study.examination.instructions - study.examination.unobserved,
+            broken,
+            images: images.collect(),
+            elsewhere: study.elsewhere,
+        }
+    }
+
+    /// Returns the number of moments at which stacks were walked.
+    #[must_use]
+    pub fn walked(&self) -> u64 {
+        let images = self.images.iter().map(|image| &image.executed);
+        let walks = images.chain([&self.elsewhere]).map(|executed| executed.sframe.total());
+        walks.fold(0, u64::saturating_add)
+    }
+
+    /// Returns the report as text.
+    #[must_use]
+    pub fn text(&self) -> Text {
+        let mut text = Text::default();
+        let _ = writeln!(text, "{}: {}", self.file, self.abi);
+        let _ = writeln!(
+            text,
+            "{}, stacks walked at {} of them",
+            counted(self.instructions, "instruction"),
+            grouped(self.walked())
+        );
+        let executed = self.images.iter().map(|image| (image.name.as_str(), &image.executed));
+        for (name, executed) in executed.chain([("elsewhere", &self.elsewhere)]) {
+            if executed.instructions == 0 {
+                continue;
+            }
+            text.blank();
+            let _ = writeln!(text, "{name}: {}", counted(executed.instructions, "instruction"));
+            let walks = [
+                ("SFrame", &executed.sframe),
+                ("CFI", &executed.cfi),
+                ("frame pointers", &executed.frame_pointers),
+            ];
+            for (way, walks) in walks {
+                let Walks { whole, cut_short, wrong, unsettled } = *walks;
+                let all = walks.total();
+                let _ = writeln!(
+                    text,
+                    "    {way:<14} {:>7} whole, {:>7} cut short, {:>7} wrong{}",
+                    share(whole, all),
+                    share(cut_short, all),
+                    share(wrong, all),
+                    if unsettled == 0 {
+                        String::new()
+                    } else {
+                        format!("; {} not settled", counted(unsettled, "walk"))
+                    }
+                );
+            }
+        }
+        for image in &self.images {
+            image.show_tables(&mut text);
+        }
+        if let Some(reason) = &self.broken {
+            text.blank();
+            let _ = writeln!(text, "broken: {reason}");
+        }
+        text
+    }
+}
+
+impl ImageStudy {
+    fn show_tables(&self, text: &mut Text) {
+        let ImageSizes {
+            code,
+            sframe,
+            sframe_functions,
+            sframe_rows,
+            eh_frame,
+            eh_frame_hdr,
+            cfi_functions,
+            ..
+        } = self.sizes;
+        let made = if self.section == Origin::EhFrame { ", made from .eh_frame" } else { "" };
+        text.blank();
+        let _ = writeln!(text, "{}: {}", self.name, counted(code, "byte") + " of code");
+        let _ = writeln!(
+            text,
+            "    .sframe   {}: {}, {}{made}",
+            counted(sframe, "byte"),
+            counted(sframe_functions, "function"),
+            counted(sframe_rows, "row"),
+        );
+        let _ = writeln!(
+            text,
+            "    .eh_frame {}: {}, with .eh_frame_hdr",
+            counted(eh_frame.saturating_add(eh_frame_hdr), "byte"),
+            counted(cfi_functions, "function"),
+        );
+        if let Some(Skipped { functions, bytes, reasons }) = &self.skipped {
+            let bytes =
+                bytes.map_or_else(String::new, |bytes| format!(", {} of the code", share(bytes, code)));
+            let _ =
+                writeln!(text, "    without an FDE in .sframe: {}{bytes}", counted(*functions, "function"));
+            for (reason, count) in reasons {
+                let _ = writeln!(text, "        {}: {reason}", grouped(*count));
+            }
+        }
+        for WrongRow { function, row, verdict, blame, confidence, .. } in &self.wrong_rows {
+            let _ = writeln!(
+                text,
+                "    wrong: {verdict} in {function}, row +{row}: {blame} (confidence {confidence})"
+            );
+        }
+        for (verdict, count) in &self.without_row {
+            let _ = writeln!(text, "    without a row: {verdict}: {}", grouped(*count));
+        }
+    }
+}
+
+impl WrongRow {
+    fn of(finding: &Finding) -> Option<Self> {
+        let row = finding.row.as_ref()?;
+        let address = || finding.pc.map_or_else(String::new, |pc| pc.to_string());
+        Some(Self {
+            function: finding.function.clone().unwrap_or_else(address),
+            row: row.start.to_string(),
+            rules: row.rules.clone(),
+            verdict: finding.verdict,
+            blame: finding.blame,
+            confidence: finding.confidence,
+        })
+    }
+}
+
+/// A part of a whole in per cent. 100 % is all of it, and 0 % is nothing: what is nearly so is not
+/// rounded to it.
+pub(super) fn share(part: u64, all: u64) -> String {
+    if all == 0 {
+        return "-".to_owned();
+    }
+    // In hundredths of a per cent.
+    let exact = u128::from(part) * 10_000;
+    let rounded = (exact + u128::from(all) / 2) / u128::from(all);
+    match (part, rounded) {
+        (0, _) => "0 %".to_owned(),
+        _ if part == all => "100 %".to_owned(),
+        (_, 0) => "< 0.01 %".to_owned(),
+        (_, 10_000) if part < all => "> 99.99 %".to_owned(),
+        (_, rounded) => format!("{}.{:02} %", rounded / 100, rounded % 100),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::share;
+
+    #[test]
+    fn shares_are_rounded_but_never_to_all_or_nothing() {
+        let cases = [
+            (0, 0, "-"),
+            (0, 5, "0 %"),
+            (5, 5, "100 %"),
+            (1, 3, "33.33 %"),
+            (2, 3, "66.67 %"),
+            (1, 1_000_000, "< 0.01 %"),
+            (999_999, 1_000_000, "> 99.99 %"),
+            (u64::MAX - 1, u64::MAX, "> 99.99 %"),
+        ];
+        for (part, all, expected) in cases {
+            assert_eq!(share(part, all), expected, "{part} of {all}");
+        }
+    }
+}

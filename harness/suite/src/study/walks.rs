@@ -1,0 +1,250 @@
+//! Walks at a sample of the instructions, and what they are worth.
+
+use std::num::NonZeroU64;
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+use sframe_engine::Abi;
+use sframe_machine::{Bottom, Moment, Record};
+
+use super::Unwinders;
+use sframe_judge::compare::Truth;
+use sframe_judge::examine::Probe;
+use sframe_judge::examine::sampling::Strides;
+use sframe_judge::target::{Loaded, Target};
+use sframe_judge::triage::{ExitClaim, ExitClaims};
+use sframe_judge::unwind::{Backtrace, Unwinder, Viewpoint};
+
+/// Deeper call stacks are not walked: the cost of a walk grows with the depth. Profilers stop
+/// earlier (perf: after 127 frames).
+pub const MAX_DEPTH: usize = 1024;
+
+/// What the walks of one unwinder were worth.
+///
+/// A walk is *whole* if it has all frames of the call stack, each with the right PC, and with the
+/// right CFA as far as the unwinder gives one; and if it then ends. Where nothing marks the
+/// outermost frame, one more frame is no fault if its PC lies in none of the images. What a walk
+/// finds below a context that the program itself has made, such as a coroutine's, is not judged.
+///
+/// A walk is *cut short* if all of its frames are right, and some are missing at its end. All other
+/// walks are *wrong*: they have a frame that is not on the call stack, or leave one out.
+///
+/// A walk that describes where a function will go, other than to its caller, before it has gone
+/// there, is neither: it is *not settled*. What `__builtin_eh_return` makes of functions has such
+/// moments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Walks {
+    /// Those that were whole.
+    pub whole: u64,
+    /// Those that were cut short.
+    pub cut_short: u64,
+    /// Those that were wrong.
+    pub wrong: u64,
+    /// Those that were not settled. They are not part of the total.
+    pub unsettled: u64,
+}
+
+impl Walks {
+    /// The number of those that count.
+    #[must_use]
+    pub const fn total(&self) -> u64 {
+        self.whole.saturating_add(self.cut_short).saturating_add(self.wrong)
+    }
+
+    /// Adds others, each as if there were so many of it.
+    pub const fn add(&mut self, other: &Self, times: u64) {
+        self.whole = self.whole.saturating_add(other.whole.saturating_mul(times));
+        self.cut_short = self.cut_short.saturating_add(other.cut_short.saturating_mul(times));
+        self.wrong = self.wrong.saturating_add(other.wrong.saturating_mul(times));
+        self.unsettled = self.unsettled.saturating_add(other.unsettled.saturating_mul(times));
+    }
+}
+
+/// What executed in an image: the topmost frame was there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Executed {
+    /// Number of instructions.
+    pub instructions: u64,
+    /// Those in the sample whose call stack was deeper than [`MAX_DEPTH`]. They were not walked.
+    pub too_deep: u64,
+    /// Those in the sample whose call stack was not yet certain. They were not walked.
+    pub unsettled: u64,
+    /// Walks with SFrame.
+    pub sframe: Walks,
+    /// Walks with call frame information.
+    pub cfi: Walks,
+    /// Walks with frame pointers, or on s390x the backchain.
+    pub frame_pointers: Walks,
+}
+
+impl Executed {
+    /// Adds another run's. Its walks count as many times as there were instructions for each of
+    /// them, so that they weigh as much as those of a run with another distance.
+    pub const fn add(&mut self, other: &Self, every: u64) {
+        self.instructions = self.instructions.saturating_add(other.instructions);
+        self.too_deep = self.too_deep.saturating_add(other.too_deep.saturating_mul(every));
+        self.unsettled = self.unsettled.saturating_add(other.unsettled.saturating_mul(every));
+        self.sframe.add(&other.sframe, every);
+        self.cfi.add(&other.cfi, every);
+        self.frame_pointers.add(&other.frame_pointers, every);
+    }
+}
+
+/// Walks stacks while a program is examined.
+pub(super) struct Walkers<'t, 'a, 'u> {
+    target: &'t Target<'a>,
+    abi: Option<Abi>,
+    walkers: [Walker<'u>; 3],
+    strides: Strides,
+    /// What executed in each image, and then elsewhere.
+    executed: Vec<Executed>,
+    /// The image that executed last, and its addresses.
+    image: (usize, Range<u64>),
+}
+
+/// One of the unwinders.
+struct Walker<'u> {
+    unwinder: Box<dyn Unwinder + 'u>,
+    backtrace: Backtrace,
+    /// What its wrong walks say about how functions leave, by the image that executed.
+    claims: ExitClaims<usize>,
+    walks: fn(&mut Executed) -> &mut Walks,
+}
+
+impl<'t, 'a, 'u> Walkers<'t, 'a, 'u> {
+    pub(super) fn new(target: &'t Target<'a>, unwinders: Unwinders<'u>, every: NonZeroU64) -> Self {
+        let elsewhere = target.modules.len();
+        let Unwinders { sframe, cfi, frame_pointers } = unwinders;
+        let walkers = [
+            Walker::new(sframe, |executed| &mut executed.sframe),
+            Walker::new(cfi, |executed| &mut executed.cfi),
+            Walker::new(frame_pointers, |executed| &mut executed.frame_pointers),
+        ];
+        Self {
+            target,
+            abi: target.executable().subject.abi(),
+            walkers,
+            strides: Strides::new(every),
+            executed: vec![Executed::default(); elsewhere + 1],
+            image: (elsewhere, 0..0),
+        }
+    }
+
+    /// Returns what executed in each image, and elsewhere.
+    pub(super) fn into_executed(mut self) -> (Vec<Executed>, Executed) {
+        let elsewhere = self.executed.pop().unwrap_or_default();
+        (self.executed, elsewhere)
+    }
+
+    /// Returns the position of the image that contains an instruction.
+    fn image_of(&mut self, pc: u64) -> usize {
+        if !self.image.1.contains(&pc) {
+            let mut modules = self.target.modules.iter();
+            self.image = match modules.position(|module| module.image.range().contains(&pc)) {
+                Some(position) => (position, self.target.modules[position].image.range()),
+                None => (self.target.modules.len(), 0..0),
+            };
+        }
+        self.image.0
+    }
+}
+
+impl Probe for Walkers<'_, '_, '_> {
+    fn start(&mut self) {
+        self.walkers.iter_mut().for_each(|walker| walker.claims.start(0));
+    }
+
+    fn executes(&mut self, moment: &Moment<'_>) {
+        for walker in &mut self.walkers {
+            for (image, count) in walker.claims.follow(moment, self.abi) {
+                let walks = (walker.walks)(&mut self.executed[image]);
+                walks.wrong -= count;
+                walks.unsettled += count;
+            }
+        }
+        let image = self.image_of(moment.pc);
+        let executed = &mut self.executed[image];
+        executed.instructions += 1;
+        if !self.strides.takes() {
+            return;
+        }
+        if !moment.call_stack.is_settled() {
+            executed.unsettled += 1;
+            return;
+        }
+        if moment.call_stack.depth() > MAX_DEPTH {
+            executed.too_deep += 1;
+            return;
+        }
+        let (truth, viewpoint) = (Truth::of(moment), Viewpoint::new(moment));
+        for walker in &mut self.walkers {
+            let worth = walker.walk(&truth, &viewpoint, self.target);
+            let walks = (walker.walks)(executed);
+            match worth {
+                Worth::Whole => walks.whole += 1,
+                Worth::CutShort => walks.cut_short += 1,
+                Worth::Wrong(cause) => {
+                    walks.wrong += 1;
+                    if let Some((call, says)) = cause {
+                        walker.claims.add(call, image, says);
+                    }
+                }
+            }
+        }
+    }
+
+    fn compared(&mut self, _: &Truth<'_>, _: &Viewpoint<'_>) {}
+}
+
+impl<'u> Walker<'u> {
+    fn new(unwinder: Box<dyn Unwinder + 'u>, walks: fn(&mut Executed) -> &mut Walks) -> Self {
+        Self { unwinder, backtrace: Backtrace::default(), claims: ExitClaims::default(), walks }
+    }
+
+    fn walk<'m>(&mut self, truth: &Truth<'m>, viewpoint: &Viewpoint<'_>, target: &Target<'_>) -> Worth<'m> {
+        self.backtrace.unwind(&mut *self.unwinder, viewpoint);
+        judge(truth, &self.backtrace, target)
+    }
+}
+
+/// What a walk is worth: see [`Walks`].
+enum Worth<'m> {
+    Whole,
+    CutShort,
+    /// With the call whose frame gave the wrong value, and what that says of its exit.
+    Wrong(Option<(&'m Record, ExitClaim)>),
+}
+
+fn judge<'m>(truth: &Truth<'m>, backtrace: &Backtrace, target: &Target<'_>) -> Worth<'m> {
+    let depth = truth.call_stack.depth();
+    // Whether a frame gave a wrong FP that is still wrong: then what is wrong further out says nothing of an exit.
+    let mut has_wrong_fp = false;
+    let mut inner: Option<&Record> = None;
+    for (index, frame) in backtrace.frames.iter().enumerate().take(depth) {
+        if frame.pc != truth.pc_of(index) {
+            let says = |inner| (inner, ExitClaim::GoesTo(frame.pc));
+            return Worth::Wrong(inner.map(says).filter(|_| !has_wrong_fp));
+        }
+        has_wrong_fp = matches!((inner, frame.fp), (Some(inner), Ok(fp)) if fp != inner.caller_fp);
+        let call = truth.call_of(index);
+        if let (Some(cfa), Some(call)) = (frame.cfa, call)
+            && cfa != call.cfa
+        {
+            // A frame further out has the SP that its callee is said to leave: on s390x, functions
+            // save it.
+            let (call, cfa) = match inner {
+                Some(inner) => (inner, inner.cfa.wrapping_add(cfa.wrapping_sub(call.cfa))),
+                None => (call, cfa),
+            };
+            return Worth::Wrong((!has_wrong_fp).then_some((call, ExitClaim::LeavesCfa(cfa))));
+        }
+        inner = call;
+    }
+    match backtrace.frames.get(depth..) {
+        None => Worth::CutShort,
+        Some([]) => Worth::Whole,
+        Some(_) if truth.call_stack.bottom() != Bottom::Entry => Worth::Whole,
+        Some([extra]) if target.module_at(Loaded(extra.pc)).is_none() => Worth::Whole,
+        Some(_) => Worth::Wrong(None),
+    }
+}

@@ -1,0 +1,45 @@
+//! How cases are run.
+
+use sframe_machine::Options;
+
+use super::journal::Journal;
+use crate::case::UnderTest;
+use sframe_judge::explore::Explorer;
+use sframe_judge::external::isolation::Isolation;
+
+/// How cases are run.
+#[derive(Clone)]
+pub struct Plan<'p> {
+    /// How programs are started.
+    pub options: Options,
+    /// The unwinder under test. With [`Self::isolation`], one in Rust is the
+    /// workers' unwinder.
+    pub unwinder: UnderTest<'p>,
+    /// Whether the code is listed with what was observed there.
+    pub is_listed: bool,
+    /// Where finished cases are kept, and taken from.
+    pub journal: Option<&'p Journal>,
+    /// If set, cases run in separate processes.
+    pub isolation: Option<Isolation>,
+    /// If set, says what exploring says of the rows that a case does not use.
+    pub explorer: Option<Explorer>,
+    /// Whether specs are fitted to builds that they were not written for. The
+    /// given cases are fitted already; worker processes fit theirs too.
+    pub is_fitted: bool,
+}
+
+impl<'p> Plan<'p> {
+    /// Runs in this process and keeps nothing.
+    #[must_use]
+    pub const fn new(options: Options, unwinder: UnderTest<'p>) -> Self {
+        Self {
+            options,
+            unwinder,
+            is_listed: false,
+            journal: None,
+            isolation: None,
+            explorer: None,
+            is_fitted: false,
+        }
+    }
+}

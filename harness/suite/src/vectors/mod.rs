@@ -1,0 +1,36 @@
+//! The reader vectors in `corpus/vectors`, and how a reader answers them.
+
+mod report;
+
+use sframe_vectors::engine::answer;
+use sframe_vectors::{SectionPart, Vector};
+
+use sframe_judge::external::{External, ExternalError, SectionReply};
+
+pub use report::{Counts, Difference, Skipped, VectorsReport};
+
+/// Asks the engine of this project.
+#[must_use]
+pub fn ask_engine(vectors: &[&Vector]) -> VectorsReport {
+    let all = [SectionPart::Header, SectionPart::Fdes, SectionPart::Lookups, SectionPart::Steps];
+    let mut report = VectorsReport::new("sframe-engine", env!("CARGO_PKG_VERSION"));
+    for vector in vectors {
+        report.add(vector, &SectionReply::Answer(answer(&vector.question())), &all);
+    }
+    report
+}
+
+/// Asks an unwinder in a separate process.
+///
+/// # Errors
+/// It can't be asked, or stops answering.
+pub fn ask_external(vectors: &[&Vector], external: &External) -> Result<VectorsReport, ExternalError> {
+    let hello = external.hello();
+    let mut report = VectorsReport::new(&hello.name, &hello.version);
+    let mut sections = external.sections()?;
+    for vector in vectors {
+        report.add(vector, &sections.ask(vector.question())?, &hello.section);
+    }
+    report.restarts = sections.restarts();
+    Ok(report)
+}
