@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use sframe_engine::InstructionPointer;
+use sframe_engine::{InstructionPointer, PcType};
 
 use super::certainty::{Certainty, Doubt};
 use super::exploration::{Exploration, ExploredFinding};
@@ -144,7 +144,9 @@ impl Parts {
         let root = roots.root(candidate.function);
         // A function that returns to the caller that it was given has been entered as callers do.
         // One that has a name has been, too, if it leaves all as it was for another function.
-        let is_entry = root.is_certain || ways.to_caller || ways.by_jump && roots.is_named(root.entry);
+        let is_entry = root.is_certain
+            || ways.to_caller && !(removes_stack(&ways) && is_within_fde(target, root.entry))
+            || ways.by_jump && roots.is_named(root.entry);
         let is_part = self.entered_with_frame.contains(&root.entry) && !roots.is_called(root.entry);
         if !is_entry || is_part {
             doubts.push(Doubt::UncertainEntry);
@@ -197,11 +199,24 @@ impl Parts {
     }
 }
 
+/// Whether a function that returns has removed something from its caller's stack.
+fn removes_stack(ways: &Ways) -> bool {
+    ways.removed != Removed::Bytes(0)
+}
+
+/// Whether code is in the middle of an FDE. If it also removes a frame that it has not made, then it is the end of
+/// that FDE's function, and what seems to call it is data.
+fn is_within_fde(target: &Target<'_>, entry: u64) -> bool {
+    let fde = target.sections.lookup_fde(InstructionPointer(entry)).ok().flatten();
+    fde.is_some_and(|fde| fde.start != entry && fde.pc_type == PcType::Inc)
+}
+
 impl Candidate {
     fn merge(&mut self, other: Self) {
         let hits = self.finding.hits + other.finding.hits;
         let seeds = [0, 1].map(|seed| self.seeds[seed] || other.seeds[seed]);
-        if (other.doubts.len(), other.assumptions.len()) < (self.doubts.len(), self.assumptions.len()) {
+        let order = |of: &Self| (of.from_nowhere, of.doubts.len(), of.assumptions.len());
+        if order(&other) < order(self) {
             *self = other;
         }
         (self.finding.hits, self.seeds) = (hits, seeds);

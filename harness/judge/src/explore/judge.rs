@@ -67,6 +67,8 @@ struct Seen {
     labels: Vec<u64>,
     seeds: [bool; 2],
     function: u64,
+    /// Whether it is not certain that callers enter there.
+    from_nowhere: bool,
     hits: u64,
     loads_ra: bool,
     has_fp: bool,
@@ -304,8 +306,12 @@ impl<'j, 'a> Judge<'j, 'a> {
         let above_caller = point.above_caller();
         let key = (disagreement.verdict, point.moment.pc, above_caller > 0);
         let number = point.assumptions.len();
-        let is_better =
-            |known: &Seen| (doubts.len(), number) < (known.doubts.len(), known.number_of_assumptions);
+        // What is known of where the path begins comes first.
+        let from_nowhere = !self.root.is_certain;
+        let is_better = |known: &Seen| {
+            (from_nowhere, doubts.len(), number)
+                < (known.from_nowhere, known.doubts.len(), known.number_of_assumptions)
+        };
         // Whether calls within the function return is known at the end.
         let is_certain = doubts.iter().all(|doubt| *doubt == Doubt::InternalCall);
         let is_as_sure = |known: &Seen| known.labels.is_empty() == point.labels.is_empty();
@@ -327,6 +333,7 @@ impl<'j, 'a> Judge<'j, 'a> {
                 labels: point.labels.to_vec(),
                 seeds,
                 function: self.root.entry,
+                from_nowhere,
                 hits,
                 loads_ra: found.is_some_and(|found| found.row.ra == Recovery::Unchanged)
                     && self.has_loaded_ra(point),
@@ -371,7 +378,7 @@ impl<'j, 'a> Judge<'j, 'a> {
             let denies_caller = seen.disagreement.got == Value::End(End::Outermost);
             let finding = self.finding(seen.disagreement, seen.triage, seen.hits)?;
             let Seen { row, doubts, assumptions, callees, seeds, function, .. } = seen;
-            let Seen { calls_others, above_caller, labels, loads_ra, has_fp, .. } = seen;
+            let Seen { calls_others, above_caller, labels, loads_ra, has_fp, from_nowhere, .. } = seen;
             Some(Candidate {
                 pc,
                 row,
@@ -387,6 +394,7 @@ impl<'j, 'a> Judge<'j, 'a> {
                 has_fp,
                 seeds,
                 function,
+                from_nowhere,
             })
         });
         Partial {

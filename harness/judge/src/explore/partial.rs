@@ -22,6 +22,8 @@ pub(super) struct Candidate {
     pub(super) seeds: [bool; 2],
     /// The entry of the function on whose path it was seen.
     pub(super) function: u64,
+    /// Whether it is not certain that callers enter there.
+    pub(super) from_nowhere: bool,
     /// The entries of the functions that this path has called, and what they remove from the stack, if their code
     /// shows it.
     pub(super) callees: Vec<(u64, Option<u64>)>,

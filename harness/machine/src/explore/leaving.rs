@@ -39,7 +39,9 @@ impl Paths<'_, '_> {
             return Ok(true);
         }
         if !has_jumped {
-            return Ok(true);
+            // Within the same body it only seems to be an entry: what calls it may be data.
+            let body = self.body(pc);
+            return Ok(body.is_none() || self.body(previous) != body);
         }
         self.assumptions.push(Assumption::JumpWithFrame { to: pc });
         Ok(false)
