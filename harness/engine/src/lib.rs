@@ -72,7 +72,7 @@ pub use read::{
     Cache, DataWordSize, Fde, FdeType, Fdes, FindRow, Flags, Found, Fre, FreType, Fres, Header, PauthKey,
     PcType, Rows, Section,
 };
-pub use rule::{Base, Recovery, RecoveryRule, Row};
+pub use rule::{Base, ParseRuleError, Recovery, RecoveryRule, Row, RowRules};
 pub use step::{Caller, Frame, Mangled, Memory, PauthMask, Registers, Step, StepError, Tracked};
 pub use version::Version;
 

@@ -2,7 +2,7 @@
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use sframe_engine::Row;
+use sframe_engine::{Row, RowRules};
 
 /// An address in a report: a string such as `0x401000`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -46,19 +46,51 @@ impl schemars::JsonSchema for Address {
 }
 
 /// The row that a finding is about.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FindingRow {
     /// Start of the row, in bytes from the start of the function.
     pub start: Address,
     /// Its rules as equations.
-    pub rules: String,
+    #[serde(with = "as_text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub rules: RowRules,
 }
 
 impl FindingRow {
     /// Returns the report form of a row.
     #[must_use]
     pub fn new(row: &Row) -> Self {
-        Self { start: Address(row.start.into()), rules: row.to_string() }
+        Self { start: Address(row.start.into()), rules: row.rules() }
+    }
+}
+
+/// By start, and then as documents have their rules.
+impl Ord for FindingRow {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        let by_rules = || self.rules.to_string().cmp(&other.rules.to_string());
+        self.start.cmp(&other.start).then_with(by_rules)
+    }
+}
+
+impl PartialOrd for FindingRow {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// Rules in a document: as text.
+mod as_text {
+    use serde::de::Error as _;
+    use serde::{Deserialize as _, Deserializer, Serializer};
+    use sframe_engine::RowRules;
+
+    pub(super) fn serialize<S: Serializer>(rules: &RowRules, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(rules)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RowRules, D::Error> {
+        let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
+        text.parse().map_err(|error| D::Error::custom(format!("`{text}`: {error}")))
     }
 }

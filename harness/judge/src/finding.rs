@@ -1,11 +1,16 @@
 //! Findings: what is wrong, and what each witness says about it.
+//!
+//! Everything that is decided about a finding is decided by types: verdict, place, rules, values, what a witness
+//! answers. Sentences are [`Prose`], which nothing can read back.
 
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use sframe_inspect::{Address, Blame, Confidence, FindingRow, Witness};
 
-use crate::vocabulary::Verdict;
+use sframe_engine::RowRules;
+
+use crate::vocabulary::{End, LayoutFact, Prose, Verdict};
 
 /// Which side a witness agrees with about the subject of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -25,12 +30,50 @@ pub struct Evidence {
     /// The witness.
     pub witness: Witness,
     /// Its statement, in a sentence.
-    pub says: String,
+    pub says: Prose,
     /// The side it agrees with; `None` if that is unknown.
     pub agrees_with: Option<Side>,
+    /// What the statement says of the frame, as far as the format can express it. It is not in documents.
+    #[serde(skip)]
+    pub answer: Option<Answer>,
+}
+
+/// What a witness says of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The rules that the row should have.
+    Rules(RowRules),
+    /// It does not know the CFA.
+    NoCfa,
+    /// Who has made something.
+    Layout(LayoutFact),
 }
 
 impl Evidence {
+    /// A statement of which only the words are kept.
+    #[must_use]
+    pub fn new(witness: Witness, says: impl Into<Prose>, agrees_with: Option<Side>) -> Self {
+        Self { witness, says: says.into(), agrees_with, answer: None }
+    }
+
+    /// What it says of who has made something.
+    #[must_use]
+    pub const fn layout(&self) -> Option<LayoutFact> {
+        match self.answer {
+            Some(Answer::Layout(fact)) => Some(fact),
+            _ => None,
+        }
+    }
+
+    /// The rules that a witness gives which agrees with the call stack.
+    #[must_use]
+    pub fn right_rules(&self) -> Option<RowRules> {
+        match self.answer {
+            Some(Answer::Rules(rules)) if self.agrees_with == Some(Side::CallStack) => Some(rules),
+            _ => None,
+        }
+    }
+
     /// Says with whom the witness agrees, if that is known.
     #[must_use]
     pub fn side(&self) -> Option<String> {
@@ -83,6 +126,188 @@ pub struct StackView {
     pub slots: Vec<Slot>,
 }
 
+/// A value, as the call stack, a spec, an unwinder or a run has it. Documents have it as text.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
+#[serde(from = "WrittenValue", into = "WrittenValue")]
+pub enum Said {
+    /// An address, or the contents of a register.
+    Address(Address),
+    /// The ways in which backtraces end.
+    Ends(Vec<End>),
+    /// A backtrace up to the entry function, however it ends there.
+    WholeBacktrace,
+    /// Another end than the one that was seen.
+    AnotherEnd,
+    /// Anything else, for people.
+    Words(Prose),
+}
+
+impl Said {
+    const WHOLE_BACKTRACE: &str = "a whole backtrace";
+    const ANOTHER_END: &str = "another end";
+
+    /// Words for people.
+    #[must_use]
+    pub fn words(words: impl Into<Prose>) -> Self {
+        Self::Words(words.into())
+    }
+
+    /// The address, if it is one.
+    #[must_use]
+    pub const fn address(&self) -> Option<u64> {
+        match self {
+            Self::Address(address) => Some(address.0),
+            _ => None,
+        }
+    }
+}
+
+impl std::fmt::Display for Said {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Address(address) => address.fmt(f),
+            Self::Ends(ends) => {
+                let names: Vec<&str> = ends.iter().map(|end| end.as_str()).collect();
+                f.write_str(&names.join(", "))
+            }
+            Self::WholeBacktrace => f.write_str(Self::WHOLE_BACKTRACE),
+            Self::AnotherEnd => f.write_str(Self::ANOTHER_END),
+            Self::Words(words) => words.fmt(f),
+        }
+    }
+}
+
+/// Words for people.
+impl From<String> for Said {
+    fn from(words: String) -> Self {
+        Self::words(words)
+    }
+}
+
+/// Words for people.
+impl From<&str> for Said {
+    fn from(words: &str) -> Self {
+        Self::words(words)
+    }
+}
+
+impl From<End> for Said {
+    fn from(end: End) -> Self {
+        Self::Ends(vec![end])
+    }
+}
+
+/// A value as documents have it.
+#[derive(Deserialize, Serialize)]
+#[serde(transparent)]
+struct WrittenValue(String);
+
+impl From<Said> for WrittenValue {
+    fn from(said: Said) -> Self {
+        Self(said.to_string())
+    }
+}
+
+impl From<WrittenValue> for Said {
+    fn from(WrittenValue(text): WrittenValue) -> Self {
+        if text == Self::WHOLE_BACKTRACE {
+            return Self::WholeBacktrace;
+        }
+        if text == Self::ANOTHER_END {
+            return Self::AnotherEnd;
+        }
+        let digits = text.strip_prefix("0x").and_then(|digits| u64::from_str_radix(digits, 16).ok());
+        let ends = || text.split(", ").map(str::parse).collect::<Result<Vec<End>, _>>();
+        match digits.map(Address).filter(|address| address.to_string() == text) {
+            Some(address) => Self::Address(address),
+            None => ends().map_or_else(|_| Self::Words(Prose::verbatim(text.clone())), Self::Ends),
+        }
+    }
+}
+
+impl JsonSchema for Said {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Said".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        String::json_schema(generator)
+    }
+}
+
+/// A finding in a sentence, which begins with its place. Documents have the whole sentence as `message`, and its
+/// beginning as `place`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(from = "WrittenMessage", into = "WrittenMessage")]
+#[schemars(with = "WrittenMessage")]
+pub struct Message {
+    /// Where it is, in words; `None` for what is about no place.
+    pub place: Option<Prose>,
+    /// What is wrong there.
+    pub says: Prose,
+}
+
+#[derive(Deserialize, Serialize, JsonSchema)]
+struct WrittenMessage {
+    /// The beginning of `message`, if that is a place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    place: Option<String>,
+    /// The finding in a sentence.
+    message: String,
+}
+
+impl Message {
+    /// A sentence about a place.
+    #[must_use]
+    pub fn at(place: impl std::fmt::Display, says: impl Into<Prose>) -> Self {
+        Self { place: Some(place.to_string().into()), says: says.into() }
+    }
+
+    /// The same with more words at its end.
+    #[must_use]
+    pub fn and(self, more: impl std::fmt::Display) -> Self {
+        Self { says: format!("{}{more}", self.says).into(), ..self }
+    }
+}
+
+impl std::fmt::Display for Message {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.place {
+            Some(place) => write!(f, "{place}: {}", self.says),
+            None => self.says.fmt(f),
+        }
+    }
+}
+
+impl From<String> for Message {
+    fn from(says: String) -> Self {
+        Self { place: None, says: says.into() }
+    }
+}
+
+impl From<Message> for WrittenMessage {
+    fn from(message: Message) -> Self {
+        Self { message: message.to_string(), place: message.place.map(|place| place.to_string()) }
+    }
+}
+
+impl From<WrittenMessage> for Message {
+    fn from(WrittenMessage { place, message }: WrittenMessage) -> Self {
+        // Between them are a colon and a space.
+        let says = place.as_ref().and_then(|place| message.get(place.len() + 2..)).map(str::to_owned);
+        match (place, says) {
+            (Some(place), Some(says)) => {
+                Self { place: Some(Prose::verbatim(place)), says: Prose::verbatim(says) }
+            }
+            _ => Self { place: None, says: Prose::verbatim(message) },
+        }
+    }
+}
+
 /// Something that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct Finding {
@@ -107,9 +332,9 @@ pub struct Finding {
     #[serde(default)]
     pub row_pc: Option<Address>,
     /// The value according to the call stack, or the spec.
-    pub expected: String,
+    pub expected: Said,
     /// The value according to the unwinder, or the run.
-    pub got: String,
+    pub got: Said,
     /// The instruction at the PC.
     pub instruction: Option<String>,
     /// The component that needs the fix.
@@ -121,13 +346,14 @@ pub struct Finding {
     /// The usual mistake that gives the unwinder's answer, if the unwinder is to
     /// blame and one does.
     #[serde(default)]
-    pub hint: Option<String>,
+    pub hint: Option<Prose>,
     /// The instructions around the PC.
     pub listing: Vec<ListedInstruction>,
     /// The stack when it was first seen in that frame.
     pub stack: Option<StackView>,
     /// The finding in a sentence.
-    pub message: String,
+    #[serde(flatten)]
+    pub message: Message,
 }
 
 /// A document that does not count places has one finding for each.
@@ -220,23 +446,14 @@ impl Finding {
         self.verdict == Verdict::NoFde && self.blame == Blame::Unknown
     }
 
-    /// Splits the sentence from the place that it begins with, if it does.
-    #[must_use]
-    pub fn place_and_rest(&self) -> (&str, &str) {
-        let message = self.message.as_str();
-        let Some(pc) = self.pc else { return ("", message) };
-        // A caller's place is looked up before its return address.
-        let ends = [pc.0, pc.0.wrapping_sub(1)].map(|pc| format!("{pc:#x}"));
-        let end = ends.iter().find_map(|address| {
-            let start = message.find(address)?;
-            Some(start + message[start..].find(": ")?)
-        });
-        end.map_or(("", message), |end| (&message[..end], &message[end + 2..]))
-    }
-
     /// A finding about a spec's expectation, not about a row.
     #[must_use]
-    pub fn of_spec(verdict: Verdict, expected: String, got: String, message: String) -> Self {
+    pub fn of_spec(
+        verdict: Verdict,
+        expected: impl Into<Said>,
+        got: impl Into<Said>,
+        message: impl Into<Message>,
+    ) -> Self {
         Self {
             verdict,
             pc: None,
@@ -247,8 +464,8 @@ impl Finding {
             places: 1,
             row: None,
             row_pc: None,
-            expected,
-            got,
+            expected: expected.into(),
+            got: got.into(),
             instruction: None,
             blame: Blame::Unknown,
             confidence: Confidence::Low,
@@ -256,7 +473,7 @@ impl Finding {
             hint: None,
             listing: Vec::new(),
             stack: None,
-            message,
+            message: message.into(),
         }
     }
 }
@@ -269,10 +486,13 @@ mod tests {
         Finding {
             function: Some("f".to_owned()),
             hits: 3,
-            row: Some(FindingRow { start: Address(4), rules: "CFA = SP+8".to_owned() }),
+            row: Some(FindingRow {
+                start: Address(4),
+                rules: "CFA = SP+8, RA = *(CFA-8), FP unchanged".parse().expect("rules"),
+            }),
             row_pc: Some(Address(row_pc)),
             blame,
-            ..Finding::of_spec(Verdict::WrongCfa, String::new(), String::new(), String::new())
+            ..Finding::of_spec(Verdict::WrongCfa, "", "", String::new())
         }
     }
 

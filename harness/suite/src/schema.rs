@@ -5,10 +5,10 @@ use schemars::generate::SchemaSettings;
 use schemars::transform::transform_subschemas;
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
+use sframe_judge::finding::Finding;
 
 use crate::report::{Baseline, CheckReport, ExploreReport, Report};
 use crate::spec::{Fault, KnownFindings, Spec};
-use sframe_judge::finding::Finding;
 
 /// A kind of document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

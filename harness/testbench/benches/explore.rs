@@ -8,14 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
+use cost::{measure, spread};
 use sframe_engine::Abi;
 use sframe_judge::examine::{ExamineOptions, examine};
 use sframe_judge::explore::{ExploreOptions, Roots, explore};
 use sframe_judge::target::Target;
 use sframe_judge::unwind::sframe_unwinder;
 use sframe_machine::Options;
-
-use cost::{measure, spread};
 
 const BENCH: &str = env!("CARGO_BIN_EXE_sframe-testbench");
 const ROUNDS: usize = 5;

@@ -11,13 +11,12 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use cost::{measure, spread};
 use sframe_judge::examine::sampling::Sampling;
 use sframe_judge::examine::{ExamineOptions, examine};
 use sframe_judge::target::Target;
 use sframe_judge::unwind::{BlackBox, SframeUnwinder, sframe_unwinder};
 use sframe_machine::{AMD64, End, Flow, Hook, Machine, Moment, Options};
-
-use cost::{measure, spread};
 
 const BENCH: &str = env!("CARGO_BIN_EXE_sframe-testbench");
 const ROUNDS: usize = 7;

@@ -8,7 +8,6 @@ use serde::Serialize;
 use sframe_engine::lint::{RULES, Rule};
 use sframe_inspect::hazard::HazardKind;
 use sframe_inspect::lint::ELF_RULES;
-
 use sframe_judge::examine::coverage::Explored;
 use sframe_judge::explore::{Certainty, Doubt, Undecided};
 use sframe_judge::finding::{Blame, Confidence, Side, Witness};

@@ -3,8 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::schema::text_schema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use sframe_engine::DwarfRegister;
+
+use crate::schema::text_schema;
 
 /// What an offset is added to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -56,20 +58,13 @@ impl FromStr for Equation {
 }
 
 fn parse(text: &str) -> Option<Equation> {
-    let inner = text.strip_prefix("*(").map(|rest| rest.strip_suffix(')'));
-    let (dereference, sum) = match inner {
-        Some(inner) => (true, inner?),
-        None => (false, text),
-    };
-    let split = sum.find(['+', '-']).unwrap_or(sum.len());
-    let (base, offset) = sum.split_at(split);
+    let sframe_engine::RecoveryRule { base, offset, dereference } = text.parse().ok()?;
     let base = match base {
-        "CFA" => Base::Cfa,
-        "SP" => Base::Sp,
-        "FP" => Base::Fp,
-        _ => Base::Register(base.strip_prefix('r')?.parse().ok()?),
+        sframe_engine::Base::Cfa => Base::Cfa,
+        sframe_engine::Base::Sp => Base::Sp,
+        sframe_engine::Base::Fp => Base::Fp,
+        sframe_engine::Base::Register(DwarfRegister(number)) => Base::Register(number),
     };
-    let offset = if offset.is_empty() { 0 } else { offset.parse().ok().filter(|offset| *offset != 0)? };
     Some(Equation { base, offset, dereference })
 }
 

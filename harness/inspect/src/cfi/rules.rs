@@ -3,7 +3,7 @@
 use std::fmt;
 
 use gimli::{CfaRule, RegisterRule};
-use sframe_engine::{Base, DwarfRegister, Recovery, RecoveryRule};
+use sframe_engine::{Base, DwarfRegister, Recovery, RecoveryRule, RowRules};
 
 use super::expression::{Formula, formula};
 use super::read::{CallFrameInfo, CfiRow, register_column};
@@ -57,6 +57,16 @@ impl Rules {
     #[must_use]
     pub fn has_caller(&self) -> bool {
         self.cfa != Err(Inexpressible::Nothing) && self.ra != Ok(Recovery::Undefined)
+    }
+
+    /// The same as the rules of a row; `None` if no row can say it.
+    #[must_use]
+    pub fn row_rules(&self) -> Option<RowRules> {
+        if self.ra == Ok(Recovery::Undefined) {
+            return Some(RowRules::OUTERMOST);
+        }
+        let (cfa, ra, fp) = (self.cfa.ok()?, self.ra.ok()?, self.fp.ok()?);
+        Some(RowRules { cfa: Some(cfa), ra, fp, mangled_ra: self.signed })
     }
 }
 

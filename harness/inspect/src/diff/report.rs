@@ -314,7 +314,6 @@ fn show_rules(text: &mut Text, group: &[Difference], first: &Difference, cfi: &C
     show_head(text, group, first);
     let CfiPlace { cfi_section, cfi_offset, cfi_rules } = cfi;
     let width = cfi_section.len();
-    let row = first.row.as_ref().map_or("", |row| &row.rules);
     let start = first.row.as_ref().map_or_else(String::new, |row| format!("    (row +{})", row.start));
     for finding in group {
         let _ = writeln!(text, "    {:<width$}  {}: {}", ".sframe", finding.field, finding.sframe);
@@ -323,9 +322,9 @@ fn show_rules(text: &mut Text, group: &[Difference], first: &Difference, cfi: &C
     if first.field == Field::NoFde {
         let _ = writeln!(text, "    {cfi_section:<width$}  {cfi_rules}    (FDE at {cfi_offset})");
     }
-    if first.field != Field::Row && !row.is_empty() {
+    if let Some(row) = first.row.filter(|_| first.field != Field::Row) {
         let _ = writeln!(text, "    in full:");
-        let _ = writeln!(text, "    {:<width$}  {row}{start}", ".sframe");
+        let _ = writeln!(text, "    {:<width$}  {}{start}", ".sframe", row.rules);
         let _ = writeln!(text, "    {cfi_section:<width$}  {cfi_rules}    (FDE at {cfi_offset})");
     }
     show_instructions(text, first);

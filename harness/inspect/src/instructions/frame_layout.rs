@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use sframe_engine::{Abi, DwarfRegister};
+use sframe_engine::{Abi, Base, DwarfRegister, Recovery, RecoveryRule, RowRules};
 
 use super::{Instruction, Operation, Place, Value};
 
@@ -184,6 +184,25 @@ impl FrameLayout {
             after.ra = SavedLocation::Unknown;
         }
         after
+    }
+
+    /// The rules of a row for it; `None` if something is unknown.
+    #[must_use]
+    pub fn row_rules(&self) -> Option<RowRules> {
+        let cfa = match (self.sp, self.fp) {
+            (Some(offset), _) => RecoveryRule { base: Base::Sp, offset, dereference: false },
+            (None, Some(offset)) => RecoveryRule { base: Base::Fp, offset, dereference: false },
+            (None, None) => return None,
+        };
+        let recovery = |place| match place {
+            SavedLocation::InRegister => Some(Recovery::Unchanged),
+            SavedLocation::OnStack(offset) => {
+                Some(Recovery::Rule(RecoveryRule { base: Base::Cfa, offset, dereference: true }))
+            }
+            SavedLocation::Unknown => None,
+        };
+        let (ra, fp) = (recovery(self.ra)?, recovery(self.caller_fp)?);
+        Some(RowRules { cfa: Some(cfa), ra, fp, mangled_ra: false })
     }
 
     /// The frame after a callee has removed arguments from the stack.

@@ -6,7 +6,7 @@ use sframe_engine::{InstructionPointer, LookupAddress, ReturnAddress};
 use sframe_inspect::diff::Gap;
 
 use crate::examine::coverage::Executed;
-use crate::finding::{Address, Finding};
+use crate::finding::{Address, Finding, Message};
 use crate::target::{Linked, Loaded, Module, Target};
 use crate::triage::Triage;
 use crate::vocabulary::Verdict;
@@ -72,7 +72,7 @@ impl Module<'_> {
         let loaded = self.loaded(Linked(first));
         let place = target.place(loaded);
         let Triage { blame, confidence, evidence, .. } = Triage::of_gap(gap);
-        let message = format!("{place}: there is no FDE: {gap}");
+        let message = Message::at(place, format!("there is no FDE: {gap}"));
         let (instruction, listing) = crate::triage::listing(InstructionPointer(loaded.0).into(), target);
         Finding {
             pc: Some(Address(first)),
@@ -86,7 +86,7 @@ impl Module<'_> {
             confidence,
             evidence,
             listing,
-            ..Finding::of_spec(Verdict::NoFde, "an FDE".to_owned(), "none".to_owned(), message)
+            ..Finding::of_spec(Verdict::NoFde, "an FDE", "none", message)
         }
     }
 }

@@ -15,14 +15,14 @@ use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use sframe_engine::{InstructionPointer, PcType};
+use sframe_inspect::cfi::CfiRow;
+use sframe_inspect::instructions::Instruction;
 
 use crate::examine::Examination;
 use crate::examine::observed::Observed;
 use crate::finding::Finding;
 use crate::target::{Linked, Loaded, Module, Target};
 use crate::vocabulary::Verdict;
-use sframe_inspect::cfi::CfiRow;
-use sframe_inspect::instructions::Instruction;
 
 /// The maximum number of different instructions listed. Beyond it, functions are
 /// left out unless they equal a listed one or something in them is wrong.

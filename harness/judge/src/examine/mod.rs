@@ -25,6 +25,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use sframe_engine::{Abi, Found, InstructionPointer};
+use sframe_inspect::hazard::Hazard;
 use sframe_machine::{
     End as RunEnd, Exit, Flow, Machine, MachineError, Moment, Observer, Options, Outcome, PcMap, Usage,
 };
@@ -50,7 +51,6 @@ use crate::truth::cross_check::{CrossCheck, TraceConflict, TraceCounts, Traces};
 use crate::truth::stores::{LastStores, Pointers, Written};
 use crate::unwind::{Backtrace, Unwinder, Viewpoint};
 use crate::vocabulary::{End, Feature, Verdict};
-use sframe_inspect::hazard::Hazard;
 
 pub use deliveries::{BrokenDelivery, Deliveries, DeliveryFault, Signals};
 pub use ends::WalkEnds;

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use sframe_engine::{Fde, InstructionPointer, Section};
 use sframe_inspect::elf::merge_faults::{MergeFault, MergeFaultKind};
 
-use crate::finding::{Blame, Confidence, Evidence, Finding, Witness};
+use crate::finding::{Address, Answer, Blame, Confidence, Evidence, Finding, Said, Witness};
 use crate::target::{Linked, Loaded, Module, Target};
-use crate::vocabulary::Verdict;
+use crate::vocabulary::{LayoutFact, Verdict};
 
 impl Module<'_> {
     /// Returns what linkers did wrong with the section as a whole. They have not seen
@@ -32,27 +32,38 @@ impl Module<'_> {
 
     fn finding_of_merging(&self, fault: &MergeFault) -> Finding {
         let name = self.name.as_deref().map_or_else(String::new, |name| format!("{name}: "));
-        let (expected, got) = match fault.kind {
-            MergeFaultKind::Concatenated { sections, .. } => {
-                ("one section with one header".to_owned(), format!("{} sections", sections.saturating_add(1)))
-            }
+        let (fact, expected, got) = match fault.kind {
+            MergeFaultKind::Concatenated { sections, .. } => (
+                LayoutFact::ConcatenatedSections,
+                "one section with one header",
+                format!("{} sections", sections.saturating_add(1)),
+            ),
             MergeFaultKind::MisplacedRelocations { relocations, .. } => (
-                "relocations at the starts of FDEs".to_owned(),
+                LayoutFact::MisplacedRelocations,
+                "relocations at the starts of FDEs",
                 format!("{relocations} elsewhere, the first at offset {:#x}", fault.offset),
             ),
             MergeFaultKind::UnconvertedStarts { starts } => (
-                "starts that count from the section's start".to_owned(),
+                LayoutFact::UnconvertedStarts,
+                "starts that count from the section's start",
                 format!("{starts} that count from their own fields"),
             ),
         };
-        let evidence =
-            Evidence { witness: Witness::Layout, says: fault.evidence().to_owned(), agrees_with: None };
+        let evidence = Evidence {
+            answer: Some(Answer::Layout(fact)),
+            ..Evidence::new(Witness::Layout, fault.evidence(), None)
+        };
         Finding {
             image: self.name.clone(),
             blame: Blame::ProducerLinker,
             confidence: Confidence::High,
             evidence: vec![evidence],
-            ..Finding::of_spec(Verdict::DecodeError, expected, got, format!("{name}{fault}"))
+            ..Finding::of_spec(
+                Verdict::DecodeError,
+                Said::words(expected),
+                Said::words(got),
+                format!("{name}{fault}"),
+            )
         }
     }
 
@@ -67,15 +78,15 @@ impl Module<'_> {
         let fdes = || self.section.iter().flat_map(Section::fdes).flatten().filter(is_stray);
         let first = fdes().next()?;
         let start = self.linked(Loaded(first.start));
-        let (got, count) = (format!("{start:#x}"), fdes().count());
+        let (got, count) = (Address(start.0), fdes().count());
         let name = self.name.as_deref().map_or_else(String::new, |name| format!("{name}: "));
         let others = if count > 1 { format!(", and so do {} others", count - 1) } else { String::new() };
         let message = format!(
             "{name}FDE {} ({} bytes at {got}) reaches outside the image{others}; no address there is looked up in it",
             first.index, first.size
         );
-        let expected = "addresses of the image".to_owned();
-        let finding = Finding::of_spec(Verdict::DecodeError, expected, got, message);
+        let expected = "addresses of the image";
+        let finding = Finding::of_spec(Verdict::DecodeError, expected, Said::Address(got), message);
         Some(Finding { image: self.name.clone(), ..finding })
     }
 }

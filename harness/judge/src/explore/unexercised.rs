@@ -130,7 +130,7 @@ pub fn by_row(target: &Target<'_>, exploration: &Exploration) -> FxHashMap<u64, 
     for found in &exploration.findings {
         let Some(Address(row)) = found.finding.row_pc else { continue };
         let message = match found.certainty {
-            Certainty::Proved => found.finding.message.clone(),
+            Certainty::Proved => found.finding.message.to_string(),
             Certainty::Possible => format!("{}; not proved: {}", found.finding.message, found.doubts_text()),
         };
         messages.entry(row).or_insert(message);
@@ -164,7 +164,7 @@ fn evidence((says, reason): &Judged) -> Evidence {
         }
         Explored::Undecided => (format!("undecided: {}", text(reason)), None),
     };
-    Evidence { witness: Witness::Exploration, says, agrees_with }
+    Evidence::new(Witness::Exploration, says, agrees_with)
 }
 
 fn text(reason: &Option<String>) -> &str {

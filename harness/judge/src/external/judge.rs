@@ -6,14 +6,13 @@ use std::path::{Path, PathBuf};
 use sframe_engine::{LookupAddress, Mangled, PauthKey, ReturnAddress, StepError, Tracked};
 use sframe_protocol::{Address, EndKind, Fp, Hello, Image, Open, Range};
 
+use super::probe::Pending;
+use super::process::Fault;
 use crate::compare::{Disagreement, Rules, RulesAt, Truth, Value, WalkEnd, compare, frames_compared};
-use crate::finding::{Blame, Confidence, Finding};
+use crate::finding::{Blame, Confidence, Finding, Message, Said};
 use crate::target::{Linked, Loaded, Target};
 use crate::unwind::{Backtrace, End, Frame, Unreadable};
 use crate::vocabulary::Verdict;
-
-use super::probe::Pending;
-use super::process::Fault;
 
 /// Returns the request `open` for a program.
 pub(super) fn open(target: &Target<'_>, name: &str, folder: &Path) -> std::io::Result<Open> {
@@ -236,7 +235,12 @@ impl<'q, 'a> Judge<'q, 'a> {
                 "the engine of this project has no finding there: the fault is in what the unwinder reads, or in the unwinder",
             ),
         };
-        Finding { blame, confidence, message: format!("{}; {whose}", finding.message), ..finding }
+        Finding {
+            blame,
+            confidence,
+            message: finding.message.clone().and(format_args!("; {whose}")),
+            ..finding
+        }
     }
 }
 
@@ -331,8 +335,8 @@ impl FaultFinding {
 
     pub(super) fn finding(self, verdict: Verdict, target: &Target<'_>) -> Finding {
         let place = target.place(Loaded(self.pc));
-        let expected = format!("a backtrace of {} frames", self.depth);
-        let message = format!("{place}: {}", self.message);
+        let expected = Said::words(format!("a backtrace of {} frames", self.depth));
+        let message = Message::at(place, &*self.message);
         Finding {
             pc: Some(crate::finding::Address(place.address.0)),
             image: place.image.map(str::to_owned),
@@ -341,7 +345,7 @@ impl FaultFinding {
             hits: self.hits,
             blame: Blame::Consumer,
             confidence: Confidence::High,
-            ..Finding::of_spec(verdict, expected, self.message, message)
+            ..Finding::of_spec(verdict, expected, Said::words(self.message), message)
         }
     }
 }
@@ -349,6 +353,7 @@ impl FaultFinding {
 /// Returns the finding for a fault whose stop is unknown.
 pub(super) fn unplaced(fault: &Fault) -> Finding {
     let message = format!("{fault}; when each of the stops was asked alone, it did not happen again");
-    let finding = Finding::of_spec(fault.verdict, "a backtrace".to_owned(), fault.message.clone(), message);
+    let finding =
+        Finding::of_spec(fault.verdict, Said::words("a backtrace"), Said::words(&*fault.message), message);
     Finding { blame: Blame::Consumer, confidence: Confidence::High, ..finding }
 }

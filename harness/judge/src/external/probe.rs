@@ -9,6 +9,12 @@ use sframe_engine::{Abi, ByteOrder, DwarfRegister};
 use sframe_machine::{CallStack, Moment};
 use sframe_protocol::{Address, Hex, Stack, Stop};
 
+use super::command::ExternalError;
+use super::judge::{FaultFinding, Judge};
+use super::report::{UnwinderExamination, UnwinderReport};
+use super::sample::{Sample, StopsPerCase};
+use super::session::Session;
+use super::shadow::Shadow;
 use crate::compare::{Disagreement, Truth, Value, WalkEnd, disagreements};
 use crate::examine::{Examination, Probe, WalkEnds};
 use crate::finding::Finding;
@@ -18,13 +24,6 @@ use crate::triage::{
 };
 use crate::unwind::{Backtrace, SframeUnwinder, Unwinder as _, Viewpoint};
 use crate::vocabulary::Verdict;
-
-use super::command::ExternalError;
-use super::judge::{FaultFinding, Judge};
-use super::report::{UnwinderExamination, UnwinderReport};
-use super::sample::{Sample, StopsPerCase};
-use super::session::Session;
-use super::shadow::Shadow;
 
 /// The maximum number of stops in a request; twice as many within a function
 /// between its calls.
@@ -425,6 +424,6 @@ fn word(order: ByteOrder, bytes: &[u8]) -> Option<u64> {
 }
 
 fn noting(finding: Finding, what: &str) -> Finding {
-    let message = format!("{}; {what}", finding.message);
+    let message = finding.message.clone().and(format_args!("; {what}"));
     Finding { message, ..finding }
 }

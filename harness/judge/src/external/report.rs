@@ -2,11 +2,11 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use sframe_inspect::text::{Text, counted, per_second};
 
 use super::command::ExternalError;
 use crate::examine::{Examination, WalkEnds};
 use crate::finding::Finding;
-use sframe_inspect::text::{Text, counted, per_second};
 
 /// What a program has shown about an unwinder.
 #[derive(Debug)]

@@ -7,11 +7,10 @@ use sframe_protocol::{
     SectionAnswer, SectionQuestion, Stop, VERSION,
 };
 
-use crate::examine::stop::StopRequest;
-use crate::vocabulary::Verdict;
-
 use super::command::{CommandLine, ExternalError, RESTARTS};
 use super::process::{Fault, Process};
+use crate::examine::stop::StopRequest;
+use crate::vocabulary::Verdict;
 
 /// The result of a question about a section.
 #[derive(Clone, Debug, PartialEq, Eq)]

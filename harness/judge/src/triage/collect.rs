@@ -15,7 +15,7 @@ use super::departure::{ExitClaim, ExitClaims};
 use super::mistake::{self, FrameView, Mistakes};
 use super::{Circumstances, Triage, triage, triage_place};
 use crate::compare::{Disagreement, Value};
-use crate::finding::{Blame, Finding, FindingRow, ListedInstruction};
+use crate::finding::{Blame, Finding, FindingRow, ListedInstruction, Message, Said};
 use crate::target::{Linked, Loaded, Module, Target};
 use crate::unwind::End;
 use crate::vocabulary::Verdict;
@@ -373,12 +373,8 @@ fn describe(found: &Found, target: &Target<'_>) -> Finding {
         None => Linked(pc),
     };
     let (expected, got) = (value(expected, target), value(got, target));
-    let mut message = format!("{place}");
-    if frame > 0 {
-        message += &format!(" (frame {frame})");
-    }
-    message += ": ";
-    message += &match verdict {
+    let at = if frame > 0 { format!("{place} (frame {frame})") } else { place.to_string() };
+    let mut says = match verdict {
         Verdict::WrongCfa => format!("CFA is {got}, the call stack has {expected}"),
         Verdict::WrongRa => format!("RA is {got}, the call stack has {expected}"),
         Verdict::WrongFp => format!("the caller's FP is {got}, the call stack has {expected}"),
@@ -390,9 +386,9 @@ fn describe(found: &Found, target: &Target<'_>) -> Finding {
     if let Some(row) = &row {
         let is_made = target.module_at(lookup).is_some_and(Module::is_made);
         let made = if is_made { " (made from .eh_frame)" } else { "" };
-        message += &format!("; row +{}{made}: {}", row.start, row.rules);
+        says += &format!("; row +{}{made}: {}", row.start, row.rules);
     }
-    message += &match (verdict, &found.consequence) {
+    says += &match (verdict, &found.consequence) {
         (Verdict::WrongFp, None) => "; no rule reads it further out".to_owned(),
         (Verdict::WrongFp, Some(later)) => {
             let reader = target.place(later.address);
@@ -421,21 +417,27 @@ fn describe(found: &Found, target: &Target<'_>) -> Finding {
         hint: None,
         listing,
         stack: stack.clone(),
-        message,
+        message: Message::at(at, says),
     }
 }
 
 /// Formats a value for people. Addresses within an image are given without its
 /// bias, and with the name of a library; others, such as those of the stack, are
 /// unchanged.
-fn value(value: Value, target: &Target<'_>) -> String {
+fn value(value: Value, target: &Target<'_>) -> Said {
     let address = |loaded: u64| {
         let place = target.place(Loaded(loaded));
         let image = place.image.map_or_else(String::new, |image| format!("{image}: "));
         format!("{image}{:#x}", place.address)
     };
-    match value {
-        Value::Word(word) => address(word),
+    let words = match value {
+        Value::Word(word) => {
+            let place = target.place(Loaded(word));
+            match place.image {
+                None => return Said::Address(Address(place.address.0)),
+                Some(_) => address(word),
+            }
+        }
         Value::Unreadable(unreadable) => format!("unreadable memory at {}", address(unreadable)),
         Value::Signed(signed, None) => format!("{}, not signed", address(signed)),
         Value::Signed(signed, Some(key)) => {
@@ -464,7 +466,8 @@ fn value(value: Value, target: &Target<'_>) -> String {
         Value::End(End::Failed(error)) => error.to_string(),
         Value::End(End::TooDeep) => "a walk without end".to_owned(),
         Value::End(End::Unspecified) => "an end of the walk".to_owned(),
-    }
+    };
+    Said::words(words)
 }
 
 #[cfg(test)]

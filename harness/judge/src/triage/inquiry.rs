@@ -196,7 +196,7 @@ impl<'i, 'a> Inquiry<'i, 'a> {
                 _ => Side::Section,
             }),
         };
-        self.evidence.push(Evidence { witness: Witness::Reader, says, agrees_with });
+        self.evidence.push(Evidence::new(Witness::Reader, says, agrees_with));
         values
     }
 

@@ -10,7 +10,7 @@ use sframe_machine::Record;
 use crate::compare::{Disagreement, Value};
 use crate::target::sections::Sections;
 use crate::unwind::{End, Mistake, State, Stepped, Unreadable};
-use crate::vocabulary::Verdict;
+use crate::vocabulary::{Prose, Verdict};
 
 /// A frame, as an unwinder without mistakes so far knows it.
 pub(crate) struct FrameView<'v, 'a> {
@@ -92,7 +92,7 @@ fn is_answer(found: &Disagreement, stepped: &Stepped, frame: &FrameView<'_, '_>)
 
 /// A hint for each finding, from the mistakes that give all of its answers: of
 /// several the one that explains most findings, and of these the most particular.
-pub(super) fn hints(findings: &[Mistakes]) -> Vec<Option<String>> {
+pub(super) fn hints(findings: &[Mistakes]) -> Vec<Option<Prose>> {
     let explained =
         |mistake: Mistake| findings.iter().filter(|those| those.iter().any(|it| it == mistake)).count();
     let hint = |those: &Mistakes| {
@@ -103,7 +103,7 @@ pub(super) fn hints(findings: &[Mistakes]) -> Vec<Option<String>> {
             (count, all) if count == all => format!("; the same holds for all {all} findings here"),
             (count, all) => format!("; the same holds for {count} of {all} findings here"),
         };
-        Some(format!("{}{extent}", best.says()))
+        Some(format!("{}{extent}", best.says()).into())
     };
     findings.iter().map(hint).collect()
 }

@@ -28,10 +28,10 @@ use sframe_engine::{Found, LookupAddress, Recovery, StepError};
 use sframe_inspect::diff::{Blamed, Gap, blame_for_gap, reason_to_leave_out};
 
 use crate::compare::{Disagreement, Value};
-use crate::finding::{Blame, Confidence, Evidence, Side, StackView, Witness};
+use crate::finding::{Answer, Blame, Confidence, Evidence, Side, StackView, Witness};
 use crate::target::{Linked, Loaded, Module, Target};
 use crate::unwind::{End, State};
-use crate::vocabulary::Verdict;
+use crate::vocabulary::{LayoutFact, Verdict};
 use sframe_inspect::cfi::{EvaluationError, LAST_REGISTER, Registers, Rules, register_column};
 
 /// What other witnesses say about a disagreement.
@@ -51,8 +51,7 @@ impl Triage {
     /// The result for code of a linked file that no FDE covers.
     pub(crate) fn of_gap(gap: &Gap) -> Self {
         let Blamed { blame, confidence, evidence } = blame_for_gap(gap, false);
-        let evidence =
-            evidence.into_iter().map(|of| Evidence { witness: of.witness, says: of.says, agrees_with: None });
+        let evidence = evidence.into_iter().map(|of| Evidence::new(of.witness, of.says, None));
         Self { blame, confidence, evidence: evidence.collect(), stack: None }
     }
 }
@@ -87,7 +86,7 @@ pub fn triage_place(
     {
         let says =
             format!("{behind} bytes of .sframe lie past what its header describes, and are never read");
-        let evidence = Evidence { witness: Witness::Layout, says, agrees_with: None };
+        let evidence = Evidence::new(Witness::Layout, says, None);
         return (Blame::ProducerLinker, Confidence::High, vec![evidence]);
     }
     if verdict == Verdict::NoFde
@@ -95,7 +94,7 @@ pub fn triage_place(
         && let Some(start) = moved_fde(module, target)
     {
         let says = format!("an FDE begins at {start:#x}, where no function does, so it has been moved");
-        let evidence = Evidence { witness: Witness::Layout, says, agrees_with: None };
+        let evidence = Evidence::new(Witness::Layout, says, None);
         return (Blame::ProducerLinker, Confidence::Medium, vec![evidence]);
     }
     let row = target.sections.lookup(address).ok().flatten().map(|found| found.row);
@@ -124,7 +123,7 @@ pub fn triage_place(
         Some((section, rules)) => format!("{section}: {rules}"),
         None => "there is none for this address".to_owned(),
     };
-    (blame, confidence, vec![Evidence { witness: Witness::Cfi, says, agrees_with: None }])
+    (blame, confidence, vec![Evidence::new(Witness::Cfi, says, None)])
 }
 
 /// The bytes of a section after its rows. Linkers that concatenate sections, or
@@ -332,7 +331,18 @@ impl<'i, 'a> Inquiry<'i, 'a> {
     }
 
     fn note(&mut self, witness: Witness, says: String, agrees_with: Option<Side>) -> Option<Side> {
-        self.evidence.push(Evidence { witness, says, agrees_with });
+        self.evidence.push(Evidence::new(witness, says, agrees_with));
+        agrees_with
+    }
+
+    fn answer(
+        &mut self,
+        witness: Witness,
+        says: String,
+        agrees_with: Option<Side>,
+        answer: Option<Answer>,
+    ) -> Option<Side> {
+        self.evidence.push(Evidence { answer, ..Evidence::new(witness, says, agrees_with) });
         agrees_with
     }
 
@@ -422,7 +432,7 @@ impl<'i, 'a> Inquiry<'i, 'a> {
         let signal = if fde.is_signal { ", of a signal frame" } else { "" };
         let key = if rules.signed && fde.key_b { ", key B" } else { "" };
         let says = format!("{}: {rules}{key}{signal}", fde.section);
-        self.note(Witness::Cfi, says, side)
+        self.answer(Witness::Cfi, says, side, rules.row_rules().map(Answer::Rules))
     }
 
     /// Rules that read the same places are as lucky as those of the section.
@@ -486,7 +496,11 @@ impl<'i, 'a> Inquiry<'i, 'a> {
             says += ", had it been called; but control came by a jump";
             side = None;
         }
-        self.note(Witness::Instructions, says, side)
+        let answer = match layout.row_rules() {
+            Some(rules) => Some(Answer::Rules(rules)),
+            None => (layout.sp.is_none() && layout.fp.is_none()).then_some(Answer::NoCfa),
+        };
+        self.answer(Witness::Instructions, says, side, answer)
     }
 
     /// Whether the function called was another one, which then jumped to the
@@ -507,7 +521,8 @@ impl<'i, 'a> Inquiry<'i, 'a> {
             || place.function.is_some_and(|name| name.ends_with("@plt"));
         if linker_made {
             let section = section.unwrap_or("a procedure linkage table");
-            self.note(Witness::Layout, format!("the code lies in {section}, which linkers make"), None);
+            let says = format!("the code lies in {section}, which linkers make");
+            self.answer(Witness::Layout, says, None, Some(Answer::Layout(LayoutFact::LinkageTable)));
         } else if self.is_moved() {
             let start = self.row.as_ref().map_or(Linked(0), |found| module.linked(Loaded(found.fde.start)));
             self.note(

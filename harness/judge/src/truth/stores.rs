@@ -6,10 +6,10 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 use sframe_engine::{Abi, DwarfRegister};
+use sframe_inspect::instructions::{Instruction, Operation, Place, Registers, Value};
 use sframe_machine::{CallStack, Moment, Record};
 
 use crate::target::{Loaded, Module};
-use sframe_inspect::instructions::{Instruction, Operation, Place, Registers, Value};
 
 /// The store that gave a word its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

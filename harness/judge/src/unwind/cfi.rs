@@ -3,10 +3,9 @@
 use sframe_engine::{InstructionPointer, LookupAddress, PauthMask, Pc, ReturnAddress, StepError};
 use sframe_inspect::cfi::{Evaluated, EvaluationError, LAST_REGISTER, Registers, register_column};
 
-use crate::target::Target;
-
 use super::engine::DEPTH_LIMIT;
 use super::{Backtrace, End, Frame, Unreadable, Unwinder, Viewpoint};
+use crate::target::Target;
 
 /// Walks stacks with `.eh_frame`, or `.debug_frame` where that is all there is.
 ///

@@ -8,13 +8,12 @@ use sframe_engine::{
     RecoveryRule, Registers, ReturnAddress, Row, Step, StepError,
 };
 
-use crate::target::Target;
-use crate::target::sections::Sections;
-use crate::truth::stores::words;
-
 use super::{
     Backtrace, End, FpUse, PlainRow, Saved, State, Stepped, Stepper, Unreadable, Unwinder, Viewpoint,
 };
+use crate::target::Target;
+use crate::target::sections::Sections;
+use crate::truth::stores::words;
 
 /// A walk with more frames than this is taken as endless.
 pub const DEPTH_LIMIT: usize = 1 << 20;

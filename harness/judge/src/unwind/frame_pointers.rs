@@ -3,10 +3,9 @@
 use sframe_engine::{Abi, PauthMask};
 use sframe_machine::AddressSpace;
 
-use crate::target::Target;
-
 use super::engine::DEPTH_LIMIT;
 use super::{Backtrace, End, Frame, Unreadable, Unwinder, Viewpoint};
+use crate::target::Target;
 
 /// Where callees of the ABI for s390x save r14, in bytes from their caller's SP.
 const SAVED_R14: u64 = 112;

@@ -2,14 +2,17 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `end.rs`, `feature.rs`, `trace.rs`, `verdict.rs` | enumerations: what happens, and what is said of it |
+//! | `end.rs`, `feature.rs`, `layout.rs`, `trace.rs`, `verdict.rs` | enumerations: what happens, and what is said of it |
 //! | `qualified_name.rs` | functions of one image among several |
+//! | `prose.rs` | sentences for people, which nothing reads back |
 //! | `named.rs` | how such an enumeration is declared |
 //! | `suggest.rs` | which name was probably meant |
 
 mod end;
 mod feature;
+mod layout;
 mod named;
+mod prose;
 mod qualified_name;
 pub mod suggest;
 mod trace;
@@ -17,7 +20,9 @@ mod verdict;
 
 pub use end::End;
 pub use feature::Feature;
+pub use layout::LayoutFact;
 pub use named::{UnknownName, named};
+pub use prose::Prose;
 pub use qualified_name::QualifiedName;
 pub use trace::Trace;
 pub use verdict::Verdict;

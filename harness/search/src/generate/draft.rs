@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use sframe_inspect::text::with_causes;
-
 use sframe_suite::faults::Observed;
 use sframe_suite::spec::{Fault, ToolName, ToolRange, ToolVersion};
 

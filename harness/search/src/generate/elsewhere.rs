@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use sframe_engine::Abi;
-
 use sframe_suite::corpus::{Error, Maker, Toolchain};
 
 /// What a toolchain makes of an example.

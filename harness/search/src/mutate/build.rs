@@ -3,16 +3,6 @@
 use std::path::Path;
 
 use sframe_engine::write::{self, Function, Section as Owned};
-use sframe_machine::{Moment, Options};
-
-use super::equivalence::Reason;
-use super::equivalence::{give_the_same_values, mean_the_same};
-use super::explored;
-use super::mutation::{Mutation, mutations};
-use super::plan::{MutateError, Plan, rank, specs};
-use super::report::{Fate, Killer, MutationReport, Origin, Survivor};
-use super::returns::Returns;
-use super::trial::{Trial, Trials};
 use sframe_inspect::instructions::Disassembly;
 use sframe_inspect::text::with_causes;
 use sframe_judge::compare::Truth;
@@ -22,7 +12,17 @@ use sframe_judge::target::files::Files;
 use sframe_judge::target::{Loaded, Target};
 use sframe_judge::unwind::{Viewpoint, sframe_unwinder};
 use sframe_judge::vocabulary::Verdict;
+use sframe_machine::{Moment, Options};
 use sframe_suite::case::{Case, Outcome, RunScope};
+
+use super::equivalence::Reason;
+use super::equivalence::{give_the_same_values, mean_the_same};
+use super::explored;
+use super::mutation::{Mutation, mutations};
+use super::plan::{MutateError, Plan, rank, specs};
+use super::report::{Fate, Killer, MutationReport, Origin, Survivor};
+use super::returns::Returns;
+use super::trial::{Trial, Trials};
 
 /// The section of one of a build's files, and the possible changes to it.
 pub(super) struct MutatedSection<'t> {
@@ -247,7 +247,7 @@ impl<'t> Attempt<'t> {
                 },
             );
             if !matches!(report.outcome, Outcome::Agree | Outcome::Known | Outcome::Skipped) {
-                let finding = report.findings.first().map(|finding| finding.message.clone());
+                let finding = report.findings.first().map(|finding| finding.message.to_string());
                 let reason = report.reason.or(finding).unwrap_or_default();
                 return Err(MutateError::Case { case: case.id(), reason });
             }

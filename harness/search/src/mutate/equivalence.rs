@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use sframe_engine::{
     Abi, Base, DwarfRegister, InstructionPointer, LookupAddress, PauthKey, Recovery, RecoveryRule, Section,
 };
-
-use super::trial::{Meaning, Use};
 use sframe_inspect::instructions::{Disassembly, Instruction, Registers};
 use sframe_judge::vocabulary::named;
+
+use super::trial::{Meaning, Use};
 
 named! {
     /// Why a mutant is as right as the section that it was made from.

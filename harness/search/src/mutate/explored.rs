@@ -5,6 +5,12 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 use sframe_engine::{InstructionPointer, Section};
+use sframe_judge::compare::Truth;
+use sframe_judge::explore::{Baseline, Certainty, ExploreOptions, ExploredFinding, Roots, Variant, Watch};
+use sframe_judge::finding::{Address, Said};
+use sframe_judge::target::{Linked, Target};
+use sframe_judge::unwind::{SframeUnwinder, Viewpoint};
+use sframe_judge::vocabulary::Verdict;
 use sframe_machine::MachineError;
 use sframe_machine::explore::Point;
 
@@ -12,15 +18,9 @@ use super::build::Mutant;
 use super::equivalence::{Reason, give_the_same_values, mean_the_same};
 use super::report::{Fate, Killer};
 use super::trial::{Meaning, Step, USES, Use};
-use sframe_judge::compare::Truth;
-use sframe_judge::explore::{Baseline, Certainty, ExploreOptions, ExploredFinding, Roots, Variant, Watch};
-use sframe_judge::finding::Address;
-use sframe_judge::target::{Linked, Target};
-use sframe_judge::unwind::{SframeUnwinder, Viewpoint};
-use sframe_judge::vocabulary::Verdict;
 
 /// What tells one finding of a file from another.
-type Key = (Verdict, Option<Address>, String);
+type Key = (Verdict, Option<Address>, Said);
 
 fn key(found: &ExploredFinding) -> Key {
     (found.finding.verdict, found.finding.pc, found.finding.got.clone())

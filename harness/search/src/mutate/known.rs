@@ -6,17 +6,17 @@ use std::path::Path;
 
 use rayon::prelude::*;
 use sframe_engine::InstructionPointer;
-use sframe_machine::Options;
-
-use super::equivalence::{give_the_same_values, mean_the_same};
-use super::plan::rank;
-use super::trial::Trials;
 use sframe_judge::compare::Truth;
 use sframe_judge::examine::Probe;
 use sframe_judge::target::Target;
 use sframe_judge::unwind::{Viewpoint, sframe_unwinder};
+use sframe_machine::Options;
 use sframe_suite::case::{Case, Outcome, RunScope};
 use sframe_suite::suite::{Filter, Suite};
+
+use super::equivalence::{give_the_same_values, mean_the_same};
+use super::plan::rank;
+use super::trial::Trials;
 
 /// A byte of a module's section.
 type Byte = (usize, usize);

@@ -7,9 +7,9 @@ use sframe_engine::{
     Abi, Base, CfaOffsetScaling, DwarfRegister, FdeType, PauthKey, PcType, Recovery, RecoveryRule, Row,
     Version,
 };
+use sframe_inspect::instructions::Disassembly;
 
 use super::operator::Operator;
-use sframe_inspect::instructions::Disassembly;
 
 /// A change to a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! Which mutants are tried.
 
 use sframe_machine::MachineError;
+use sframe_suite::case::{Case, spec_name};
 
 use super::operator::Operator;
-use sframe_suite::case::{Case, spec_name};
 
 /// Which mutants are tried.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use sframe_engine::Abi;
+use sframe_judge::explore::Doubt;
+use sframe_judge::finding::FindingRow;
+use sframe_judge::vocabulary::Verdict;
 
 use super::equivalence::Reason;
 use super::operator::Operator;
 use super::plan::Plan;
-use sframe_judge::explore::Doubt;
-use sframe_judge::finding::FindingRow;
-use sframe_judge::vocabulary::Verdict;
 
 /// How a mutant was noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 use sframe_engine::InstructionPointer;
-use sframe_machine::{Moment, Record};
-
 use sframe_judge::target::Target;
+use sframe_machine::{Moment, Record};
 
 /// A frame, and the functions that have executed in it: one that another has jumped to goes on in its frame.
 struct Frame {

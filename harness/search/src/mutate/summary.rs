@@ -3,9 +3,10 @@
 use std::fmt::Display;
 use std::time::Duration;
 
-use super::{MutationReport, Score, Survivor};
 use sframe_inspect::text::Text;
 use sframe_inspect::text::{counted, grouped};
+
+use super::{MutationReport, Score, Survivor};
 
 /// Shows the outcome of mutants: survivors first, then the numbers.
 #[must_use]

@@ -9,7 +9,6 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 use sframe_engine::{LookupAddress, PauthKey, Recovery, RecoveryRule, Section};
-
 use sframe_judge::compare::{Disagreement, Truth, Walked, compare_frame};
 use sframe_judge::examine::Probe;
 use sframe_judge::target::sections::Sections;

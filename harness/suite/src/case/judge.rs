@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use sframe_inspect::text::counted;
-
-use crate::case::CaseReport;
-use crate::spec::{BuildFacts, Exception, Percent, Signal, Spec, Stop, Sweep};
 use sframe_judge::compare::WalkEnd;
 use sframe_judge::examine::coverage::{Coverage, UnexercisedRow};
 use sframe_judge::examine::set_aside::{self, SetAside, is_too_much};
 use sframe_judge::examine::{Arrival, Deliveries, WalkEnds};
-use sframe_judge::finding::{Finding, FindingRow};
+use sframe_judge::finding::{Finding, FindingRow, Said};
 use sframe_judge::vocabulary::{End, Verdict};
+
+use crate::case::CaseReport;
+use crate::spec::{BuildFacts, Exception, Percent, Signal, Spec, Stop, Sweep};
 
 /// Returns the finding if a stop's expectations were not met.
 pub(crate) fn judge_stop(stop: &Stop, (hits, arrival): &(u32, Option<Arrival>)) -> Vec<Finding> {
@@ -45,21 +45,21 @@ pub(crate) fn judge_stop(stop: &Stop, (hits, arrival): &(u32, Option<Arrival>)) 
 
 /// A stop requires a complete backtrace: up to the entry function, and ending there.
 fn judge_end(stop: &Stop, arrival: &Arrival) -> Option<Finding> {
-    let (verdict, got) = match (arrival.end, stop.end) {
+    let (verdict, got): (_, Said) = match (arrival.end, stop.end) {
         // The disagreement is already a finding.
         (WalkEnd::Disagreed, _) => return None,
         (end, None) if end.is_whole() => return None,
         (end, Some(expected)) if end.in_specs() == Some(expected) => return None,
         (WalkEnd::NoFde { frame }, _) => {
             let function = arrival.frames.get(frame).map_or("?", String::as_str);
-            (Verdict::NoFde, format!("no FDE for frame {frame}, {function}"))
+            (Verdict::NoFde, format!("no FDE for frame {frame}, {function}").into())
         }
         (WalkEnd::Unsettled, _) => {
-            (Verdict::WrongEnd, "nowhere: the topmost frame's caller is not known yet".to_owned())
+            (Verdict::WrongEnd, "nowhere: the topmost frame's caller is not known yet".into())
         }
-        (end, _) => (Verdict::WrongEnd, end.in_specs().map_or_else(String::new, |end| end.to_string())),
+        (end, _) => (Verdict::WrongEnd, end.in_specs().map_or_else(|| "".into(), Said::from)),
     };
-    let expected = stop.end.map_or_else(|| "a whole backtrace".to_owned(), |end| end.to_string());
+    let expected = stop.end.map_or(Said::WholeBacktrace, Said::from);
     let message = format!("at {} the backtrace ends: {got}; expected: {expected}", stop.at);
     Some(Finding::of_spec(verdict, expected, got, message))
 }
@@ -96,8 +96,8 @@ pub(crate) fn judge_signals(signal: &Signal, deliveries: &Deliveries) -> Vec<Fin
         if !signal.ends.contains(end) {
             findings.push(Finding::of_spec(
                 Verdict::WrongEnd,
-                "another end".to_owned(),
-                end.to_string(),
+                Said::AnotherEnd,
+                *end,
                 format!("{place}, backtraces of {count} signals end: {end}; the spec does not expect that"),
             ));
         }
@@ -182,8 +182,6 @@ fn except<'c>(
 /// expects but that were not seen. Where code without an FDE may execute, a
 /// backtrace may end there too.
 pub(crate) fn judge_ends(expected: &[End], seen: &WalkEnds) -> Vec<(End, Finding)> {
-    let list =
-        |ends: &mut dyn Iterator<Item = End>| ends.map(|end| end.to_string()).collect::<Vec<_>>().join(", ");
     let mut findings = Vec::new();
     for (end, count) in seen.counts() {
         let message = match (count, expected.contains(&end)) {
@@ -192,8 +190,9 @@ pub(crate) fn judge_ends(expected: &[End], seen: &WalkEnds) -> Vec<(End, Finding
             (0, true) => format!("no backtrace ends as `{end}`"),
             _ => continue,
         };
-        let expected = list(&mut expected.iter().copied());
-        let got = list(&mut seen.counts().into_iter().filter(|(_, count)| *count > 0).map(|(end, _)| end));
+        let expected = Said::Ends(expected.to_vec());
+        let got = seen.counts().into_iter().filter(|(_, count)| *count > 0);
+        let got = Said::Ends(got.map(|(end, _)| end).collect());
         let message = format!("{message}; the spec expects: {expected}");
         findings.push((end, Finding::of_spec(Verdict::WrongEnd, expected, got, message)));
     }

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::case::settle::places;
-use crate::spec::{Known, KnownFinding};
-use crate::yaml;
 use sframe_inspect::text::neutral;
 use sframe_judge::finding::{Blame, Finding};
 use sframe_judge::vocabulary::Verdict;
+
+use crate::case::settle::places;
+use crate::spec::{Known, KnownFinding};
+use crate::yaml;
 
 /// Stands for a reason that nobody has given. Too short for one, so that a file with
 /// it is refused.
@@ -36,7 +37,7 @@ pub fn known_findings(findings: &[Finding], known: &[Known]) -> Result<String, S
     let mut text = format!("{HEAD}\nknown:{}\n", if entries.is_empty() { " []" } else { "" });
     for ((_, function, verdict, blame), findings) in entries {
         if let Some(first) = findings.first() {
-            let _ = writeln!(text, "  # {}", neutral(&first.message));
+            let _ = writeln!(text, "  # {}", neutral(&first.message.to_string()));
         }
         let why = explained(known, &function, verdict, blame);
         // Of a function without an FDE, a page may know more than triage.

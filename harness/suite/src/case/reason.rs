@@ -5,16 +5,16 @@ use std::time::Duration;
 use sframe_inspect::elf::line_table::LinesError;
 use sframe_inspect::instructions::Disassembly;
 use sframe_inspect::text::with_causes;
-use sframe_machine::{Broken, End, MachineError};
-
-use crate::corpus;
-use crate::spec::Location;
-use crate::yaml;
 use sframe_judge::examine::stop::StopReason;
 use sframe_judge::examine::{BrokenDelivery, Examination, FailedCheck};
 use sframe_judge::external::{ExternalError, Fault};
 use sframe_judge::target::{Loaded, Target, TargetError};
 use sframe_judge::truth::cross_check::TraceConflict;
+use sframe_machine::{Broken, End, MachineError};
+
+use crate::corpus;
+use crate::spec::Location;
+use crate::yaml;
 
 /// Why a case is broken: the bench could not do its work.
 #[derive(Debug, thiserror::Error)]

@@ -5,8 +5,6 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sframe_engine::Abi;
-
-use crate::case::reason::{BrokenReason, SkipReason};
 use sframe_judge::examine::coverage::UnexercisedRow;
 use sframe_judge::examine::listings::Listing;
 use sframe_judge::examine::set_aside::SetAside;
@@ -16,6 +14,8 @@ use sframe_judge::finding::{Address, Blame, Finding};
 use sframe_judge::truth::control_flow::Features;
 use sframe_judge::truth::cross_check::TraceCounts;
 use sframe_judge::vocabulary::{End, Verdict};
+
+use crate::case::reason::{BrokenReason, SkipReason};
 
 /// The outcome of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]

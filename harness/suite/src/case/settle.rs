@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::case::SeenKnown;
-use crate::spec::{Known, RowOffset};
 use sframe_judge::finding::{Address, Finding, FindingRow};
 use sframe_judge::vocabulary::Verdict;
+
+use crate::case::SeenKnown;
+use crate::spec::{Known, NO_ROW, RowOffset};
 
 /// Findings, compared with a list of known failures.
 #[derive(Debug, Default)]
@@ -91,19 +92,16 @@ impl Place {
     }
 }
 
-/// Stands for the rules of a place without a row.
-const NO_ROW: &str = "no row";
-
 /// Returns the rules with which findings occur, each with the number of places.
 pub(crate) fn places<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> BTreeMap<String, u64> {
     let place = |finding: &'f Finding| {
-        let rules = finding.row.as_ref().map_or(NO_ROW, |row| row.rules.as_str());
+        let rules = finding.row.as_ref().map_or_else(|| NO_ROW.to_owned(), |row| row.rules.to_string());
         (rules, finding.image.as_deref(), finding.pc, finding.function.as_deref())
     };
     let places: BTreeSet<_> = findings.into_iter().map(place).collect();
     let mut rules: BTreeMap<String, u64> = BTreeMap::new();
     for (of, ..) in places {
-        *rules.entry(of.to_owned()).or_default() += 1;
+        *rules.entry(of).or_default() += 1;
     }
     rules
 }
@@ -137,6 +135,7 @@ fn judge_rules(known: &Known, seen: &[&Finding], complete: bool) -> Option<Findi
     let got = text(&shown);
     let message = format!("the known {verdict}{place} happens with {got}; the entry has {expected}");
     let first = (*seen.first()?).clone();
+    let (expected, got, message) = (expected.into(), got.into(), message.into());
     Some(Finding { verdict: Verdict::ChangedFailure, expected, got, message, ..first })
 }
 
@@ -169,7 +168,9 @@ impl<'k> Expected<'k> {
     fn blamed_differently(&self, finding: &Finding) -> Finding {
         let expected = format!("blame on {}", self.known.blame);
         let got = format!("{} ({} confidence)", finding.blame, finding.confidence);
-        let message = format!("{}: the entry blames {}, and triage {got}", finding.message, self.known.blame);
+        let more = format_args!(": the entry blames {}, and triage {got}", self.known.blame);
+        let message = finding.message.clone().and(more);
+        let (expected, got) = (expected.into(), got.into());
         Finding { verdict: Verdict::ChangedFailure, expected, got, message, ..finding.clone() }
     }
 

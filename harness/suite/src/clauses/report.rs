@@ -1,10 +1,10 @@
 //! The clauses and their proofs, for people and for programs.
 
 use serde::Serialize;
-
-use super::{Proof, Proved, Side, Verdict};
 use sframe_inspect::json::SCHEMA;
 use sframe_inspect::text::Text;
+
+use super::{Proof, Proved, Side, Verdict};
 
 /// At most this many proofs of one kind are named in the text; of more, their
 /// number.

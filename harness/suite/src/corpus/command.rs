@@ -5,9 +5,8 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use wait_timeout::ChildExt as _;
-
 use sframe_judge::process::child;
+use wait_timeout::ChildExt as _;
 
 /// The maximum number of bytes of a command's output that are read.
 const READ: u64 = 1 << 20;

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use serde::Deserialize;
 use sframe_engine::{Abi, Version};
+use sframe_inspect::convert::layout::Layout;
+use sframe_inspect::convert::{ConvertError, Request};
+use sframe_judge::target::files::Files;
 
 use super::made::Made;
 use super::manifest::{build_id, sha256};
 use super::{Build, Error, LibraryBuild, Manifest, Program, Toolchain};
-use sframe_inspect::convert::layout::Layout;
-use sframe_inspect::convert::{ConvertError, Request};
-use sframe_judge::target::files::Files;
 
 /// How a derived toolchain makes its builds.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use sframe_engine::Abi;
+use sframe_judge::target::files::Files;
 use sha2::{Digest, Sha256};
 
 use super::Error;
-use sframe_judge::target::files::Files;
 
 /// The version of the manifest format that this code reads and writes.
 const SCHEMA: u32 = 1;

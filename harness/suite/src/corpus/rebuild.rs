@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use sframe_engine::Abi;
 use sframe_inspect::elf::find_sframe::find_sframe;
+use sframe_judge::target::files::Files;
 
 use super::derive::{Derivation, derivations, derive};
 use super::made::{Made, Warning};
@@ -15,7 +16,6 @@ use super::scratch::write_error;
 use super::steps::is_rust;
 use super::workshop::{Order, Versions, Workshop};
 use super::{Build, Error, LibraryBuild, Manifest, Program, Toolchain, Variant};
-use sframe_judge::target::files::Files;
 
 /// What to rebuild, and where.
 #[derive(Debug, Clone)]

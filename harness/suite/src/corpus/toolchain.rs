@@ -1,14 +1,14 @@
 //! Toolchains: how each is obtained and invoked.
 
-use sframe_engine::{Abi, Version};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use sframe_engine::{Abi, Version};
+use sframe_judge::vocabulary::suggest::closest;
 
 use super::program::{files_of, stem};
 use super::{Derive, Error, Program, Properties, Variant};
-use sframe_judge::vocabulary::suggest::closest;
 
 /// The minimum length of a reason, in characters.
 const SHORTEST_REASON: usize = 20;

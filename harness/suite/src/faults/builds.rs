@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use sframe_judge::target::files::{Files, LibraryFolders};
 use sha2::{Digest as _, Sha256};
 
 use super::observe::ObserveError;
 use crate::corpus::example_folder;
 use crate::spec::Example;
-use sframe_judge::target::files::{Files, LibraryFolders};
 
 /// The file with the digest of what a build was made of.
 const DIGEST: &str = "source.sha256";

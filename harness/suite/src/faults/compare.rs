@@ -1,11 +1,11 @@
 //! A page beside what its build shows.
 
-use sframe_vectors::{Base, Equation, Recovery};
+use sframe_engine::{Base, Recovery, RecoveryRule, RowRules};
+use sframe_judge::finding::{Address, Finding, StackView};
+use sframe_judge::vocabulary::Verdict;
 
 use super::observe::{Observed, witnesses};
 use crate::spec::{Example, Fault, NO_ROW};
-use sframe_judge::finding::{Address, Finding, StackView};
-use sframe_judge::vocabulary::Verdict;
 
 /// Returns how a page differs from what its build shows; empty if it is as written.
 #[must_use]
@@ -43,57 +43,48 @@ fn doubt(example: &Example, finding: &Finding, observed: &Observed) -> Option<St
         return None;
     }
     if wrong == NO_ROW {
-        let said = observed.first_of_cfi().map(|row| row.rules.as_str());
-        return (said != Some(right)).then(|| format!("{right} is not what the CFI says at its start"));
+        let said = observed.first_of_cfi().map(|row| row.rules.to_string());
+        return (said.as_deref() != Some(right))
+            .then(|| format!("{right} is not what the CFI says at its start"));
     }
-    let is_said = |finding: &Finding| {
-        let with = |side: Option<String>| side.is_some_and(|side| side.ends_with("with the call stack"));
-        finding.evidence.iter().any(|evidence| with(evidence.side()) && evidence.says.contains(&**right))
+    let Ok(rules) = right.parse::<RowRules>() else {
+        return Some(format!("{right} is not what a row can say"));
     };
-    if is_said(finding) {
+    if finding.evidence.iter().any(|evidence| evidence.right_rules() == Some(rules)) {
         return None;
     }
-    let Some(value) = finding.stack.as_ref().and_then(|stack| value(example, stack)) else {
+    let Some(value) = finding.stack.as_ref().and_then(|stack| value(example.verdict, &rules, stack)) else {
         return Some(format!("no witness says {right}, and the stack can't tell what it gives"));
     };
-    let value = Address(value).to_string();
-    (value != finding.expected).then(|| format!("{right} gives {value}, and not {}", finding.expected))
+    let is_expected = finding.expected.address() == Some(value);
+    (!is_expected).then(|| format!("{right} gives {}, and not {}", Address(value), finding.expected))
 }
 
 /// What the right rules give for what is wrong.
-fn value(example: &Example, stack: &StackView) -> Option<u64> {
-    let rule = |name: &str| {
-        let mut rules = example.right.split(", ");
-        rules.find_map(|rule| {
-            rule.strip_prefix(name)?.trim_start().trim_start_matches("= ").parse::<Recovery>().ok()
-        })
-    };
-    let cfa = match rule("CFA")? {
-        Recovery::Rule(equation) => evaluate(equation, stack, None),
-        Recovery::Undefined | Recovery::Unchanged => None,
-    };
-    let tracked = match example.verdict {
+fn value(verdict: Verdict, right: &RowRules, stack: &StackView) -> Option<u64> {
+    let cfa = right.cfa.and_then(|cfa| evaluate(cfa, stack, None));
+    let tracked = match verdict {
         Verdict::WrongCfa => return cfa,
-        Verdict::WrongFp => rule("FP")?,
-        Verdict::WrongRa => rule("RA")?,
+        Verdict::WrongFp => right.fp,
+        Verdict::WrongRa => right.ra,
         _ => return None,
     };
     match tracked {
-        Recovery::Unchanged if example.verdict == Verdict::WrongFp => Some(stack.fp.0),
-        Recovery::Rule(equation) => evaluate(equation, stack, cfa),
+        Recovery::Unchanged if verdict == Verdict::WrongFp => Some(stack.fp.0),
+        Recovery::Rule(rule) => evaluate(rule, stack, cfa),
         Recovery::Unchanged | Recovery::Undefined => None,
     }
 }
 
-fn evaluate(equation: Equation, stack: &StackView, cfa: Option<u64>) -> Option<u64> {
-    let base = match equation.base {
+fn evaluate(rule: RecoveryRule, stack: &StackView, cfa: Option<u64>) -> Option<u64> {
+    let base = match rule.base {
         Base::Sp => stack.sp.0,
         Base::Fp => stack.fp.0,
         Base::Cfa => cfa?,
         Base::Register(_) => return None,
     };
-    let address = base.wrapping_add_signed(equation.offset);
-    if !equation.dereference {
+    let address = base.wrapping_add_signed(rule.offset);
+    if !rule.dereference {
         return Some(address);
     }
     stack.slots.iter().find(|slot| slot.address.0 == address)?.value.map(|value| value.0)

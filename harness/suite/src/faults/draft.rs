@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use sframe_inspect::text::with_causes;
+use sframe_judge::finding::Finding;
+use sframe_judge::vocabulary::Verdict;
 
 use super::compare::differences;
 use super::observe::{Observed, witnesses};
 use crate::spec::{Fault, NO_ROW, RowOffset};
-use sframe_judge::finding::Finding;
-use sframe_judge::vocabulary::Verdict;
 
 /// Fills in what a build shows: the row, its verdict and rules, and what the witnesses say of the first finding that is wanted.
 ///
@@ -32,11 +32,11 @@ pub fn filled_in(
     };
     let example = &mut fault.example;
     example.row = finding.row.as_ref().map(|row| RowOffset(row.start.0));
-    example.wrong = finding.row.as_ref().map_or_else(|| NO_ROW.to_owned(), |row| row.rules.clone());
+    example.wrong = finding.row.as_ref().map_or_else(|| NO_ROW.to_owned(), |row| row.rules.to_string());
     example.verdict = finding.verdict;
     // Of a function without rows, a page says what its first one should be.
     let first = observed.first_of_cfi().filter(|_| example.verdict == Verdict::NoFde);
-    example.right = first.map_or_else(|| example.right.clone(), |row| row.rules.clone());
+    example.right = first.map_or_else(|| example.right.clone(), |row| row.rules.to_string());
     // What exploring says of the row is known now that the row is.
     let observed = observe(&fault)?;
     if let Some(finding) = observed.finding(&fault.example) {

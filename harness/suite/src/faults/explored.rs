@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use sframe_inspect::text::counted;
-
-use crate::spec::{Example, NO_ROW};
 use sframe_judge::explore::{
     Certainty, ExploreError, ExploreOptions, ExploredFile, ExploredFinding, Roots, explore,
 };
 use sframe_judge::target::SectionSource;
+
+use crate::spec::{Example, NO_ROW};
 
 /// Explores the build of an example, and says how sure it is that the row is wrong. `None` if it says
 /// nothing of that row.
@@ -27,7 +27,7 @@ fn is_about(ExploredFinding { finding, .. }: &ExploredFinding, example: &Example
     let Example { function, verdict, wrong, row: wanted, .. } = example;
     let is_row = match (&finding.row, wanted) {
         (None, None) => wrong == NO_ROW,
-        (Some(row), Some(wanted)) => row.start.0 == wanted.0 && row.rules == *wrong,
+        (Some(row), Some(wanted)) => row.start.0 == wanted.0 && row.rules.to_string() == *wrong,
         _ => false,
     };
     is_row && finding.verdict == *verdict && finding.function.as_ref() == Some(function)

@@ -8,11 +8,6 @@ use sframe_inspect::dump::{Dump, text};
 use sframe_inspect::elf::find_sframe::find_sframe;
 use sframe_inspect::elf::sframe_section::Input;
 use sframe_inspect::text::counted;
-use sframe_machine::{MachineError, Options};
-
-use super::explored::explored;
-use crate::case::broken_reason;
-use crate::spec::{Blame, Example, FaultySection, NO_ROW};
 use sframe_judge::examine::{ExamineOptions, examine};
 use sframe_judge::explore::ExploreError;
 use sframe_judge::finding::{Finding, FindingRow, Witness};
@@ -22,6 +17,11 @@ use sframe_judge::triage::triage_place;
 use sframe_judge::truth::cross_check::Traces;
 use sframe_judge::unwind::sframe_unwinder;
 use sframe_judge::vocabulary::Verdict;
+use sframe_machine::{MachineError, Options};
+
+use super::explored::explored;
+use crate::case::broken_reason;
+use crate::spec::{Blame, Example, FaultySection, NO_ROW};
 
 /// The witness that is the run itself.
 const RUN: &str = "run";
@@ -179,8 +179,10 @@ impl Observed {
         let Example { function, verdict, wrong, .. } = example;
         let is_missing = *wrong == NO_ROW && self.uncovered.contains_key(function) && !example.is_crash();
         let has_row = |finding: &Finding| {
-            let rules = finding.row.as_ref().map(|row| &row.rules);
-            rules == Some(wrong) && finding.function.as_ref() == Some(function) && finding.image.is_none()
+            let rules = finding.row.map(|row| row.rules.to_string());
+            rules.as_ref() == Some(wrong)
+                && finding.function.as_ref() == Some(function)
+                && finding.image.is_none()
         };
         self.findings
             .iter()
@@ -216,13 +218,13 @@ fn without_fde(target: &Target<'_>, function: &str, uncovered: &BTreeMap<String,
     }
     let executed = counted(*count, "instruction");
     let message = format!("{executed} of {function} executed without an FDE");
-    let finding = Finding::of_spec(Verdict::NoFde, "an FDE".to_owned(), "none".to_owned(), message);
+    let finding = Finding::of_spec(Verdict::NoFde, "an FDE", "none", message);
     Some(Finding { function: Some(function.to_owned()), blame, confidence, evidence, ..finding })
 }
 
 /// What each witness says of a finding, as pages have it.
 pub(super) fn witnesses(observed: &Observed, finding: &Finding) -> BTreeMap<String, String> {
-    let mut all = BTreeMap::from([(RUN.to_owned(), finding.place_and_rest().1.to_owned())]);
+    let mut all = BTreeMap::from([(RUN.to_owned(), finding.message.says.to_string())]);
     all.extend(observed.explored.clone().map(|says| (EXPLORE.to_owned(), says)));
     for evidence in &finding.evidence {
         // The section's row is the wrong one.

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use sframe_engine::Abi;
+use sframe_inspect::text::counted;
+use sframe_judge::vocabulary::Verdict;
 
 use super::compare::{Comparison, Kind, KindDetail, Standing};
 use super::text::{Group, groups};
 use crate::spec::Blame;
-use sframe_inspect::text::counted;
-use sframe_judge::vocabulary::Verdict;
 
 /// The most places of a cause that are listed.
 const PLACES: usize = 6;

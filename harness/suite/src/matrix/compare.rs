@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use sframe_engine::Abi;
+use sframe_judge::finding::{Address, Blame, Confidence, Finding, Said};
+use sframe_judge::vocabulary::{End, Verdict};
 
 use super::fit::{Fitted, base_name};
 use crate::case::{CaseReport, Outcome};
-use sframe_judge::finding::{Address, Blame, Confidence, Finding};
-use sframe_judge::vocabulary::Verdict;
 
 /// What findings in the code of different compilers have in common.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -223,7 +223,7 @@ fn settle(report: &mut CaseReport, not_judged: &mut Vec<String>) {
         // A failure of the reference that this one does not have.
         Verdict::UnexpectedPass | Verdict::ChangedFailure => false,
         Verdict::NotReached | Verdict::UnexpectedFrames => {
-            not_judged.push(finding.message.clone());
+            not_judged.push(finding.message.to_string());
             false
         }
         Verdict::WrongEnd => is_worse_end(finding),
@@ -235,21 +235,32 @@ fn settle(report: &mut CaseReport, not_judged: &mut Vec<String>) {
 }
 
 /// Ranks an end by its distance from the best, a mark as outermost.
-fn rank(end: &str) -> u8 {
+fn rank(end: End) -> u8 {
     match end {
-        "outermost" => 0,
-        "unmarked" | "context" | "a whole backtrace" | "another end" => 1,
-        _ => 2,
+        End::Outermost => 0,
+        End::Unmarked | End::Context => 1,
+        End::NoFde | End::InRegister | End::NoProgress => 2,
+    }
+}
+
+/// The rank of the worst of what is expected, or was seen, except for some ends; `None` if nothing is left.
+fn worst(said: &Said, except: &[End]) -> Option<u8> {
+    match said {
+        Said::Ends(ends) => ends.iter().filter(|end| !except.contains(end)).map(|end| rank(*end)).max(),
+        Said::WholeBacktrace | Said::AnotherEnd => Some(1),
+        Said::Address(_) | Said::Words(_) => Some(2),
     }
 }
 
 /// Whether backtraces end in a worse way than the spec expects. A better end,
 /// or one that was not seen, does not count.
 fn is_worse_end(finding: &Finding) -> bool {
-    let expected: Vec<&str> = finding.expected.split(", ").collect();
-    let got = finding.got.split(", ").filter(|end| !expected.contains(end)).map(rank).max();
-    let worst = expected.iter().copied().map(rank).max().unwrap_or_default();
-    got.is_some_and(|got| got > 0 && got >= worst)
+    let expected: &[End] = match &finding.expected {
+        Said::Ends(ends) => ends,
+        _ => &[],
+    };
+    let got = worst(&finding.got, expected);
+    got.is_some_and(|got| got > 0 && got >= worst(&finding.expected, &[]).unwrap_or_default())
 }
 
 /// The kinds of all findings, known or not.
@@ -272,7 +283,7 @@ fn kinds(report: &CaseReport) -> BTreeMap<Kind, KindDetail> {
 fn add_uncovered(report: &CaseReport, kinds: &mut BTreeMap<Kind, KindDetail>) {
     for function in report.uncovered.keys() {
         let message = format!("code of {function} without an FDE");
-        let finding = Finding::of_spec(Verdict::NoFde, String::new(), String::new(), message);
+        let finding = Finding::of_spec(Verdict::NoFde, "", "", message);
         let kind = no_fde(Some(function));
         kinds.entry(kind.clone()).or_insert_with(|| detail(kind, &finding));
     }
@@ -315,7 +326,7 @@ fn detail(kind: Kind, finding: &Finding) -> KindDetail {
         rows: finding.row.iter().map(|row| row.start).collect(),
         blame: finding.blame,
         confidence: finding.confidence,
-        message: finding.message.clone(),
+        message: finding.message.to_string(),
         reason: None,
         fault: None,
     }
@@ -326,7 +337,9 @@ mod tests {
     use super::*;
 
     fn end(expected: &str, got: &str) -> bool {
-        is_worse_end(&Finding::of_spec(Verdict::WrongEnd, expected.into(), got.into(), String::new()))
+        // As documents have them.
+        let said = |text: &str| serde_json::from_value::<Said>(text.into()).expect("text");
+        is_worse_end(&Finding::of_spec(Verdict::WrongEnd, said(expected), said(got), String::new()))
     }
 
     #[test]

@@ -5,12 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sframe_engine::InstructionPointer;
+use sframe_judge::target::{Linked, Target};
 
 use crate::case::{Case, stand_in};
 use crate::corpus::Build;
 use crate::spec::{BuildFacts, Producer, Spec};
 use crate::yaml::Source;
-use sframe_judge::target::{Linked, Target};
 
 /// A spec for a build of another toolchain.
 #[derive(Debug)]

@@ -2,11 +2,12 @@
 
 use std::fmt::Write as _;
 
+use sframe_inspect::text::neutral;
+
 use super::causes::causes;
 use super::compare::{KindDetail, Standing};
 use super::report::{MatrixReport, ToolchainResult};
 use super::text::{COLUMNS, evidence, groups, not_judged, references, refusals, some_of, versions};
-use sframe_inspect::text::neutral;
 
 /// The most lines of a list that are written.
 const LINES: usize = 200;

@@ -28,13 +28,13 @@ mod text;
 use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
+use sframe_judge::external::isolation::Isolation;
+use sframe_judge::unwind::sframe_unwinder;
 use sframe_machine::Options;
 
 use crate::case::{Case, CaseReport, CaseResult, UnderTest, spec_name};
 use crate::corpus::{Attempt, AttemptResult, Build, Toolchain};
 use crate::suite::{self, Suite};
-use sframe_judge::external::isolation::Isolation;
-use sframe_judge::unwind::sframe_unwinder;
 
 pub use compare::{Comparison, Kind, KindDetail, Standing};
 pub use markdown::markdown;

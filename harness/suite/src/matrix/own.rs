@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use sframe_judge::external::isolation::Isolation;
+use sframe_judge::unwind::sframe_unwinder;
 use sframe_machine::Options;
 
 use super::fit::{self, Fitted};
@@ -11,8 +13,6 @@ use crate::corpus::{Attempt, Build, Toolchain};
 use crate::spec::{Producer, Spec};
 use crate::suite::{self, Suite};
 use crate::yaml::Source;
-use sframe_judge::external::isolation::Isolation;
-use sframe_judge::unwind::sframe_unwinder;
 
 /// The specs of some builds that a toolchain has made.
 #[derive(Debug)]

@@ -1,14 +1,15 @@
 //! The comparison for a terminal.
 
-use sframe_engine::Abi;
 use std::collections::{BTreeMap, BTreeSet};
+
+use sframe_engine::Abi;
+use sframe_inspect::text::{Text, counted};
+use sframe_judge::finding::Address;
 
 use super::causes::causes;
 use super::compare::{Comparison, Kind, KindDetail, Standing};
 use super::report::{Counts, MatrixReport, ToolchainResult};
 use crate::corpus::Refusal;
-use sframe_inspect::text::{Text, counted};
-use sframe_judge::finding::Address;
 
 /// The most ids of a group that are shown.
 const IDS: usize = 4;

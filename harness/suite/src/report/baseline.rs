@@ -6,11 +6,11 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sframe_inspect::text::counted;
+use sframe_judge::finding::Finding;
 
 use super::{Report, Selection};
 use crate::case::{CaseReport, Outcome};
 use crate::suite::shard::Shard;
-use sframe_judge::finding::Finding;
 
 /// The version of the file format.
 const SCHEMA: u32 = 1;

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use std::io::IsTerminal as _;
 
 use anstyle::{AnsiColor, Style as Ansi};
+use sframe_inspect::command::{Volume, volume};
+use sframe_inspect::text::{Text, counted};
+use sframe_judge::finding::{Finding, Group, Message, Witness};
+use sframe_judge::vocabulary::Verdict;
 
 use super::omission;
 use crate::spec::Blame;
-use sframe_inspect::command::{Volume, volume};
-use sframe_inspect::text::{Text, counted};
-use sframe_judge::finding::{Finding, Group, Witness};
-use sframe_judge::vocabulary::Verdict;
 
 /// How text is highlighted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -108,9 +108,9 @@ impl Described for Group<'_> {
         let blame = self.blame().map(|blame| format!(": {blame}"));
         let rest = function.unwrap_or_default() + &blame.unwrap_or_default();
         text.painted(style.colour, &[(WRONG, finding.verdict.as_str()), (BOLD, &rest)]);
-        let (place, says) = finding.place_and_rest();
-        let colon = if place.is_empty() { "" } else { ": " };
-        let place = format!(" {file}{colon}{place}");
+        let Message { place, says } = &finding.message;
+        let place = place.as_ref().map_or_else(String::new, |place| format!(": {place}"));
+        let place = format!(" {file}{place}");
         text.painted(style.colour, &[(PLAIN, "  "), (RULER, "-->"), (PLAIN, &place)]);
         if !finding.listing.is_empty() {
             listing(finding, text, style);
@@ -122,10 +122,10 @@ impl Described for Group<'_> {
                 continue;
             }
             let side = evidence.side().map_or_else(String::new, |side| format!(" {side}"));
-            note(text, style, &format!("{}{side}: ", evidence.witness), &evidence.says);
+            note(text, style, &format!("{}{side}: ", evidence.witness), &evidence.says.to_string());
         }
         if let Some(hint) = &finding.hint {
-            note(text, style, "hint: ", hint);
+            note(text, style, "hint: ", &hint.to_string());
         }
     }
 }
@@ -200,9 +200,13 @@ mod tests {
     use sframe_judge::finding::{Address, Confidence, Evidence, FindingRow, ListedInstruction, Side, groups};
 
     fn finding(function: &str, pc: u64) -> Finding {
-        let row = FindingRow { start: Address(4), rules: "CFA = SP+8".to_owned() };
+        let row = FindingRow {
+            start: Address(4),
+            rules: "CFA = SP+8, RA = *(CFA-8), FP unchanged".parse().expect("rules"),
+        };
         let line = |pc, row| ListedInstruction { pc: Address(pc), text: "nop".to_owned(), row };
-        let message = format!("{function}+{:#x} ({pc:#x}): CFA is 0x8, the call stack has 0x10", pc - 0x100);
+        let place = format!("{function}+{:#x} ({pc:#x})", pc - 0x100);
+        let message = Message::at(place, "CFA is 0x8, the call stack has 0x10");
         Finding {
             pc: Some(Address(pc)),
             function: Some(function.to_owned()),
@@ -210,13 +214,9 @@ mod tests {
             row: Some(row),
             blame: Blame::ProducerAssembler,
             confidence: Confidence::High,
-            evidence: vec![Evidence {
-                witness: Witness::Cfi,
-                says: ".eh_frame: CFA = SP+16".to_owned(),
-                agrees_with: Some(Side::CallStack),
-            }],
+            evidence: vec![Evidence::new(Witness::Cfi, ".eh_frame: CFA = SP+16", Some(Side::CallStack))],
             listing: vec![line(0x100, Some(Address(0))), line(0x104, Some(Address(4))), line(0x108, None)],
-            ..Finding::of_spec(Verdict::WrongCfa, "0x10".to_owned(), "0x8".to_owned(), message)
+            ..Finding::of_spec(Verdict::WrongCfa, "0x10", "0x8", message)
         }
     }
 

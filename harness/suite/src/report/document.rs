@@ -7,14 +7,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sframe_engine::Abi;
-use sframe_machine::End;
-
-use super::diagnostic::quoted;
-use super::{RunIdentity, file_name};
-use crate::case::{BrokenReason, BrokenRun, CaseReport, NOTHING_COMPARED, Outcome, SeenKnown, SignalCounts};
-use crate::provenance::Provenance;
-use crate::spec::{Fault, Faults};
-use crate::suite::shard::Shard;
 use sframe_inspect::hazard::Hazard;
 use sframe_inspect::text::{counted, grouped};
 use sframe_judge::examine::coverage::{ExploredRows, UnexercisedRow};
@@ -28,6 +20,14 @@ use sframe_judge::target::{Lacks, Module, Target};
 use sframe_judge::truth::control_flow::Features;
 use sframe_judge::truth::cross_check::TraceCounts;
 use sframe_judge::vocabulary::{Feature, Verdict};
+use sframe_machine::End;
+
+use super::diagnostic::quoted;
+use super::{RunIdentity, file_name};
+use crate::case::{BrokenReason, BrokenRun, CaseReport, NOTHING_COMPARED, Outcome, SeenKnown, SignalCounts};
+use crate::provenance::Provenance;
+use crate::spec::{Fault, Faults};
+use crate::suite::shard::Shard;
 
 /// The version of the document format.
 pub use sframe_inspect::json::SCHEMA;
@@ -212,7 +212,7 @@ impl ReportSummary {
         }
         for cases in builds.values() {
             let Some((first, others)) = cases.split_first() else { continue };
-            let place = |row: &UnexercisedRow| (row.image.clone(), row.function.clone(), row.row.clone());
+            let place = |row: &UnexercisedRow| (row.image.clone(), row.function.clone(), row.row);
             let others: Vec<BTreeSet<_>> =
                 others.iter().map(|case| case.unreached.iter().map(place).collect()).collect();
             let left =

@@ -7,6 +7,11 @@ use serde::Serialize;
 use sframe_engine::Abi;
 use sframe_inspect::elf::link::Unapplied;
 use sframe_inspect::text::{Text, counted, grouped};
+use sframe_judge::explore::{
+    Certainty, Doubt, Exploration, ExploredFinding, FunctionRows, RowCounts, Undecided,
+};
+use sframe_judge::finding::{Finding, Group};
+use sframe_judge::target::Target;
 
 use super::diagnostic::{Described, Style, help, not_shown, note, quoted};
 use super::document::{JudgedImage, Origin, SCHEMA, named_by};
@@ -16,11 +21,6 @@ use super::summary::{IN_FULL, SHOWN};
 use crate::case::{Outcome, SeenKnown, Settled, settle};
 use crate::provenance::Provenance;
 use crate::spec::{Fault, KnownFile};
-use sframe_judge::explore::{
-    Certainty, Doubt, Exploration, ExploredFinding, FunctionRows, RowCounts, Undecided,
-};
-use sframe_judge::finding::{Finding, Group};
-use sframe_judge::target::Target;
 
 /// The result of exploring a file.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -165,7 +165,7 @@ impl ExploreReport {
         let mut findings: Vec<ExploredFinding> = proved.into_iter().filter(is_left).collect();
         let entries: Vec<usize> = changed.iter().map(|(entry, _)| *entry).collect();
         for ((_, mut finding), place) in changed.into_iter().zip(file.places(&entries)) {
-            finding.message += &format!(" ({place})");
+            finding.message = finding.message.and(format_args!(" ({place})"));
             findings.push(ExploredFinding::of_no_row(finding));
         }
         findings.extend(possible);

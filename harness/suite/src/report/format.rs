@@ -3,10 +3,11 @@
 use std::error::Error;
 use std::path::Path;
 
+use sframe_judge::examine::listings::Listings;
+
 use super::{CheckReport, ExploreReport, Report};
 use crate::matrix::MatrixReport;
 use crate::provenance::Provenance;
-use sframe_judge::examine::listings::Listings;
 
 /// The subject of a report.
 #[derive(Clone, Copy)]

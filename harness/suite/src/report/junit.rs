@@ -1,9 +1,11 @@
 //! `junit.xml`: a run as test cases, for CI systems.
 
+use std::time::Duration;
+
 use chrono::DateTime;
 use quick_junit::{NonSuccessKind, Report as Junit, TestCase, TestCaseStatus, TestSuite};
-
-use std::time::Duration;
+use sframe_inspect::text::{Text, neutral};
+use sframe_judge::finding::groups;
 
 use super::Report;
 use super::diagnostic::Described;
@@ -12,8 +14,6 @@ use super::format::{Document, Format, Written};
 use super::summary::command_for;
 use crate::case::{CaseReport, Outcome};
 use crate::provenance::Provenance;
-use sframe_inspect::text::{Text, neutral};
-use sframe_judge::finding::groups;
 
 /// The most rows with findings that a failure describes; report.json has all of
 /// them.

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use sframe_inspect::text::counted;
+
 use super::CheckReport;
 use super::document::{named_by, verdicts};
 use crate::case::{Outcome, SeenKnown, Settled, settle};
 use crate::spec::KnownFile;
-use sframe_inspect::text::counted;
 
 impl CheckReport {
     /// Separates the findings that a file explains from the others. Its entries that
@@ -23,7 +24,7 @@ impl CheckReport {
         self.known = known;
         self.findings = unexpected;
         for ((_, mut finding), place) in changed.into_iter().zip(file.places(&entries)) {
-            finding.message += &format!(" ({place})");
+            finding.message = finding.message.and(format_args!(" ({place})"));
             self.findings.push(finding);
         }
         self.summary.verdicts = verdicts(&self.findings, &self.findings_omitted);

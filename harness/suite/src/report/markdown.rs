@@ -4,10 +4,15 @@
 //! words is in code spans or fenced blocks, where nothing is interpreted: no
 //! HTML, no link, no mention of anybody.
 
-use sframe_engine::Abi;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+
+use sframe_engine::Abi;
+use sframe_inspect::text::{Text, counted, grouped, neutral};
+use sframe_judge::examine::set_aside::SetAside;
+use sframe_judge::finding::{Finding, groups};
+use sframe_judge::vocabulary::Verdict;
 
 use super::diagnostic::{Described, Style, not_shown};
 use super::format::{Document, Format, Written};
@@ -15,10 +20,6 @@ use super::known::known_lines;
 use super::summary::{IN_FULL, SHOWN, command_for, explored, frames};
 use super::{CheckReport, ExploreReport, Report};
 use crate::case::{CaseReport, Outcome};
-use sframe_inspect::text::{Text, counted, grouped, neutral};
-use sframe_judge::examine::set_aside::SetAside;
-use sframe_judge::finding::{Finding, groups};
-use sframe_judge::vocabulary::Verdict;
 
 /// The most cases of an outcome that are listed. Readers of the summary accept at most a
 /// megabyte.

@@ -52,7 +52,7 @@ use sframe_judge::vocabulary::Verdict;
 /// and verdict. Hexadecimal digits.
 fn fingerprint(build: &str, finding: &Finding) -> String {
     let Finding { verdict, image, function, row, expected, .. } = finding;
-    let row = row.as_ref().map_or_else(|| expected.clone(), |row| row.start.to_string());
+    let row = row.as_ref().map_or_else(|| expected.to_string(), |row| row.start.to_string());
     let parts = [
         build,
         image.as_deref().unwrap_or_default(),

@@ -5,6 +5,9 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use sframe_inspect::sarif::{artifact, document, message, uri};
+use sframe_judge::examine::listings::{Listings, SourceLine};
+use sframe_judge::finding::{Finding, Group, groups};
+use sframe_judge::vocabulary::Verdict;
 
 use super::diagnostic::Described as _;
 use super::format::{Document, Format, Written};
@@ -14,9 +17,6 @@ use super::{CheckReport, ExploreReport, Report, file_name, fingerprint, omission
 use crate::case::{CaseReport, Outcome, SeenKnown};
 use crate::meanings::meanings;
 use crate::provenance::Provenance;
-use sframe_judge::examine::listings::{Listings, SourceLine};
-use sframe_judge::finding::{Finding, Group, groups};
-use sframe_judge::vocabulary::Verdict;
 
 /// The most findings of a case that become results; a notification counts the others.
 const OF_A_CASE: usize = 1000;
@@ -219,7 +219,7 @@ fn result(case: &str, build: &str, file: &str, finding: &Finding, listings: &Lis
     let mut result = json!({
         "ruleId": finding.verdict,
         "level": level(finding.verdict),
-        "message": message(&(finding.message.clone() + &Group::alone(finding).extent())),
+        "message": message(&format!("{}{}", finding.message, Group::alone(finding).extent())),
         "locations": [location],
         "partialFingerprints": { "functionRowVerdict/v1": fingerprint(build, finding) },
         "occurrenceCount": finding.hits.clamp(1, i32::MAX as u64),

@@ -7,14 +7,14 @@ use std::time::Duration;
 use sframe_engine::Abi;
 use sframe_inspect::hazard;
 use sframe_inspect::text::{Text, counted, grouped, per_second};
-
-use super::diagnostic::{Described, Style, help, not_shown, quoted};
-use super::{CheckReport, Report, ReportSummary};
-use crate::case::{CaseReport, Outcome, SignalCounts};
 use sframe_judge::examine::coverage::{Explored, ExploredRows, UnexercisedRow};
 use sframe_judge::examine::set_aside::SetAsideReason;
 use sframe_judge::finding::{Finding, groups};
 use sframe_judge::vocabulary::{Trace, Verdict};
+
+use super::diagnostic::{Described, Style, help, not_shown, quoted};
+use super::{CheckReport, Report, ReportSummary};
+use crate::case::{CaseReport, Outcome, SignalCounts};
 
 /// The most rows with findings that are shown for a case; the report has all of
 /// them.

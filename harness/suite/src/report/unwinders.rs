@@ -1,9 +1,9 @@
 //! What unwinders in separate processes were asked, in all cases.
 
 use sframe_inspect::text::Text;
+use sframe_judge::external::UnwinderReport;
 
 use crate::case::CaseReport;
-use sframe_judge::external::UnwinderReport;
 
 /// Sums the numbers of all cases.
 #[must_use]

@@ -1,7 +1,6 @@
 //! ABIs by the names that people type.
 
 use sframe_engine::Abi;
-
 use sframe_judge::vocabulary::UnknownName;
 
 const NAMES: [&str; Abi::ALL.len()] = {

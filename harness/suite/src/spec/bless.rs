@@ -6,11 +6,11 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use std::path::Path;
 
+use sframe_inspect::text::{Text, neutral};
 use similar::TextDiff;
 
 use super::{Frames, OneOrMany, Spec, Stop};
 use crate::yaml::{Error, Source};
-use sframe_inspect::text::{Text, neutral};
 
 /// Lines are wrapped so that none is longer, where names allow it.
 const WIDTH: usize = 100;

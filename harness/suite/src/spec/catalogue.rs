@@ -1,15 +1,15 @@
 //! `specs/clauses.yaml`.
 
-use sframe_engine::Version;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::Deserialize;
-
-use crate::yaml::{Error, MAX_ERRORS, Source};
+use sframe_engine::Version;
 use sframe_inspect::lint::all_rules;
 use sframe_judge::vocabulary::named;
 use sframe_judge::vocabulary::suggest::unknown;
+
+use crate::yaml::{Error, MAX_ERRORS, Source};
 
 /// The number of the version that has errata.
 const AMENDED: u8 = Version::V2.number();

@@ -1,15 +1,14 @@
 //! What a spec must fulfil beyond what its types can express.
 
-use sframe_engine::{Abi, Version};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
+use sframe_engine::{Abi, RowRules, Version};
+use sframe_judge::vocabulary::Verdict;
 use sframe_machine::Options;
 
-use super::rules_text::is_rules;
-use super::{Ability, Exception, Frames, Known, Selector, Spec, Targets};
+use super::{Ability, Exception, Frames, Known, NO_ROW, Selector, Spec, Targets};
 use crate::spec::catalogue::Catalogue;
 use crate::yaml::{Error, MAX_ERRORS, Source};
-use sframe_judge::vocabulary::Verdict;
 
 /// A reason shorter than this many characters explains nothing.
 pub(super) const MIN_REASON: usize = 20;
@@ -127,7 +126,7 @@ impl<T: ?Sized> Check<'_, T> {
             self.wrong_key(&["known", at, "rules"], "rules without a place", help);
         }
         for (index, rules) in known.rules.iter().flatten().enumerate() {
-            for text in rules.keys().filter(|text| !is_rules(text)) {
+            for text in rules.keys().filter(|text| *text != NO_ROW && text.parse::<RowRules>().is_err()) {
                 let help = "as findings print them: `CFA = SP+16, RA = *(CFA-8), FP unchanged`, or `no row`";
                 let message = format!("`{text}` is not the rules of a row");
                 let place = index.to_string();

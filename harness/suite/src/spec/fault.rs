@@ -6,12 +6,12 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sframe_engine::Abi;
+use sframe_judge::vocabulary::named;
+use sframe_judge::vocabulary::{LayoutFact, Verdict};
 
 use super::de::present;
 use super::{Assembler, Blame, Compiler, Library, Linker, Producer, RowOffset, Tool, ToolName, ToolRange};
 use crate::yaml::one_key;
-use sframe_judge::vocabulary::Verdict;
-use sframe_judge::vocabulary::named;
 
 /// A fault of a compiler, an assembler, a linker or a library: a file of `specs/faults`. The
 /// file's name is the fault's.
@@ -68,17 +68,20 @@ pub struct GeneratedCause {
     /// stands for any register.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<String>,
-    /// The instruction itself, in the same way. It, `after`, `begins_after` or `with` is given.
+    /// The instruction itself, in the same way. It, `after`, `begins_after`, `with` or `layout` is given.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     pub at: Option<String>,
     /// Operations, one of which is right in front of the row's first instruction, in the text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub begins_after: Vec<String>,
-    /// Flags of the compiler and the linker that must be there, and what witnesses must say, as the search
-    /// prints it.
+    /// Flags of the compiler and the linker that must be there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub with: Vec<String>,
+    /// What the layout of the file must show.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "LayoutFact")]
+    pub layout: Option<LayoutFact>,
 }
 
 /// A component in the versions that have a fault.

@@ -4,13 +4,14 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::Known;
+use sframe_judge::vocabulary::Verdict;
+use sframe_judge::vocabulary::suggest::unknown;
+
 use super::check::MIN_REASON;
 use super::fault::{Component, Fault, Upstream, UpstreamState};
 use super::load::yaml_files;
+use super::{Known, NO_ROW};
 use crate::yaml::{Error, MAX_ERRORS, Source};
-use sframe_judge::vocabulary::Verdict;
-use sframe_judge::vocabulary::suggest::unknown;
 
 /// The folder of the pages, beside the specs.
 const FOLDER: &str = "faults";
@@ -20,9 +21,6 @@ pub const MAX_LINES: usize = 30;
 
 /// The longest title, in characters.
 const MAX_TITLE: usize = 100;
-
-/// What stands for the rules where there is no row.
-pub const NO_ROW: &str = "no row";
 
 /// All faults, by name.
 #[derive(Debug, Clone, Default)]
@@ -163,10 +161,11 @@ impl Check<'_> {
             let is_any = cause.after.is_empty()
                 && cause.at.is_none()
                 && cause.begins_after.is_empty()
-                && cause.with.is_empty();
+                && cause.with.is_empty()
+                && cause.layout.is_none();
             if is_any || example.is_crash() {
                 let path = ["generated", &index.to_string()];
-                let help = "give `after`, `at`, `begins_after` or `with`";
+                let help = "give `after`, `at`, `begins_after`, `with` or `layout`";
                 self.wrong(&path, "this cause would be anything", help);
             }
         }

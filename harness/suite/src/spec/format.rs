@@ -10,13 +10,13 @@ use serde::de::value::SeqAccessDeserializer;
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use sframe_engine::Abi;
+use sframe_judge::vocabulary::{End, Feature, QualifiedName, Trace, Verdict};
 
 use super::de::{list, present};
 use super::stop::{Entry, stops};
 use super::{
     Ability, Blame, BuildFacts, Location, NamePattern, OneOrMany, Percent, RowOffset, Selector, Stop,
 };
-use sframe_judge::vocabulary::{End, Feature, QualifiedName, Trace, Verdict};
 
 /// A spec of the SFrame test bench: what must be true of one program.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]

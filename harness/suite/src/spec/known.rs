@@ -6,12 +6,12 @@ use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
+use sframe_judge::vocabulary::Verdict;
 
 use super::check::check_known;
 use super::de::{list, present};
 use super::{Blame, Faults, Known, OneOrMany, RowOffset, Selector};
 use crate::yaml::{Error, MAX_ERRORS, Source};
-use sframe_judge::vocabulary::Verdict;
 
 /// The findings that a check of a program is known to have.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]

@@ -35,7 +35,6 @@ mod pattern;
 mod percent;
 mod producer;
 mod row;
-mod rules_text;
 mod selector;
 mod stop;
 #[cfg(test)]
@@ -44,8 +43,8 @@ mod tool;
 
 pub use abi::parse_abi;
 pub use fault::{Component, Example, Fault, FaultySection, GeneratedCause, Site, Upstream, UpstreamState};
+pub use faults::Faults;
 pub use faults::MAX_LINES;
-pub use faults::{Faults, NO_ROW};
 pub use format::{Distrust, Ends, Exception, Known, Signal, Skip, Spec, Sweep, Targets};
 pub use frames::Frames;
 pub use known::{KnownFile, KnownFinding, KnownFindings};
@@ -55,7 +54,7 @@ pub use one_or_many::OneOrMany;
 pub use pattern::{InvalidPattern, NamePattern};
 pub use percent::{InvalidPercent, Percent};
 pub use producer::{Ability, Producer};
-pub use row::{InvalidRow, RowOffset};
+pub use row::{InvalidRow, NO_ROW, RowOffset};
 pub use selector::{BuildFacts, Selector};
 pub use sframe_inspect::Blame;
 pub use stop::Stop;

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use sframe_engine::Version;
+use sframe_judge::vocabulary::named;
 
 use super::{Assembler, Compiler, Linker, Tool};
-use sframe_judge::vocabulary::named;
 
 named! {
     /// What a producer of SFrame can express, and another can't.

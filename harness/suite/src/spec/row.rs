@@ -10,6 +10,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::location::parse_offset;
 
+/// What stands for the rules where there is no row.
+pub const NO_ROW: &str = "no row";
+
 /// A row, by its start: bytes from the beginning of its function. Written
 /// `0x1c`, with or without quotes; `28` is the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -7,10 +7,10 @@ use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use sframe_judge::vocabulary::End;
 
 use super::de::{list, present};
 use super::{Frames, Location, Selector};
-use sframe_judge::vocabulary::End;
 
 /// A PC and an arrival there at which stacks are compared.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,9 +1,10 @@
 //! Tests of reading specs.
 
-use sframe_engine::Abi;
-use sframe_judge::vocabulary::{End, Verdict};
 use std::fs;
 use std::path::Path;
+
+use sframe_engine::Abi;
+use sframe_judge::vocabulary::{End, Verdict};
 
 use super::*;
 use crate::spec::catalogue::Catalogue;

@@ -8,10 +8,10 @@ use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-use super::de::parsed;
 use sframe_judge::vocabulary::UnknownName;
 use sframe_judge::vocabulary::named;
+
+use super::de::parsed;
 
 named! {
     /// A compiler, by what generates its code.

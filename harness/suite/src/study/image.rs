@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use sframe_inspect::diff::{Reason, Uncovered, diff_file};
+use sframe_judge::target::{MadeSection, Module};
 
 use crate::report::Origin;
-use sframe_judge::target::{MadeSection, Module};
 
 /// Sizes of an image's tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]

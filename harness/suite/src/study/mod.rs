@@ -12,8 +12,6 @@ mod walks;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Arc;
 
-use sframe_machine::{MachineError, Options};
-
 use sframe_judge::examine::progress::Progress;
 use sframe_judge::examine::sampling::Sampling;
 use sframe_judge::examine::stop::StopRequest;
@@ -21,6 +19,7 @@ use sframe_judge::examine::{Examination, ExamineOptions, examine_with};
 use sframe_judge::target::Target;
 use sframe_judge::truth::cross_check::Traces;
 use sframe_judge::unwind::{CfiUnwinder, FramePointerUnwinder, Unwinder, sframe_unwinder};
+use sframe_machine::{MachineError, Options};
 
 pub use image::{ImageSizes, Skipped};
 pub use page::{PageError, page};

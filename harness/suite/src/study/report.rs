@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use sframe_inspect::text::{Text, counted, grouped};
+use sframe_judge::finding::{Blame, Confidence, Finding};
+use sframe_judge::target::Target;
+use sframe_judge::vocabulary::Verdict;
 
 use super::image::{ImageSizes, Skipped};
 use super::walks::{Executed, Walks};
 use super::{Study, StudyOptions};
 use crate::report::{Origin, SCHEMA};
-use sframe_judge::finding::{Blame, Confidence, Finding};
-use sframe_judge::target::Target;
-use sframe_judge::vocabulary::Verdict;
 
 /// The output of `study --json`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -231,7 +231,7 @@ impl WrongRow {
         Some(Self {
             function: finding.function.clone().unwrap_or_else(address),
             row: row.start.to_string(),
-            rules: row.rules.clone(),
+            rules: row.rules.to_string(),
             verdict: finding.verdict,
             blame: finding.blame,
             confidence: finding.confidence,

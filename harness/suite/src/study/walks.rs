@@ -5,15 +5,15 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 use sframe_engine::Abi;
-use sframe_machine::{Bottom, Moment, Record};
-
-use super::Unwinders;
 use sframe_judge::compare::Truth;
 use sframe_judge::examine::Probe;
 use sframe_judge::examine::sampling::Strides;
 use sframe_judge::target::{Loaded, Target};
 use sframe_judge::triage::{ExitClaim, ExitClaims};
 use sframe_judge::unwind::{Backtrace, Unwinder, Viewpoint};
+use sframe_machine::{Bottom, Moment, Record};
+
+use super::Unwinders;
 
 /// Deeper call stacks are not walked: the cost of a walk grows with the depth. Profilers stop
 /// earlier (perf: after 127 frames).

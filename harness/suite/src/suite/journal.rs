@@ -16,15 +16,15 @@ use std::time::Duration;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use sframe_inspect::json::SCHEMA;
+use sframe_judge::examine::listings::Listing;
+use sframe_judge::external::isolation::LONGEST_LINE;
 use sha2::{Digest as _, Sha256};
 
 use super::filter::Filter;
 use super::plan::Plan;
 use super::shard::Shard;
 use crate::case::{Case, CaseReport, CaseResult, Outcome, UnderTest};
-use sframe_inspect::json::SCHEMA;
-use sframe_judge::examine::listings::Listing;
-use sframe_judge::external::isolation::LONGEST_LINE;
 
 /// Its name in a report folder.
 pub const FILE_NAME: &str = "cases.jsonl";

@@ -3,11 +3,12 @@
 
 use std::collections::BTreeSet;
 
+use sframe_judge::vocabulary::suggest::{closest, unknown};
+
 use super::Suite;
 use crate::corpus::example_folder;
 use crate::spec::{OneOrMany, Spec};
 use crate::yaml::{Error, Source};
-use sframe_judge::vocabulary::suggest::{closest, unknown};
 
 impl Suite {
     /// Reports errors for toolchains that are not in the corpus.

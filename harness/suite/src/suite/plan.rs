@@ -1,11 +1,11 @@
 //! How cases are run.
 
+use sframe_judge::explore::Explorer;
+use sframe_judge::external::isolation::Isolation;
 use sframe_machine::Options;
 
 use super::journal::Journal;
 use crate::case::UnderTest;
-use sframe_judge::explore::Explorer;
-use sframe_judge::external::isolation::Isolation;
 
 /// How cases are run.
 #[derive(Clone)]

@@ -12,6 +12,13 @@ use std::sync::{Mutex, PoisonError};
 
 use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
+use sframe_judge::external::External;
+use sframe_judge::external::isolation::{Isolation, LONGEST_LINE};
+use sframe_judge::external::process::{Fault, Process};
+use sframe_judge::process::address_space;
+use sframe_judge::target::Target;
+use sframe_judge::unwind::MakeUnwinder;
+use sframe_judge::vocabulary::Verdict;
 use sframe_machine::{Options, Pattern};
 
 use super::guard::run_guarded;
@@ -20,13 +27,6 @@ use crate::case::{BrokenReason, Case, CaseResult, NoWorker, UnderTest, stand_in}
 use crate::corpus::Build;
 use crate::spec::{BuildFacts, Known, Producer, Spec};
 use crate::yaml::Source;
-use sframe_judge::external::External;
-use sframe_judge::external::isolation::{Isolation, LONGEST_LINE};
-use sframe_judge::external::process::{Fault, Process};
-use sframe_judge::process::address_space;
-use sframe_judge::target::Target;
-use sframe_judge::unwind::MakeUnwinder;
-use sframe_judge::vocabulary::Verdict;
 
 /// The first message to a worker.
 #[derive(Deserialize, Serialize)]

@@ -2,10 +2,9 @@
 
 mod report;
 
+use sframe_judge::external::{External, ExternalError, SectionReply};
 use sframe_vectors::engine::answer;
 use sframe_vectors::{SectionPart, Vector};
-
-use sframe_judge::external::{External, ExternalError, SectionReply};
 
 pub use report::{Counts, Difference, Skipped, VectorsReport};
 

@@ -4,12 +4,11 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use sframe_vectors::{AnswerPart, Change, Compared, SectionPart, Vector, compare};
-
 use sframe_inspect::json::SCHEMA;
 use sframe_inspect::text::{Text, counted};
 use sframe_judge::external::SectionReply;
 use sframe_judge::vocabulary::Verdict;
+use sframe_vectors::{AnswerPart, Change, Compared, SectionPart, Vector, compare};
 
 /// The most kinds of differences shown to people; the document has all of them.
 const SHOWN: usize = 40;

@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use serde::de::DeserializeOwned;
+use sframe_judge::vocabulary::suggest::{hint, quoted_list};
 
 use super::walk::{self, Fault};
 use super::{Error, Source};
-use sframe_judge::vocabulary::suggest::{hint, quoted_list};
 
 pub(super) fn parse<T: DeserializeOwned>(source: &Source) -> Result<T, Error> {
     let body = source.body();

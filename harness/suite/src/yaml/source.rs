@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
+use sframe_inspect::file;
 
 use super::locate::{self, Aim};
 use super::{Error, parse};
-use sframe_inspect::file;
 
 /// The byte-order mark that some editors write first. It belongs to the file,
 /// not to its YAML.

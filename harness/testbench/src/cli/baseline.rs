@@ -1,11 +1,10 @@
 //! `baseline`: the results that later runs must not fall below.
 
-use sframe_inspect::command::{Failure, Status, note, print, status, tell, write_file};
-use sframe_inspect::file;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-
+use sframe_inspect::command::{Failure, Status, note, print, status, tell, write_file};
+use sframe_inspect::file;
 use sframe_inspect::text::{Text, counted};
 use sframe_suite::report::{Baseline, Change, Comparison, Report, UnfitReport};
 

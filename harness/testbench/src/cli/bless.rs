@@ -3,19 +3,20 @@
 //!
 //! Frames come from the call stack, never from the unwinder under test.
 
-use super::options::{Folders, MachineOptions};
-use sframe_inspect::command::{Failure, Status, print, write_file};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use rayon::prelude::*;
+use sframe_inspect::command::{Failure, Status, print, write_file};
 use sframe_inspect::text::Text;
 use sframe_judge::unwind::sframe_unwinder;
 use sframe_machine::Options;
 use sframe_suite::case::{Case, spec_name};
 use sframe_suite::spec::bless;
 use sframe_suite::suite::Filter;
+
+use super::options::{Folders, MachineOptions};
 
 /// Rules, each with its number of places.
 type Rules = BTreeMap<String, u64>;

@@ -1,13 +1,13 @@
 //! `check`: tests one executable, without a spec.
 
-use sframe_inspect::command::{Failure, Status, detail, detail_since, print, print_json, status, tell_line};
-use sframe_inspect::text::{counted, grouped};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
+use sframe_inspect::command::{Failure, Status, detail, detail_since, print, print_json, status, tell_line};
 use sframe_inspect::elf::object_file::MissingSection;
+use sframe_inspect::text::{counted, grouped};
 use sframe_judge::examine::listings::{Listing, Listings};
 use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::examine::{ExamineOptions, examine};

@@ -1,15 +1,16 @@
 //! `clauses`: the clauses of the specifications, and what proves them.
 
-use super::options::Folders;
-use sframe_engine::Version;
-use sframe_inspect::command::{Failure, Status, parse_version, print, print_json};
 use std::fmt::Display;
 
 use clap::Args;
+use sframe_engine::Version;
+use sframe_inspect::command::{Failure, Status, parse_version, print, print_json};
 use sframe_inspect::text::Text;
 use sframe_suite::clauses::{Catalogue, ClausesReport, Proved, Side, prove};
 use sframe_suite::failure::of_documents;
 use sframe_suite::suite::Filter;
+
+use super::options::Folders;
 
 #[derive(Args)]
 pub(crate) struct Clauses {

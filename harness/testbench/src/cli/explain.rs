@@ -1,9 +1,10 @@
 //! `explain`: what names in reports mean.
 
-use crate::explain::{Explanation, explain, explanations};
 use clap::Args;
 use sframe_inspect::command::{Failure, Status, print, print_json};
 use sframe_inspect::text::{Text, neutral, wrapped};
+
+use crate::explain::{Explanation, explain, explanations};
 
 #[derive(Args)]
 pub(super) struct Explain {

@@ -1,12 +1,10 @@
 //! `faults`: the pages of known faults, and which toolchains have them.
 
-use super::definitions::{failure, load};
-use super::options::Folders;
-use sframe_inspect::command::{Failure, Status, print, print_json};
 use std::path::PathBuf;
 
 use clap::Args;
 use rayon::prelude::*;
+use sframe_inspect::command::{Failure, Status, print, print_json};
 use sframe_inspect::text::{Text, with_causes};
 use sframe_suite::corpus::Toolchain;
 use sframe_suite::faults::{
@@ -14,6 +12,9 @@ use sframe_suite::faults::{
 };
 use sframe_suite::spec::Fault;
 use sframe_suite::suite::{Filter, Suite};
+
+use super::definitions::{failure, load};
+use super::options::Folders;
 
 #[derive(Args)]
 pub(crate) struct Faults {

@@ -1,6 +1,5 @@
 //! Programs under test in separate processes.
 
-use sframe_inspect::command::{Failure, Status};
 use std::ffi::OsString;
 use std::ops::RangeInclusive;
 use std::process::{Child, Command, ExitStatus};
@@ -10,6 +9,7 @@ use std::time::Duration;
 
 use clap::Args;
 use rustix::process::{Signal, set_parent_process_death_signal};
+use sframe_inspect::command::{Failure, Status};
 use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::explore::Explorer;
 use sframe_judge::external::isolation::Isolation;

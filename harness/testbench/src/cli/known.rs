@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use super::options::{at_home, demand};
 use clap::Args;
 use sframe_inspect::command::{Failure, tell_line};
 use sframe_judge::finding::Finding;
@@ -12,6 +11,7 @@ use sframe_suite::report::{CheckReport, ExploreReport};
 use sframe_suite::spec::{Faults, KnownFile};
 use sframe_suite::yaml;
 
+use super::options::{at_home, demand};
 use super::report;
 
 #[derive(Args)]

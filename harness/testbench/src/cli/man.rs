@@ -1,13 +1,13 @@
 //! `man`: manual pages, and `completions`: shell completions; both generated
 //! from the definitions of the command line.
 
-use sframe_inspect::command::{Failure, Status, print, program as inspect, write_file};
 use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory as _, ValueEnum};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
+use sframe_inspect::command::{Failure, Status, print, program as inspect, write_file};
 use sframe_inspect::text::Text;
 
 use super::{Arguments, PROGRAM, report};

@@ -1,14 +1,12 @@
 //! `matrix`: compares any toolchain with a reference.
 
-use sframe_engine::Abi;
-
-use super::options::{Folders, MachineOptions, parse_jobs, set_jobs};
-use sframe_inspect::command::{Failure, Status, detail, note, print, print_json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use sframe_engine::Abi;
+use sframe_inspect::command::{Failure, Status, detail, note, print, print_json};
 use sframe_inspect::text::{Text, counted, neutral};
 use sframe_judge::examine::listings::Listings;
 use sframe_judge::vocabulary::suggest::hint;
@@ -24,6 +22,7 @@ use sframe_suite::suite::{Filter, Suite};
 
 use super::definitions::{self, failure};
 use super::isolation::workers_of_strangers;
+use super::options::{Folders, MachineOptions, parse_jobs, set_jobs};
 use super::report;
 use super::reproduce::Invocation;
 use super::run::{print_place, progress_bar, split};

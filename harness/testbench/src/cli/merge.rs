@@ -1,19 +1,19 @@
 //! `merge`: joins the reports of all shards of a run.
 
-use super::options::Folders;
-use super::report::read_report;
-use sframe_inspect::command::{Failure, Status, print, print_json, status};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use sframe_inspect::command::{Failure, Status, print, print_json, status};
 use sframe_judge::examine::listings::{Listing, Listings};
 use sframe_suite::provenance::{Began, Provenance};
 use sframe_suite::report::{Document, Report, Style, merge, run_summary};
 use sframe_suite::suite::journal;
 
 use super::baseline::{self, gate};
+use super::options::Folders;
+use super::report::read_report;
 use super::{report, run};
 
 #[derive(Args)]

@@ -1,13 +1,13 @@
 //! `mutate`: measures how many broken sections the bench catches.
 
-use super::options::{Folders, MachineOptions, parse_jobs, set_jobs};
-use sframe_inspect::command::{Failure, Status, print, print_json, status};
 use std::time::Instant;
 
 use clap::Args;
+use sframe_inspect::command::{Failure, Status, print, print_json, status};
 use sframe_search::mutate::mutation_summary;
 use sframe_search::mutate::{Operator, Plan, mutate};
 
+use super::options::{Folders, MachineOptions, parse_jobs, set_jobs};
 use super::run::{Selection, progress_bar};
 
 #[derive(Args)]

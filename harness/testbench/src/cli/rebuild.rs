@@ -1,13 +1,14 @@
 //! `rebuild`: compiles the corpus from its sources.
 
-use super::options::{at_home, demand, parse_jobs};
-use sframe_inspect::command::{Failure, Status, print, tell, tell_line};
 use std::path::PathBuf;
 
 use clap::Args;
+use sframe_inspect::command::{Failure, Status, print, tell, tell_line};
 use sframe_inspect::text::{Text, counted};
 use sframe_suite::corpus::{self, Error};
 use sframe_suite::suite::SuiteError;
+
+use super::options::{at_home, demand, parse_jobs};
 
 #[derive(Args)]
 pub(crate) struct Rebuild {

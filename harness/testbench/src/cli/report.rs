@@ -1,8 +1,8 @@
 //! The files of a report folder.
 
-use sframe_inspect::command::{Failure, detail, write_file};
 use std::path::Path;
 
+use sframe_inspect::command::{Failure, detail, write_file};
 use sframe_inspect::file;
 use sframe_suite::report::{Document, FORMATS, Report};
 

@@ -1,10 +1,10 @@
 //! Commands that reproduce findings: this process's own command line, without what does not change
 //! results, and for one case instead of all.
 
-use clap::parser::ValueSource;
 use std::ffi::OsString;
 use std::sync::OnceLock;
 
+use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, Command};
 use sframe_suite::report::quoted;
 

@@ -1,14 +1,12 @@
 //! `run`: runs specs on the corpus.
 
-use sframe_engine::Abi;
-
-use super::options::{Folders, MachineOptions, parse_jobs, set_jobs};
-use sframe_inspect::command::{Failure, Status, Volume, detail, note, print, print_json, status, volume};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use sframe_engine::Abi;
+use sframe_inspect::command::{Failure, Status, Volume, detail, note, print, print_json, status, volume};
 use sframe_inspect::text::{Text, counted, neutral};
 use sframe_judge::examine::listings::{Listing, Listings};
 use sframe_judge::examine::stop::StopRequest;
@@ -23,6 +21,7 @@ use sframe_suite::suite::{Filter, Plan};
 
 use super::baseline::{self, gate};
 use super::isolation::IsolationOptions;
+use super::options::{Folders, MachineOptions, parse_jobs, set_jobs};
 use super::report;
 use super::reproduce::Invocation;
 use super::unwinder::UnwinderStops;

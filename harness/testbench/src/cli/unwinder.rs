@@ -1,9 +1,9 @@
 //! `--unwinder`: an unwinder under test in a separate process.
 
-use sframe_inspect::command::Failure;
 use std::time::Duration;
 
 use clap::Args;
+use sframe_inspect::command::Failure;
 use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::external::{CommandLine, External, ExternalError, StopsPerCase};
 

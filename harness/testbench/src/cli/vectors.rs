@@ -2,7 +2,6 @@
 
 use std::time::Instant;
 
-use super::options::Folders;
 use clap::Args;
 use sframe_inspect::command::{Failure, Status, detail_since, print, print_json, status, tell_line};
 use sframe_inspect::text::{Text, counted};
@@ -11,6 +10,7 @@ use sframe_judge::external::{ExternalError, StopsPerCase};
 use sframe_suite::vectors::{ask_engine, ask_external};
 use sframe_vectors::Vector;
 
+use super::options::Folders;
 use super::unwinder::UnwinderCommand;
 
 #[derive(Args)]

@@ -7,7 +7,7 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use rstest::rstest;
 use sframe_inspect::text::neutral;
 use sframe_judge::examine::set_aside::{SetAside, SetAsideReason};
-use sframe_judge::finding::{Address, Confidence, Finding, FindingRow};
+use sframe_judge::finding::{Address, Confidence, Finding, FindingRow, Message};
 use sframe_judge::vocabulary::Verdict;
 use sframe_suite::case::{CaseReport, Outcome};
 use sframe_suite::report::{Report, junit, markdown};
@@ -35,9 +35,12 @@ fn finding(function: &str, row: u64) -> Finding {
         hits: 1,
         places: 1,
         row_pc: None,
-        row: Some(FindingRow { start: Address(row), rules: "CFA = SP+8".to_owned() }),
-        expected: "0x10".to_owned(),
-        got: "0x8".to_owned(),
+        row: Some(FindingRow {
+            start: Address(row),
+            rules: "CFA = SP+8, RA = *(CFA-8), FP unchanged".parse().expect("rules"),
+        }),
+        expected: "0x10".into(),
+        got: "0x8".into(),
         instruction: None,
         blame: Blame::ProducerAssembler,
         confidence: Confidence::High,
@@ -45,7 +48,7 @@ fn finding(function: &str, row: u64) -> Finding {
         hint: None,
         listing: Vec::new(),
         stack: None,
-        message: format!("{function}+0x4 (0x104): CFA is 0x8, the call stack has 0x10"),
+        message: Message::at(format!("{function}+0x4 (0x104)"), "CFA is 0x8, the call stack has 0x10"),
     }
 }
 

@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+use tempfile::TempDir;
+
 use crate::command::{json, status};
 use crate::common::repository;
 use crate::doctor;
 use crate::doctor::patch_first_row;
 use crate::reproduce::reproduce;
-use serde_json::Value;
-use tempfile::TempDir;
 
 /// The start of every fake compiler: it finds the name of its output, prints
 /// its version, and logs that it was called.

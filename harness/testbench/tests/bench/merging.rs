@@ -151,7 +151,7 @@ fn sections_that_are_concatenated_are_one_finding_of_each_command(
     let found = check(&bytes);
     let [finding] = &found[..] else { panic!("{found:?}") };
     assert_eq!((finding.verdict, finding.blame), (Verdict::DecodeError, Blame::ProducerLinker));
-    assert!(finding.message.contains(&format!("{second} FDEs")), "{}", finding.message);
+    assert!(finding.message.to_string().contains(&format!("{second} FDEs")), "{}", finding.message);
 }
 
 /// The section of a build with one start unrelocated, and its relocation applied to
@@ -201,7 +201,7 @@ fn a_relocation_in_a_row_is_one_finding_of_each_command(#[case] id: &str, #[case
     let found = check(&bytes);
     let [finding] = &found[..] else { panic!("{found:?}") };
     assert_eq!((finding.verdict, finding.blame), (Verdict::DecodeError, Blame::ProducerLinker));
-    assert!(finding.message.contains(&place), "{}", finding.message);
+    assert!(finding.message.to_string().contains(&place), "{}", finding.message);
 }
 
 /// The section of a build with these FDEs' starts as relocations leave them: counted from their
@@ -263,7 +263,7 @@ fn starts_that_are_not_converted_are_one_finding_of_each_command(
     let found = check(&bytes);
     let [finding] = &found[..] else { panic!("{found:?}") };
     assert_eq!((finding.verdict, finding.blame), (Verdict::DecodeError, Blame::ProducerLinker));
-    assert!(finding.message.contains("counted from their own fields"), "{}", finding.message);
+    assert!(finding.message.to_string().contains("counted from their own fields"), "{}", finding.message);
 
     // One start that is wrong may be so by chance, or for another reason.
     let bytes = unconverted(&merged, |fde| fde == 1);

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::common::{repository, suite};
 use sframe_judge::unwind::sframe_unwinder;
 use sframe_machine::Options;
 use sframe_suite::case::{Case, Outcome};
@@ -11,6 +10,8 @@ use sframe_suite::corpus::{Manifest, Toolchain};
 use sframe_suite::spec::{Assembler, Compiler, Linker, Spec, Tool};
 use sframe_suite::suite::{Filter, Suite};
 use tempfile::TempDir;
+
+use crate::common::{repository, suite};
 
 const LATEST: &str = "gnu-2.47";
 const NEXT: &str = "gnu-2.48";

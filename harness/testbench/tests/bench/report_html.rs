@@ -497,8 +497,8 @@ fn page_of_many_findings() -> String {
     let mut examination =
         examine(&target, &mut *unwinder, &ExamineOptions::default(), &options).expect("a run");
     let finding = examination.findings.first().expect("a finding").clone();
-    let row = finding.row.clone().expect("a row");
-    let at = |start: u64| FindingRow { start: Address(start), ..row.clone() };
+    let row = finding.row.expect("a row");
+    let at = |start: u64| FindingRow { start: Address(start), ..row };
     let numbered = (0..MOST_FINDINGS as u64).map(|start| Finding { row: Some(at(start)), ..finding.clone() });
     examination.findings = numbered.collect();
     examination.findings_omitted = [(finding.verdict, MANY - MOST_FINDINGS as u64)].into();

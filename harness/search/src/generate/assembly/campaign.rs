@@ -5,6 +5,9 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 use sframe_engine::Abi;
+use sframe_judge::examine::stop::StopRequest;
+use sframe_suite::corpus::{Error, Maker, is_crash};
+use sframe_suite::spec::Faults;
 
 use super::SOURCE;
 use super::crash::Crash;
@@ -15,9 +18,6 @@ use super::plan::Plan;
 use super::quirk::Quirk;
 use super::reduce::{Reduced, Symptom, complaint, is_alone, reduce};
 use super::writer::{Program, write};
-use sframe_judge::examine::stop::StopRequest;
-use sframe_suite::corpus::{Error, Maker, is_crash};
-use sframe_suite::spec::Faults;
 
 /// Which programs.
 #[derive(Clone, Debug)]

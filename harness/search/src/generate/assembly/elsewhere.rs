@@ -1,12 +1,13 @@
 //! What another toolchain makes of the smallest program with a fault.
 
+use sframe_suite::corpus::{Error, Maker};
+
 use super::SOURCE;
 use super::found::Example;
 use super::judge::{Judged, judge};
 use super::reduce::complaint;
 use super::state::Source;
 use crate::generate::Elsewhere;
-use sframe_suite::corpus::{Error, Maker};
 
 /// Makes an example with another toolchain.
 ///

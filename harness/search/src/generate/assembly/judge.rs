@@ -6,6 +6,12 @@ use object::{Object as _, ObjectSection as _};
 use sframe_engine::{InstructionPointer, Version};
 use sframe_inspect::cfi::{CallFrameInfo, CfiSection, Rules};
 use sframe_inspect::elf::object_file::ObjectFile;
+use sframe_judge::examine::{ExamineOptions, examine};
+use sframe_judge::explore::{Certainty, ExploreOptions, Roots, explore};
+use sframe_judge::finding::Finding;
+use sframe_judge::target::{Linked, Loaded, Target, TargetError};
+use sframe_judge::unwind::sframe_unwinder;
+use sframe_judge::vocabulary::Verdict;
 use sframe_machine::{End, Options};
 
 use super::difference::{self, Said, SiteSaid};
@@ -13,12 +19,6 @@ use super::directive::Directive;
 use super::model::Model;
 use super::state::{Claim, Kind, Source, Wrong};
 use super::writer::{Program, SITES, parts};
-use sframe_judge::examine::{ExamineOptions, examine};
-use sframe_judge::explore::{Certainty, ExploreOptions, Roots, explore};
-use sframe_judge::finding::Finding;
-use sframe_judge::target::{Linked, Loaded, Target, TargetError};
-use sframe_judge::unwind::sframe_unwinder;
-use sframe_judge::vocabulary::Verdict;
 
 /// Something that is wrong in a section.
 #[derive(Clone, Debug, PartialEq, Eq)]

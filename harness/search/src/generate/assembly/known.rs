@@ -1,13 +1,14 @@
 //! Which of the known mistakes and crashes a toolchain can have: those of its assembler in its version, as
 //! their pages say.
 
+use sframe_suite::spec::{Faults, Producer};
+
 use super::crash::Crash;
 use super::explanation::explanation;
 use super::judge::{Fault, Judged};
 use super::quirk::Quirk;
 use super::state::Source;
 use super::writer::Program;
-use sframe_suite::spec::{Faults, Producer};
 
 /// What a toolchain is known to have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

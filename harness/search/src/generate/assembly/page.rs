@@ -6,6 +6,13 @@ use std::path::Path;
 
 use sframe_engine::Abi;
 use sframe_inspect::text::with_causes;
+use sframe_judge::vocabulary::Verdict;
+use sframe_suite::corpus::{MadeExample, Maker};
+use sframe_suite::faults::{filled_in, keep};
+use sframe_suite::spec::{
+    self, Assembler, Component, Fault, FaultySection, NO_ROW, ToolRange, Upstream, UpstreamState,
+};
+use sframe_suite::yaml;
 
 use super::SOURCE;
 use super::dialect::Dialect;
@@ -15,13 +22,6 @@ use super::reduce::Reduced;
 use super::state::{Source, Wrong};
 use crate::generate::Elsewhere;
 use crate::generate::draft::{self, observed, program_name, range, write_files};
-use sframe_judge::vocabulary::Verdict;
-use sframe_suite::corpus::{MadeExample, Maker};
-use sframe_suite::faults::{filled_in, keep};
-use sframe_suite::spec::{
-    self, Assembler, Component, Fault, FaultySection, NO_ROW, ToolRange, Upstream, UpstreamState,
-};
-use sframe_suite::yaml;
 
 /// What is written about a cause.
 #[derive(Clone, Copy, Debug)]

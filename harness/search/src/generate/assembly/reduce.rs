@@ -1,5 +1,7 @@
 //! The smallest program that shows a fault: parts of a plan are dropped while the fault stays.
 
+use sframe_suite::corpus::{Error, Maker};
+
 use super::judge::{Fault, Judged, judge};
 use super::known::Known;
 use super::plan::{Column, FunctionPlan, Part, Plan, Setup};
@@ -7,7 +9,6 @@ use super::quirk::Quirk;
 use super::sections::Sections;
 use super::state::{Source, Wrong};
 use super::writer::{Program, write};
-use sframe_suite::corpus::{Error, Maker};
 
 /// What must stay when a program gets smaller.
 #[derive(Clone, Debug, PartialEq, Eq)]

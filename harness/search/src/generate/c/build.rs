@@ -1,13 +1,13 @@
 //! Makes a program at a level of optimisation.
 
 use sframe_engine::Abi;
+use sframe_suite::corpus::{Error, MadeProgram, Maker, Recipe, RecipeObject};
 
 use super::flags::{self, Compiler};
 use super::links::{self, Link, ObjectForm};
 use super::plan::Plan;
 use super::writer::{COMMON as FILES, write};
 use crate::generate::Random;
-use sframe_suite::corpus::{Error, MadeProgram, Maker, Recipe, RecipeObject};
 
 /// Flags of objects without call frame information.
 const UNDESCRIBED: &[&str] = &["-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-fno-exceptions"];

@@ -5,6 +5,9 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 use sframe_engine::Abi;
+use sframe_judge::examine::stop::StopRequest;
+use sframe_suite::corpus::{Error, Maker, is_crash};
+use sframe_suite::spec::Faults;
 
 use super::build::{Build, LEVELS, Level, build};
 use super::contradictions::Contradiction;
@@ -18,9 +21,6 @@ use super::reduce::{Reduced, Symptom, reduce};
 use super::see::NotJudged;
 use super::shape::complaint;
 use super::writer::write;
-use sframe_judge::examine::stop::StopRequest;
-use sframe_suite::corpus::{Error, Maker, is_crash};
-use sframe_suite::spec::Faults;
 
 /// Which programs.
 #[derive(Clone, Debug)]
@@ -342,6 +342,8 @@ fn example(program: u64, level: Level, fault: &Fault, flags: Vec<String>, source
 mod tests {
     use super::super::shape::{Cause, Section};
     use super::*;
+    use crate::generate::c::judge::Line;
+    use sframe_judge::finding::Address;
     use sframe_suite::spec::Producer;
 
     #[test]
@@ -409,9 +411,9 @@ mod tests {
             let (can, can_not): (Vec<_>, Vec<_>) =
                 all.into_iter().partition(|producer| page.component.contains(producer));
             let (Some(has), Some(other)) = (can.first(), can_not.first()) else { panic!("{name}") };
-            let mark = super::super::judge::MARK;
-            let mut listing: Vec<String> = known.after.iter().map(|text| format!("   0x1: {text}")).collect();
-            listing.push(format!("{mark}0x2: {}", known.at.as_deref().unwrap_or("nop")));
+            let line = |is_wrong, text: &str| Line { is_wrong, pc: Address(1), text: text.to_owned() };
+            let mut listing: Vec<Line> = known.after.iter().map(|text| line(false, text)).collect();
+            listing.push(line(true, known.at.as_deref().unwrap_or("nop")));
             let sections = [Section::Sframe, Section::EhFrame, Section::Both];
             let section = sections.into_iter().find(|section| section.to_string() == known.section);
             let fault = Fault {
@@ -427,11 +429,12 @@ mod tests {
                 message: String::new(),
                 listing,
                 before_row: known.begins_after.first().map(|operation| format!("{operation} 0x1")),
-                evidence: known.with.clone(),
+                evidence: Vec::new(),
+                layout: known.layout.into_iter().collect(),
             };
             let judged = Judged { faults: vec![fault], ..Judged::default() };
             let levels = vec![("-O0", Outcome::Judged(Box::new(judged)))];
-            let build = Build { flags: Vec::new(), link: super::super::links::Link::plain(1) };
+            let build = Build { flags: vec![known.with.clone()], link: super::super::links::Link::plain(1) };
             let trial = Trial { number: 4, plan: draw(0, 0, 3), build, levels };
             let mut found = Found::default();
             assert!(found.add(0, &trial, &KnownCauses::of(&faults, has, known.abi)).is_empty(), "{name}");

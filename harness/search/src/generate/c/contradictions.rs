@@ -3,12 +3,12 @@
 use serde::Serialize;
 use sframe_engine::InstructionPointer;
 use sframe_inspect::{Blame, Confidence};
-
-use super::see::{Item, Seen, Witness};
 use sframe_judge::examine::coverage::Explored;
-use sframe_judge::finding::Finding;
+use sframe_judge::finding::{Finding, Message};
 use sframe_judge::target::{Linked, Target};
 use sframe_judge::vocabulary::Verdict;
+
+use super::see::{Item, Seen, Witness};
 
 /// Where the bench contradicts itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -23,8 +23,8 @@ impl Seen {
     /// Where the run and the exploration contradict each other, and what only the bench can be blamed for.
     pub(super) fn contradictions(&self, section: &str) -> Vec<Contradiction> {
         let mut all = Vec::new();
-        let mut add = |kind: &str, says: &String| {
-            all.push(Contradiction { kind: format!("{section}: {kind}"), says: says.clone() });
+        let mut add = |kind: &str, says: &Message| {
+            all.push(Contradiction { kind: format!("{section}: {kind}"), says: says.to_string() });
         };
         for item in &self.items {
             let message = &item.finding.message;
@@ -73,8 +73,8 @@ impl Seen {
 /// Where a finding's blame contradicts what the other section shows.
 pub(super) fn blames(sframe: &Seen, cfi: &Seen, of_cfi: &Target<'_>) -> Vec<Contradiction> {
     let mut all = Vec::new();
-    let mut add = |kind: &str, says: &String| {
-        all.push(Contradiction { kind: kind.to_owned(), says: says.clone() });
+    let mut add = |kind: &str, says: &Message| {
+        all.push(Contradiction { kind: kind.to_owned(), says: says.to_string() });
     };
     for item in sframe.items.iter().filter(|item| is_of_value(item.finding.verdict)) {
         let Finding { blame, confidence, message, verdict, .. } = &item.finding;

@@ -3,6 +3,7 @@
 use object::{Object as _, ObjectSymbol as _};
 use serde::Serialize;
 use sframe_engine::Abi;
+use sframe_suite::corpus::{Error, MadeProgram, Maker};
 
 use super::build::{Build, Level, build};
 use super::flags::compiles;
@@ -12,7 +13,6 @@ use super::reduce::Reduced;
 use super::see::OF_FILE;
 use super::shape::{Section, complaint};
 use crate::generate::Elsewhere;
-use sframe_suite::corpus::{Error, MadeProgram, Maker};
 
 /// What a toolchain makes of an example.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -161,6 +161,7 @@ mod tests {
             listing: Vec::new(),
             before_row: None,
             evidence: Vec::new(),
+            layout: Vec::new(),
         }
     }
 

@@ -1,11 +1,11 @@
 //! The smallest program with a fault in one piece, as pages have it: complete, and with as few lines as show it.
 
 use sframe_engine::Abi;
+use sframe_suite::corpus::{Error, Maker};
 
 use super::build::Level;
 use super::links::{Form, ObjectForm};
 use super::reduce::Reduced;
-use sframe_suite::corpus::{Error, Maker};
 
 /// How many programs are made to find lines that are not needed.
 const MOST_TRIES: u32 = 1000;

@@ -2,9 +2,9 @@
 
 use rayon::prelude::*;
 use sframe_engine::Abi;
+use sframe_suite::corpus::{Error, Maker, Recipe};
 
 use crate::generate::Random;
-use sframe_suite::corpus::{Error, Maker, Recipe};
 
 /// Flags of every program.
 pub(super) const COMMON: &[&str] = &[

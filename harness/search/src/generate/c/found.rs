@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::build::Level;
 use super::elsewhere::Tried;
-use super::judge::Fault;
+use super::judge::{Fault, Line};
 use super::known::Place;
 use super::reduce::Reduced;
 use super::see::Witness;
@@ -26,7 +26,7 @@ pub struct Example {
     /// What is wrong, in a sentence.
     pub message: String,
     /// The instructions there.
-    pub listing: Vec<String>,
+    pub listing: Vec<Line>,
     /// What other witnesses say.
     pub evidence: Vec<String>,
     /// The flags of the compiler and the linker.

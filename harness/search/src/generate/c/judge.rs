@@ -1,22 +1,42 @@
 //! What a run, an exploration and a comparison say of a program, and where they contradict one another.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
+use serde::{Serialize, Serializer};
 use sframe_inspect::Blame;
 use sframe_inspect::diff::{DiffReport, Difference, Field, Uncovered, diff_file};
+use sframe_judge::finding::{Address, Evidence, Finding};
+use sframe_judge::target::files::Files;
+use sframe_judge::target::{MadeSections, SectionSource, Target, TargetError};
+use sframe_judge::vocabulary::LayoutFact;
 
 use super::contradictions::{Contradiction, blames};
 use super::see::{Item, NotJudged, Seen, Witness, see};
 use super::shape::{Cause, Section, operation_before, without_numbers};
-use sframe_judge::finding::Finding;
-use sframe_judge::target::files::Files;
-use sframe_judge::target::{MadeSections, SectionSource, Target, TargetError};
 
-/// What a listing has in front of the instruction that a finding is about.
-pub(super) const MARK: &str = "=> ";
+/// An instruction of a listing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Whether the finding is about it.
+    pub is_wrong: bool,
+    /// Its address.
+    pub pc: Address,
+    /// As an assembler writes it.
+    pub text: String,
+}
 
-const fn mark(is_wrong: bool) -> &'static str {
-    if is_wrong { MARK } else { "   " }
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mark = if self.is_wrong { "=>" } else { "  " };
+        write!(f, "{mark} {}: {}", self.pc, self.text)
+    }
+}
+
+impl Serialize for Line {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
 }
 
 /// Something that is wrong in a section: the first place in a function.
@@ -31,11 +51,13 @@ pub struct Fault {
     /// What is wrong, in a sentence.
     pub message: String,
     /// The instructions there.
-    pub listing: Vec<String>,
+    pub listing: Vec<Line>,
     /// The instruction in front of the row's first one, in the text; `None` if there is no row.
     pub before_row: Option<String>,
     /// What other witnesses say.
     pub evidence: Vec<String>,
+    /// What the layout of the file shows.
+    pub layout: Vec<LayoutFact>,
 }
 
 /// What is known of a program.
@@ -171,10 +193,11 @@ fn faults(sframe: Option<&Seen>, cfi: Option<&Seen>, difference: Option<&DiffRep
             listing: found
                 .instructions
                 .iter()
-                .map(|line| format!("{}{}: {}", mark(line.pc == found.pc), line.pc, line.text))
+                .map(|line| Line { is_wrong: line.pc == found.pc, pc: line.pc, text: line.text.clone() })
                 .collect(),
             before_row: None,
             evidence: evidence.collect(),
+            layout: Vec::new(),
         });
     }
     let uncovered = difference.iter().flat_map(|difference| &difference.uncovered);
@@ -205,6 +228,7 @@ fn left_out(function: &Uncovered) -> Fault {
         listing: Vec::new(),
         before_row: None,
         evidence: is_of_linker.then(|| LINKAGE_TABLE.to_owned()).into_iter().collect(),
+        layout: is_of_linker.then_some(LayoutFact::LinkageTable).into_iter().collect(),
     }
 }
 
@@ -214,22 +238,27 @@ fn fault(item: &Item, section: Section) -> Fault {
         wrong: verdict.as_str().to_owned(),
         section,
         blame: *blame,
-        row: row.as_ref().map_or_else(|| "none".to_owned(), |row| without_numbers(&row.rules)),
+        row: row.as_ref().map_or_else(|| "none".to_owned(), |row| without_numbers(&row.rules.to_string())),
         after: operation_before(&item.finding, item.is_entry),
     };
     Fault {
         cause,
         witness: item.witness,
         function: item.function().to_owned(),
-        message: message.clone(),
+        message: message.to_string(),
         listing: listing
             .iter()
-            .map(|line| format!("{}{}: {}", mark(Some(line.pc) == item.finding.pc), line.pc, line.text))
+            .map(|line| Line {
+                is_wrong: Some(line.pc) == item.finding.pc,
+                pc: line.pc,
+                text: line.text.clone(),
+            })
             .collect(),
         before_row: item.before_row.clone(),
         evidence: evidence
             .iter()
             .map(|evidence| format!("{}: {}", evidence.witness, evidence.says))
             .collect(),
+        layout: evidence.iter().filter_map(Evidence::layout).collect(),
     }
 }

@@ -2,10 +2,10 @@
 
 use sframe_engine::Abi;
 use sframe_inspect::Blame;
-
-use super::judge::Fault;
-use super::shape::{Cause, without_numbers};
 use sframe_suite::spec::{self, Component, Faults, GeneratedCause, Producer};
+
+use super::judge::{Fault, Line};
+use super::shape::{Cause, without_numbers};
 
 /// The known causes that builds of one toolchain and ABI can have.
 #[derive(Clone, Debug, Default)]
@@ -50,7 +50,8 @@ impl<'f> KnownCauses<'f> {
                 && known.section == cause.section.to_string()
                 && is_instruction(&known.row, &cause.row)
                 && begins_after(known, fault)
-                && known.with.iter().all(|with| flags.contains(with) || fault.evidence.contains(with))
+                && known.with.iter().all(|with| flags.contains(with))
+                && known.layout.is_none_or(|fact| fault.layout.contains(&fact))
                 && is_at(known, fault)
         };
         self.causes.iter().find(|(_, blame, known)| is_it(*blame, known)).map(|(page, ..)| *page)
@@ -67,7 +68,7 @@ fn begins_after(known: &GeneratedCause, fault: &Fault) -> bool {
 /// Whether a listing has the instructions of a known cause where it is wrong.
 fn is_at(known: &GeneratedCause, fault: &Fault) -> bool {
     if known.at.is_none() && known.after.is_empty() {
-        return !known.with.is_empty() || !known.begins_after.is_empty();
+        return !known.with.is_empty() || !known.begins_after.is_empty() || known.layout.is_some();
     }
     let Some((before, at)) = around(fault) else { return false };
     let is_before = |count: usize| {
@@ -102,9 +103,8 @@ fn words(instruction: &str) -> Vec<&str> {
 /// The instructions in front of the first one that is wrong, and that one, without numbers.
 fn around(fault: &Fault) -> Option<(Vec<String>, String)> {
     let listing = &fault.listing;
-    let at = listing.iter().position(|line| line.starts_with(super::judge::MARK))?;
-    let shape =
-        |line: &String| line.split_once(": ").map_or_else(String::new, |(_, text)| without_numbers(text));
+    let at = listing.iter().position(|line| line.is_wrong)?;
+    let shape = |line: &Line| without_numbers(&line.text);
     Some((listing[..at].iter().map(shape).collect(), shape(&listing[at])))
 }
 
@@ -137,6 +137,7 @@ impl Place {
             at: Some(self.at.clone()),
             begins_after: Vec::new(),
             with: Vec::new(),
+            layout: None,
         }
     }
 }
@@ -146,6 +147,12 @@ mod tests {
     use super::*;
     use crate::generate::c::see::Witness;
     use crate::generate::c::shape::Section;
+    use sframe_judge::finding::Address;
+    use sframe_judge::vocabulary::LayoutFact;
+
+    fn line(is_wrong: bool, pc: u64, text: &str) -> Line {
+        Line { is_wrong, pc: Address(pc), text: text.to_owned() }
+    }
 
     fn fault() -> Fault {
         Fault {
@@ -159,11 +166,15 @@ mod tests {
             witness: Witness::Run,
             function: "f1".to_owned(),
             message: String::new(),
-            listing: ["   0x10: lea rsp, [rbp - 0x28]", "   0x14: pop rbp", "=> 0x15: ret", "   0x16: nop"]
-                .map(str::to_owned)
-                .to_vec(),
+            listing: vec![
+                line(false, 0x10, "lea rsp, [rbp - 0x28]"),
+                line(false, 0x14, "pop rbp"),
+                line(true, 0x15, "ret"),
+                line(false, 0x16, "nop"),
+            ],
             before_row: Some("jmp 0x40".to_owned()),
-            evidence: vec!["layout: there".to_owned()],
+            evidence: Vec::new(),
+            layout: vec![LayoutFact::LinkageTable],
         }
     }
 
@@ -176,7 +187,8 @@ mod tests {
             after: vec!["lea rsp, [rbp - N]".to_owned(), "pop rbp".to_owned()],
             at: Some("ret".to_owned()),
             begins_after: vec!["jmp".to_owned(), "ret".to_owned()],
-            with: vec!["-O9".to_owned(), "layout: there".to_owned()],
+            with: vec!["-O9".to_owned()],
+            layout: Some(LayoutFact::LinkageTable),
         }
     }
 
@@ -208,7 +220,7 @@ mod tests {
             known.page_of(fault, &["-O9".to_owned()]) == Some("page")
         };
         assert!(knows(&known(), &fault()));
-        let changes: [fn(&mut GeneratedCause); 9] = [
+        let changes: [fn(&mut GeneratedCause); 10] = [
             |cause| cause.wrong = "wrong-ra".to_owned(),
             |cause| cause.section = ".sframe".to_owned(),
             |cause| cause.row = "CFA = FP+N".to_owned(),
@@ -218,7 +230,9 @@ mod tests {
             |cause| {
                 (cause.after, cause.at) = (Vec::new(), None);
                 (cause.with, cause.begins_after) = (Vec::new(), Vec::new());
+                cause.layout = None;
             },
+            |cause| cause.layout = Some(LayoutFact::UnconvertedStarts),
             |cause| cause.begins_after = vec!["call".to_owned()],
             |cause| cause.with.push("-O8".to_owned()),
         ];
@@ -261,7 +275,7 @@ mod tests {
         let place = Place::of(&fault()).expect("a place");
         assert!(knows(&place.known(Abi::Amd64, &fault().cause), &fault()));
         other = fault();
-        other.listing[2] = "   0x15: ret".to_owned();
+        other.listing[2].is_wrong = false;
         assert!(!knows(&known(), &other));
     }
 }

@@ -1,10 +1,10 @@
 //! How a program is linked.
 
 use serde::Serialize;
+use sframe_suite::corpus::Joint;
 
 use super::flags::Compiler;
 use crate::generate::Random;
-use sframe_suite::corpus::Joint;
 
 /// What kind of file a program becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]

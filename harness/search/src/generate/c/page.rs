@@ -8,6 +8,15 @@ use std::path::Path;
 use sframe_engine::Abi;
 use sframe_inspect::Blame;
 use sframe_inspect::text::with_causes;
+use sframe_judge::finding::Finding;
+use sframe_judge::vocabulary::Verdict;
+use sframe_suite::corpus::{Error, MadeExample, Maker};
+use sframe_suite::faults::{Observed, filled_in, keep};
+use sframe_suite::spec::{
+    self, Assembler, Component, Fault, FaultySection, Linker, NO_ROW, Producer, Tool, ToolName, ToolRange,
+    Upstream, UpstreamState,
+};
+use sframe_suite::yaml;
 
 use super::elsewhere::Tried;
 use super::example::{Complete, complaint, complete, files, shortened};
@@ -18,15 +27,6 @@ use super::right::rights;
 use super::shape::{Cause, Section, operation_before, without_numbers};
 use crate::generate::Elsewhere;
 use crate::generate::draft::{self, observed, program_name, range, write_files};
-use sframe_judge::finding::Finding;
-use sframe_judge::vocabulary::Verdict;
-use sframe_suite::corpus::{Error, MadeExample, Maker};
-use sframe_suite::faults::{Observed, filled_in, keep};
-use sframe_suite::spec::{
-    self, Assembler, Component, Fault, FaultySection, Linker, NO_ROW, Producer, Tool, ToolName, ToolRange,
-    Upstream, UpstreamState,
-};
-use sframe_suite::yaml;
 
 /// What a compiler must not say of an example: it would not do what it seems to.
 const SOUND: [&str; 3] =
@@ -171,7 +171,10 @@ impl Page<'_> {
     /// Whether a finding is of the cause.
     fn is_it(&self, finding: &Finding) -> bool {
         let Cause { wrong, row, after, .. } = self.cause;
-        let rules = finding.row.as_ref().map_or_else(|| "none".to_owned(), |row| without_numbers(&row.rules));
+        let rules = finding
+            .row
+            .as_ref()
+            .map_or_else(|| "none".to_owned(), |row| without_numbers(&row.rules.to_string()));
         let is_entry = after == "the entry";
         finding.verdict.as_str() == wrong
             && rules == *row
@@ -267,7 +270,7 @@ impl Page<'_> {
         let mut why = "no witness says what the row should be".to_owned();
         for right in rights {
             let mut fault = draft.clone();
-            fault.example.right = right;
+            fault.example.right = right.to_string();
             match filled_in(fault, made.program(), &|finding| self.is_it(finding)) {
                 Ok(fault) => {
                     let text = yaml::to_string(&fault)?;

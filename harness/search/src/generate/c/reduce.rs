@@ -1,6 +1,7 @@
 //! The smallest program that shows something: parts of it are dropped while that stays.
 
 use sframe_engine::Abi;
+use sframe_suite::corpus::{Error, Maker};
 
 use super::build::{Build, Level, build};
 use super::judge::{Fault, Judged, judge};
@@ -9,7 +10,6 @@ use super::links::{Form, ObjectForm};
 use super::plan::{Attribute, Convention, Ending, Hint, Plan, Statement};
 use super::see::NotJudged;
 use super::shape::{Cause, without_addresses};
-use sframe_suite::corpus::{Error, Maker};
 
 /// What must stay when a program gets smaller.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,62 +1,49 @@
 //! What the rules of a wrong row should be, as far as a finding tells.
 
-use sframe_judge::finding::{Address, Finding};
+use sframe_engine::{Base, Recovery, RecoveryRule, RowRules};
+use sframe_judge::finding::{Answer, Evidence, Finding, StackView};
 use sframe_judge::vocabulary::Verdict;
 
 /// The rules that may be right, the surest first. Each has to be held against the call stack.
-pub(super) fn rights(finding: &Finding) -> Vec<String> {
-    let mut all = Vec::new();
-    for evidence in &finding.evidence {
-        let agrees = evidence.side().is_some_and(|side| side.ends_with("with the call stack"));
-        if let Some(at) = evidence.says.find("CFA = ").filter(|_| agrees) {
-            all.push(evidence.says[at..].to_owned());
-        }
-    }
-    let Some(wrong) = finding.row.as_ref().map(|row| row.rules.as_str()) else { return all };
-    let rules: Vec<&str> = wrong.split(", ").collect();
-    let [cfa, ra, fp] = rules[..] else { return all };
-    let Some(stack) = &finding.stack else { return all };
-    let expected = number(&finding.expected);
+pub(super) fn rights(finding: &Finding) -> Vec<RowRules> {
+    let mut all: Vec<RowRules> = finding.evidence.iter().filter_map(Evidence::right_rules).collect();
+    let (Some(wrong), Some(stack)) = (finding.row.map(|row| row.rules), &finding.stack) else { return all };
+    let Some(cfa) = wrong.cfa else { return all };
+    let expected = finding.expected.address();
     let slot = |cfa: u64| {
-        let slot = stack.slots.iter().find(|slot| slot.value == expected.map(Address))?;
-        cfa.checked_sub(slot.address.0).map(|below| format!("*(CFA-{below})"))
+        let slot = stack.slots.iter().find(|slot| slot.value.map(|value| value.0) == expected)?;
+        let below = i64::try_from(cfa.checked_sub(slot.address.0)?).ok()?;
+        Some(Recovery::Rule(RecoveryRule { base: Base::Cfa, offset: -below, dereference: true }))
     };
     match finding.verdict {
         // A number of bytes above SP may be that of this call alone.
-        Verdict::WrongCfa if !finding.evidence.iter().any(|witness| witness.says.contains("CFA unknown")) => {
-            if let Some(above) = expected.and_then(|cfa| cfa.checked_sub(stack.sp.0)) {
-                let sum = if above == 0 { "SP".to_owned() } else { format!("SP+{above}") };
-                all.push(format!("CFA = {sum}, {ra}, {fp}"));
-            }
+        Verdict::WrongCfa if !finding.evidence.iter().any(|said| said.answer == Some(Answer::NoCfa)) => {
+            let above = expected.and_then(|cfa| i64::try_from(cfa.checked_sub(stack.sp.0)?).ok());
+            let cfa = above.map(|offset| RecoveryRule { base: Base::Sp, offset, dereference: false });
+            all.extend(cfa.map(|cfa| RowRules { cfa: Some(cfa), ..wrong }));
         }
         Verdict::WrongFp => {
-            all.push(format!("{cfa}, {ra}, FP unchanged"));
-            let slot = value(cfa, stack.sp.0, stack.fp.0).and_then(slot);
-            all.extend(slot.map(|slot| format!("{cfa}, {ra}, FP = {slot}")));
+            all.push(RowRules { fp: Recovery::Unchanged, ..wrong });
+            let slot = value(cfa, stack).and_then(slot);
+            all.extend(slot.map(|fp| RowRules { fp, ..wrong }));
         }
         Verdict::WrongRa => {
-            let slot = value(cfa, stack.sp.0, stack.fp.0).and_then(slot);
-            all.extend(slot.map(|slot| format!("{cfa}, RA = {slot}, {fp}")));
+            let slot = value(cfa, stack).and_then(slot);
+            all.extend(slot.map(|ra| RowRules { ra, ..wrong }));
         }
         _ => {}
     }
     all
 }
 
-fn number(text: &str) -> Option<u64> {
-    u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
-}
-
 /// The CFA that a rule with SP or FP gives.
-fn value(rule: &str, sp: u64, fp: u64) -> Option<u64> {
-    let sum = rule.strip_prefix("CFA = ")?;
-    let (base, offset) = sum.split_once('+').unwrap_or((sum, "0"));
-    let base = match base {
-        "SP" => sp,
-        "FP" => fp,
-        _ => return None,
+fn value(rule: RecoveryRule, stack: &StackView) -> Option<u64> {
+    let base = match rule.base {
+        Base::Sp => stack.sp.0,
+        Base::Fp => stack.fp.0,
+        Base::Cfa | Base::Register(_) => return None,
     };
-    Some(base.wrapping_add(offset.parse::<u64>().ok()?))
+    (!rule.dereference).then(|| base.wrapping_add_signed(rule.offset))
 }
 
 #[cfg(test)]
@@ -64,11 +51,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rule_is_read_as_findings_print_it() {
-        assert_eq!(value("CFA = SP+16", 0x100, 0x200), Some(0x110));
-        assert_eq!(value("CFA = FP", 0x100, 0x200), Some(0x200));
-        assert_eq!(value("CFA = r10", 0x100, 0x200), None);
-        assert_eq!(value("CFA = *(FP-8)", 0x100, 0x200), None);
-        assert_eq!((number("0x10"), number("16")), (Some(16), None));
+    fn a_rule_with_sp_or_fp_gives_a_cfa_without_memory() {
+        let stack = StackView {
+            sp: sframe_judge::finding::Address(0x100),
+            fp: sframe_judge::finding::Address(0x200),
+            slots: Vec::new(),
+        };
+        let value = |rule: &str| value(rule.parse().expect("a rule"), &stack);
+        assert_eq!((value("SP+16"), value("FP")), (Some(0x110), Some(0x200)));
+        assert_eq!((value("r10"), value("*(FP-8)")), (None, None));
     }
 }

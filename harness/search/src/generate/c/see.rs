@@ -5,8 +5,6 @@ use std::collections::BTreeSet;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use sframe_engine::{Abi, Base, InstructionPointer};
-use sframe_machine::{End, Options};
-
 use sframe_judge::examine::coverage::Explored;
 use sframe_judge::examine::observed::TrueFrame;
 use sframe_judge::examine::{ExamineOptions, examine};
@@ -15,6 +13,7 @@ use sframe_judge::finding::Finding;
 use sframe_judge::target::{Linked, Loaded, Module, Target};
 use sframe_judge::truth::cross_check::Traces;
 use sframe_judge::unwind::sframe_unwinder;
+use sframe_machine::{End, Options};
 
 /// What stands for the function of a finding about a section as a whole.
 pub(super) const OF_FILE: &str = "?";

@@ -4,7 +4,6 @@ use std::fmt;
 
 use serde::Serialize;
 use sframe_inspect::Blame;
-
 use sframe_judge::finding::Finding;
 
 /// Which sections are wrong.

@@ -5,6 +5,8 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 use sframe_engine::{Abi, Version};
+use sframe_judge::examine::stop::StopRequest;
+use sframe_judge::external::ExternalError;
 use sframe_vectors::SectionPart;
 
 use super::case::{Case, CaseError};
@@ -15,8 +17,6 @@ use super::plan::SectionPlan;
 use super::reader::Reader;
 use super::reduce::reduce;
 use super::vector::vector_file;
-use sframe_judge::examine::stop::StopRequest;
-use sframe_judge::external::ExternalError;
 
 /// Which sections, and what is asked about them.
 #[derive(Clone, Debug)]

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Debug, Display};
 
 use serde::Serialize;
+use sframe_judge::external::SectionReply;
 use sframe_vectors::{Fde, Header, Reject, RejectKind, Row, Rules, SectionAnswer, SectionPart};
 
 use super::case::Case;
-use sframe_judge::external::SectionReply;
 
 /// What is different.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]

@@ -1,8 +1,7 @@
 //! Readers that are asked.
 
-use sframe_vectors::{SectionPart, SectionQuestion};
-
 use sframe_judge::external::{ExternalError, SectionReply, Sections};
+use sframe_vectors::{SectionPart, SectionQuestion};
 
 /// Something that answers questions about sections.
 pub trait Reader {

@@ -1,17 +1,17 @@
 //! The smallest section that shows a difference: parts of a plan are dropped, or made plainer, while the
 //! difference stays.
 
-use sframe_engine::{Abi, Version};
-use sframe_vectors::{Base, Equation, FreType, PcType, Recovery, SectionPart};
-
 use std::collections::BTreeSet;
+
+use sframe_engine::{Abi, Version};
+use sframe_judge::external::ExternalError;
+use sframe_vectors::{Base, Equation, FreType, PcType, Recovery, SectionPart};
 
 use super::case::Case;
 use super::difference::{Difference, Part, Strictness, TIMED_OUT, differences};
 use super::feature::open_readings;
 use super::plan::{FunctionPlan, RowPlan, SectionPlan};
 use super::reader::Reader;
-use sframe_judge::external::ExternalError;
 
 /// Sections that are tried for one difference, at most.
 const TRIES: u32 = 300;

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::Value;
+use sframe_judge::finding::Finding;
+use sframe_judge::vocabulary::Verdict;
 
 use crate::case::{Outcome, SeenKnown};
 use crate::provenance::Provenance;
 use crate::report::baseline::key;
 use crate::report::{Report, RunIdentity, SCHEMA, file_name};
-use sframe_judge::finding::Finding;
-use sframe_judge::vocabulary::Verdict;
 
 /// Why a document can't be compared.
 #[derive(Debug, thiserror::Error)]

@@ -2,11 +2,12 @@
 
 use std::fmt::Write as _;
 
+use sframe_inspect::text::{Text, counted, grouped, neutral};
+
 use super::{CaseChange, CauseChange, Changed, Changes};
 use crate::case::Outcome;
 use crate::provenance::Provenance;
 use crate::report::markdown::{cell, code};
-use sframe_inspect::text::{Text, counted, grouped, neutral};
 
 /// The most cases that are listed in Markdown, whose readers accept at most a megabyte.
 const CASES: usize = 200;

@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 use sframe_inspect::text::counted;
-
-use super::{CaseView, FindingEntry, IN_FULL, Summary, page, show_known};
-use crate::report::ExploreReport;
 use sframe_judge::examine::listings::Listings;
 use sframe_judge::explore::{Certainty, ExploredFinding, FunctionRows};
 use sframe_judge::finding::Address;
+
+use super::{CaseView, FindingEntry, IN_FULL, Summary, page, show_known};
+use crate::report::ExploreReport;
 
 /// How sure a finding is.
 #[derive(Clone, Serialize)]

@@ -11,8 +11,16 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use explore::{FunctionView, Proof, html_of_exploration};
 use serde::Serialize;
 use sframe_engine::Abi;
+use sframe_inspect::json;
+use sframe_judge::examine::WalkEnds;
+use sframe_judge::examine::listings::{Listings, MOST_INSTRUCTIONS};
+use sframe_judge::examine::set_aside::SetAside;
+use sframe_judge::explore::Certainty;
+use sframe_judge::finding::{Address, Blame, Confidence, Finding, Group, Witness, groups};
+use sframe_judge::vocabulary::Verdict;
 use sha2::{Digest as _, Sha256};
 
 use super::format::{Document, Format, Written};
@@ -24,14 +32,6 @@ use crate::case::{CaseReport, Outcome, SeenKnown};
 use crate::meanings::meanings;
 use crate::provenance::Provenance;
 use crate::spec::Fault;
-use explore::{FunctionView, Proof, html_of_exploration};
-use sframe_inspect::json;
-use sframe_judge::examine::WalkEnds;
-use sframe_judge::examine::listings::{Listings, MOST_INSTRUCTIONS};
-use sframe_judge::examine::set_aside::SetAside;
-use sframe_judge::explore::Certainty;
-use sframe_judge::finding::{Address, Blame, Confidence, Finding, Group, Witness, groups};
-use sframe_judge::vocabulary::Verdict;
 
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");

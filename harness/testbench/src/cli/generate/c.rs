@@ -234,7 +234,7 @@ fn show_example(text: &mut Text, example: &Example) {
     let Example { program, level, message, .. } = example;
     text.line(format!("      program {program}, {level}: {}", neutral(message)));
     for line in &example.listing {
-        text.line(format!("        {}", neutral(line)));
+        text.line(format!("        {}", neutral(&line.to_string())));
     }
     for line in &example.evidence {
         text.line(format!("      {}", neutral(line)));

@@ -8,7 +8,9 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use builds::{TriedToolchain, check_build};
 use clap::Args;
+use report::TryReport;
 use sframe_engine::Abi;
 use sframe_inspect::command::{Failure, Status, print, print_json, status, write_file};
 use sframe_inspect::text::{Text, neutral};
@@ -20,6 +22,7 @@ use sframe_suite::report::{CheckReport, Report, Style, check_summary, run_summar
 use sframe_suite::spec::{Spec, bless, parse_abi};
 use sframe_suite::suite::{Filter, Suite};
 use sframe_suite::yaml::Source;
+use toolchains::Opened;
 
 use super::bless::{frames, refuse_under_ci, rules};
 use super::definitions::failure;
@@ -28,9 +31,6 @@ use super::matrix::make;
 use super::options::{Folders, MachineOptions};
 use super::reproduce::Invocation;
 use super::run::{progress_bar, split};
-use builds::{TriedToolchain, check_build};
-use report::TryReport;
-use toolchains::Opened;
 
 #[derive(Args)]
 pub(crate) struct Try {
