@@ -40,6 +40,10 @@ fn census(lines: &[&str]) -> tempfile::TempDir {
     folder
 }
 
+fn has_python() -> bool {
+    crate::command::program(&["python3"]).is_some()
+}
+
 fn tell(folder: &Path, command: &str) -> (Option<i32>, String, String) {
     let Output { status, stdout, stderr } = Command::new("python3")
         .arg("ci/census/tell")
@@ -53,6 +57,9 @@ fn tell(folder: &Path, command: &str) -> (Option<i32>, String, String) {
 
 #[test]
 fn findings_that_were_read_are_not_new_and_are_counted_by_fault() {
+    if !has_python() {
+        return;
+    }
     let folder = census(&[PUSHES, KEPT]);
     assert_eq!(tell(folder.path(), "new reports amd64 s390x"), (Some(0), String::new(), String::new()));
     let (status, sums, _) = tell(folder.path(), "faults reports amd64 s390x");
@@ -65,6 +72,9 @@ fn findings_that_were_read_are_not_new_and_are_counted_by_fault() {
 #[case::another_verdict(&[PUSHES, &KEPT.replace("truncated", "wrong-cfa")], "CFA = r13+160, RA unchanged")]
 #[case::another_library(&[&PUSHES.replace("libc.", "libm."), KEPT], "new\tamd64\tlibc.so.6\t-\twrong-cfa\t")]
 fn a_finding_that_no_line_explains_is_new(#[case] lines: &[&str], #[case] part: &str) {
+    if !has_python() {
+        return;
+    }
     let folder = census(lines);
     let (status, new, _) = tell(folder.path(), "new reports amd64 s390x");
     assert_eq!(status, Some(1), "{new}");
@@ -76,6 +86,9 @@ fn a_finding_that_no_line_explains_is_new(#[case] lines: &[&str], #[case] part: 
 #[case::of_another_function("amd64|libc.so.*|f|wrong-cfa|*|-|gone")]
 #[case::that_is_hidden(PUSHES)]
 fn a_line_that_explains_no_finding_is_stale(#[case] line: &str) {
+    if !has_python() {
+        return;
+    }
     let folder = census(&[PUSHES, KEPT, line]);
     let (status, told, _) = tell(folder.path(), "faults reports amd64 s390x");
     assert_eq!(status, Some(1), "{told}");
@@ -92,6 +105,9 @@ fn a_line_that_explains_no_finding_is_stale(#[case] line: &str) {
 #[case::no_reports(PUSHES, "new reports aarch64", "there are no reports for aarch64")]
 #[case::no_command(PUSHES, "old reports amd64", "ci/census/tell new REPORTS ABI...")]
 fn what_cannot_be_read_is_an_error(#[case] line: &str, #[case] command: &str, #[case] part: &str) {
+    if !has_python() {
+        return;
+    }
     let folder = census(&[line]);
     let (status, told, error) = tell(folder.path(), command);
     assert_eq!((status, &*told), (Some(2), ""), "{error}");
@@ -101,6 +117,9 @@ fn what_cannot_be_read_is_an_error(#[case] line: &str, #[case] command: &str, #[
 /// What an interrupted census leaves behind is no census.
 #[test]
 fn a_report_that_was_not_finished_is_an_error() {
+    if !has_python() {
+        return;
+    }
     let folder = census(&[PUSHES, KEPT]);
     std::fs::write(folder.path().join("reports/amd64-zlib1g-libz.so.1.json"), "").expect("a report");
     for command in ["new", "faults"] {
@@ -113,6 +132,9 @@ fn a_report_that_was_not_finished_is_an_error() {
 /// The committed table, whose faults have pages, explains one of the libraries.
 #[test]
 fn the_committed_findings_can_be_read() {
+    if !has_python() {
+        return;
+    }
     let folder = census(&[]);
     let script = repository().join("ci/census/tell").canonicalize().expect("the script");
     for (abi, new) in [("amd64", 0), ("s390x", 2)] {

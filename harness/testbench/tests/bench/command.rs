@@ -8,6 +8,21 @@ use serde_json::Value;
 
 use crate::common::repository;
 
+/// Returns the first of some programs that is installed. Without any, the test that needs it says so and proves nothing;
+/// with `SFRAME_NEEDS_PROGRAMS`, which ci/test sets after it has installed them, it fails.
+pub(crate) fn program(names: &[&str]) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    let candidates = names.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
+    let found = candidates.into_iter().find(|path| path.is_file());
+    if found.is_none() {
+        let why = format!("no {} is installed (ci/setup test does that)", names.join(" or "));
+        assert!(std::env::var_os("SFRAME_NEEDS_PROGRAMS").is_none(), "{why}");
+        eprintln!("not run: {why}");
+    }
+    found
+}
+
 /// Runs the bench at the top of the repository.
 pub(crate) fn bench(arguments: &[&str]) -> Output {
     bench_in(&repository(), arguments)

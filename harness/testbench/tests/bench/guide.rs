@@ -7,7 +7,8 @@
 //!   others their output, on either stream. `...` stands for any lines or any
 //!   part of one. The status is 0 unless the next command is `echo $?`;
 //! - `file=NAME` after a block's language writes it to that file first;
-//! - `needs=gcc` leaves a block of commands out where no GCC for amd64 writes SFrame;
+//! - `needs=gcc` leaves a block of commands out where no GCC for amd64 writes SFrame, and `needs=PROGRAM` where that is
+//!   not installed;
 //! - `from=PATH` names the file of the repository that contains the block;
 //! - commands in blocks of the language `sh` are not run; [`NOT_RUN`] says why.
 
@@ -92,7 +93,8 @@ struct Block {
     language: String,
     file: Option<String>,
     from: Option<String>,
-    needs_gcc: bool,
+    /// What has to be installed for it.
+    needs: Option<String>,
     text: String,
 }
 
@@ -114,8 +116,8 @@ fn blocks(page: &str) -> Vec<Block> {
                 };
                 let line = page[..range.start].lines().count() + 1;
                 let (file, from) = (word("file="), word("from="));
-                let needs_gcc = word("needs=").is_some_and(|what| what == "gcc");
-                blocks.push(Block { line, language, file, from, needs_gcc, text: String::new() });
+                let needs = word("needs=");
+                blocks.push(Block { line, language, file, from, needs, text: String::new() });
             }
             Event::End(TagEnd::CodeBlock) => is_open = false,
             Event::Text(text) if is_open => {
@@ -227,7 +229,12 @@ fn problems(name: &str, page: &str, used: &mut BTreeSet<&'static str>) -> Vec<St
         if let Some(file) = &block.file {
             std::fs::write(folder.path().join(file), &block.text).expect("a file");
         }
-        if block.needs_gcc && !*has_gcc.get_or_insert_with(has_gcc_with_sframe) {
+        let is_there = match block.needs.as_deref() {
+            None => true,
+            Some("gcc") => *has_gcc.get_or_insert_with(has_gcc_with_sframe),
+            Some(program) => crate::command::program(&[program]).is_some(),
+        };
+        if !is_there {
             continue;
         }
         match block.language.as_str() {

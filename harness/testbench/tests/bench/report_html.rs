@@ -2,7 +2,7 @@
 //! debugging pipe.
 //!
 //! Without a browser, the test says so and proves nothing. ci/test installs
-//! one, and sets `SFRAME_NEEDS_BROWSER`, with which that fails.
+//! one, and sets `SFRAME_NEEDS_PROGRAMS`, with which that fails.
 //! `SFRAME_BROWSER` names a browser.
 
 use std::io::{Read as _, Write as _};
@@ -38,15 +38,10 @@ fn bench(arguments: &[&str], status: i32) {
 
 /// The browser's program.
 fn program() -> Option<PathBuf> {
-    if let Some(named) = std::env::var_os("SFRAME_BROWSER") {
-        return Some(named.into());
-    }
-    let folders: Vec<PathBuf> = std::env::split_paths(&std::env::var_os("PATH")?).collect();
-    let names = ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"];
-    names
-        .iter()
-        .flat_map(|name| folders.iter().map(move |folder| folder.join(name)))
-        .find(|path| path.is_file())
+    let named = std::env::var_os("SFRAME_BROWSER").map(PathBuf::from);
+    named.or_else(|| {
+        crate::command::program(&["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"])
+    })
 }
 
 pub(crate) struct Browser {
@@ -61,12 +56,7 @@ pub(crate) struct Browser {
 
 impl Browser {
     pub(crate) fn start() -> Option<Self> {
-        let Some(program) = program() else {
-            let why = "no Chromium is installed (ci/setup test does that)";
-            assert!(std::env::var_os("SFRAME_NEEDS_BROWSER").is_none(), "{why}");
-            eprintln!("not run: {why}");
-            return None;
-        };
+        let program = program()?;
         let profile = tempfile::tempdir().expect("a folder");
         // The pipe has the descriptors 3 and 4.
         let mut child = Command::new("sh")
