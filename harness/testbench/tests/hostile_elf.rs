@@ -273,7 +273,7 @@ fn convert(bytes: &[u8], implied: bool) -> Result<(), String> {
 
 fn check(files: &Files) -> Result<(), String> {
     let target = Target::open_files(files).map_err(|error| error.to_string())?;
-    let traces = Traces::of_build(target.executable().image.cpu.abi, &[], "");
+    let traces = Traces::of_abi(target.executable().image.cpu.abi);
     let look = ExamineOptions { traces, hazards: true, observes: true, ..ExamineOptions::default() };
     let options = Options { budget: 1000, stack_size: 64 << 10, ..Options::default() };
     let mut unwinder = sframe_unwinder(&target);

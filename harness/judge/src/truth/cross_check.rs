@@ -31,19 +31,63 @@ pub struct Traces {
     pub recorded_path: bool,
 }
 
-impl Traces {
-    /// Determines the traces that a program leaves, from its ABI, its sources
-    /// and the compiler's command.
+/// What a compiler was told about the frames of all functions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct FrameFlags {
+    /// Nothing is optimised, so that every function has a frame pointer: `-O0`.
+    pub unoptimised: bool,
+    /// Every frame points to its caller's: `-mbackchain`.
+    pub backchain: bool,
+}
+
+impl FrameFlags {
+    /// Determines what the flags of a compiler say: the last of each kind decides.
+    pub fn of<'f>(flags: impl IntoIterator<Item = &'f str>) -> Self {
+        let mut told = Self::default();
+        for flag in flags {
+            match flag {
+                "-mbackchain" => told.backchain = true,
+                "-mno-backchain" => told.backchain = false,
+                _ if flag.starts_with("-O") => told.unoptimised = flag == "-O0",
+                _ => {}
+            }
+        }
+        told
+    }
+
+    /// Returns what is true of two parts of a program.
     #[must_use]
-    pub fn of_build(abi: Abi, sources: &[String], command: &str) -> Self {
-        let flag = |flag: &str| command.split_whitespace().any(|word| word == flag);
+    pub const fn and(self, other: Self) -> Self {
+        Self {
+            unoptimised: self.unoptimised && other.unoptimised,
+            backchain: self.backchain && other.backchain,
+        }
+    }
+}
+
+impl Traces {
+    /// Determines the traces that a program of which only the ABI is known leaves.
+    #[must_use]
+    pub const fn of_abi(abi: Abi) -> Self {
+        Self {
+            return_addresses: !abi.has_link_register(),
+            frame_pointers: false,
+            backchain: false,
+            recorded_path: true,
+        }
+    }
+
+    /// Determines the traces that a program leaves, from its ABI, its sources
+    /// and what the compiler was told.
+    #[must_use]
+    pub fn of_build(abi: Abi, sources: &[String], flags: FrameFlags) -> Self {
         let is_c = |source: &String| source.ends_with(".c") || source == "runtime/start.S";
         let all_c = sources.iter().all(is_c);
         Self {
-            return_addresses: !abi.has_link_register(),
-            frame_pointers: all_c && flag("-O0") && !abi.has_backchain(),
-            backchain: all_c && flag("-mbackchain") && abi.has_backchain(),
-            recorded_path: true,
+            frame_pointers: all_c && flags.unoptimised && !abi.has_backchain(),
+            backchain: all_c && flags.backchain && abi.has_backchain(),
+            ..Self::of_abi(abi)
         }
     }
 
@@ -439,5 +483,26 @@ impl RecordedPath {
             }
         }
         recorded.next().is_none()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_flag_of_a_kind_says_which_traces_there_are() {
+        let of = |abi, flags: &[&str]| {
+            let traces = Traces::of_build(abi, &["a.c".to_owned()], FrameFlags::of(flags.iter().copied()));
+            (traces.frame_pointers, traces.backchain)
+        };
+        assert_eq!(of(Abi::Amd64, &["-O0", "-mbackchain"]), (true, false));
+        assert_eq!(of(Abi::S390x, &["-O0", "-mbackchain"]), (false, true));
+        assert_eq!(of(Abi::Amd64, &["-O0", "-O2"]), (false, false));
+        assert_eq!(of(Abi::Amd64, &["-Os", "-O0"]), (true, false));
+        assert_eq!(of(Abi::S390x, &["-mbackchain", "-mno-backchain"]), (false, false));
+        assert_eq!(Traces::of_build(Abi::Amd64, &[], FrameFlags::default()), Traces::of_abi(Abi::Amd64));
+        let one = FrameFlags { unoptimised: true, backchain: true };
+        assert_eq!(one.and(FrameFlags { backchain: false, ..one }), FrameFlags { backchain: false, ..one });
     }
 }

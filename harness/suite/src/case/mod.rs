@@ -373,7 +373,7 @@ impl Case<'_> {
             ..options.clone()
         };
         let build = self.build;
-        let traces = Traces::of_build(build.abi, &build.sources, &build.command);
+        let traces = Traces::of_build(build.abi, &build.sources, build.frames);
         let distrusted = self.spec.distrust.iter().map(|distrust| distrust.trace);
         let places = breakpoints.iter().map(|breakpoint| breakpoint.pc);
         let stops = stops.into_iter().zip(places).map(|((index, stop), pc)| (index, stop, pc)).collect();

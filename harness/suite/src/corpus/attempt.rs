@@ -19,13 +19,14 @@ use serde::{Deserialize, Serialize};
 use sframe_engine::Abi;
 use sframe_inspect::elf::abi::abi_of_bytes;
 
+use super::build::{build_id, sha256};
 use super::made::Made;
-use super::manifest::{build_id, sha256};
+use super::order::Order;
 use super::rebuild::make_build;
 use super::scratch::{Scratch, write_error};
 use super::steps::is_rust;
 use super::toolchain::AbiTools;
-use super::workshop::{Order, Versions, Workshop};
+use super::workshop::{Versions, Workshop};
 use super::{Build, Error, Program, Toolchain, Variant};
 
 /// The folder below the work folder for unfinished files.
@@ -391,7 +392,7 @@ impl<'w> Attempts<'w> {
         let tools = self.tools.get(&abi).cloned().unwrap_or_default();
         let sources = self.sources.get(&program.name).cloned().unwrap_or_default();
         let bench = env!("CARGO_PKG_VERSION");
-        sha256(format!("1 {bench}\n{tools}\n{sources}\n{variant:?}\n").as_bytes())
+        sha256(format!("2 {bench}\n{tools}\n{sources}\n{variant:?}\n").as_bytes())
     }
 
     /// Returns an existing build if it is complete and made of the same things.

@@ -1,34 +1,22 @@
 //! Builds that no toolchain writes: those of a toolchain, with their sections
 //! converted and laid out differently.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
-use serde::Deserialize;
 use sframe_engine::{Abi, Version};
 use sframe_inspect::convert::layout::Layout;
 use sframe_inspect::convert::{ConvertError, Request};
 use sframe_judge::target::files::Files;
+use sframe_judge::truth::cross_check::FrameFlags;
 
+use super::build::{build_id, sha256};
+use super::conversion::command;
 use super::made::Made;
-use super::manifest::{build_id, sha256};
-use super::{Build, Error, LibraryBuild, Manifest, Program, Toolchain};
-
-/// How a derived toolchain makes its builds.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[non_exhaustive]
-pub struct Derive {
-    /// The toolchain whose builds are converted.
-    pub from: String,
-    /// The ABIs; all of that toolchain's if not given.
-    pub abis: Option<Vec<Abi>>,
-    /// The programs.
-    pub programs: Vec<String>,
-    /// The variants of the builds, each with the layout of the derived section.
-    pub variants: BTreeMap<String, Layout>,
-}
+use super::origins::Origins;
+use super::records::Records;
+use super::{Build, Derive, Error, LibraryBuild, Program, Toolchain};
 
 /// One build to derive.
 pub(super) struct Derivation<'a> {
@@ -110,17 +98,20 @@ pub(super) fn derive(
     if derivations.is_empty() {
         return Ok(Vec::new());
     }
-    let path = Manifest::path(corpus_dir);
-    let committed = if path.exists() { Manifest::load(corpus_dir)? } else { Manifest::default() };
+    let committed = Records::load_if_any(corpus_dir)?;
+    let origins = Origins::load(corpus_dir, &committed)?;
     let derive = |derivation: &Derivation<'_>| match made.iter().find(|made| made.build.id == derivation.from)
     {
         Some(made) => derivation.make(&made.build, &made.to_files()),
         None => {
-            let build = committed.get(&derivation.from).ok_or_else(|| Error::NothingToDerive {
-                build: derivation.id.clone(),
-                from: derivation.from.clone(),
-            })?;
-            derivation.make(build, &build.files(corpus_dir)?)
+            if committed.get(&derivation.from).is_none() {
+                return Err(Error::NothingToDerive {
+                    build: derivation.id.clone(),
+                    from: derivation.from.clone(),
+                });
+            }
+            let build = origins.build(&derivation.from, &committed)?;
+            derivation.make(&build, &build.files(corpus_dir)?)
         }
     };
     derivations.par_iter().map(derive).collect()
@@ -141,6 +132,7 @@ impl Derivation<'_> {
             toolchain: self.toolchain.name.clone(),
             sframe_version: self.version.number(),
             derived_from: Some(from.id.clone()),
+            frames: FrameFlags::default(),
             command,
             sha256: sha256(&bytes),
             libraries: entries,
@@ -158,11 +150,7 @@ impl Derivation<'_> {
             from: from.to_owned(),
             source: Box::new(source),
         })?;
-        let name = from.rsplit_once('/').map_or(from, |(_, name)| name);
-        let mut command = vec!["sframe-testbench convert".to_owned(), format!("--to={}", self.version)];
-        command.extend(self.layout.options());
-        command.extend([format!("--elf={name}"), format!("../builds/{from}")]);
-        Ok((bytes, command.join(" ")))
+        Ok((bytes, command(self.version, self.layout, from)))
     }
 }
 
@@ -173,7 +161,7 @@ mod tests {
 
     use tempfile::TempDir;
 
-    use super::super::{Change, Rebuild, RebuildReport, rebuild};
+    use super::super::{Change, Manifest, Rebuild, RebuildReport, rebuild};
     use super::*;
 
     const SOURCE: &str = "gnu-2.44/amd64/leaf.O2";
@@ -191,9 +179,8 @@ mod tests {
             fs::write(path, bytes).unwrap();
         };
         let manifest = format!(
-            "schema: 1\nbuilds:\n- {{id: {SOURCE}, program: leaf, abi: amd64, toolchain: gnu-2.44, \
-             variant: O2, sframe_version: 2, sources: [leaf.c], compiler: gcc, binutils: as, \
-             command: gcc leaf.c, sha256: {}}}\n",
+            "schema: 2\nmade:\n- {{toolchain: gnu-2.44, abi: amd64, compiler: gcc, binutils: as, \
+             files: {{leaf.O2: {}}}}}\n",
             sha256(&bytes)
         );
         write(&format!("builds/{SOURCE}"), &bytes);

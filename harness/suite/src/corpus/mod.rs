@@ -15,17 +15,22 @@
 
 mod asked;
 mod attempt;
+mod build;
 mod command;
+mod conversion;
 mod derive;
 mod error;
 mod example;
 mod made;
 mod maker;
 mod manifest;
+mod order;
+mod origins;
 mod producers;
 mod program;
 mod properties;
 mod rebuild;
+mod records;
 mod scratch;
 mod steps;
 #[cfg(test)]
@@ -35,12 +40,13 @@ mod variant;
 mod workshop;
 
 pub use attempt::{Attempt, AttemptOptions, AttemptResult, Attempts, Refusal, ToolVersions, WorkFolder};
-pub use derive::Derive;
+pub use build::{Build, LibraryBuild};
+pub use conversion::Derive;
 pub use error::{Error, is_crash};
 pub use example::{MadeExample, example_folder};
 pub use made::Warning;
 pub use maker::{Joint, MadeProgram, Maker, Recipe, RecipeObject};
-pub use manifest::{Build, LibraryBuild, Manifest};
+pub use manifest::Manifest;
 pub use program::{Program, ProgramLibrary, ProgramObject};
 pub use properties::Properties;
 pub use rebuild::{Change, Difference, Rebuild, RebuildReport, rebuild};

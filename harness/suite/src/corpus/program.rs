@@ -9,6 +9,9 @@ use sframe_engine::Abi;
 
 use super::{Error, VARIANTS, Variant};
 
+/// The folder of the runtime's functions.
+pub(super) const RUNTIME: &str = "runtime/";
+
 /// The entry point, which is linked into every program.
 pub(super) const START: &str = "runtime/start.S";
 
@@ -281,7 +284,7 @@ fn sorted(
 pub(super) fn runtime_functions(programs_dir: &Path) -> Result<BTreeMap<String, String>, Error> {
     let mut functions = BTreeMap::new();
 
-    for path in files_of(&programs_dir.join("runtime"))? {
+    for path in files_of(&programs_dir.join(RUNTIME))? {
         let Ok(source) = path.strip_prefix(programs_dir) else { continue };
         if let (Some("c" | "S"), Some(function), Some(source)) =
             (path.extension().and_then(OsStr::to_str), stem(&path), source.to_str())

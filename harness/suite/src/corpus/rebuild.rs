@@ -9,13 +9,15 @@ use sframe_engine::Abi;
 use sframe_inspect::elf::find_sframe::find_sframe;
 use sframe_judge::target::files::Files;
 
+use super::build::{build_id, sha256};
 use super::derive::{Derivation, derivations, derive};
 use super::made::{Made, Warning};
-use super::manifest::{build_id, sha256};
+use super::order::Order;
+use super::records::{Record, Records};
 use super::scratch::write_error;
 use super::steps::is_rust;
-use super::workshop::{Order, Versions, Workshop};
-use super::{Build, Error, LibraryBuild, Manifest, Program, Toolchain, Variant};
+use super::workshop::{Versions, Workshop};
+use super::{Build, Error, LibraryBuild, Program, Toolchain, Variant};
 
 /// What to rebuild, and where.
 #[derive(Debug, Clone)]
@@ -156,7 +158,7 @@ pub fn rebuild(options: &Rebuild) -> Result<RebuildReport, Error> {
 }
 
 /// Returns the ids of everything that a toolchain builds.
-fn ids<'a>(
+pub(super) fn ids<'a>(
     toolchain: &'a Toolchain,
     programs: &'a [Program],
 ) -> impl Iterator<Item = (String, Abi, &'a Program, &'static Variant)> {
@@ -226,6 +228,7 @@ pub(super) fn make_build(workshop: &Workshop, order: &Order<'_>, versions: &Vers
             command: product.command,
             derived_from: None,
             sha256: sha256(&product.bytes),
+            frames: order.frame_flags(toolchain),
             libraries: entries,
         },
         bytes: product.bytes,
@@ -249,16 +252,16 @@ fn demand_sframe(id: &str, bytes: &[u8]) -> Result<u8, Error> {
 /// Compares what was made with what exists, and writes it if requested.
 fn finish(options: &Rebuild, made: Vec<Made>, wanted: &dyn Fn(&str) -> bool) -> Result<RebuildReport, Error> {
     let corpus_dir = &options.corpus_dir;
-    let old =
-        if Manifest::path(corpus_dir).exists() { Manifest::load(corpus_dir)? } else { Manifest::default() };
+    let old = Records::load_if_any(corpus_dir)?;
     let mut report = RebuildReport { built: made.len(), ..RebuildReport::default() };
     let mut differ = |id: &str, change| {
         report.differences.push(Difference { id: id.to_owned(), change });
     };
 
-    let new: BTreeSet<String> = made.iter().flat_map(|made| file_ids(&made.build)).collect();
+    let new: BTreeSet<String> =
+        made.iter().flat_map(|made| Record::of(&made.build).paths().collect::<Vec<_>>()).collect();
     let mut stale: BTreeSet<String> = ids_on_disk(&corpus_dir.join("builds"))?;
-    stale.extend(old.builds.iter().flat_map(file_ids));
+    stale.extend(old.iter().flat_map(|(_, record)| record.paths()));
     stale.retain(|id| wanted(id) && !new.contains(id.as_str()));
     for id in &stale {
         differ(id, Change::Removed);
@@ -271,14 +274,14 @@ fn finish(options: &Rebuild, made: Vec<Made>, wanted: &dyn Fn(&str) -> bool) -> 
             differ(&build.id, Change::Added);
         } else if !are_as(&files)? {
             differ(&build.id, Change::Bytes);
-        } else if entry != Some(build) {
+        } else if entry != Some(&Record::of(build)) {
             differ(&build.id, Change::Entry);
         }
     }
     report.differences.sort();
 
     if !options.check {
-        write(corpus_dir, &old, &made, &stale)?;
+        write(corpus_dir, old, &made, &stale)?;
     }
     for made in made {
         report.bytes += made.files(corpus_dir).map(|(_, bytes)| bytes.len() as u64).sum::<u64>();
@@ -288,14 +291,13 @@ fn finish(options: &Rebuild, made: Vec<Made>, wanted: &dyn Fn(&str) -> bool) -> 
 }
 
 /// Writes builds and manifest; entries of other builds are unchanged.
-fn write(corpus_dir: &Path, old: &Manifest, made: &[Made], stale: &BTreeSet<String>) -> Result<(), Error> {
-    let mut builds: BTreeMap<&str, &Build> = old
-        .builds
-        .iter()
-        .filter(|build| !stale.contains(&build.id))
-        .map(|build| (build.id.as_str(), build))
-        .collect();
-
+fn write(
+    corpus_dir: &Path,
+    mut records: Records,
+    made: &[Made],
+    stale: &BTreeSet<String>,
+) -> Result<(), Error> {
+    records.retain(|id| !stale.contains(id));
     for id in stale {
         let path = corpus_dir.join("builds").join(id);
         if path.exists() {
@@ -309,12 +311,9 @@ fn write(corpus_dir: &Path, old: &Manifest, made: &[Made], stale: &BTreeSet<Stri
             }
             std::fs::write(&path, bytes).map_err(write_error(&path))?;
         }
-        builds.insert(&made.build.id, &made.build);
+        records.insert(&made.build);
     }
-
-    let manifest = Manifest { builds: builds.into_values().cloned().collect() };
-    let path = Manifest::path(corpus_dir);
-    std::fs::write(&path, manifest.to_text(corpus_dir)?).map_err(write_error(&path))
+    records.write(corpus_dir)
 }
 
 impl Made {
@@ -333,13 +332,6 @@ impl Made {
         let paths = self.build.libraries.iter().map(|library| self.build.library_path(corpus_dir, library));
         std::iter::once((self.build.path(corpus_dir), &self.bytes)).chain(paths.zip(&self.libraries))
     }
-}
-
-/// Returns a build's files, by their paths under `builds`.
-fn file_ids(build: &Build) -> impl Iterator<Item = String> {
-    let folder = build.id.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let libraries = build.libraries.iter().map(move |library| format!("{folder}/{}", library.name));
-    std::iter::once(build.id.clone()).chain(libraries)
 }
 
 /// Whether files have these contents.
@@ -377,23 +369,25 @@ fn ids_on_disk(builds: &Path) -> Result<BTreeSet<String>, Error> {
 
 #[cfg(test)]
 mod tests {
+    use sframe_judge::truth::cross_check::FrameFlags;
+
     use super::*;
 
     /// Returns a build whose files contain their own names.
     fn made(libraries: &[&str]) -> Made {
         let entry = |name: &&str| LibraryBuild {
-            name: format!("leaf.O2.{name}.so"),
+            name: format!("leaf.O2-dynamic.{name}.so"),
             sources: Vec::new(),
             command: String::new(),
             sha256: sha256(name.as_bytes()),
         };
         Made {
             build: Build {
-                id: "t/amd64/leaf.O2".to_owned(),
+                id: "t/amd64/leaf.O2-dynamic".to_owned(),
                 program: "leaf".to_owned(),
                 abi: Abi::Amd64,
                 toolchain: "t".to_owned(),
-                variant: "O2".to_owned(),
+                variant: "O2-dynamic".to_owned(),
                 sframe_version: 3,
                 sources: Vec::new(),
                 compiler: String::new(),
@@ -401,6 +395,7 @@ mod tests {
                 rust: None,
                 command: String::new(),
                 derived_from: None,
+                frames: FrameFlags::default(),
                 sha256: sha256(b"leaf"),
                 libraries: libraries.iter().map(entry).collect(),
             },
@@ -424,20 +419,18 @@ mod tests {
             let report = finish(&options(check), vec![made(libraries)], &|_| true).unwrap();
             report.differences.into_iter().map(|difference| (difference.id, difference.change)).collect()
         };
-        let id = "t/amd64/leaf.O2".to_owned();
+        let id = "t/amd64/leaf.O2-dynamic".to_owned();
         assert_eq!(changes(false, &["a", "b"]), [(id.clone(), Change::Added)]);
         assert_eq!(changes(true, &["a", "b"]), []);
-        let manifest = Manifest::load(corpus.path()).unwrap();
-        let files = manifest.builds[0].files(corpus.path()).unwrap();
-        assert_eq!(files.libraries[1], ("leaf.O2.b.so".to_owned(), b"b".to_vec()));
+        let file = |name: &str| corpus.path().join(format!("builds/t/amd64/leaf.O2-dynamic.{name}.so"));
+        assert_eq!(std::fs::read(file("b")).unwrap(), b"b");
 
         // One that is changed, missing, or no longer made.
-        let file = |name: &str| corpus.path().join(format!("builds/t/amd64/leaf.O2.{name}.so"));
         std::fs::write(file("a"), "changed").unwrap();
         assert_eq!(changes(true, &["a", "b"]), [(id.clone(), Change::Bytes)]);
         std::fs::remove_file(file("a")).unwrap();
         assert_eq!(changes(false, &["a", "b"]), [(id.clone(), Change::Added)]);
-        let stale = "t/amd64/leaf.O2.b.so".to_owned();
+        let stale = "t/amd64/leaf.O2-dynamic.b.so".to_owned();
         assert_eq!(changes(false, &["a"]), [(id, Change::Entry), (stale, Change::Removed)]);
         assert!(file("a").exists() && !file("b").exists());
         assert_eq!(changes(true, &["a"]), []);

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::program::RUNTIME;
 use super::toolchain::AbiTools;
 use super::variant::{C, COMMON, CXX, LINK, RUST};
 use super::{Error, ProgramObject, Toolchain, Variant};
@@ -50,6 +51,30 @@ pub(super) struct Part<'a> {
     pub(super) ldflags: Vec<String>,
     /// Files that it is linked with.
     pub(super) libraries: Vec<String>,
+}
+
+impl Part<'_> {
+    /// Returns the sources that it is given, without functions of the runtime.
+    pub(super) fn given_sources(&self) -> impl Iterator<Item = String> {
+        self.sources.iter().cloned().chain(self.start.map(str::to_owned))
+    }
+
+    /// Returns the same with files of the runtime, by their names.
+    pub(super) fn sources_with(&self, runtime: &[String]) -> Vec<String> {
+        let mut sources: Vec<String> = self.given_sources().collect();
+        for file in runtime.iter().map(|file| format!("{RUNTIME}{file}")) {
+            if !sources.contains(&file) {
+                sources.push(file);
+            }
+        }
+        sources
+    }
+
+    /// Adds the sources of its objects to those that it is linked of.
+    pub(super) fn with_objects(&self, mut linked: Vec<String>) -> Vec<String> {
+        linked.extend(self.objects.iter().flat_map(|object| object.sources.iter().cloned()));
+        linked
+    }
 }
 
 /// The language of a source.

@@ -1,15 +1,21 @@
 //! Tests of the corpus without a compiler.
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 
 use sframe_engine::Abi;
 use tempfile::TempDir;
 
-use super::manifest::sha256;
+use super::build::{build_id, sha256};
+use super::derive::{derivations, derive};
+use super::order::Order;
 use super::program::runtime_functions;
+use super::rebuild::{ids, make_build};
 use super::steps::{Part, Place, Steps, shell};
-use super::{Error, Manifest, Program, Toolchain, VARIANTS, Variant};
+use super::workshop::Workshop;
+use super::{Build, Error, Manifest, Program, Toolchain, VARIANTS, Variant};
 use crate::spec::Ability;
 
 /// Returns a corpus with one program and its runtime.
@@ -31,17 +37,26 @@ fn write(corpus: &Path, file: &str, text: &str) {
     fs::write(path, text).unwrap();
 }
 
+/// Writes the definition of the toolchain `t`, with these properties.
+fn write_toolchain(corpus: &Path, properties: &str) {
+    let text =
+        "name: t\nsummary: x\nsframe_flags: ['-Wa,x']\nsframe_version: 3\nabis: {amd64: {compiler: gcc}}\n";
+    write(corpus, "toolchains/t.yaml", &format!("{text}properties: {properties}\n"));
+}
+
+const PROPERTIES: &str =
+    "{compiler: gcc 14.2, assembler: gas 2.47.50, linker: ld 2.47, can: [flex, outermost]}";
+
+/// Writes a manifest with these files, and reads it.
+fn manifest_of(corpus: &Path, files: &str) -> Result<Manifest, Error> {
+    write_toolchain(corpus, PROPERTIES);
+    let group = "made:\n- toolchain: t\n  abi: amd64\n  compiler: gcc\n  binutils: as\n  files:";
+    write(corpus, "manifest.yaml", &format!("schema: 2\n{group}\n{files}"));
+    Manifest::load(corpus)
+}
+
 fn manifest(corpus: &Path, sha256: &str) -> Manifest {
-    write(
-        corpus,
-        "manifest.yaml",
-        &format!(
-            "schema: 1\nbuilds:\n- {{id: t/amd64/leaf.O2, program: leaf, abi: amd64, toolchain: t, \
-             variant: O2, sframe_version: 3, sources: [leaf.c], compiler: gcc, binutils: as, \
-             command: gcc leaf.c, sha256: {sha256}}}\n"
-        ),
-    );
-    Manifest::load(corpus).unwrap()
+    manifest_of(corpus, &format!("    leaf.O2: {sha256}\n")).unwrap()
 }
 
 #[test]
@@ -156,20 +171,14 @@ fn a_build_with_another_checksum_is_an_error() {
 
 /// Returns a manifest with one build and one library.
 fn with_library(corpus: &Path, library: &str) -> Manifest {
+    write(corpus, "programs/leaf/a.c", "");
+    let settings = "variants: [O2-dynamic]\nlibraries: {a: {sources: [leaf/a.c]}}\n";
+    write(corpus, "programs/leaf.yaml", settings);
+    write(corpus, "builds/t/amd64/leaf.O2-dynamic", "bytes");
+    write(corpus, "builds/t/amd64/leaf.O2-dynamic.a.so", "library");
     let sha = sha256(b"bytes");
-    write(
-        corpus,
-        "manifest.yaml",
-        &format!(
-            "schema: 1\nbuilds:\n- {{id: t/amd64/leaf.O2, program: leaf, abi: amd64, toolchain: t, \
-             variant: O2, sframe_version: 3, sources: [leaf.c], compiler: gcc, binutils: as, \
-             command: gcc leaf.c, sha256: {sha}, libraries: [{{name: leaf.O2.a.so, sources: [a.c], \
-             command: gcc a.c, sha256: {library}}}]}}\n"
-        ),
-    );
-    write(corpus, "builds/t/amd64/leaf.O2", "bytes");
-    write(corpus, "builds/t/amd64/leaf.O2.a.so", "library");
-    Manifest::load(corpus).unwrap()
+    let files = format!("    leaf.O2-dynamic: {sha}\n    leaf.O2-dynamic.a.so: {library}\n");
+    manifest_of(corpus, &files).unwrap()
 }
 
 #[test]
@@ -179,10 +188,9 @@ fn a_build_is_read_with_its_libraries_if_all_checksums_are_the_manifests() {
 
     let files = manifest.builds[0].files(corpus.path()).unwrap();
     assert_eq!(files.executable, b"bytes");
-    assert_eq!(files.libraries, [("leaf.O2.a.so".to_owned(), b"library".to_vec())]);
+    assert_eq!(files.libraries, [("leaf.O2-dynamic.a.so".to_owned(), b"library".to_vec())]);
 
-    let text = manifest.to_text(corpus.path()).unwrap();
-    write(corpus.path(), "manifest.yaml", &text);
+    manifest.write(corpus.path()).unwrap();
     assert_eq!(Manifest::load(corpus.path()).unwrap(), manifest);
 }
 
@@ -192,7 +200,10 @@ fn a_library_with_another_checksum_is_an_error() {
     let manifest = with_library(corpus.path(), &sha256(b"another library"));
 
     let error = manifest.builds[0].read(corpus.path()).unwrap_err();
-    assert!(matches!(&error, Error::Checksum { path, .. } if path.ends_with("leaf.O2.a.so")), "{error}");
+    assert!(
+        matches!(&error, Error::Checksum { path, .. } if path.ends_with("leaf.O2-dynamic.a.so")),
+        "{error}"
+    );
 }
 
 #[test]
@@ -241,20 +252,80 @@ fn libraries_that_cannot_be_built_are_errors() {
 #[test]
 fn a_manifest_of_another_schema_is_an_error() {
     let corpus = corpus();
-    write(corpus.path(), "manifest.yaml", "schema: 2\nbuilds: []\n");
+    write(corpus.path(), "manifest.yaml", "schema: 1\nbuilds: []\n");
 
     let error = Manifest::load(corpus.path()).unwrap_err().to_string();
-    assert!(error.contains("schema 2"), "{error}");
+    assert!(
+        error.contains("manifest.yaml:1:9: ") && error.contains("schema 1 is unknown; this bench reads 2")
+    );
 }
 
+/// In all builds but few, a variant of the program has the same functions of the runtime.
 #[test]
 fn a_written_manifest_reads_back_as_it_was() {
     let corpus = corpus();
-    let manifest = manifest(corpus.path(), &sha256(b"bytes"));
-    let text = manifest.to_text(corpus.path()).unwrap();
+    write(corpus.path(), "programs/other.c", "");
+    let (one, other) = (sha256(b"one"), sha256(b"other"));
+    let mut manifest =
+        manifest_of(corpus.path(), &format!("    leaf.O0: {one}\n    leaf.O2: {other}\n")).unwrap();
+    let with = |build: &Build, functions: &[&str]| {
+        let mut build = build.clone();
+        build.sources.truncate(2);
+        build.sources.extend(functions.iter().map(|function| format!("runtime/{function}")));
+        build
+    };
+    let [unoptimised, optimised] = manifest.builds.as_slice() else { panic!("{manifest:?}") };
+    let builds = [with(unoptimised, &["memcpy.c"]), with(optimised, &["a.c", "memcpy.c"])];
+    manifest.builds = builds.into();
+    // The command has the sources too, and is not written.
+    manifest.write(corpus.path()).unwrap();
+    let read = Manifest::load(corpus.path()).unwrap();
+    let sources =
+        |manifest: &Manifest| manifest.builds.iter().map(|build| build.sources.clone()).collect::<Vec<_>>();
+    assert_eq!(sources(&read), sources(&manifest));
+    assert!(read.builds[1].command.ends_with(" leaf.c runtime/start.S runtime/a.c runtime/memcpy.c"));
+    let text = fs::read_to_string(Manifest::path(corpus.path())).unwrap();
+    assert!(
+        text.contains("runtime:\n  leaf:\n  - memcpy.c\n  leaf.O2:\n  - a.c\n  - memcpy.c\nmade:\n"),
+        "{text}"
+    );
+    assert!(text.contains(&format!("\n    leaf.O0: {one}\n    leaf.O2: {other}\n")), "{text}");
+    read.write(corpus.path()).unwrap();
+    assert_eq!(Manifest::load(corpus.path()).unwrap(), read);
+}
 
+#[test]
+fn a_manifest_that_can_not_be_is_an_error() {
+    let sha = sha256(b"");
+    let leaf = format!("    leaf.O2: {sha}\n");
+    let other = |abi: &str| format!("{leaf}- toolchain: t\n  abi: {abi}\n  files:\n{leaf}");
+    for (files, place, named) in [
+        (format!("{leaf}    leaf.O0: abc\n"), "9:14", "`abc` is not a SHA-256, which has 64"),
+        (format!("{leaf}    leaf: {sha}\n"), "9:5", "`leaf` is neither PROGRAM.VARIANT nor"),
+        (format!("{leaf}    leaf.O2.a: {sha}\n"), "9:5", "`leaf.O2.a` is neither PROGRAM.VARIANT nor"),
+        (format!("{leaf}{leaf}"), "9:5", "duplicate key `leaf.O2`"),
+        (format!("{leaf}  command: gcc\n"), "9:3", "unknown key `command`"),
+        (other("vax"), "10:8", "unknown name `vax`"),
+        (other("amd64"), " ", "build `t/amd64/leaf.O2` is listed twice"),
+        (other("s390x"), " ", "build `t/s390x/leaf.O2`: `t` does not compile for s390x"),
+        (format!("    leaf.O2.a.so: {sha}\n"), " ", "`a` is listed without its build `t/amd64/leaf.O2`"),
+        (format!("{leaf}    leaf.O2.a.so: {sha}\n"), " ", "it has more libraries than `leaf`"),
+        (format!("    leav.O2: {sha}\n"), " ", "build `t/amd64/leav.O2`: there is no program `leav`"),
+        (format!("    leaf.O9: {sha}\n"), " ", "build `t/amd64/leaf.O9`: unknown variant `O9`"),
+    ] {
+        let corpus = corpus();
+        let error = manifest_of(corpus.path(), &files).unwrap_err().to_string();
+        assert!(
+            error.contains(&format!("manifest.yaml:{place}")) && error.contains(named),
+            "{files}: {error}"
+        );
+    }
+    let corpus = corpus();
+    write_toolchain(corpus.path(), PROPERTIES);
+    let text = format!("schema: 2\nmade:\n- toolchain: t\n  abi: amd64\n  files:\n{leaf}");
     write(corpus.path(), "manifest.yaml", &text);
-    assert_eq!(Manifest::load(corpus.path()).unwrap(), manifest);
+    let error = Manifest::load(corpus.path()).unwrap_err().to_string();
+    assert!(error.contains("its group needs `compiler` and `binutils`"), "{error}");
 }
 
 #[test]
@@ -355,10 +426,7 @@ fn properties_that_can_not_be_are_errors() {
 fn who_made_a_build_is_what_its_toolchain_says_of_itself() {
     let corpus = corpus();
     let path = corpus.path();
-    let mut manifest = manifest(path, "");
-    let properties = "{compiler: gcc 14.2, assembler: gas 2.47.50, linker: ld 2.47, can: [flex, outermost]}";
-    let compiles = "summary: x\nsframe_flags: ['-Wa,x']\nsframe_version: 3\nabis: {amd64: {compiler: gcc}}\n";
-    write(path, "toolchains/t.yaml", &format!("name: t\n{compiles}properties: {properties}\n"));
+    let mut manifest = manifest(path, &sha256(b""));
     let derived =
         "name: d\nsummary: x\nsframe_version: 2\nderive: {from: t, programs: [leaf], variants: {O2: {}}}\n";
     write(path, "toolchains/d.yaml", derived);
@@ -380,7 +448,7 @@ fn who_made_a_build_is_what_its_toolchain_says_of_itself() {
     write(path, "toolchains/d.yaml", &derived.replace("from: t", "from: d"));
     let error = manifest.producers(path).unwrap_err().to_string();
     assert!(error.contains("`d`, which it is made of, does not compile"), "{error}");
-    write(path, "toolchains/t.yaml", &format!("name: t\n{compiles}properties: {{compiler: gcc 14}}\n"));
+    write_toolchain(path, "{compiler: gcc 14}");
     let error = manifest.producers(path).unwrap_err().to_string();
     assert!(error.contains("needs `assembler` among its `properties`"), "{error}");
 }
@@ -491,4 +559,112 @@ fn a_toolchain_that_merges_nothing_compiles_one_unit() {
             .contains(r#" 'extern "C" {' '#include "leaf.c"' '}' '#include "leaf.cc"' | gcc -std=gnu++17 "#)
     );
     assert!(made[1].ends_with(" -x c++ -"), "{made:?}");
+}
+
+/// The corpus of this repository.
+fn committed() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus")
+}
+
+/// Returns a folder with tools that have the names of those of `toolchain`. Each writes the same
+/// file whatever it is told, in which `memcpy` is undefined.
+fn fake_tools(toolchain: &Toolchain) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let mut made = fs::read(committed().join("builds/gnu-2.47/amd64/crossing.O2-dynamic.first.so")).unwrap();
+    let name = b"\0second_leaf\0";
+    let at = made.windows(name.len()).rposition(|bytes| bytes == name).unwrap();
+    made[at..at + 8].copy_from_slice(b"\0memcpy\0");
+    fs::write(folder.path().join("made"), made).unwrap();
+    let script = "#!/bin/sh\nhere=$(dirname \"$0\")\n\
+                  case $1 in --version) echo \"$0 1\"; exit;; -print-prog-name=as) echo \"$0\"; exit;; esac\n\
+                  while [ \"$1\" != -o ]; do shift; done\ncp \"$here/made\" \"$2\"\n";
+    let named = toolchain.abis.values().flat_map(|tools| {
+        [Some(&tools.compiler), tools.rust.as_ref(), tools.assembler.as_ref(), tools.linker.as_ref()]
+    });
+    for name in named.flatten() {
+        let path = folder.path().join(name);
+        fs::write(&path, script).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    folder
+}
+
+/// For each toolchain that compiles, with tools that only pretend to: sources, commands and all
+/// else that the manifest does not have is what the builder has recorded.
+#[test]
+fn what_follows_for_builds_is_what_the_builder_did() {
+    let programs = Program::load_all(&committed()).unwrap();
+    let chosen = ["leaf", "backchain", "cplusplus", "crossing", "mixed_objects", "partial_link", "rust_code"];
+    for mut toolchain in Toolchain::load_all(&committed()).unwrap() {
+        if toolchain.derive.is_some() {
+            continue;
+        }
+        let tools = fake_tools(&toolchain);
+        toolchain.root = None;
+        toolchain.path = vec![tools.path().to_owned()];
+        let workshop = Workshop::open(toolchain, &committed(), Path::new("")).unwrap();
+        let toolchain = workshop.toolchain();
+        let mut builds = Vec::new();
+        for program in programs.iter().filter(|program| chosen.contains(&program.name.as_str())) {
+            let mut of_program: Vec<_> = toolchain.builds_of(program).collect();
+            of_program.dedup_by_key(|(abi, variant)| (*abi, variant.flags[0]));
+            for (abi, variant) in of_program {
+                let id = build_id(&toolchain.name, abi, &program.name, variant.name);
+                let tools = &toolchain.abis[&abi];
+                let order = Order { id: &id, abi, tools, program, variant };
+                let versions = workshop.versions(tools).unwrap();
+                builds.push(make_build(&workshop, &order, &versions).unwrap().build);
+            }
+        }
+        builds.sort_by(|one, other| one.id.cmp(&other.id));
+        assert!(builds.len() >= 10, "{}: {}", toolchain.name, builds.len());
+        assert!(builds.iter().all(|build| build.sources.iter().any(|source| source == "runtime/memcpy.c")));
+
+        let corpus = tempfile::tempdir().unwrap();
+        for folder in ["programs", "toolchains"] {
+            std::os::unix::fs::symlink(
+                committed().canonicalize().unwrap().join(folder),
+                corpus.path().join(folder),
+            )
+            .unwrap();
+        }
+        Manifest { builds: builds.clone() }.write(corpus.path()).unwrap();
+        let read = Manifest::load(corpus.path()).unwrap().builds;
+        for (read, made) in read.iter().zip(&builds) {
+            assert_eq!(read, made);
+        }
+        assert_eq!(read.len(), builds.len());
+    }
+}
+
+/// One build of each derived toolchain in each variant.
+#[test]
+fn what_follows_for_derived_builds_is_what_made_them() {
+    let programs = Program::load_all(&committed()).unwrap();
+    let toolchains = Toolchain::load_all(&committed()).unwrap();
+    let mut derivations = derivations(&committed(), &toolchains, &programs).unwrap();
+    derivations.retain(|derivation| {
+        derivation.id.contains("/aarch64/leaf.") || derivation.id.contains("/amd64/crossing.")
+    });
+    let made = derive(&committed(), &derivations, &[]).unwrap();
+    let manifest = Manifest::load(&committed()).unwrap();
+    for made in &made {
+        assert_eq!(manifest.get(&made.build.id), Some(&made.build));
+    }
+    assert!(made.len() > 15, "{}", made.len());
+}
+
+#[test]
+fn the_manifest_has_no_build_that_nothing_makes() {
+    let programs = Program::load_all(&committed()).unwrap();
+    let toolchains = Toolchain::load_all(&committed()).unwrap();
+    let compiled = toolchains.iter().flat_map(|toolchain| ids(toolchain, &programs)).map(|(id, ..)| id);
+    let derived = derivations(&committed(), &toolchains, &programs).unwrap();
+    let made: BTreeSet<String> =
+        compiled.chain(derived.into_iter().map(|derivation| derivation.id)).collect();
+    let listed = Manifest::load(&committed()).unwrap().builds;
+    assert!(listed.len() > 2900, "{}", listed.len());
+    for build in listed {
+        assert!(made.contains(&build.id), "{}", build.id);
+    }
 }

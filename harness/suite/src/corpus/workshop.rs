@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use object::{Object, ObjectSymbol};
-use sframe_engine::Abi;
 
 use super::command::Ran;
-use super::program::{START, runtime_functions};
+use super::order::{Order, Parts};
+use super::program::runtime_functions;
 use super::scratch::{Scratch, write_error};
 use super::steps::{Part, Place, Step, Steps, shell};
 use super::toolchain::AbiTools;
-use super::{Error, Program, ProgramObject, Toolchain, Variant};
+use super::{Error, ProgramObject, Toolchain};
 
 /// The maximum size of a file that a compiler makes.
 const MAX_OUTPUT: u64 = 1 << 30;
@@ -24,15 +24,6 @@ pub(super) struct Workshop {
     scratch: Scratch,
     /// The functions of the runtime, and the source of each.
     runtime: BTreeMap<String, String>,
-}
-
-/// One build to make: a program, and everything that determines how it is compiled.
-pub(super) struct Order<'a> {
-    pub(super) id: &'a str,
-    pub(super) abi: Abi,
-    pub(super) tools: &'a AbiTools,
-    pub(super) program: &'a Program,
-    pub(super) variant: &'static Variant,
 }
 
 /// The version lines of the tools of one ABI.
@@ -112,51 +103,24 @@ impl Workshop {
 
     /// Compiles one build: its libraries, then the program.
     pub(super) fn compile(&self, order: &Order<'_>) -> Result<Product, Error> {
-        let Order { program, variant, .. } = order;
-        let name = format!("{}.{}", program.name, variant.name);
-        let file_of = |library: &str| format!("{name}.{library}.so");
-        let mut libraries = Vec::new();
-        for library in &program.libraries {
-            let name = file_of(&library.name);
-            let mut ldflags = library.ldflags.clone();
-            ldflags.push(format!("-Wl,-soname,{name}"));
-            let part = Part {
-                id: order.id,
-                name: name.clone(),
-                sources: &library.sources,
-                start: None,
-                objects: &[],
-                variant,
-                flags: variant.library_flags.unwrap_or_default(),
-                cflags: &library.cflags,
-                ldflags,
-                libraries: library.needed.iter().map(|needed| file_of(needed)).collect(),
-            };
-            libraries.push((name, self.compile_part(order, &part)?));
-        }
-        let part = Part {
-            id: order.id,
-            name: name.clone(),
-            sources: &program.sources,
-            start: Some(START),
-            objects: &program.objects,
-            variant,
-            flags: variant.flags,
-            cflags: &program.cflags,
-            ldflags: program.ldflags.clone(),
-            libraries: libraries.iter().map(|(name, _)| name.clone()).collect(),
-        };
-        Ok(Product { libraries, ..self.compile_part(order, &part)? })
+        let Parts { libraries, program } = order.parts();
+        let libraries = libraries.into_iter().map(|part| {
+            let product = self.compile_part(order, &part)?;
+            Ok((part.name, product))
+        });
+        Ok(Product {
+            libraries: libraries.collect::<Result<_, Error>>()?,
+            ..self.compile_part(order, &program)?
+        })
     }
 
     fn compile_part(&self, order: &Order<'_>, part: &Part<'_>) -> Result<Product, Error> {
         let sources = self.sources(order, part)?;
         let (bytes, command, stderr) = self.make(order, part, |steps| steps.link(&sources))?;
-        let apart = part.objects.iter().flat_map(|object| object.sources.iter().cloned());
         Ok(Product {
             bytes,
             command,
-            sources: sources.iter().cloned().chain(apart).collect(),
+            sources: part.with_objects(sources),
             warnings: warnings(&stderr),
             libraries: Vec::new(),
         })
@@ -169,8 +133,7 @@ impl Workshop {
     /// Only the compiler knows which: it calls `memcpy` where no source does. A
     /// function that nothing calls would never be exercised by any run.
     fn sources(&self, order: &Order<'_>, part: &Part<'_>) -> Result<Vec<String>, Error> {
-        let mut sources = part.sources.to_vec();
-        sources.extend(part.start.map(str::to_owned));
+        let mut sources: Vec<String> = part.given_sources().collect();
         let given = sources.len();
         let mut seen = 0;
         let needs = |functions: BTreeSet<String>, sources: &mut Vec<String>| {

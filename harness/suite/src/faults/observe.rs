@@ -89,7 +89,7 @@ impl Observed {
         }
         let target = Target::open_made(&files, &made)?;
         let look = ExamineOptions {
-            traces: Traces::of_build(target.executable().image.cpu.abi, &[], ""),
+            traces: Traces::of_abi(target.executable().image.cpu.abi),
             ..ExamineOptions::default()
         };
         let options = Options { budget: BUDGET, ..Options::default() };

@@ -91,7 +91,7 @@ impl Study {
         machine: &Options,
     ) -> Result<Self, MachineError> {
         let look = ExamineOptions {
-            traces: Traces::of_build(target.executable().image.cpu.abi, &[], ""),
+            traces: Traces::of_abi(target.executable().image.cpu.abi),
             sampling: Sampling { per_place: Some(PER_PLACE), ..Sampling::default() },
             stop: options.stop.clone(),
             progress: options.progress.clone(),

@@ -153,7 +153,7 @@ impl Check {
             .map_err(|error| program.unusable(&with_advice(&error)))?;
         let look = ExamineOptions {
             // Only the traces that every program for an ABI leaves, whatever compiled it.
-            traces: Traces::of_build(target.executable().image.cpu.abi, &[], ""),
+            traces: Traces::of_abi(target.executable().image.cpu.abi),
             exit_status: program.exit_status.unwrap_or_default(),
             hazards: true,
             observes: self.report.is_some(),

@@ -1,5 +1,7 @@
 //! Builds and unwinders with deliberate faults.
 
+use std::path::Path;
+
 use sframe_engine::InstructionPointer;
 use sframe_judge::examine::{Examination, ExamineOptions, examine};
 use sframe_judge::target::Target;
@@ -60,4 +62,12 @@ pub(crate) fn patch_first_row(bytes: &mut [u8], function: &str) {
         fde.rows_offset + fde.fre_type.width() + 1
     };
     bytes[section_offset(bytes) + offset] += 8;
+}
+
+/// Gives another corpus the programs and the toolchains of this one.
+pub(crate) fn link_origins(corpus: &Path) {
+    for folder in ["programs", "toolchains"] {
+        let from = common::repository().join("corpus").join(folder).canonicalize().expect("a folder");
+        std::os::unix::fs::symlink(from, corpus.join(folder)).expect("a link");
+    }
 }

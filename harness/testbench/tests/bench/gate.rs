@@ -8,6 +8,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::command::{bench, status};
+use crate::doctor::link_origins;
 use crate::reports;
 
 fn text(path: &Path) -> String {
@@ -331,18 +332,16 @@ fn the_files_of_the_corpus_are_those_of_its_manifest() {
     let corpus = folder.path().join("corpus");
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let build = "gnu-2.47/amd64/leaf.O2";
-    let manifest = sframe_suite::corpus::Manifest::load(&repository.join("corpus")).expect("the manifest");
+    let mut manifest =
+        sframe_suite::corpus::Manifest::load(&repository.join("corpus")).expect("the manifest");
     manifest.check_files(&repository.join("corpus")).expect("the committed corpus");
-    let entry = serde_json::to_value(manifest.get(build).expect("a build")).expect("JSON");
     let file = corpus.join("builds").join(build);
     std::fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
     std::fs::create_dir(folder.path().join("specs")).expect("a folder");
     std::fs::copy(repository.join("corpus/builds").join(build), &file).expect("a build");
-    std::fs::write(corpus.join("manifest.yaml"), json!({"schema": 1, "builds": [entry]}).to_string())
-        .expect("a manifest");
-    let definition = "toolchains/gnu-2.47.yaml";
-    std::fs::create_dir(corpus.join("toolchains")).expect("a folder");
-    std::fs::copy(repository.join("corpus").join(definition), corpus.join(definition)).expect("a copy");
+    manifest.builds.retain(|other| other.id == build);
+    manifest.write(&corpus).expect("a manifest");
+    link_origins(&corpus);
     let spec = "program: leaf\nsummary: x\ntargets: [amd64]\ntoolchains: [gnu-2.47]\nstops: [{at: main}]\n";
     std::fs::write(folder.path().join("specs/leaf.yaml"), spec).expect("a spec");
     let run = || {

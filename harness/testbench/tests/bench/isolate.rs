@@ -12,6 +12,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::command::{json, status};
 use crate::common::repository;
+use crate::doctor::link_origins;
 use crate::reports;
 
 fn command(arguments: &[&str]) -> Command {
@@ -76,7 +77,7 @@ impl Endless {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let corpus = repository().join("corpus");
-        let manifest = Manifest::load(&corpus).expect("the manifest");
+        let mut manifest = Manifest::load(&corpus).expect("the manifest");
         let mut builds = Vec::new();
         let mut file = PathBuf::new();
         for id in ["gnu-2.47/amd64/leaf.O2", "gnu-2.47/amd64/recursion.O2"] {
@@ -93,11 +94,9 @@ impl Endless {
             std::fs::write(path, bytes).expect("a file");
             builds.push(build);
         }
-        let text = serde_json::json!({"schema": 1, "builds": builds}).to_string();
-        std::fs::write(folder.path().join("manifest.yaml"), text).expect("a manifest");
-        let definition = "toolchains/gnu-2.47.yaml";
-        std::fs::create_dir(folder.path().join("toolchains")).expect("a folder");
-        std::fs::copy(corpus.join(definition), folder.path().join(definition)).expect("a copy");
+        manifest.builds = builds;
+        manifest.write(folder.path()).expect("a manifest");
+        link_origins(folder.path());
         for program in ["leaf", "recursion"] {
             let spec = format!(
                 "program: {program}\nsummary: A spec that a test has written.\ntargets: [amd64]\n\

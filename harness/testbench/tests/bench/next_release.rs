@@ -35,7 +35,13 @@ fn corpus_with_next_release() -> TempDir {
     }
     std::fs::write(Toolchain::path_in(corpus, NEXT), next).expect("a definition");
 
-    let mut builds = Manifest::load(&from).expect("the manifest").builds;
+    std::os::unix::fs::symlink(
+        from.join("programs").canonicalize().expect("programs"),
+        corpus.join("programs"),
+    )
+    .expect("a link");
+    let mut manifest = Manifest::load(&from).expect("the manifest");
+    let builds = &mut manifest.builds;
     for index in 0..builds.len() {
         if builds[index].toolchain == LATEST {
             let mut build = builds[index].clone();
@@ -45,8 +51,7 @@ fn corpus_with_next_release() -> TempDir {
         }
     }
     builds.sort_by(|one, other| one.id.cmp(&other.id));
-    let manifest = serde_json::json!({"schema": 1, "builds": builds}).to_string();
-    std::fs::write(corpus.join("manifest.yaml"), manifest).expect("a manifest");
+    manifest.write(corpus).expect("a manifest");
     std::fs::create_dir(corpus.join("builds")).expect("a folder");
     let latest = from.join("builds").join(LATEST).canonicalize().expect("builds");
     std::os::unix::fs::symlink(latest, corpus.join("builds").join(NEXT)).expect("a link");

@@ -24,7 +24,9 @@ use sframe_suite::suite::{Filter, Suite, SuiteError};
 use sha2::{Digest, Sha256};
 
 use crate::common;
-use crate::doctor::{Changed, adds_8_to_the_cfa, build, check, patch_first_row, section_offset};
+use crate::doctor::{
+    Changed, adds_8_to_the_cfa, build, check, link_origins, patch_first_row, section_offset,
+};
 use crate::rows;
 
 fn verdicts(examination: &Examination) -> BTreeSet<String> {
@@ -582,16 +584,6 @@ fn a_program_whose_budget_is_spent_is_broken_even_where_a_failure_is_known() {
     }
 }
 
-/// Copies the definitions of the toolchains into another corpus.
-fn copy_toolchains(corpus: &Path) {
-    let (from, to) = (common::repository().join("corpus/toolchains"), corpus.join("toolchains"));
-    std::fs::create_dir(&to).expect("a folder");
-    for entry in std::fs::read_dir(from).expect("a folder") {
-        let path = entry.expect("an entry").path();
-        std::fs::copy(&path, to.join(path.file_name().expect("a name"))).expect("a copy");
-    }
-}
-
 #[test]
 fn a_build_that_is_not_the_manifests_is_broken() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -600,7 +592,7 @@ fn a_build_that_is_not_the_manifests_is_broken() {
     std::fs::create_dir(&specs).expect("a folder");
     std::fs::write(specs.join("s.yaml"), spec("stops: [{at: leaf}]")).expect("a file");
     std::fs::copy(corpus.join("manifest.yaml"), folder.path().join("manifest.yaml")).expect("a copy");
-    copy_toolchains(folder.path());
+    link_origins(folder.path());
     let suite = Suite::open(folder.path(), &specs).expect("a suite");
     let cases = suite.cases(&Filter::default()).expect("cases");
     for case in &cases {
@@ -636,15 +628,15 @@ fn an_unwinder_that_panics_breaks_its_case_and_no_other() {
 
 /// Makes a corpus of one build, modified, with a matching manifest.
 fn corpus_of_one(folder: &Path, id: &str, bytes: &[u8]) {
-    let manifest = Manifest::load(&common::repository().join("corpus")).expect("the manifest");
+    let mut manifest = Manifest::load(&common::repository().join("corpus")).expect("the manifest");
     let mut one = manifest.get(id).expect("the build").clone();
     one.sha256 = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
     let path = one.path(folder);
     std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
     std::fs::write(path, bytes).expect("a file");
-    let text = serde_json::json!({"schema": 1, "builds": [one]}).to_string();
-    std::fs::write(folder.join("manifest.yaml"), text).expect("a manifest");
-    copy_toolchains(folder);
+    manifest.builds = vec![one];
+    manifest.write(folder).expect("a manifest");
+    link_origins(folder);
 }
 
 #[test]

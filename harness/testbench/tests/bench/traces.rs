@@ -38,7 +38,7 @@ fn a_return_address_that_was_popped_may_be_overwritten() {
     };
     bytes[at..at + CODE.len()].copy_from_slice(&CODE);
     let target = Target::open(&bytes).expect("a target");
-    let traces = Traces::of_build(target.executable().image.cpu.abi, &[], "");
+    let traces = Traces::of_abi(target.executable().image.cpu.abi);
     let look = ExamineOptions { traces, ..ExamineOptions::default() };
     let examination =
         examine(&target, &mut *sframe_unwinder(&target), &look, &Options::default()).expect("a run");

@@ -99,7 +99,7 @@ impl Item {
 pub(super) fn see(target: &Target<'_>) -> Result<Seen, NotJudged> {
     let module = target.executable();
     let look = ExamineOptions {
-        traces: Traces::of_build(module.image.cpu.abi, &[], ""),
+        traces: Traces::of_abi(module.image.cpu.abi),
         observes: true,
         ..ExamineOptions::default()
     };

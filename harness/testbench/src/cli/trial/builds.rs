@@ -85,7 +85,7 @@ pub(super) fn check_build<'b>(
     let program = Program::of_files(build.id.clone(), files, options.clone());
     let target = Target::open_files(&program.files).map_err(|error| program.unusable(&error))?;
     let look = ExamineOptions {
-        traces: Traces::of_build(build.abi, &build.sources, &build.command),
+        traces: Traces::of_build(build.abi, &build.sources, build.frames),
         hazards: true,
         ..ExamineOptions::default()
     };
