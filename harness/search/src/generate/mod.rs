@@ -3,9 +3,9 @@
 pub mod assembly;
 pub mod c;
 mod draft;
-mod elsewhere;
+mod other_toolchains;
 mod random;
 pub mod sections;
 
-pub use elsewhere::{Elsewhere, ask_others};
+pub use other_toolchains::{Elsewhere, ask_others};
 pub use random::Random;

@@ -16,9 +16,9 @@ use super::flags::known_flags;
 use super::found::{Contradicts, Differs, Example, Found, Group, Refused, Unjudged};
 use super::judge::{Fault, Judged, judge};
 use super::known::{KnownCauses, Place};
+use super::oracle::NotJudged;
 use super::plan::{Plan, each};
 use super::reduce::{Reduced, Symptom, reduce};
-use super::see::NotJudged;
 use super::shape::complaint;
 use super::writer::write;
 
@@ -424,7 +424,7 @@ mod tests {
                     row: known.row.clone(),
                     after: "mov".to_owned(),
                 },
-                witness: super::super::see::Witness::Run,
+                witness: super::super::oracle::Witness::Run,
                 function: "f0".to_owned(),
                 message: String::new(),
                 listing,

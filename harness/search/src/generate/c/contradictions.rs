@@ -8,7 +8,7 @@ use sframe_judge::finding::{Finding, Message};
 use sframe_judge::target::{Linked, Target};
 use sframe_judge::vocabulary::Verdict;
 
-use super::see::{Item, Seen, Witness};
+use super::oracle::{Item, Seen, Witness};
 
 /// Where the bench contradicts itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

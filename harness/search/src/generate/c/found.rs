@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::build::Level;
-use super::elsewhere::Tried;
 use super::judge::{Fault, Line};
 use super::known::Place;
+use super::oracle::Witness;
+use super::other_toolchain::Tried;
 use super::reduce::Reduced;
-use super::see::Witness;
 use super::shape::Cause;
 
 /// The first case of a cause.

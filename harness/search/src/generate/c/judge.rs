@@ -12,7 +12,7 @@ use sframe_judge::target::{MadeSections, SectionSource, Target, TargetError};
 use sframe_judge::vocabulary::LayoutFact;
 
 use super::contradictions::{Contradiction, blames};
-use super::see::{Item, NotJudged, Seen, Witness, see};
+use super::oracle::{Item, NotJudged, Seen, Witness, ask};
 use super::shape::{Cause, Section, operation_before, without_numbers};
 
 /// An instruction of a listing.
@@ -103,8 +103,8 @@ pub fn judge(bytes: &[u8]) -> Result<Judged, NotJudged> {
             Some(opened.map_err(|error| NotJudged::Bench(format!("its .eh_frame can't be used: {error}")))?)
         }
     };
-    let sframe = target.as_ref().map(see).transpose()?;
-    let cfi = of_cfi.as_ref().map(see).transpose()?;
+    let sframe = target.as_ref().map(ask).transpose()?;
+    let cfi = of_cfi.as_ref().map(ask).transpose()?;
     let difference = target.is_some().then(|| diff_file(bytes, "program").ok()).flatten();
     if let Some(seen) = &sframe {
         judged.checksum = seen.checksum;

@@ -145,7 +145,7 @@ impl Place {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generate::c::see::Witness;
+    use crate::generate::c::oracle::Witness;
     use crate::generate::c::shape::Section;
     use sframe_judge::finding::Address;
     use sframe_judge::vocabulary::LayoutFact;

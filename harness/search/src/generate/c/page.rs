@@ -18,12 +18,12 @@ use sframe_suite::spec::{
 };
 use sframe_suite::yaml;
 
-use super::elsewhere::Tried;
 use super::example::{Complete, complaint, complete, files, shortened};
+use super::expected_rules::expected_rules;
 use super::flags::{COMMON, Compiler};
 use super::found::{Example, Group};
+use super::other_toolchain::Tried;
 use super::reduce::Reduced;
-use super::right::rights;
 use super::shape::{Cause, Section, operation_before, without_numbers};
 use crate::generate::Elsewhere;
 use crate::generate::draft::{self, observed, program_name, range, write_files};
@@ -266,9 +266,9 @@ impl Page<'_> {
         let finding = shown.observed.findings().iter().find(|finding| {
             finding.function.as_deref() == Some(&*draft.example.function) && self.is_it(finding)
         });
-        let rights = finding.map(rights).unwrap_or_default();
+        let candidates = finding.map(expected_rules).unwrap_or_default();
         let mut why = "no witness says what the row should be".to_owned();
-        for right in rights {
+        for right in candidates {
             let mut fault = draft.clone();
             fault.example.right = right.to_string();
             match filled_in(fault, made.program(), &|finding| self.is_it(finding)) {

@@ -7,8 +7,8 @@ use super::build::{Build, Level, build};
 use super::judge::{Fault, Judged, judge};
 use super::known::KnownCauses;
 use super::links::{Form, ObjectForm};
+use super::oracle::NotJudged;
 use super::plan::{Attribute, Convention, Ending, Hint, Plan, Statement};
-use super::see::NotJudged;
 use super::shape::{Cause, without_addresses};
 
 /// What must stay when a program gets smaller.

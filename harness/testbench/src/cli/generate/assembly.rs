@@ -10,7 +10,7 @@ use sframe_inspect::command::{Failure, Status, print, print_json, tell};
 use sframe_inspect::text::{Text, counted, neutral};
 use sframe_search::generate::ask_others;
 use sframe_search::generate::assembly::{
-    CampaignOptions, Cause, Found, Group, Page, Plan, campaign, elsewhere, name_of, write,
+    CampaignOptions, Cause, Found, Group, Page, Plan, campaign, name_of, try_with, write,
 };
 use sframe_suite::corpus::Maker;
 
@@ -148,7 +148,7 @@ impl Pages<'_> {
 fn verify(found: &mut Found, toolchain: &str, makers: &[Maker], with_known: bool) -> Result<(), Failure> {
     for example in found.examples(with_known) {
         let abi = example.reduced.program.abi;
-        let asked = ask_others(makers, toolchain, abi, |maker| elsewhere(maker, example));
+        let asked = ask_others(makers, toolchain, abi, |maker| try_with(maker, example));
         example.elsewhere = asked.map_err(definitions::failure)?;
     }
     Ok(())

@@ -9,7 +9,7 @@ use sframe_inspect::command::{Failure, Status, print, print_json, tell};
 use sframe_inspect::text::{Text, counted, grouped, neutral};
 use sframe_search::generate::ask_others;
 use sframe_search::generate::c::{
-    CampaignOptions, Example, Found, Group, Page, Refused, Written, campaign, draw, elsewhere, write,
+    CampaignOptions, Example, Found, Group, Page, Refused, Written, campaign, draw, try_with, write,
 };
 use sframe_suite::corpus::Maker;
 
@@ -138,7 +138,7 @@ impl C {
 fn verify(found: &mut Found, toolchain: &str, abi: Abi, makers: &[Maker]) -> Result<(), Failure> {
     for Group { first, .. } in found.causes.values_mut() {
         let Some((reduced, fault)) = &first.reduced else { continue };
-        let ask = |maker: &Maker| elsewhere(maker, abi, first.level, reduced, fault);
+        let ask = |maker: &Maker| try_with(maker, abi, first.level, reduced, fault);
         first.elsewhere = ask_others(makers, toolchain, abi, ask).map_err(definitions::failure)?;
     }
     Ok(())

@@ -5,7 +5,7 @@ use sframe_judge::finding::{Answer, Evidence, Finding, StackView};
 use sframe_judge::vocabulary::Verdict;
 
 /// The rules that may be right, the surest first. Each has to be held against the call stack.
-pub(super) fn rights(finding: &Finding) -> Vec<RowRules> {
+pub(super) fn expected_rules(finding: &Finding) -> Vec<RowRules> {
     let mut all: Vec<RowRules> = finding.evidence.iter().filter_map(Evidence::right_rules).collect();
     let (Some(wrong), Some(stack)) = (finding.row.map(|row| row.rules), &finding.stack) else { return all };
     let Some(cfa) = wrong.cfa else { return all };

@@ -8,9 +8,9 @@ use sframe_suite::corpus::{Error, MadeProgram, Maker};
 use super::build::{Build, Level, build};
 use super::flags::compiles;
 use super::judge::{Fault, Judged, judge};
+use super::oracle::OF_FILE;
 use super::plan::Plan;
 use super::reduce::Reduced;
-use super::see::OF_FILE;
 use super::shape::{Section, complaint};
 use crate::generate::Elsewhere;
 
@@ -36,7 +36,7 @@ impl std::fmt::Display for Tried {
 ///
 /// # Errors
 /// The toolchain does not compile for the ABI, or can't be started.
-pub fn elsewhere(
+pub fn try_with(
     maker: &Maker,
     abi: Abi,
     level: Level,
@@ -142,7 +142,7 @@ fn of(judged: &Judged, bytes: &[u8], fault: &Fault) -> Elsewhere {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generate::c::see::Witness;
+    use crate::generate::c::oracle::Witness;
     use crate::generate::c::shape::Cause;
     use sframe_inspect::Blame;
 

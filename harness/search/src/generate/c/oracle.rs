@@ -96,7 +96,7 @@ impl Item {
 }
 
 /// Runs and explores a program with one section.
-pub(super) fn see(target: &Target<'_>) -> Result<Seen, NotJudged> {
+pub(super) fn ask(target: &Target<'_>) -> Result<Seen, NotJudged> {
     let module = target.executable();
     let look = ExamineOptions {
         traces: Traces::of_abi(module.image.cpu.abi),

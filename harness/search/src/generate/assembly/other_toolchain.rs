@@ -13,7 +13,7 @@ use crate::generate::Elsewhere;
 ///
 /// # Errors
 /// The toolchain does not compile for the ABI, or can't be started.
-pub fn elsewhere(maker: &Maker, example: &Example) -> Result<Elsewhere, Error> {
+pub fn try_with(maker: &Maker, example: &Example) -> Result<Elsewhere, Error> {
     let program = &example.reduced.program;
     let made = match maker.make(program.abi, &[(SOURCE.to_owned(), program.source.clone())], &[]) {
         Ok(made) => made,
