@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::Rc;
 
-use sframe_engine::{Abi, DwarfRegister};
+use sframe_engine::DwarfRegister;
 use sframe_inspect::instructions::{Destination, Disassembly, Flow, Instruction, Operation};
 
 use super::assumption::Callee;
@@ -137,7 +137,7 @@ impl Code {
 
     /// Whether a register holds floating-point numbers, unless a function saves another one there.
     pub(super) fn is_floating_point(&self, register: DwarfRegister) -> bool {
-        self.cpu.abi == Abi::S390x && FPRS.contains(&register.0)
+        self.cpu.abi.saves_in_registers() && FPRS.contains(&register.0)
     }
 
     /// How an instruction that was met names the place that it stores to.

@@ -47,6 +47,40 @@ const fn moved(to: u32, there: &'static str, back: &'static str) -> Move {
     Move { to: DwarfRegister(to), there, back }
 }
 
+/// What functions of an ABI usually do.
+pub(super) struct Habits {
+    /// How often FP is saved, in percent.
+    pub(super) saves_fp: u64,
+    /// Whether functions that call others always save it, with the return address.
+    pub(super) calls_save_fp: bool,
+    /// How often FP is saved in another register, in percent of functions that call none.
+    pub(super) moves_fp: u64,
+    /// Sizes of frames are multiples of this number of bytes.
+    pub(super) frame_unit: u32,
+    /// Whether registers are saved in the caller's frame, before SP is lowered; then it is lowered at once.
+    pub(super) saves_above_sp: bool,
+    /// The least frame of a function that calls others, where they save registers in it.
+    pub(super) area_for_callees: u32,
+}
+
+impl Habits {
+    pub(super) const fn of(abi: Abi) -> Self {
+        let usual = Self {
+            saves_fp: 60,
+            calls_save_fp: true,
+            moves_fp: 15,
+            frame_unit: 1,
+            saves_above_sp: false,
+            area_for_callees: 0,
+        };
+        match abi {
+            Abi::Amd64 => Self { saves_fp: 65, calls_save_fp: false, ..usual },
+            Abi::Aarch64 | Abi::Aarch64Be => Self { frame_unit: 16, ..usual },
+            Abi::S390x => Self { moves_fp: 40, saves_above_sp: true, area_for_callees: 160, ..usual },
+        }
+    }
+}
+
 const AMD64: Dialect = Dialect {
     abi: Abi::Amd64,
     preserved: &[(3, "%rbx"), (12, "%r12"), (13, "%r13"), (14, "%r14"), (15, "%r15")],

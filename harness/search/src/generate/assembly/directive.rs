@@ -354,7 +354,7 @@ pub(super) fn restore(is_escaped: bool) -> Directive {
 pub(super) fn noise(abi: Abi, volatile: DwarfRegister, escapes: bool, random: &mut Random) -> Directive {
     let number = volatile.0;
     // SP is the CFA, or below it by what s390x has there.
-    let sp = if abi == Abi::S390x { -160 } else { 0 };
+    let sp = abi.sp_offset_from_cfa();
     match random.below(if escapes { 6 } else { 3 }) {
         0 => plain(".cfi_undefined", &number.to_string(), Operation::Nothing),
         1 => plain(".cfi_same_value", &number.to_string(), Operation::Nothing),

@@ -160,7 +160,7 @@ pub(super) fn in_register(register: DwarfRegister, other: DwarfRegister) -> Dire
 pub(super) fn noise(abi: Abi, volatile: DwarfRegister, random: &mut Random) -> Directive {
     let (sp, vacant) = (uleb(abi.sp().0.into()), uleb(volatile.0.into()));
     // SP is the CFA, or below it by what s390x has there.
-    let from_cfa = if abi == Abi::S390x { -160 } else { 0 };
+    let from_cfa = abi.sp_offset_from_cfa();
     match random.below(5) {
         0 => escape(".cfi_escape DW_CFA_nop", 0, &[], Operation::Nothing),
         1 => {

@@ -9,7 +9,7 @@ use super::crash::remembers_without_row;
 use super::directive::{Cfa, Directive, Operation, SIMPLE};
 use super::quirk::Quirk;
 use super::refusal::{is_inexpressible, may_be_left_out};
-use super::state::{Claim, State, return_column};
+use super::state::{Claim, State};
 use super::writer::Program;
 
 /// The register that gas names where it does not know one: `SFRAME_FRE_REG_INVALID`, shifted.
@@ -70,17 +70,11 @@ impl<'m> Model<'m> {
     pub fn new(abi: Abi, quirks: &'m [Quirk]) -> Self {
         let cfa = Cfa::sum(abi.sp(), -State::at_entry(abi).sp());
         let mut saved = BTreeMap::new();
-        if abi == Abi::Amd64 {
-            saved.insert(return_column(abi).0, Place::Word(-8));
+        if let Some(offset) = abi.fixed_ra_offset() {
+            saved.insert(abi.ra_column().0, Place::Word(offset.into()));
         }
-        let initial = Rules {
-            cfa,
-            column: return_column(abi),
-            saved,
-            is_signed: false,
-            is_signal: false,
-            key_b: false,
-        };
+        let initial =
+            Rules { cfa, column: abi.ra_column(), saved, is_signed: false, is_signal: false, key_b: false };
         Self {
             abi,
             quirks,
@@ -143,7 +137,7 @@ impl<'m> Model<'m> {
 
     fn directive(&mut self, directive: &Directive) {
         let is_escape = directive.is_escape();
-        let is_ra = |register: DwarfRegister| register == return_column(self.abi);
+        let is_ra = |register: DwarfRegister| register == self.abi.ra_column();
         let is_fp = |register: DwarfRegister| register == self.abi.fp();
         if is_escape || directive.operation == Operation::Remember {
             // What follows is in no CIE.
@@ -221,7 +215,7 @@ impl<'m> Model<'m> {
                 let cie = self.cie.as_ref().filter(|_| takes_cie);
                 let saved = first.or(cie).unwrap_or(&self.initial.saved);
                 let place = saved.get(&register.0).copied();
-                let is_fixed = is_ra(register) && self.abi == Abi::Amd64;
+                let is_fixed = is_ra(register) && !self.abi.has_link_register();
                 if !(is_fixed && self.has(Quirk::GasReturnAddressNotRestored)) {
                     self.set(register, place);
                 }
@@ -321,7 +315,7 @@ impl<'m> Model<'m> {
         };
         let column = self.current.column;
         let (mut ra, mut fp) = (recovery(column), recovery(self.abi.fp()));
-        if ra == Recovery::Unchanged && column != return_column(self.abi) {
+        if ra == Recovery::Unchanged && column != self.abi.ra_column() {
             let rule = RecoveryRule { base: Base::Register(column), offset: 0, dereference: false };
             ra = Recovery::Rule(rule);
         }

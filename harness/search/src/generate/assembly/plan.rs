@@ -3,6 +3,7 @@
 
 use sframe_engine::Abi;
 
+use super::dialect::Habits;
 use super::sections::Sections;
 use super::state::Kind;
 use crate::generate::random::Random;
@@ -240,46 +241,49 @@ impl FunctionPlan {
     fn random(abi: Abi, number: u32, random: &mut Random) -> Self {
         let mut frame = Vec::new();
         let mut add = |what, random: &mut Random| frame.push(Part { seed: random.below(u64::MAX), what });
-        let is_aarch64 = matches!(abi, Abi::Aarch64 | Abi::Aarch64Be);
         let calls = random.percent(60);
-        let saves_fp = if abi == Abi::Amd64 { random.percent(65) } else { calls || random.percent(60) };
+        let habits = Habits::of(abi);
+        let saves_fp = calls && habits.calls_save_fp || random.percent(habits.saves_fp);
         let key_b = random.percent(50);
         let column = match random.below(100) {
             0..3 if !calls => Column::Moved,
             3..5 => Column::Named,
             _ => Column::Usual,
         };
-        let signs = is_aarch64 && column != Column::Moved && random.percent(30);
+        let signs = abi.signs_return_addresses() && column != Column::Moved && random.percent(30);
         if signs {
             add(Setup::Sign, random);
-        } else if !calls && column == Column::Usual && (abi == Abi::Amd64 || !saves_fp) && random.percent(10)
+        } else if !calls
+            && column == Column::Usual
+            && (!abi.has_link_register() || !saves_fp)
+            && random.percent(10)
         {
             add(Setup::MoveRa, random);
         }
-        let moves_fp = !calls && random.percent(if abi == Abi::S390x { 40 } else { 15 });
+        let moves_fp = !calls && random.percent(habits.moves_fp);
         let size = |random: &mut Random| {
             let size = *random.pick(SIZES);
-            if abi == Abi::Amd64 || abi == Abi::S390x { size } else { size.next_multiple_of(16) }
+            size.next_multiple_of(habits.frame_unit)
         };
         // What is saved below has offsets that are multiples of 8.
         let even_size = |random: &mut Random| {
             let size = size(random);
             size.next_multiple_of(8)
         };
-        if abi != Abi::S390x && random.percent(15) {
+        if !habits.saves_above_sp && random.percent(15) {
             add(Setup::Allocate(even_size(random)), random);
         }
         if saves_fp {
             add(if moves_fp { Setup::MoveFp } else { Setup::SaveFp }, random);
         }
-        let saves = if abi == Abi::S390x { 0 } else { random.below(5) };
+        let saves = if habits.saves_above_sp { 0 } else { random.below(5) };
         let fp_early = random.percent(70);
         let sets_fp = saves_fp && random.percent(65);
-        if sets_fp && fp_early && abi != Abi::S390x {
+        if sets_fp && fp_early && !habits.saves_above_sp {
             add(Setup::SetFp, random);
         }
         let stores_cfa = random.percent(if sets_fp { 6 } else { 2 });
-        if stores_cfa && abi != Abi::S390x {
+        if stores_cfa && !habits.saves_above_sp {
             add(Setup::StoreCfa, random);
         }
         for register in 0..saves {
@@ -288,14 +292,13 @@ impl FunctionPlan {
         if saves > 0 && random.percent(5) {
             add(Setup::SetBase, random);
         }
-        if calls && abi == Abi::S390x || random.percent(70) {
-            let least = if abi == Abi::S390x { 160 } else { 0 };
-            add(Setup::Allocate(size(random).max(least)), random);
+        if calls && habits.area_for_callees > 0 || random.percent(70) {
+            add(Setup::Allocate(size(random).max(habits.area_for_callees)), random);
         }
-        if sets_fp && (!fp_early || abi == Abi::S390x) {
+        if sets_fp && (!fp_early || habits.saves_above_sp) {
             add(Setup::SetFp, random);
         }
-        if stores_cfa && abi == Abi::S390x {
+        if stores_cfa && habits.saves_above_sp {
             add(Setup::StoreCfa, random);
         }
         let mut body = Vec::new();

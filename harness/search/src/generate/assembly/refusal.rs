@@ -4,7 +4,7 @@
 use sframe_engine::{Abi, Base, CfaOffsetScaling, Recovery, RecoveryRule, Version};
 
 use super::directive::{Directive, Operation};
-use super::state::{Claim, return_column};
+use super::state::Claim;
 
 /// Whether an assembler may leave out a part of a function. Given are the directives in front of each of its
 /// instructions, and what they declare there.
@@ -24,7 +24,7 @@ pub(super) fn may_be_left_out<'d>(
 fn is_refused(version: Version, abi: Abi, directive: &Directive) -> bool {
     match directive.operation {
         _ if directive.is_escape() => true,
-        Operation::ReturnColumn(column) => column != return_column(abi),
+        Operation::ReturnColumn(column) => column != abi.ra_column(),
         Operation::SignalFrame => !version.marks_signal_frames(),
         _ => false,
     }

@@ -21,12 +21,6 @@ pub enum Value {
     Other,
 }
 
-/// The DWARF number of the return address in CFI.
-#[must_use]
-pub(super) fn return_column(abi: Abi) -> DwarfRegister {
-    abi.ra().unwrap_or(DwarfRegister(16))
-}
-
 /// The state before an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
@@ -56,18 +50,12 @@ impl State {
     pub fn at_entry(abi: Abi) -> Self {
         let mut state =
             Self { abi, registers: BTreeMap::new(), words: BTreeMap::new(), kind: Kind::default() };
-        let sp = match abi {
-            Abi::Amd64 => {
-                let column = return_column(abi);
-                state.words.insert(-8, Value::Initial(column));
-                // That column is no register.
-                state.set(column, Value::Other);
-                -8
-            }
-            Abi::Aarch64 | Abi::Aarch64Be => 0,
-            Abi::S390x => -160,
-        };
-        state.set(abi.sp(), Value::Cfa(sp));
+        if let Some(offset) = abi.fixed_ra_offset() {
+            state.words.insert(offset.into(), Value::Initial(abi.ra_column()));
+            // That column is no register.
+            state.set(abi.ra_column(), Value::Other);
+        }
+        state.set(abi.sp(), Value::Cfa(-abi.cfa_offset_at_entry()));
         state
     }
 
@@ -127,7 +115,7 @@ impl State {
     /// that amd64 has.
     pub fn set_sp(&mut self, offset: i64) {
         self.set(self.abi.sp(), Value::Cfa(offset));
-        let red_zone = if self.abi == Abi::Amd64 { 128 } else { 0 };
+        let red_zone = self.abi.red_zone();
         self.words.retain(|word, _| *word >= offset - red_zone);
     }
 
@@ -179,7 +167,7 @@ impl State {
         if self.rule(rule, None) != Value::Cfa(0) {
             return vec![Wrong::Cfa];
         }
-        let column = return_column(self.abi);
+        let column = self.abi.ra_column();
         let ra = claim.ra.and_then(|ra| self.recovered(ra, column, Some(0)));
         let expected = if claim.signed { Value::Signed } else { Value::Initial(column) };
         if ra != Some(expected) {
@@ -307,11 +295,13 @@ impl From<&Rules> for Claim {
 impl fmt::Display for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "CFA = SP{:+}", -self.sp())?;
-        for (name, column) in [("RA", return_column(self.abi)), ("FP", self.abi.fp())] {
+        for (name, column) in [("RA", self.abi.ra_column()), ("FP", self.abi.fp())] {
             let value = Value::Initial(column);
             let (kept, word) = (self.register(column) == value, self.word_with(value));
             match word {
-                _ if kept && !(name == "RA" && self.abi == Abi::Amd64) => write!(f, ", {name} unchanged")?,
+                _ if kept && !(name == "RA" && !self.abi.has_link_register()) => {
+                    write!(f, ", {name} unchanged")?
+                }
                 Some(offset) => write!(f, ", {name} = *(CFA{offset:+})")?,
                 None => write!(f, ", {name} elsewhere")?,
             }

@@ -1,6 +1,7 @@
 //! How a program is linked.
 
 use serde::Serialize;
+use sframe_engine::Abi;
 use sframe_suite::corpus::Joint;
 
 use super::flags::Compiler;
@@ -91,13 +92,7 @@ const AMD64: &[&str] = &["-Wl,-z,ibtplt", "-Wl,-z,ibt"];
 const OFTEN: u64 = 8;
 
 /// Draws how a program of some files is linked. A toolchain of one unit has one object.
-pub(super) fn draw(
-    random: &mut Random,
-    compiler: Compiler,
-    abi: sframe_engine::Abi,
-    files: u32,
-    is_one_unit: bool,
-) -> Link {
+pub(super) fn draw(random: &mut Random, compiler: Compiler, abi: Abi, files: u32, is_one_unit: bool) -> Link {
     let form = match random.below(10) {
         0..=5 => Form::Static,
         6 | 7 => Form::Pie,
@@ -106,14 +101,12 @@ pub(super) fn draw(
     let is_gnu = compiler == Compiler::Gcc;
     let mut flags = Vec::new();
     for (flag, is_gnus) in FLAGS {
-        // GNU's linker for aarch64 writes no unwind information of its own, and does not know the flag.
-        let is_known = !flag.contains("ld-generated")
-            || matches!(abi, sframe_engine::Abi::Amd64 | sframe_engine::Abi::S390x);
+        let is_known = !flag.contains("ld-generated") || writes_unwind_information(abi);
         if random.percent(OFTEN) && (is_gnu || !is_gnus) && is_known {
             flags.push((*flag).to_owned());
         }
     }
-    if abi == sframe_engine::Abi::Amd64 && is_gnu {
+    if abi == Abi::Amd64 && is_gnu {
         flags.extend(AMD64.iter().filter(|_| random.percent(OFTEN)).map(|flag| (*flag).to_owned()));
     }
     let objects = (0..files).map(|_| {
@@ -141,5 +134,13 @@ impl Link {
     #[must_use]
     pub fn is_described(&self) -> bool {
         self.objects.iter().all(|object| object.is_described)
+    }
+}
+
+/// Whether GNU's linker writes unwind information of its own, for its linkage tables, and knows a flag about it.
+const fn writes_unwind_information(abi: Abi) -> bool {
+    match abi {
+        Abi::Amd64 | Abi::S390x => true,
+        Abi::Aarch64 | Abi::Aarch64Be => false,
     }
 }

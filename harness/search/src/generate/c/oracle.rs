@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 use serde::Serialize;
-use sframe_engine::{Abi, Base, InstructionPointer};
+use sframe_engine::{Base, InstructionPointer};
 use sframe_judge::examine::coverage::Explored;
 use sframe_judge::examine::observed::TrueFrame;
 use sframe_judge::examine::{ExamineOptions, examine};
@@ -174,5 +174,5 @@ fn needs_register(target: &Target<'_>, at: Loaded) -> bool {
 
 /// Whether the program's words begin with their low bytes.
 fn is_little_endian(target: &Target<'_>) -> bool {
-    matches!(target.executable().image.cpu.abi, Abi::Amd64 | Abi::Aarch64)
+    !target.executable().image.cpu.abi.is_big_endian()
 }

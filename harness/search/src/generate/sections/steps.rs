@@ -179,7 +179,7 @@ impl SectionPlan {
         if !cfa.is_multiple_of(8) {
             return Err(End::Misaligned { cfa: Address(cfa) });
         }
-        let sp = caller_sp(self.abi, cfa);
+        let sp = self.abi.sp_from_cfa(cfa);
         // Calls of AMD64 always move SP.
         let stays = sp == frame.sp.0 && frame.kind == PcKind::Return && self.abi == Abi::Amd64;
         if !function.signal && (sp < frame.sp.0 || stays) {
@@ -203,14 +203,6 @@ impl SectionPlan {
         };
         let kind = if function.signal { PcKind::Instruction } else { PcKind::Return };
         Ok(Caller { pc: Address(pc), kind, cfa: Address(cfa), sp: Address(sp), fp: Address(fp) })
-    }
-}
-
-/// The caller's SP.
-const fn caller_sp(abi: Abi, cfa: u64) -> u64 {
-    match abi {
-        Abi::S390x => cfa.wrapping_sub(160),
-        Abi::Amd64 | Abi::Aarch64 | Abi::Aarch64Be => cfa,
     }
 }
 

@@ -5,7 +5,7 @@ use sframe_engine::{Abi, DwarfRegister};
 use super::super::directive::Saved;
 use super::super::expression::indirect;
 use super::super::plan::Setup;
-use super::super::state::{Value, return_column};
+use super::super::state::Value;
 use super::{Done, Loads, Writer};
 
 /// How often FP is saved and restored by other instructions than those that compilers use for it, in
@@ -14,7 +14,7 @@ pub(super) const RARE: u64 = 20;
 
 impl Writer<'_> {
     pub(super) fn set_up(&mut self, setup: Setup) {
-        let (fp, ra, sp) = (self.fp(), return_column(self.abi()), self.state.sp());
+        let (fp, ra, sp) = (self.fp(), self.abi().ra_column(), self.state.sp());
         let has_fp = self.state.register(fp) == Value::Initial(fp);
         match setup {
             Setup::Sign => {
@@ -130,14 +130,11 @@ impl Writer<'_> {
 
     /// Loses the return address where it was.
     pub(super) fn lose_ra(&mut self) {
-        let ra = return_column(self.abi());
-        let is_amd64 = self.abi() == Abi::Amd64;
-        self.instruction(self.dialect.move_ra.1, |state| {
-            if is_amd64 {
-                state.store(-8, Value::Other);
-            } else {
-                state.set(ra, Value::Other);
-            }
+        let ra = self.abi().ra_column();
+        let word = self.abi().fixed_ra_offset();
+        self.instruction(self.dialect.move_ra.1, |state| match word {
+            Some(offset) => state.store(offset.into(), Value::Other),
+            None => state.set(ra, Value::Other),
         });
     }
 

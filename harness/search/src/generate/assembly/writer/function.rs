@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::super::directive::{Cfa, Declared, Operation, SIMPLE, plain};
 use super::super::plan::{Column, Misdeclared, Setup};
-use super::super::state::{Kind, State, Value, return_column};
+use super::super::state::{Kind, State, Value};
 use super::{Done, Elsewhere, Writer};
 use crate::generate::random::Random;
 
@@ -60,7 +60,7 @@ impl Writer<'_> {
         if self.abi().has_link_register() {
             return self.directive(cfa);
         }
-        let column = return_column(self.abi());
+        let column = self.abi().ra_column();
         let saved = plain(".cfi_offset", &format!("{}, -8", column.0), Operation::Offset(column, -8));
         let in_order = if self.random.percent(10) { [saved, cfa] } else { [cfa, saved] };
         in_order.into_iter().for_each(|directive| self.directive(directive));
@@ -70,7 +70,7 @@ impl Writer<'_> {
     fn move_ra_first(&mut self) {
         let way = &self.dialect.move_ra.0;
         self.line(way.there);
-        self.state.set(way.to, Value::Initial(return_column(self.abi())));
+        self.state.set(way.to, Value::Initial(self.abi().ra_column()));
         self.done.push(Done::Setup(Setup::MoveRa));
     }
 

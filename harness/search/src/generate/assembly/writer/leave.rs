@@ -2,9 +2,10 @@
 
 use sframe_engine::{Abi, DwarfRegister};
 
+use super::super::dialect::Habits;
 use super::super::directive::Saved;
 use super::super::plan::Setup;
-use super::super::state::{Value, return_column};
+use super::super::state::Value;
 use super::frame::RARE;
 use super::{Done, Writer, removed_by};
 
@@ -12,7 +13,9 @@ impl Writer<'_> {
     /// Undoes the frame, and returns.
     pub(super) fn leave(&mut self) {
         let mut left = self.done.clone();
-        if let (Some(offset), true) = (self.fp_offset(), self.plan.leaves_by_fp && self.abi() != Abi::S390x) {
+        if let (Some(offset), true) =
+            (self.fp_offset(), self.plan.leaves_by_fp && !Habits::of(self.abi()).saves_above_sp)
+        {
             self.leave_by_fp(offset, &mut left);
         }
         while let Some(done) = left.pop() {
@@ -63,7 +66,7 @@ impl Writer<'_> {
     }
 
     fn undo(&mut self, done: Done, left: &[Done]) {
-        let (fp, ra, sp) = (self.fp(), return_column(self.abi()), self.state.sp());
+        let (fp, ra, sp) = (self.fp(), self.abi().ra_column(), self.state.sp());
         match done {
             Done::Setup(Setup::Sign) => {
                 let code = if self.plan.kind.key_b { "autibsp" } else { "autiasp" };
@@ -75,13 +78,10 @@ impl Writer<'_> {
             }
             Done::Setup(Setup::MoveRa) => {
                 self.restored.push(ra);
-                let is_amd64 = self.abi() == Abi::Amd64;
-                self.instruction(self.dialect.move_ra.0.back, |state| {
-                    if is_amd64 {
-                        state.store(-8, Value::Initial(ra));
-                    } else {
-                        state.set(ra, Value::Initial(ra));
-                    }
+                let word = self.abi().fixed_ra_offset();
+                self.instruction(self.dialect.move_ra.0.back, |state| match word {
+                    Some(offset) => state.store(offset.into(), Value::Initial(ra)),
+                    None => state.set(ra, Value::Initial(ra)),
                 });
             }
             Done::Setup(_) => {}
@@ -120,7 +120,7 @@ impl Writer<'_> {
                 });
             }
             // SP is loaded with the other registers.
-            Done::Allocated(_) if self.abi() == Abi::S390x && self.has_stored(left) => {}
+            Done::Allocated(_) if self.has_stored(left) => {}
             Done::Allocated(size) => self.move_sp(size),
             Done::Stored(first) => {
                 let from = 8 * i64::from(first) - 160 - sp;

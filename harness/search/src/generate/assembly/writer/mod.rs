@@ -15,7 +15,7 @@ use super::dialect::{Dialect, Move};
 use super::directive::{Cfa, Declared, Directive, Operation, Saved, plain};
 use super::plan::{Column, FunctionPlan, Misdeclared, Plan, Setup};
 use super::sections::Sections;
-use super::state::{State, Value, return_column};
+use super::state::{State, Value};
 use crate::generate::random::Random;
 
 /// The section with the addresses of the instructions.
@@ -180,7 +180,7 @@ impl<'w> Writer<'w> {
                 is_signed: false,
                 told: cfa.offset,
                 escapes: plan.escapes,
-                in_word: (dialect.abi == Abi::Amd64).then(|| return_column(dialect.abi)),
+                in_word: (!dialect.abi.has_link_register()).then(|| dialect.abi.ra_column()),
                 is_simple: plan.is_simple,
             },
             done: Vec::new(),
@@ -234,7 +234,7 @@ impl<'w> Writer<'w> {
     }
 
     fn is_aarch64(&self) -> bool {
-        matches!(self.abi(), Abi::Aarch64 | Abi::Aarch64Be)
+        self.abi().signs_return_addresses()
     }
 
     fn fp(&self) -> DwarfRegister {
@@ -288,7 +288,7 @@ impl<'w> Writer<'w> {
         let preserved = self.dialect.preserved.iter().map(|(number, _)| DwarfRegister(*number));
         // Where there is no caller, nothing is said of the return address again.
         let is_said = !self.plan.kind.outermost && self.plan.column != Column::Moved;
-        let ra = Some(return_column(self.abi())).filter(|_| is_said);
+        let ra = Some(self.abi().ra_column()).filter(|_| is_said);
         preserved.chain([self.fp()]).chain(ra).collect()
     }
 
@@ -296,7 +296,7 @@ impl<'w> Writer<'w> {
     fn column(&self) -> DwarfRegister {
         match self.plan.column {
             Column::Moved => self.dialect.move_ra.0.to,
-            Column::Usual | Column::Named => return_column(self.abi()),
+            Column::Usual | Column::Named => self.abi().ra_column(),
         }
     }
 
@@ -326,7 +326,7 @@ impl<'w> Writer<'w> {
 
     fn moved_ra(&self) -> bool {
         self.done.iter().any(|done| matches!(done, Done::Setup(Setup::MoveRa)))
-            && !self.restored.contains(&return_column(self.abi()))
+            && !self.restored.contains(&self.abi().ra_column())
     }
 
     /// Where a register's value at the call is, other than in the register.
@@ -341,7 +341,7 @@ impl<'w> Writer<'w> {
         let moves = self.dialect.move_fp.iter().chain([&self.dialect.move_ra.0]).map(|moved| moved.to);
         let holds = |to: &DwarfRegister| *to != register && self.state.register(*to) == initial;
         // The word in which amd64 has the return address is not declared: the CIE does that.
-        if register == return_column(Abi::Amd64) && self.abi() == Abi::Amd64 {
+        if register == self.abi().ra_column() && !self.abi().has_link_register() {
             return moves.into_iter().find(holds).filter(|_| self.moved_ra()).map(Saved::Register);
         }
         word.map(Saved::Word).or_else(|| moves.into_iter().find(holds).map(Saved::Register))
