@@ -902,12 +902,12 @@ fn diff_with(report: &str) -> Output {
 
 #[rstest]
 #[case(
-    r#"{"certainty": "proved", "pc": "0x510", "row": {"start": "0x0", "rules": ""}, "message": "it"}"#,
+    r#"{"certainty": "proved", "pc": "0x510", "row": {"start": "0x0", "rules": "RA undefined"}, "message": "it"}"#,
     "",
     "the row of .sframe is proved to be wrong: it"
 )]
 #[case(
-    r#"{"certainty": "possible", "pc": "0x51a", "row": {"start": "0x0", "rules": ""}, "message": "it"}"#,
+    r#"{"certainty": "possible", "pc": "0x51a", "row": {"start": "0x0", "rules": "RA undefined"}, "message": "it"}"#,
     "",
     "the row of .sframe may be wrong: it"
 )]
@@ -924,12 +924,12 @@ fn diff_with(report: &str) -> Output {
 )]
 // Of another row, and of another function.
 #[case(
-    r#"{"certainty": "proved", "pc": "0x510", "row": {"start": "0x4", "rules": ""}, "message": "it"}"#,
+    r#"{"certainty": "proved", "pc": "0x510", "row": {"start": "0x4", "rules": "RA undefined"}, "message": "it"}"#,
     "",
     "the row of .sframe agrees on every path"
 )]
 #[case(
-    r#"{"certainty": "proved", "pc": "0x520", "row": {"start": "0x0", "rules": ""}, "message": "it"}"#,
+    r#"{"certainty": "proved", "pc": "0x520", "row": {"start": "0x0", "rules": "RA undefined"}, "message": "it"}"#,
     "",
     "the row of .sframe agrees on every path"
 )]

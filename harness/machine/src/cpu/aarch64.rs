@@ -60,6 +60,8 @@ const fn cpu(abi: Abi, mode: Mode) -> Cpu {
             breakpoint: None,
             clobbered: &[],
             restorer: &[0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4],
+            mmap_takes_pointer: false,
+            has_short_statfs: false,
         },
         signal_frame: &SIGNAL_FRAME,
         linking: LINKING,

@@ -97,6 +97,8 @@ pub static AMD64: Cpu = Cpu {
         breakpoint: None,
         clobbered: &[R::RCX as i32, R::R11 as i32],
         restorer: &[0xb8, 15, 0, 0, 0, 0x0f, 0x05],
+        mmap_takes_pointer: false,
+        has_short_statfs: false,
     },
     signal_frame: &SIGNAL_FRAME,
     linking: LINKING,

@@ -30,6 +30,10 @@ pub(crate) struct SystemCalls {
     /// What a handler of signals returns to that brings nothing of its own: it calls
     /// `rt_sigreturn`.
     pub(crate) restorer: &'static [u8],
+    /// Whether `mmap` takes a pointer to its arguments, in its old form.
+    pub(crate) mmap_takes_pointer: bool,
+    /// Whether `struct statfs` has 4 bytes for the type, the block and others, and not 8.
+    pub(crate) has_short_statfs: bool,
 }
 
 /// The layout of a signal frame, in bytes from its start.

@@ -52,6 +52,8 @@ pub static S390X: Cpu = Cpu {
         breakpoint: Some(&[0x00, 0x01]),
         clobbered: &[],
         restorer: &[0x0a, 173],
+        mmap_takes_pointer: true,
+        has_short_statfs: true,
     },
     signal_frame: &SIGNAL_FRAME,
     linking: LINKING,

@@ -466,3 +466,134 @@ fn tests_and_other_crates_are_no_arrows() {
     ]);
     assert_eq!(faults(&made, &["b", "a"]), Vec::<String>::new());
 }
+
+/// Where code asks for one ABI or version, and takes all others for alike: a new one would be forgotten there.
+struct Defaults<'f> {
+    /// `Abi`, or `Version`.
+    of: &'f str,
+    found: u32,
+}
+
+impl Defaults<'_> {
+    /// How often a file does so, outside of its tests.
+    fn count(of: &str, text: &str) -> u32 {
+        let mut defaults = Defaults { of, found: 0 };
+        defaults.visit_file(&syn::parse_file(text).expect("Rust"));
+        defaults.found
+    }
+
+    fn names(&self, path: &syn::Path) -> bool {
+        path.segments.len() > 1 && path.segments[path.segments.len() - 2].ident == self.of
+    }
+
+    fn is_value(&self, expression: &syn::Expr) -> bool {
+        matches!(expression, syn::Expr::Path(path) if self.names(&path.path))
+    }
+
+    fn is_in(&self, pattern: &syn::Pat) -> bool {
+        match pattern {
+            syn::Pat::Path(path) => self.names(&path.path),
+            syn::Pat::Or(or) => or.cases.iter().any(|case| self.is_in(case)),
+            syn::Pat::Tuple(tuple) => tuple.elems.iter().any(|part| self.is_in(part)),
+            _ => false,
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Defaults<'_> {
+    fn visit_item_mod(&mut self, module: &'ast ItemMod) {
+        if !is_test(&module.attrs) {
+            visit::visit_item_mod(self, module);
+        }
+    }
+
+    fn visit_expr_binary(&mut self, binary: &'ast syn::ExprBinary) {
+        let compares = matches!(
+            binary.op,
+            syn::BinOp::Eq(_) | syn::BinOp::Ne(_) | syn::BinOp::Ge(_) | syn::BinOp::Lt(_)
+        );
+        self.found += u32::from(compares && (self.is_value(&binary.left) || self.is_value(&binary.right)));
+        visit::visit_expr_binary(self, binary);
+    }
+
+    fn visit_macro(&mut self, call: &'ast syn::Macro) {
+        let tokens = call.tokens.to_string();
+        self.found += u32::from(call.path.is_ident("matches") && tokens.contains(&format!("{} ::", self.of)));
+    }
+
+    fn visit_expr_match(&mut self, expression: &'ast syn::ExprMatch) {
+        let names = expression.arms.iter().any(|arm| self.is_in(&arm.pat));
+        let has_default =
+            expression.arms.iter().any(|arm| arm.guard.is_none() && matches!(arm.pat, syn::Pat::Wild(_)));
+        self.found += u32::from(names && has_default);
+        visit::visit_expr_match(self, expression);
+    }
+}
+
+/// The files with defaults, and how many there are.
+fn defaults(of: &str) -> BTreeMap<String, u32> {
+    let mut found = BTreeMap::new();
+    for (name, _) in CRATES {
+        let sources = walk(&folder(name).join("src"));
+        for file in
+            sources.iter().filter(|file| !file.iter().any(|part| part == "tests" || part == "tests.rs"))
+        {
+            let count = Defaults::count(of, &std::fs::read_to_string(file).expect("a file"));
+            if count > 0 {
+                let place = file.strip_prefix(repository().join("harness")).expect("a file of the harness");
+                found.insert(place.to_str().expect("text").to_owned(), count);
+            }
+        }
+    }
+    found
+}
+
+fn walk(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    let inner = |path: PathBuf| if path.is_dir() { walk(&path) } else { vec![path] };
+    let files = entries.flat_map(inner);
+    files.filter(|path| path.extension().is_some_and(|extension| extension == "rs")).collect()
+}
+
+#[test]
+fn no_code_asks_for_one_abi_and_takes_the_others_for_alike() {
+    assert_eq!(defaults("Abi"), BTreeMap::new());
+}
+
+/// Code that compares versions still, instead of asking what a version can do. This may only become less.
+const COMPARED_VERSIONS: [(&str, u32); 15] = [
+    ("engine/src/lint/fde.rs", 1),
+    ("engine/src/lint/header.rs", 1),
+    ("inspect/src/convert/mod.rs", 1),
+    ("inspect/src/diff/reason.rs", 10),
+    ("inspect/src/dump/text.rs", 2),
+    ("inspect/src/elf/merge_faults.rs", 1),
+    ("search/src/generate/assembly/refusal.rs", 1),
+    ("search/src/generate/sections/answer.rs", 1),
+    ("search/src/generate/sections/campaign.rs", 1),
+    ("search/src/generate/sections/choose.rs", 11),
+    ("search/src/generate/sections/feature.rs", 3),
+    ("search/src/generate/sections/reduce.rs", 1),
+    ("search/src/generate/sections/rules.rs", 2),
+    ("search/src/generate/sections/words.rs", 3),
+    ("search/src/generate/sections/written.rs", 1),
+];
+
+#[test]
+fn no_more_code_compares_versions() {
+    let known = COMPARED_VERSIONS.into_iter().map(|(file, count)| (file.to_owned(), count)).collect();
+    assert_eq!(defaults("Version"), known);
+}
+
+#[test]
+fn defaults_are_found() {
+    let count = |code: &str| Defaults::count("Abi", &format!("fn f(abi: Abi) -> u8 {{ {code} }}"));
+    assert_eq!(count("if abi == Abi::Amd64 { 1 } else { 0 }"), 1);
+    assert_eq!(count("u8::from(matches!(abi, Abi::Aarch64 | Abi::Aarch64Be))"), 1);
+    assert_eq!(count("match abi { Abi::Amd64 => 1, _ => 0 }"), 1);
+    assert_eq!(count("match (abi, 1) { (Abi::Amd64 | Abi::S390x, 1) => 1, _ => 0 }"), 1);
+    assert_eq!(count("match abi { Abi::Amd64 => 1, Abi::Aarch64 | Abi::Aarch64Be | Abi::S390x => 0 }"), 0);
+    assert_eq!(count("u8::from(abi == other)"), 0);
+    let in_tests = "#[cfg(test)] mod tests { fn f(abi: Abi) -> bool { abi == Abi::Amd64 } }";
+    assert_eq!(Defaults::count("Abi", in_tests), 0);
+}

@@ -97,13 +97,20 @@ pub(super) const fn data(size: u8, range: Range) -> Field {
     Field { size, low: 0, parts, range, is_code: false }
 }
 
+/// Whether instructions are little endian, whatever data is.
+const fn has_little_code(abi: Abi) -> bool {
+    match abi {
+        Abi::Amd64 | Abi::Aarch64 | Abi::Aarch64Be => true,
+        Abi::S390x => false,
+    }
+}
+
 impl Field {
     /// Puts a value into the field of the bytes that begin at its place. Returns whether
     /// it fits; if not, nothing changes.
     pub(super) fn put(&self, abi: Abi, bytes: &mut [u8], value: u64) -> bool {
         let Some(bytes) = bytes.get_mut(..self.size.into()) else { return false };
-        // AArch64's instructions are little endian in both orders.
-        let is_little = !abi.is_big_endian() || (self.is_code && abi == Abi::Aarch64Be);
+        let is_little = !abi.is_big_endian() || (self.is_code && has_little_code(abi));
         let len: u32 = self.parts.iter().map(|part| u32::from(part.len)).sum();
         let kept = value.cast_signed() >> self.low;
         let is_aligned = self.range == Range::Any || kept << self.low == value.cast_signed();

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustix::io::Errno;
-use sframe_engine::Abi;
 
 use crate::address_space::{PAGE, Permissions};
 use crate::linux::answer::{Call, Refused};
@@ -39,7 +38,7 @@ impl Linux {
         let result = match name {
             "brk" => self.brk(user, a[0]).map_err(Refused::from),
             // The old form takes a pointer to its arguments.
-            "mmap" if self.cpu.abi == Abi::S390x => {
+            "mmap" if self.cpu.system_calls.mmap_takes_pointer => {
                 user.words(a[0]).map_err(Refused::from).and_then(|a| self.mmap(user, a))
             }
             "mmap" => self.mmap(user, a),

@@ -173,8 +173,7 @@ impl Linux {
             self.status(user, FOLDER, path, 0)?;
         }
         const BLOCKS: u64 = 1 << 20;
-        // s390x has 4 bytes for the type, the block and others.
-        let record = if self.cpu.abi == Abi::S390x {
+        let record = if self.cpu.system_calls.has_short_statfs {
             let record = user.record().half(0x0102_1994).half(4096);
             record
                 .words([BLOCKS, BLOCKS, BLOCKS, BLOCKS, BLOCKS])

@@ -17,9 +17,13 @@ pub(super) struct Dialect {
     /// Returns, and removes `{}` bytes from the stack, where one instruction can do both.
     pub(super) ret_and_remove: Option<&'static str>,
     pub(super) nop: &'static str,
+    /// Lengths of instructions are multiples of this, as the programs have it.
+    pub(super) code_unit: u32,
     pub(super) compute: &'static [&'static str],
     pub(super) call: &'static str,
     pub(super) jump: &'static str,
+    /// A jump whose target, itself, is the end of the program.
+    pub(super) stop: &'static str,
     pub(super) ret: &'static str,
     /// Tests the argument, and jumps if it is not 0.
     pub(super) unless_zero: &'static [&'static str],
@@ -90,9 +94,11 @@ const AMD64: Dialect = Dialect {
     lower_sp: "subq ${}, %rsp",
     ret_and_remove: Some("ret ${}"),
     nop: "nop",
+    code_unit: 1,
     compute: &["leal 3(%rdi), %eax", "imull %edi, %eax", "movl %edi, %edx", "xorl %ecx, %ecx"],
     call: "call",
     jump: "jmp",
+    stop: "jmp",
     ret: "ret",
     unless_zero: &["testl %edi, %edi", "jne"],
     compare: ("cmpl", true),
@@ -114,9 +120,11 @@ const fn aarch64(abi: Abi) -> Dialect {
         lower_sp: "sub sp, sp, #{}",
         ret_and_remove: None,
         nop: "nop",
+        code_unit: 4,
         compute: &["add w1, w0, #3", "mul w2, w0, w0", "mov w3, w0", "eor w4, w0, w0"],
         call: "bl",
         jump: "b",
+        stop: "b",
         ret: "ret",
         unless_zero: &["cbnz w0,"],
         compare: ("cmp w0, #", false),
@@ -136,9 +144,11 @@ const S390X: Dialect = Dialect {
     lower_sp: "aghi %r15, -{}",
     ret_and_remove: None,
     nop: "nopr",
+    code_unit: 4,
     compute: &["ahik %r3, %r2, 3", "msr %r4, %r2", "lgr %r5, %r2", "xr %r1, %r1"],
     call: "brasl %r14,",
     jump: "jg",
+    stop: "j",
     ret: "br %r14",
     unless_zero: &["ltr %r2, %r2", "jgne"],
     compare: ("chi %r2, ", false),
@@ -170,8 +180,9 @@ impl Dialect {
             text.push_str(code);
             text.push('\n');
         };
-        if self.abi == Abi::S390x {
-            line("aghi %r15, -160");
+        let area = Habits::of(self.abi).area_for_callees;
+        if area > 0 {
+            line(&self.lower_sp.replace("{}", &area.to_string()));
         }
         for (function, removed) in functions {
             for argument in arguments {
@@ -186,7 +197,7 @@ impl Dialect {
                 line(&format!("{} {function}", self.call));
             }
         }
-        line(&format!("{} .", if self.abi == Abi::S390x { "j" } else { self.jump }));
+        line(&format!("{} .", self.stop));
         line(".size _start, . - _start");
         text
     }

@@ -34,14 +34,22 @@ fn is_refused(version: Version, abi: Abi, directive: &Directive) -> bool {
 /// do not look.
 fn has_rule_for_sp(version: Version, abi: Abi, declared: &[Directive]) -> bool {
     version == Version::V3
-        && abi != Abi::S390x
+        && abi.sp_offset_from_cfa() == 0
         && declared.iter().any(|directive| directive.form == ".cfi_val_offset")
+}
+
+/// Whether assemblers write rows for other registers.
+const fn names_registers(abi: Abi) -> bool {
+    match abi {
+        Abi::Amd64 | Abi::S390x => true,
+        Abi::Aarch64 | Abi::Aarch64Be => false,
+    }
 }
 
 /// Whether a row can't say this.
 pub(super) fn is_inexpressible(version: Version, abi: Abi, claim: &Claim) -> bool {
     // Rows of flexible FDEs name any register (3.2). No assembler writes them for AArch64.
-    let has_registers = version.has_flex_fdes() && !matches!(abi, Abi::Aarch64 | Abi::Aarch64Be);
+    let has_registers = version.has_flex_fdes() && names_registers(abi);
     let in_register = |recovery: Option<Recovery>| {
         matches!(recovery, Some(Recovery::Rule(RecoveryRule { base: Base::Register(_), .. })))
     };

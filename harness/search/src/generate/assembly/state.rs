@@ -299,7 +299,7 @@ impl fmt::Display for State {
             let value = Value::Initial(column);
             let (kept, word) = (self.register(column) == value, self.word_with(value));
             match word {
-                _ if kept && !(name == "RA" && !self.abi.has_link_register()) => {
+                _ if kept && (name != "RA" || self.abi.has_link_register()) => {
                     write!(f, ", {name} unchanged")?
                 }
                 Some(offset) => write!(f, ", {name} = *(CFA{offset:+})")?,

@@ -142,7 +142,7 @@ fn groups(compiler: Compiler, abi: Abi) -> Vec<Group> {
     let of_both = match (compiler, abi) {
         (Compiler::Gcc, Abi::Amd64) => GCC_AMD64,
         (Compiler::Clang, Abi::Amd64) => CLANG_AMD64,
-        _ => &[],
+        (_, Abi::Aarch64 | Abi::Aarch64Be | Abi::S390x) => &[],
     };
     [BOTH, of_compiler, of_abi, of_both, SMALLEST].concat()
 }

@@ -106,8 +106,8 @@ pub(super) fn draw(random: &mut Random, compiler: Compiler, abi: Abi, files: u32
             flags.push((*flag).to_owned());
         }
     }
-    if abi == Abi::Amd64 && is_gnu {
-        flags.extend(AMD64.iter().filter(|_| random.percent(OFTEN)).map(|flag| (*flag).to_owned()));
+    if is_gnu {
+        flags.extend(flags_of(abi).iter().filter(|_| random.percent(OFTEN)).map(|flag| (*flag).to_owned()));
     }
     let objects = (0..files).map(|_| {
         let is_described = !random.percent(10);
@@ -134,6 +134,14 @@ impl Link {
     #[must_use]
     pub fn is_described(&self) -> bool {
         self.objects.iter().all(|object| object.is_described)
+    }
+}
+
+/// The flags that GNU's linker has for an ABI alone.
+const fn flags_of(abi: Abi) -> &'static [&'static str] {
+    match abi {
+        Abi::Amd64 => AMD64,
+        Abi::Aarch64 | Abi::Aarch64Be | Abi::S390x => &[],
     }
 }
 

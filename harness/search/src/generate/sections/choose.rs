@@ -3,6 +3,7 @@
 use sframe_engine::{Abi, Version};
 use sframe_vectors::{FreType, PcType};
 
+use super::dialect::Dialect;
 use super::fault::{FdeFault, RowFault, SectionFault, knows_abi};
 use super::plan::{FunctionPlan, SectionPlan};
 use crate::generate::random::Random;
@@ -68,7 +69,7 @@ impl SectionPlan {
         let (address, _) = PLACES[usize::try_from(random.below(near)).unwrap_or_default()];
         let offset = |random: &mut Random| {
             let offset = *random.pick(&[-128_i8, -127, -48, -16, -8, 8, 16, 127]);
-            if abi == Abi::S390x { offset & !7 | 8 } else { offset }
+            if Dialect::of(abi).zero_is_unsaved { offset & !7 | 8 } else { offset }
         };
         let bytes = |likely: u64, random: &mut Random| {
             if random.percent(likely) { u8::try_from(random.within(1..=9)).unwrap_or(1) } else { 0 }

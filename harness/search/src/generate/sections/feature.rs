@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use sframe_engine::{Abi, Version};
+use sframe_engine::Version;
 use sframe_vectors::{Base, Equation, FreType, PcType, Recovery};
 
+use super::dialect::Dialect;
 use super::plan::{FunctionPlan, RowPlan, RowRules, SectionPlan};
 
 /// Returns what is special about a section as far as it may matter for a function of it, and a row of
@@ -121,7 +122,7 @@ fn of_row(plan: &SectionPlan, function: &FunctionPlan, row: &RowPlan, all: &mut 
     add(cfa.offset < 0, "negative CFA offset");
     add(cfa.offset == 0, "CFA offset 0");
     let far = i32::try_from(cfa.offset).is_err();
-    add(plan.abi == Abi::S390x && far, "CFA offset beyond 32 bits");
+    add(Dialect::of(plan.abi).scales_cfa() && far, "CFA offset beyond 32 bits");
     for (recovery, usual, names) in [
         (
             ra,
@@ -169,7 +170,7 @@ pub fn readings(plan: &SectionPlan) -> BTreeSet<&'static str> {
     let has = features(plan, None, None);
     let is = |name| has.contains(name);
     let v1 = plan.version == Version::V1;
-    let is_aarch64 = matches!(plan.abi, Abi::Aarch64 | Abi::Aarch64Be);
+    let dialect = Dialect::of(plan.abi);
     let tracks_ra = plan.fixed_ra.is_none();
     let in_code = |register: u32| register >= 16;
     let control = |function: &FunctionPlan| {
@@ -193,12 +194,15 @@ pub fn readings(plan: &SectionPlan) -> BTreeSet<&'static str> {
         ("size-0", is("size 0")),
         ("order-of-rows", is("rows in another order")),
         ("trailing-bytes", is("trailing bytes")),
-        ("number-of-offsets-on-aarch64", is_aarch64 && tracks_ra && is("RA saved") && !is("FP saved")),
+        (
+            "number-of-offsets-on-aarch64",
+            plan.abi.signs_return_addresses() && tracks_ra && is("RA saved") && !is("FP saved"),
+        ),
         ("no-data-words", is("RA undefined")),
         ("fde-without-rows", is("no rows")),
         ("fixed-ra-offset", is("unusual fixed RA")),
-        ("s390x-scaling", plan.abi == Abi::S390x && (is("flex FDE") || is("CFA offset beyond 32 bits"))),
-        ("odd-offsets", plan.abi == Abi::S390x && plan.version == Version::V3 && has_odd_slot(plan)),
+        ("s390x-scaling", dialect.scales_cfa() && (is("flex FDE") || is("CFA offset beyond 32 bits"))),
+        ("odd-offsets", dialect.has_odd_words && plan.version == Version::V3 && has_odd_slot(plan)),
         ("fp-pair", is("flex FDE") && is("FP saved")),
         ("control-words", plan.functions.iter().any(control)),
         ("caller-lookup", !plan.functions.is_empty()),

@@ -22,6 +22,7 @@ mod campaign;
 mod case;
 mod cause;
 mod choose;
+mod dialect;
 mod difference;
 mod fault;
 mod feature;

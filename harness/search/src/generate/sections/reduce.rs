@@ -3,11 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use sframe_engine::{Abi, Version};
+use sframe_engine::Version;
 use sframe_judge::external::ExternalError;
 use sframe_vectors::{Base, Equation, FreType, PcType, Recovery, SectionPart};
 
 use super::case::Case;
+use super::dialect::Dialect;
 use super::difference::{Difference, Part, Strictness, TIMED_OUT, differences};
 use super::feature::open_readings;
 use super::plan::{FunctionPlan, RowPlan, SectionPlan};
@@ -185,7 +186,7 @@ type Try<'t, T> = dyn FnMut(&dyn Fn(&mut T)) + 't;
 
 /// A row as any section has it.
 fn plain_row(plan: &SectionPlan) -> RowPlan {
-    let offset = if plan.abi == Abi::S390x { 320 } else { 16 };
+    let offset = Dialect::of(plan.abi).ordinary_cfa;
     let cfa = Equation { base: Base::Sp, offset, dereference: false };
     let rules = super::plan::RowRules { cfa, ra: plan.usual_ra(), fp: plan.usual_fp() };
     RowPlan { start: 0, width: 1, mangled: false, rules: Some(rules), seed: 0, broken: None }
@@ -252,7 +253,7 @@ fn smaller_function(plan: &SectionPlan, index: usize, with: &mut Try<'_, Functio
 
 fn smaller_row(plan: &SectionPlan, with: &mut Try<'_, RowPlan>) {
     let (usual_ra, usual_fp) = (plan.usual_ra(), plan.usual_fp());
-    let ordinary = if plan.abi == Abi::S390x { 320 } else { 16 };
+    let ordinary = Dialect::of(plan.abi).ordinary_cfa;
     let rules = |row: &mut RowPlan, change: &dyn Fn(&mut super::plan::RowRules)| {
         if let Some(rules) = &mut row.rules {
             change(rules);

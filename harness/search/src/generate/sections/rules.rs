@@ -3,6 +3,7 @@
 use sframe_engine::{Abi, Version};
 use sframe_vectors::{Base, Equation, Recovery};
 
+use super::dialect::Dialect;
 use super::plan::{FunctionPlan, RowPlan, RowRules, SectionPlan};
 use crate::generate::random::Random;
 
@@ -86,28 +87,30 @@ impl SectionPlan {
 
     fn random_cfa_offset(&self, random: &mut Random) -> i64 {
         let plain = random.percent(50);
-        match self.abi {
-            // Scaled: any word is a multiple of 8 with 160 more.
-            Abi::S390x if plain => 160 + ordinary(random) * 2,
-            Abi::S390x => word(random) * 8 + 160,
-            _ if plain => ordinary(random),
-            _ => word(random),
+        let dialect = Dialect::of(self.abi);
+        let Dialect { cfa_bias, cfa_unit, .. } = dialect;
+        // Any word is one, if scaled; usual offsets are.
+        match (plain, dialect.scales_cfa()) {
+            (true, true) => cfa_bias + ordinary(random) * 2,
+            (true, false) => ordinary(random),
+            (false, _) => word(random) * cfa_unit + cfa_bias,
         }
     }
 
     /// Where a value is saved by a row of default type.
     fn random_slot(&self, is_ra: bool, open: bool, random: &mut Random) -> Recovery {
-        let registers = self.abi == Abi::S390x && self.version == Version::V2;
+        let dialect = Dialect::of(self.abi);
+        let registers = dialect.has_odd_words && self.version == Version::V2;
         if registers && random.percent(30) {
             let number = *random.pick(&[0, 1, 6, 12, 14, 16, 17, 24, 31]);
             return Recovery::Rule(Equation { base: Base::Register(number), offset: 0, dereference: false });
         }
         let mut offset = if random.percent(50) { -ordinary(random) } else { word(random) };
-        let odd = registers || self.abi == Abi::S390x && !open;
+        let odd = registers || dialect.has_odd_words && !open;
         if odd {
             offset &= !1;
         }
-        if is_ra && self.abi == Abi::S390x && offset == 0 {
+        if is_ra && dialect.zero_is_unsaved && offset == 0 {
             // 0 says that it is not saved.
             offset = -48;
         }
@@ -121,7 +124,7 @@ impl SectionPlan {
         let mut ra = self.usual_ra();
         // Without a word for RA there is none for FP, unless there is one for an RA that is not saved.
         if self.fixed_ra.is_none() && (random.percent(55) || saves_fp) {
-            let unsaved = self.abi == Abi::S390x && random.percent(25);
+            let unsaved = Dialect::of(self.abi).zero_is_unsaved && random.percent(25);
             if !unsaved {
                 ra = self.random_slot(true, open, random);
             }

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use sframe_engine::Abi;
 use sframe_vectors::{
     Address, Answer, Base, Caller, End, Equation, Frame, PcKind, Question, Recovery, Step, Tracked,
 };
 
+use super::dialect::Dialect;
 use super::plan::{FunctionPlan, RowPlan, RowRules, SectionPlan};
 use crate::generate::random::Random;
 
@@ -179,9 +179,9 @@ impl SectionPlan {
         if !cfa.is_multiple_of(8) {
             return Err(End::Misaligned { cfa: Address(cfa) });
         }
-        let sp = self.abi.sp_from_cfa(cfa);
-        // Calls of AMD64 always move SP.
-        let stays = sp == frame.sp.0 && frame.kind == PcKind::Return && self.abi == Abi::Amd64;
+        let dialect = Dialect::of(self.abi);
+        let sp = cfa.wrapping_sub(dialect.sp_below_cfa);
+        let stays = sp == frame.sp.0 && frame.kind == PcKind::Return && dialect.calls_move_sp;
         if !function.signal && (sp < frame.sp.0 || stays) {
             return Err(End::NoProgress { cfa: Address(cfa) });
         }

@@ -1,11 +1,12 @@
 //! A plan field by field, for the encoder of `sframe-vectors`: what each word of the section holds.
 
-use sframe_engine::{Abi, ByteOrder, Version};
+use sframe_engine::{ByteOrder, Version};
 use sframe_vectors::{
     Base, BaseRegister, Equation, FdeSource, FdeType, Flag, Hex, PauthKey, PcType, RawFde, RawHeader, RawRow,
     Recovery, RowSource, SectionSource,
 };
 
+use super::dialect::Dialect;
 use super::fault::{FdeFault, RowFault, SectionFault};
 use super::plan::{FunctionPlan, RowPlan, RowRules, SectionPlan};
 
@@ -192,11 +193,11 @@ impl SectionPlan {
 
     /// The word of RA that says that it is not saved.
     fn unsaved(&self) -> Option<Word> {
-        (self.abi == Abi::S390x).then_some(Word::Signed(0))
+        Dialect::of(self.abi).zero_is_unsaved.then_some(Word::Signed(0))
     }
 
     fn saved_word(&self, recovery: Recovery) -> Option<Word> {
-        let odd_is_register = self.abi == Abi::S390x && self.version == Version::V2;
+        let odd_is_register = Dialect::of(self.abi).has_odd_words && self.version == Version::V2;
         match recovery {
             Recovery::Rule(Equation { base: Base::Cfa, offset, dereference: true }) => {
                 (!odd_is_register || offset % 2 == 0).then_some(Word::Signed(offset))
@@ -209,11 +210,9 @@ impl SectionPlan {
     }
 
     fn cfa_word(&self, offset: i64) -> Option<Word> {
-        if self.abi != Abi::S390x {
-            return Some(Word::Signed(offset));
-        }
-        let scaled = offset.checked_sub(160)?;
-        (scaled % 8 == 0).then_some(Word::Signed(scaled / 8))
+        let Dialect { cfa_bias, cfa_unit, .. } = Dialect::of(self.abi);
+        let scaled = offset.checked_sub(cfa_bias)?;
+        (scaled % cfa_unit == 0).then_some(Word::Signed(scaled / cfa_unit))
     }
 
     /// The DWARF number of a base, if that is a register.

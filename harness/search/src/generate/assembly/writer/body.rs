@@ -56,7 +56,7 @@ impl Writer<'_> {
             Action::Skip(length) => {
                 let label = self.label();
                 self.instruction(&format!("{} {label}", self.dialect.jump), |_| {});
-                let length = if self.abi() == Abi::Amd64 { length } else { length.next_multiple_of(4) };
+                let length = length.next_multiple_of(self.dialect.code_unit);
                 self.line(&format!(".skip {length}"));
                 let _ = writeln!(self.program.source, "{label}:");
             }

@@ -89,7 +89,7 @@ impl Writer<'_> {
                 let (Some(saved), Some((_, name))) = (saved, name) else { return };
                 let code = match self.abi() {
                     Abi::Amd64 => format!("movq %rsp, {name}"),
-                    _ => format!("mov {name}, sp"),
+                    Abi::Aarch64 | Abi::Aarch64Be | Abi::S390x => format!("mov {name}, sp"),
                 };
                 self.base = Some(saved);
                 self.instruction(&code, |state| state.set(saved, Value::Cfa(sp)));
@@ -175,7 +175,7 @@ impl Writer<'_> {
         let to = self.state.sp() - size;
         let code = match self.abi() {
             Abi::Amd64 => format!("pushq {name}"),
-            _ => format!("str {name}, [sp, #-{size}]!"),
+            Abi::Aarch64 | Abi::Aarch64Be | Abi::S390x => format!("str {name}, [sp, #-{size}]!"),
         };
         self.instruction(&code, |state| {
             state.set_sp(to);

@@ -43,13 +43,18 @@ impl Writer<'_> {
             let Some((_, name)) = name else { continue };
             let code = match self.abi() {
                 Abi::Amd64 => format!("movq {}(%rbp), {name}", word - offset),
-                _ => format!("ldur {name}, [x29, #{}]", word - offset),
+                Abi::Aarch64 | Abi::Aarch64Be | Abi::S390x => {
+                    format!("ldur {name}, [x29, #{}]", word - offset)
+                }
             };
             self.restored.push(register);
             self.instruction(&code, |state| state.set(register, Value::Initial(register)));
         }
-        if self.abi() != Abi::Amd64 {
-            return self.instruction("mov sp, x29", |state| state.set_sp(offset));
+        match self.abi() {
+            Abi::Amd64 => {}
+            Abi::Aarch64 | Abi::Aarch64Be | Abi::S390x => {
+                return self.instruction("mov sp, x29", |state| state.set_sp(offset));
+            }
         }
         let fp = self.fp();
         match left.last() {
@@ -95,7 +100,7 @@ impl Writer<'_> {
                 let name = name.map_or("", |(_, name)| name);
                 let code = match self.abi() {
                     Abi::Amd64 => format!("popq {name}"),
-                    _ => format!("ldr {name}, [sp], #{size}"),
+                    Abi::Aarch64 | Abi::Aarch64Be | Abi::S390x => format!("ldr {name}, [sp], #{size}"),
                 };
                 self.restored.push(register);
                 self.instruction(&code, |state| {

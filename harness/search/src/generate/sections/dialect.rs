@@ -1,0 +1,55 @@
+//! What the format says otherwise for some ABIs. It is said here once more, beside the engine's tables: the engine
+//! is among the readers that are judged.
+
+use sframe_engine::Abi;
+
+/// What is different for an ABI.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Dialect {
+    /// What is taken from the CFA's offset before it is divided (3.3.2), in bytes.
+    pub(super) cfa_bias: i64,
+    /// What it is divided by.
+    pub(super) cfa_unit: i64,
+    /// How far the caller's SP is below the CFA, in bytes.
+    pub(super) sp_below_cfa: u64,
+    /// Whether the return address may stay in its register in a row that has a word for it, which is 0 then.
+    pub(super) zero_is_unsaved: bool,
+    /// Whether odd words of rows of version 2 are registers, and those of version 3 read in more than one way.
+    pub(super) has_odd_words: bool,
+    /// Whether calls move SP, so that a caller's is never the same.
+    pub(super) calls_move_sp: bool,
+    /// A CFA's offset as any function has it.
+    pub(super) ordinary_cfa: i64,
+}
+
+impl Dialect {
+    pub(super) const fn of(abi: Abi) -> Self {
+        let usual = Self {
+            cfa_bias: 0,
+            cfa_unit: 1,
+            sp_below_cfa: 0,
+            zero_is_unsaved: false,
+            has_odd_words: false,
+            calls_move_sp: false,
+            ordinary_cfa: 16,
+        };
+        match abi {
+            Abi::Amd64 => Self { calls_move_sp: true, ..usual },
+            Abi::Aarch64 | Abi::Aarch64Be => usual,
+            Abi::S390x => Self {
+                cfa_bias: 160,
+                cfa_unit: 8,
+                sp_below_cfa: 160,
+                zero_is_unsaved: true,
+                has_odd_words: true,
+                ordinary_cfa: 320,
+                ..usual
+            },
+        }
+    }
+
+    /// Whether the CFA's offset is scaled.
+    pub(super) const fn scales_cfa(&self) -> bool {
+        self.cfa_unit != 1
+    }
+}
