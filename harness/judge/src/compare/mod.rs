@@ -305,7 +305,7 @@ impl Walked for Backtrace {
 /// Compares PC, CFA and FP of every frame, starting at the topmost.
 ///
 /// A wrong CFA or RA ends the comparison, since everything after it follows from
-/// it. A wrong FP does not: if nothing reads it, the walk continues correctly. Only
+/// it; so does a mark that is wrong about whether the caller was interrupted. A wrong FP does not: if nothing reads it, the walk continues correctly. Only
 /// the first frame of a run of wrong FPs is reported.
 pub fn compare(
     truth: &Truth<'_>,
@@ -406,6 +406,8 @@ pub fn compare_frame(
         let where_it_goes_on = |interrupted| Value::Interrupted(call.return_address, interrupted);
         let (expected, got) = (where_it_goes_on(call.interrupted), where_it_goes_on(!call.interrupted));
         report(disagree(Verdict::WrongRa, expected, got));
+        // The caller is looked up a byte too early or too late.
+        return Err(WalkEnd::Disagreed);
     }
     if caller.fp == Ok(call.caller_fp) || truth.ignores_fp {
         if let Some(luck) = luck(truth, index, walk.words_read(index), rules) {
