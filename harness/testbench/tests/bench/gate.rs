@@ -207,7 +207,7 @@ fn a_run_that_is_worse_than_its_baseline_fails_and_nothing_loosens_it() {
 fn a_finding() -> Value {
     json!({
         "verdict": "wrong-cfa", "pc": "0x401000", "image": null, "function": "leaf", "frame": 0, "hits": 1,
-        "row": {"start": "0x0", "rules": "CFA = SP+8"}, "expected": "0x0", "got": "0x8", "instruction": null,
+        "row": {"start": "0x0", "rules": "CFA = SP+8, RA = *(CFA-8), FP unchanged"}, "expected": "0x0", "got": "0x8", "instruction": null,
         "blame": "unknown", "confidence": "low", "evidence": [], "listing": [], "stack": null, "message": ""
     })
 }
