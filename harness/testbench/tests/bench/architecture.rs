@@ -412,18 +412,77 @@ fn map() -> String {
     map
 }
 
-#[test]
-fn the_map_shows_the_crates_as_they_are() {
-    const START: &str = "<!-- made by the test `architecture` -->\n";
-    const END: &str = "<!-- end of the map -->";
+/// Holds a part of CONTRIBUTING.md, between two lines, against what it should be, or writes it.
+fn hold(start: &str, end: &str, made: &str) {
     let path = repository().join(".github/CONTRIBUTING.md");
     let text = std::fs::read_to_string(&path).expect("the page");
-    let (before, rest) = text.split_once(START).expect("the start of the map");
-    let (shown, after) = rest.split_once(END).expect("the end of the map");
+    let (before, rest) = text.split_once(start).expect("the start of the part");
+    let (shown, after) = rest.split_once(end).expect("the end of the part");
     if std::env::var_os("UPDATE_MAP").is_some() {
-        std::fs::write(&path, [before, START, &map(), END, after].concat()).expect("to write");
+        std::fs::write(&path, [before, start, made, end, after].concat()).expect("to write");
     } else {
-        assert_eq!(shown, map(), "UPDATE_MAP=1 makes the map again");
+        assert_eq!(shown, made, "UPDATE_MAP=1 makes it again");
+    }
+}
+
+/// One test, because both parts are of one file.
+#[test]
+fn the_page_for_contributors_shows_the_crates_as_they_are() {
+    hold("<!-- made by the test `architecture` -->\n", "<!-- end of the map -->", &map());
+    let files: String = files_with_abis().iter().map(|file| format!("  - `{file}`\n")).collect();
+    let start = "  <!-- made by the test `architecture`: files of an ABI -->\n";
+    hold(start, "  <!-- end of the files -->", &files);
+}
+
+/// The files that name an ABI outside of their tests, but for those that are an ABI's own.
+fn files_with_abis() -> Vec<String> {
+    let own = ["amd64", "aarch64", "s390x"];
+    let mut found = Vec::new();
+    for (name, _) in CRATES {
+        for file in walk(&folder(name).join("src")) {
+            let is_own =
+                file.file_stem().and_then(|stem| stem.to_str()).is_some_and(|stem| own.contains(&stem));
+            let is_test = file.iter().any(|part| part == "tests" || part == "tests.rs");
+            let text = std::fs::read_to_string(&file).expect("a file");
+            let is_table = file.ends_with("engine/src/abi.rs");
+            if !is_own && !is_test && (is_table || Named::any("Abi", &text)) {
+                let place = file.strip_prefix(repository().join("harness")).expect("a file of the harness");
+                found.push(format!("harness/{}", place.display()));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Whether code names a value of an enumeration.
+struct Named<'f> {
+    of: &'f str,
+    found: bool,
+}
+
+impl Named<'_> {
+    fn any(of: &str, text: &str) -> bool {
+        let mut named = Named { of, found: false };
+        named.visit_file(&syn::parse_file(text).expect("Rust"));
+        named.found
+    }
+}
+
+impl<'ast> Visit<'ast> for Named<'_> {
+    fn visit_item_mod(&mut self, module: &'ast ItemMod) {
+        if !is_test(&module.attrs) {
+            visit::visit_item_mod(self, module);
+        }
+    }
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        let names: Vec<String> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+        let values = ["Amd64", "Aarch64", "Aarch64Be", "S390x"];
+        if let [.., of, value] = &names[..] {
+            self.found |= *of == self.of && values.contains(&value.as_str());
+        }
+        visit::visit_path(self, path);
     }
 }
 
