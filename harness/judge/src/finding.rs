@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use sframe_inspect::{Address, Blame, Confidence, FindingRow, Witness};
 
-use sframe_engine::RowRules;
+use sframe_engine::{Base, RecoveryRule, RowRules};
 
 use crate::vocabulary::{End, LayoutFact, Prose, Verdict};
 
@@ -124,6 +124,25 @@ pub struct StackView {
     /// Words of the frame and around it, by ascending addresses. Words that are
     /// left out show as gaps in the addresses.
     pub slots: Vec<Slot>,
+}
+
+impl StackView {
+    /// What a rule gives there, for a CFA if that is known; `None` if it needs another register, or a word that is
+    /// not shown.
+    #[must_use]
+    pub fn evaluate(&self, rule: RecoveryRule, cfa: Option<u64>) -> Option<u64> {
+        let base = match rule.base {
+            Base::Sp => self.sp.0,
+            Base::Fp => self.fp.0,
+            Base::Cfa => cfa?,
+            Base::Register(_) => return None,
+        };
+        let address = base.wrapping_add_signed(rule.offset);
+        if !rule.dereference {
+            return Some(address);
+        }
+        self.slots.iter().find(|slot| slot.address.0 == address)?.value.map(|value| value.0)
+    }
 }
 
 /// A value, as the call stack, a spec, an unwinder or a run has it. Documents have it as text.

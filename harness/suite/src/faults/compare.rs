@@ -1,6 +1,6 @@
 //! A page beside what its build shows.
 
-use sframe_engine::{Base, Recovery, RecoveryRule, RowRules};
+use sframe_engine::{Recovery, RowRules};
 use sframe_judge::finding::{Address, Finding, StackView};
 use sframe_judge::vocabulary::Verdict;
 
@@ -62,7 +62,7 @@ fn doubt(example: &Example, finding: &Finding, observed: &Observed) -> Option<St
 
 /// What the right rules give for what is wrong.
 fn value(verdict: Verdict, right: &RowRules, stack: &StackView) -> Option<u64> {
-    let cfa = right.cfa.and_then(|cfa| evaluate(cfa, stack, None));
+    let cfa = right.cfa.and_then(|cfa| stack.evaluate(cfa, None));
     let tracked = match verdict {
         Verdict::WrongCfa => return cfa,
         Verdict::WrongFp => right.fp,
@@ -71,21 +71,7 @@ fn value(verdict: Verdict, right: &RowRules, stack: &StackView) -> Option<u64> {
     };
     match tracked {
         Recovery::Unchanged if verdict == Verdict::WrongFp => Some(stack.fp.0),
-        Recovery::Rule(rule) => evaluate(rule, stack, cfa),
+        Recovery::Rule(rule) => stack.evaluate(rule, cfa),
         Recovery::Unchanged | Recovery::Undefined => None,
     }
-}
-
-fn evaluate(rule: RecoveryRule, stack: &StackView, cfa: Option<u64>) -> Option<u64> {
-    let base = match rule.base {
-        Base::Sp => stack.sp.0,
-        Base::Fp => stack.fp.0,
-        Base::Cfa => cfa?,
-        Base::Register(_) => return None,
-    };
-    let address = base.wrapping_add_signed(rule.offset);
-    if !rule.dereference {
-        return Some(address);
-    }
-    stack.slots.iter().find(|slot| slot.address.0 == address)?.value.map(|value| value.0)
 }

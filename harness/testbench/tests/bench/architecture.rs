@@ -437,53 +437,24 @@ fn the_page_for_contributors_shows_the_crates_as_they_are() {
 /// The files that name an ABI outside of their tests, but for those that are an ABI's own.
 fn files_with_abis() -> Vec<String> {
     let own = ["amd64", "aarch64", "s390x"];
-    let mut found = Vec::new();
-    for (name, _) in CRATES {
-        for file in walk(&folder(name).join("src")) {
-            let is_own =
-                file.file_stem().and_then(|stem| stem.to_str()).is_some_and(|stem| own.contains(&stem));
-            let is_test = file.iter().any(|part| part == "tests" || part == "tests.rs");
-            let text = std::fs::read_to_string(&file).expect("a file");
-            let is_table = file.ends_with("engine/src/abi.rs");
-            if !is_own && !is_test && (is_table || Named::any("Abi", &text)) {
-                let place = file.strip_prefix(repository().join("harness")).expect("a file of the harness");
-                found.push(format!("harness/{}", place.display()));
-            }
-        }
-    }
-    found.sort();
-    found
+    let is_own =
+        |file: &Path| file.file_stem().and_then(|stem| stem.to_str()).is_some_and(|stem| own.contains(&stem));
+    let is_table = |file: &Path| file == Path::new("engine/src/abi.rs");
+    let others = sources().into_iter().filter(|(file, _)| !is_own(file));
+    let found = others.filter(|(file, text)| is_table(file) || Uses::of("Abi", text).names_value);
+    found.map(|(file, _)| format!("harness/{}", file.display())).collect()
 }
 
-/// Whether code names a value of an enumeration.
-struct Named<'f> {
-    of: &'f str,
-    found: bool,
-}
-
-impl Named<'_> {
-    fn any(of: &str, text: &str) -> bool {
-        let mut named = Named { of, found: false };
-        named.visit_file(&syn::parse_file(text).expect("Rust"));
-        named.found
-    }
-}
-
-impl<'ast> Visit<'ast> for Named<'_> {
-    fn visit_item_mod(&mut self, module: &'ast ItemMod) {
-        if !is_test(&module.attrs) {
-            visit::visit_item_mod(self, module);
-        }
-    }
-
-    fn visit_path(&mut self, path: &'ast syn::Path) {
-        let names: Vec<String> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
-        let values = ["Amd64", "Aarch64", "Aarch64Be", "S390x"];
-        if let [.., of, value] = &names[..] {
-            self.found |= *of == self.of && values.contains(&value.as_str());
-        }
-        visit::visit_path(self, path);
-    }
+/// The source files of all crates, without those of tests: their paths in `harness`, and their texts.
+fn sources() -> BTreeMap<PathBuf, String> {
+    let harness = repository().join("harness");
+    let files = CRATES.iter().flat_map(|(name, _)| walk(&folder(name).join("src")));
+    let files = files.filter(|file| !file.iter().any(|part| part == "tests" || part == "tests.rs"));
+    let read = |file: PathBuf| {
+        let text = std::fs::read_to_string(&file).expect("a file");
+        (file.strip_prefix(&harness).expect("a file of the harness").to_owned(), text)
+    };
+    files.map(read).collect()
 }
 
 /// Makes a crate of some files, given by their module paths.
@@ -526,19 +497,21 @@ fn tests_and_other_crates_are_no_arrows() {
     assert_eq!(faults(&made, &["b", "a"]), Vec::<String>::new());
 }
 
-/// Where code asks for one ABI or version, and takes all others for alike: a new one would be forgotten there.
-struct Defaults<'f> {
+/// How code uses ABIs or versions, outside of its tests.
+struct Uses<'f> {
     /// `Abi`, or `Version`.
     of: &'f str,
-    found: u32,
+    /// How often it asks for one, and takes all others for alike: a new one would be forgotten there.
+    defaults: u32,
+    /// Whether it names an ABI.
+    names_value: bool,
 }
 
-impl Defaults<'_> {
-    /// How often a file does so, outside of its tests.
-    fn count(of: &str, text: &str) -> u32 {
-        let mut defaults = Defaults { of, found: 0 };
-        defaults.visit_file(&syn::parse_file(text).expect("Rust"));
-        defaults.found
+impl<'f> Uses<'f> {
+    fn of(of: &'f str, text: &str) -> Self {
+        let mut uses = Self { of, defaults: 0, names_value: false };
+        uses.visit_file(&syn::parse_file(text).expect("Rust"));
+        uses
     }
 
     fn names(&self, path: &syn::Path) -> bool {
@@ -559,11 +532,18 @@ impl Defaults<'_> {
     }
 }
 
-impl<'ast> Visit<'ast> for Defaults<'_> {
+impl<'ast> Visit<'ast> for Uses<'_> {
     fn visit_item_mod(&mut self, module: &'ast ItemMod) {
         if !is_test(&module.attrs) {
             visit::visit_item_mod(self, module);
         }
+    }
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        const VALUES: [&str; 4] = ["Amd64", "Aarch64", "Aarch64Be", "S390x"];
+        let last = path.segments.last().map(|segment| segment.ident.to_string());
+        self.names_value |= self.names(path) && last.is_some_and(|last| VALUES.contains(&last.as_str()));
+        visit::visit_path(self, path);
     }
 
     fn visit_expr_binary(&mut self, binary: &'ast syn::ExprBinary) {
@@ -571,40 +551,29 @@ impl<'ast> Visit<'ast> for Defaults<'_> {
             binary.op,
             syn::BinOp::Eq(_) | syn::BinOp::Ne(_) | syn::BinOp::Ge(_) | syn::BinOp::Lt(_)
         );
-        self.found += u32::from(compares && (self.is_value(&binary.left) || self.is_value(&binary.right)));
+        self.defaults += u32::from(compares && (self.is_value(&binary.left) || self.is_value(&binary.right)));
         visit::visit_expr_binary(self, binary);
     }
 
     fn visit_macro(&mut self, call: &'ast syn::Macro) {
         let tokens = call.tokens.to_string();
-        self.found += u32::from(call.path.is_ident("matches") && tokens.contains(&format!("{} ::", self.of)));
+        self.defaults +=
+            u32::from(call.path.is_ident("matches") && tokens.contains(&format!("{} ::", self.of)));
     }
 
     fn visit_expr_match(&mut self, expression: &'ast syn::ExprMatch) {
         let names = expression.arms.iter().any(|arm| self.is_in(&arm.pat));
         let has_default =
             expression.arms.iter().any(|arm| arm.guard.is_none() && matches!(arm.pat, syn::Pat::Wild(_)));
-        self.found += u32::from(names && has_default);
+        self.defaults += u32::from(names && has_default);
         visit::visit_expr_match(self, expression);
     }
 }
 
 /// The files with defaults, and how many there are.
 fn defaults(of: &str) -> BTreeMap<String, u32> {
-    let mut found = BTreeMap::new();
-    for (name, _) in CRATES {
-        let sources = walk(&folder(name).join("src"));
-        for file in
-            sources.iter().filter(|file| !file.iter().any(|part| part == "tests" || part == "tests.rs"))
-        {
-            let count = Defaults::count(of, &std::fs::read_to_string(file).expect("a file"));
-            if count > 0 {
-                let place = file.strip_prefix(repository().join("harness")).expect("a file of the harness");
-                found.insert(place.to_str().expect("text").to_owned(), count);
-            }
-        }
-    }
-    found
+    let count = |(file, text): (PathBuf, String)| (file.display().to_string(), Uses::of(of, &text).defaults);
+    sources().into_iter().map(count).filter(|(_, count)| *count > 0).collect()
 }
 
 fn walk(folder: &Path) -> Vec<PathBuf> {
@@ -646,7 +615,7 @@ fn no_more_code_compares_versions() {
 
 #[test]
 fn defaults_are_found() {
-    let count = |code: &str| Defaults::count("Abi", &format!("fn f(abi: Abi) -> u8 {{ {code} }}"));
+    let count = |code: &str| Uses::of("Abi", &format!("fn f(abi: Abi) -> u8 {{ {code} }}")).defaults;
     assert_eq!(count("if abi == Abi::Amd64 { 1 } else { 0 }"), 1);
     assert_eq!(count("u8::from(matches!(abi, Abi::Aarch64 | Abi::Aarch64Be))"), 1);
     assert_eq!(count("match abi { Abi::Amd64 => 1, _ => 0 }"), 1);
@@ -654,5 +623,5 @@ fn defaults_are_found() {
     assert_eq!(count("match abi { Abi::Amd64 => 1, Abi::Aarch64 | Abi::Aarch64Be | Abi::S390x => 0 }"), 0);
     assert_eq!(count("u8::from(abi == other)"), 0);
     let in_tests = "#[cfg(test)] mod tests { fn f(abi: Abi) -> bool { abi == Abi::Amd64 } }";
-    assert_eq!(Defaults::count("Abi", in_tests), 0);
+    assert_eq!(Uses::of("Abi", in_tests).defaults, 0);
 }

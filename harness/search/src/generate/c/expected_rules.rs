@@ -36,14 +36,9 @@ pub(super) fn expected_rules(finding: &Finding) -> Vec<RowRules> {
     all
 }
 
-/// The CFA that a rule with SP or FP gives.
+/// The CFA that a rule with SP or FP gives, without memory.
 fn value(rule: RecoveryRule, stack: &StackView) -> Option<u64> {
-    let base = match rule.base {
-        Base::Sp => stack.sp.0,
-        Base::Fp => stack.fp.0,
-        Base::Cfa | Base::Register(_) => return None,
-    };
-    (!rule.dereference).then(|| base.wrapping_add_signed(rule.offset))
+    stack.evaluate(rule, None).filter(|_| !rule.dereference)
 }
 
 #[cfg(test)]
