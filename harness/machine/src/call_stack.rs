@@ -86,13 +86,14 @@ pub struct CallStack {
     pub(crate) bottom: Bottom,
     settled: bool,
     pub(crate) exit: Option<Exit>,
+    pub(crate) linked: Option<u64>,
     /// What it was before SP moved past frames that control has not left yet.
     departed: Option<Box<Self>>,
 }
 
 impl CallStack {
     pub(crate) const fn new(bottom: Bottom, records: Vec<Record>) -> Self {
-        Self { records, kept: 0, bottom, settled: true, exit: None, departed: None }
+        Self { records, kept: 0, bottom, settled: true, exit: None, linked: None, departed: None }
     }
 
     /// Notes that the callers of the topmost frame are known, and that control has left what it has departed from.
@@ -112,7 +113,8 @@ impl CallStack {
     /// Notes that SP is past frames that control has not left yet.
     pub(crate) fn depart(&mut self, from: Self) {
         if self.departed.is_none() {
-            self.departed = Some(Box::new(Self { settled: true, exit: None, departed: None, ..from }));
+            self.departed =
+                Some(Box::new(Self { settled: true, exit: None, linked: None, departed: None, ..from }));
         }
     }
 
@@ -182,6 +184,15 @@ impl CallStack {
     #[must_use]
     pub const fn exit(&self) -> Option<Exit> {
         self.exit
+    }
+
+    /// Returns the return address that the last instruction has left, if it is not taken for a call: it has led to the
+    /// next instruction, as what fetches the PC does, or has left that address elsewhere than calls do. Control may
+    /// return there all the same.
+    #[inline]
+    #[must_use]
+    pub const fn linked(&self) -> Option<u64> {
+        self.linked
     }
 
     /// Returns the calls from the innermost frame outwards.

@@ -114,7 +114,7 @@ pub(crate) struct Delivery {
 pub(crate) struct Action {
     pub(crate) control: Control,
     pub(crate) movement: Movement,
-    /// The next instruction, if a transfer of control depends on a condition.
+    /// The next instruction, if a transfer of control depends on a condition, or leaves its address.
     pub(crate) fall_through: Option<u64>,
 }
 
@@ -255,6 +255,8 @@ pub(crate) struct Witness {
     levels: Memory<u64, Frame>,
     frameless: Frameless,
     stubs: Stubs,
+    /// The return address of the last instruction, if that was a call that fetches the PC.
+    fetched: Option<u64>,
     /// Whether the next instruction is the first of the run.
     starts: bool,
     control_flow: ControlFlow,
@@ -286,6 +288,7 @@ impl Witness {
             levels: Memory::default(),
             frameless: Frameless::default(),
             stubs: Stubs::default(),
+            fetched: None,
             starts: true,
             control_flow: ControlFlow::default(),
         }
@@ -367,6 +370,7 @@ impl Witness {
         match kind {
             Callee::PcFetch if !self.faults.misses_pc_fetches => {
                 self.control_flow.pc_fetches += 1;
+                self.fetched = Some(return_address);
                 return;
             }
             Callee::SpeculationTrap if !self.faults.misses_speculation_traps => {
@@ -453,6 +457,7 @@ impl Witness {
             self.callees.insert(pc);
         }
         self.current.call_stack.exit = None;
+        self.current.call_stack.linked = self.fetched.take();
         self.follow_jump(at);
         // Most instructions leave both control and SP alone, and so did the one before.
         let is_idle = self.previous.action == Action::NOTHING
@@ -469,6 +474,9 @@ impl Witness {
     #[inline(never)]
     fn follow_moves(&mut self, at: Place, action: Action, branch: impl Fn() -> Option<Branch>) {
         let Place { pc, sp, .. } = at;
+        if self.previous.action.control == Control::Link {
+            self.current.call_stack.linked = self.previous.action.fall_through;
+        }
         if sp != self.previous.sp && !self.faults.misses_stack_switches {
             self.follow_stack(sp);
             self.take_back(sp);
@@ -946,7 +954,7 @@ impl Witness {
     /// Keeps a context that has been left.
     fn park(&mut self, mut context: Context) {
         context.call_stack.settle();
-        context.call_stack.exit = None;
+        (context.call_stack.exit, context.call_stack.linked) = (None, None);
         context.left_at = self.previous.pc;
         self.parked_size += context.size();
         self.parked.push(context);

@@ -69,6 +69,19 @@ impl FrameLayout {
         }
     }
 
+    /// Returns the register that an instruction loads the return address into, from where it is saved.
+    pub(super) fn loads_ra(self, abi: Abi, instruction: &Instruction) -> Option<DwarfRegister> {
+        let Operation::Load { values, place: Some(place), size: 8 } = &instruction.operation else {
+            return None;
+        };
+        let at = self.offset_from_cfa(abi, place)?;
+        let loaded = (at..).step_by(8).zip(values.iter());
+        loaded.into_iter().find_map(|(at, value)| match value {
+            Value::Register(register) if self.ra == SavedLocation::OnStack(at) => Some(*register),
+            _ => None,
+        })
+    }
+
     /// Sets SP or FP, to a distance below the CFA if that is known.
     fn set(&mut self, abi: Abi, register: DwarfRegister, distance: Option<i64>) {
         if register == abi.sp() {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use sframe_engine::DwarfRegister;
+use sframe_engine::{Abi, DwarfRegister};
 
 use super::operation::{Condition, Operation};
 
@@ -167,6 +167,13 @@ impl Instruction {
     #[must_use]
     pub const fn is_call(&self) -> bool {
         matches!(self.flow, Flow::Call(_))
+    }
+
+    /// Returns the register in which a call leaves its return address, if that is not the ABI's.
+    #[must_use]
+    pub fn other_link(&self, abi: Abi) -> Option<DwarfRegister> {
+        let ra = abi.ra().filter(|_| self.is_call())?;
+        self.defs.iter().next().filter(|_| !self.defs.contains(ra))
     }
 
     /// Whether control may leave for somewhere other than the next instruction

@@ -4,7 +4,7 @@
 //! older ones of other systems.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use sframe_engine::Abi;
+use sframe_engine::{Abi, DwarfRegister};
 
 use super::{Destination, Flow, FrameLayout, Instruction};
 
@@ -48,11 +48,20 @@ enum Removal {
 pub struct Removals {
     /// By their first instructions.
     known: FxHashMap<u64, Removal>,
+    /// The jumps through a register that has the return address.
+    returns: FxHashSet<u64>,
     /// How many more instructions are looked at.
     left: usize,
 }
 
 impl Removals {
+    /// Whether a jump in the function that begins at an address is a return: the register that it takes has the return
+    /// address.
+    pub fn returns_by(&mut self, abi: Abi, code: &impl Code, entry: u64, jump: u64) -> bool {
+        self.of(abi, code, entry);
+        self.returns.contains(&jump)
+    }
+
     /// Returns how many bytes the function at an address removes; `None` if its code does not show that it is the same
     /// at each return.
     pub fn of(&mut self, abi: Abi, code: &impl Code, called: u64) -> Option<u64> {
@@ -89,9 +98,30 @@ struct Search<'s, C> {
     depth: usize,
 }
 
-/// Where control goes after an instruction, and with which frame.
+/// What is known before an instruction.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Before {
+    frame: FrameLayout,
+    /// A register that has the return address, which was loaded from where it is saved.
+    ra: Option<DwarfRegister>,
+}
+
+impl Before {
+    /// What is known where two paths meet.
+    fn join(self, other: Self) -> Self {
+        Self { frame: self.frame.join(other.frame), ra: self.ra.filter(|ra| Some(*ra) == other.ra) }
+    }
+
+    /// What is known after an instruction, with the frame that it leaves.
+    fn after(self, abi: Abi, instruction: &Instruction, frame: FrameLayout) -> Self {
+        let kept = self.ra.filter(|ra| !instruction.is_call() && !instruction.defs.contains(*ra));
+        Self { frame, ra: self.frame.loads_ra(abi, instruction).or(kept) }
+    }
+}
+
+/// Where control goes after an instruction, and what is known there.
 struct Step {
-    next: Vec<(u64, FrameLayout)>,
+    next: Vec<(u64, Before)>,
     /// If it leaves the function: how, if that is known.
     exit: Option<Option<Exit>>,
 }
@@ -110,9 +140,10 @@ impl<C: Code> Search<'_, C> {
     /// put there, as its own, or one of its caller, which it then does not return to.
     fn removed(&mut self) -> Option<u64> {
         let mut stored: FxHashSet<i64> = FxHashSet::default();
-        let mut before: FxHashMap<u64, FrameLayout> = FxHashMap::default();
+        let mut before: FxHashMap<u64, Before> = FxHashMap::default();
         let mut exits: FxHashMap<u64, Option<Exit>> = FxHashMap::default();
-        let mut open = vec![(self.entry, FrameLayout::at_entry(self.abi))];
+        let at_entry = Before { frame: FrameLayout::at_entry(self.abi), ra: None };
+        let mut open = vec![(self.entry, at_entry)];
         while let Some((at, coming)) = open.pop() {
             let known = before.get(&at).copied();
             let joined = known.map_or(coming, |known| known.join(coming));
@@ -124,7 +155,9 @@ impl<C: Code> Search<'_, C> {
                 return None;
             }
             let Step { next, exit } = self.step(at, joined);
-            stored.extend(self.code.look(at, |instruction| joined.stored(self.abi, instruction)).flatten());
+            stored.extend(
+                self.code.look(at, |instruction| joined.frame.stored(self.abi, instruction)).flatten(),
+            );
             open.extend(next);
             if let Some(exit) = exit {
                 exits.insert(at, exit);
@@ -140,29 +173,29 @@ impl<C: Code> Search<'_, C> {
         u64::try_from(removed).ok().filter(|removed| is_same && *removed <= MOST_REMOVED)
     }
 
-    fn step(&mut self, at: u64, before: FrameLayout) -> Step {
+    fn step(&mut self, at: u64, before: Before) -> Step {
         let abi = self.abi;
         let decoded = self.code.look(at, |instruction| {
-            let after = before.after(abi, instruction);
-            (instruction.flow, instruction.len, instruction.removes, after)
+            let after = before.after(abi, instruction, before.frame.after(abi, instruction));
+            let jumps_to_ra = before.ra.is_some_and(|ra| instruction.uses.iter().eq([ra]));
+            (instruction.flow, instruction.len, instruction.removes, jumps_to_ra, after)
         });
         let nothing = Step { next: Vec::new(), exit: None };
-        let Some((flow, len, removes, after)) = decoded else { return nothing };
+        let Some((flow, len, removes, jumps_to_ra, after)) = decoded else { return nothing };
         let next = at.wrapping_add(len);
         // What comes before another function does not return: control does not fall into that one.
         let is_end = next != self.entry && self.code.is_entry(next);
         let go_on =
-            |frame| Step { next: (!is_end).then_some((next, frame)).into_iter().collect(), exit: None };
+            |after| Step { next: (!is_end).then_some((next, after)).into_iter().collect(), exit: None };
+        let removing = |bytes| Before { frame: after.frame.without_arguments(bytes), ..after };
         match flow {
             Flow::Next => go_on(after),
             Flow::Trap | Flow::Unknown => nothing,
             // It reads the PC: what comes next is no other function.
-            Flow::Call(Some(to)) if to == next => {
-                go_on(after.without_arguments(-abi.pushed_by_calls().cast_signed()))
-            }
+            Flow::Call(Some(to)) if to == next => go_on(removing(-abi.pushed_by_calls().cast_signed())),
             Flow::Call(Some(to)) if self.code.never_returns(to) => nothing,
             Flow::Call(to) => match to.map_or(Removal::Unknown, |to| self.callee(to)) {
-                Removal::Bytes(removed) => go_on(after.without_arguments(removed.cast_signed())),
+                Removal::Bytes(removed) => go_on(removing(removed.cast_signed())),
                 // As the ABI says.
                 Removal::Unknown => go_on(after),
                 Removal::Open => nothing,
@@ -171,7 +204,7 @@ impl<C: Code> Search<'_, C> {
                 let mut step = if is_conditional { go_on(after) } else { nothing };
                 match to {
                     Destination::Caller => {
-                        step.exit = Some(before.sp.map(|sp| Exit {
+                        step.exit = Some(before.frame.sp.map(|sp| Exit {
                             top: -sp,
                             removed: abi.cfa_offset_at_entry() - sp + i64::from(removes),
                         }));
@@ -179,6 +212,13 @@ impl<C: Code> Search<'_, C> {
                     // Also to another function, which then returns for this one.
                     Destination::Address(to) if self.code.never_returns(to) => {}
                     Destination::Address(to) => step.next.push((to, after)),
+                    // What calls push has been popped.
+                    Destination::Indirect if jumps_to_ra => {
+                        self.all.returns.insert(at);
+                        let top = abi.fixed_ra_offset().map_or(0, i64::from);
+                        let left = abi.cfa_offset_at_entry() - abi.pushed_by_calls().cast_signed();
+                        step.exit = Some(before.frame.sp.map(|sp| Exit { top, removed: left - sp }));
+                    }
                     // To a case of a table, or to a function: nothing is known of that one.
                     Destination::Indirect => {}
                 }
@@ -244,6 +284,11 @@ mod tests {
     // pop %rcx; pop %rdx; push %rcx; ret; mov (%rsp),%rax; mov %rax,8(%rsp); pop %rcx; ret
     #[case(&[0x59, 0x5a, 0x51, 0xc3], Some(8))]
     #[case(&[0x48, 0x8b, 4, 0x24, 0x48, 0x89, 0x44, 0x24, 8, 0x59, 0xc3], Some(8))]
+    // pop %rcx; add $16,%rsp; jmp *%rcx; mov (%rsp),%rcx; lea 24(%rsp),%rsp; jmp *%rcx
+    #[case(&[0x59, 0x48, 0x83, 0xc4, 16, 0xff, 0xe1], Some(16))]
+    #[case(&[0x48, 0x8b, 0x0c, 0x24, 0x48, 0x8d, 0x64, 0x24, 24, 0xff, 0xe1], Some(16))]
+    // The same, but mov (%rax),%rcx in between
+    #[case(&[0x59, 0x48, 0x83, 0xc4, 16, 0x48, 0x8b, 8, 0xff, 0xe1], None)]
     // pop %rcx; pop %rdx; ret, to where its caller returns
     #[case(&[0x59, 0x5a, 0xc3], None)]
     // sub %rax,%rsp; ret: nobody knows where SP is.

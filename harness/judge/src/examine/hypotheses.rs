@@ -2,6 +2,8 @@
 //!
 //! - A call within a function may fetch an address: of data that is skipped, for instance. Then its return address is
 //!   taken from where it was put, and control never returns there.
+//! - A call to the next instruction, which puts the PC where a return address would be, may return there as well. So
+//!   may what is reached by a branch that leaves the return address elsewhere than the ABI has it.
 //! - A jump may call a function, if it leaves a return address where the ABI has it. Then the function returns there.
 //!   If that is in the place of the one that the code before the jump was called with, and leads to the same caller,
 //!   the function returns in its place.
@@ -34,7 +36,7 @@ const MOST: usize = 3;
 enum Candidate {
     /// A call instruction within a function: the record is on the call stack.
     Call,
-    /// A jump: the record is not on the call stack.
+    /// A jump, or a call that is not taken for one: the record is not on the call stack.
     Jump,
     /// A jump after which a function returns elsewhere in its caller: the record is there with another return address.
     TailJump,
@@ -165,7 +167,7 @@ impl Hypotheses {
 
     /// Takes note of a jump that may be a call: a walk from its target leads to a return address that is where the ABI
     /// has it.
-    pub(super) fn jumped(
+    fn jumped(
         &mut self,
         moment: &Moment<'_>,
         backtrace: &Backtrace,
@@ -182,6 +184,39 @@ impl Hypotheses {
         let replaces = calls.last().is_some_and(|last| replaces(&call, last, moment, target));
         let candidate = if replaces { Candidate::TailJump } else { Candidate::Jump };
         self.add(moment.thread, candidate, calls.len() - usize::from(replaces), call, calls);
+        true
+    }
+
+    /// Takes note of what has just been reached by what is not taken for a call, if it may be one. A walk from there is
+    /// given if it has been jumped to.
+    pub(super) fn reached(
+        &mut self,
+        moment: &Moment<'_>,
+        jumped: Option<&Backtrace>,
+        stores: &LastStores,
+        target: &Target<'_>,
+    ) -> bool {
+        self.linked(moment) || jumped.is_some_and(|backtrace| self.jumped(moment, backtrace, stores, target))
+    }
+
+    /// Takes note of a return address that has just been left, by what is not taken for a call.
+    pub(super) fn linked(&mut self, moment: &Moment<'_>) -> bool {
+        let is_noted = self.open.last().is_some_and(|last| last.call.since + 1 == moment.time);
+        let linked = moment.call_stack.linked().filter(|_| !is_noted && self.has_room(moment.thread));
+        let Some(return_address) = linked else { return false };
+        let (abi, calls) = (moment.abi(), moment.call_stack.records());
+        let caller_sp = moment.sp.wrapping_add(abi.pushed_by_calls());
+        let call = Record {
+            return_address,
+            cfa: caller_sp.wrapping_sub(abi.sp_from_cfa(0)),
+            caller_sp,
+            caller_fp: moment.fp,
+            callee: moment.pc,
+            since: moment.time.saturating_sub(1),
+            interrupted: false,
+            signature: None,
+        };
+        self.add(moment.thread, Candidate::Jump, calls.len(), call, calls);
         true
     }
 

@@ -500,6 +500,12 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         {
             self.hypotheses.landed(moment, frame);
         }
+        // What is reached with a return address in a register of its own choice, and begins there, is a callee.
+        if moment.call_stack.linked().is_some_and(|next| next != moment.pc)
+            && self.functions.contains(&moment.pc)
+        {
+            self.hypotheses.linked(moment);
+        }
         if self.hypotheses.are_open(moment.thread) {
             return self.compare_hypotheses(moment);
         }
@@ -577,12 +583,13 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             frames = self.backtrace.frames.len();
         }
         // What has been jumped to may have been called.
-        if let Some(first) = found.first()
-            && first.frame == 0
-            && self.has_jumped(moment)
-        {
-            self.backtrace.unwind(self.unwinder, &viewpoint);
-            if self.hypotheses.jumped(moment, &self.backtrace, &self.stores, self.target) {
+        if found.first().is_some_and(|first| first.frame == 0) {
+            let has_jumped = self.has_jumped(moment);
+            if has_jumped {
+                self.backtrace.unwind(self.unwinder, &viewpoint);
+            }
+            let backtrace = has_jumped.then_some(&self.backtrace);
+            if self.hypotheses.reached(moment, backtrace, &self.stores, self.target) {
                 return self.compare_hypotheses(moment);
             }
         }
@@ -675,10 +682,9 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             .collect();
         let is_right: Vec<bool> = compared.iter().map(|(_, found)| found.is_empty()).collect();
         // What has been jumped to may have been called, once more.
-        if !is_right.contains(&true)
-            && self.has_jumped(moment)
-            && self.hypotheses.jumped(moment, &self.backtrace, &self.stores, self.target)
-        {
+        let is_explained = is_right.contains(&true);
+        let jumped = (!is_explained && self.has_jumped(moment)).then_some(&self.backtrace);
+        if !is_explained && self.hypotheses.reached(moment, jumped, &self.stores, self.target) {
             return self.compare_hypotheses(moment);
         }
         let frames = self.backtrace.frames.len();

@@ -147,7 +147,7 @@ impl<'j, 'a> Judge<'j, 'a> {
             budget: options.budget,
             left: None,
             seed: Seed::Numbers,
-            root: Root { entry: 0, is_certain: false },
+            root: Root { entry: 0, is_certain: false, link: None },
             is_disputed: false,
             layouts: RefCell::default(),
             batch: Batch::new(target),
@@ -469,7 +469,8 @@ impl Observer for Judge<'_, '_> {
             self.seed = Seed::Pointers;
         }
         self.is_disputed = false;
-        Some(Function { entry: self.root.entry, seed: self.seed, budget: self.budget })
+        let Root { entry, link, .. } = self.root;
+        Some(Function { entry, link, seed: self.seed, budget: self.budget })
     }
 
     fn instruction(&mut self, point: &Point<'_>) -> Class {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use sframe_engine::{Fde, PcType};
+use sframe_engine::{Abi, DwarfRegister, Fde, PcType};
 use sframe_inspect::diff::Gaps;
 use sframe_inspect::instructions::{Destination, Disassembly, Flow, Instruction};
 use sframe_machine::explore::Returns;
@@ -20,6 +20,8 @@ pub struct Root {
     pub entry: u64,
     /// Whether callers enter there: it is called, or its first row says so.
     pub is_certain: bool,
+    /// The register that callers leave the return address in, if all that are seen name another one than the ABI's.
+    pub link: Option<DwarfRegister>,
 }
 
 /// The functions of a file, by loaded addresses.
@@ -30,7 +32,7 @@ pub struct Roots {
     /// First instructions of functions, also of those without rows.
     pub entries: FxHashSet<u64>,
     /// Those that are called.
-    called: FxHashSet<u64>,
+    pub called: FxHashSet<u64>,
     /// Those that symbols name.
     named: FxHashSet<u64>,
     /// Code that others jump to, by FDE: its first row says that it is a function. It is explored from
@@ -101,7 +103,10 @@ impl Roots {
             .map(|gap| (loaded(gap.fde.start), loaded(gap.function.start)))
             .collect();
         let mut roots = BTreeSet::new();
-        let mut add = |entry, is_certain| roots.insert(Root { entry, is_certain });
+        let mut add = |entry, is_certain| {
+            let link = code.linked.get(&entry).copied().flatten();
+            roots.insert(Root { entry, is_certain, link })
+        };
         let mut entries: FxHashSet<u64> = named.iter().chain(&code.called).copied().collect();
         for fde in &fdes {
             if fde.pc_type == PcType::Mask {
@@ -184,7 +189,7 @@ impl Roots {
     pub(super) fn root(&self, entry: u64) -> Root {
         let next = self.roots.partition_point(|root| root.entry < entry);
         let found = self.roots.get(next).filter(|root| root.entry == entry);
-        found.copied().unwrap_or(Root { entry, is_certain: false })
+        found.copied().unwrap_or(Root { entry, is_certain: false, link: None })
     }
 
     /// Whether an address is in code of which it is not certain whose it is.
@@ -221,6 +226,9 @@ impl Roots {
 struct References {
     /// By calls, except within the same FDE to somewhere other than its start.
     called: FxHashSet<u64>,
+    /// Of those, what is called with another register than the ABI's for the return address, and that register, if
+    /// nothing calls it otherwise.
+    linked: FxHashMap<u64, Option<DwarfRegister>>,
     /// By jumps out of another FDE.
     jumped_to: FxHashSet<u64>,
     /// By the starts of FDEs that are jumped into: that of the one that does it, and whether others do,
@@ -244,7 +252,7 @@ impl References {
         // All of it at once would take many times the memory of the file.
         let code = module.subject.code().map(|(address, code)| (module.loaded(Linked(address)).0, code));
         let code = code.flat_map(|(address, code)| pieces(address, code, fdes));
-        Disassembly::each(abi, code, |address, instruction| found.add(fdes, address, instruction));
+        Disassembly::each(abi, code, |address, instruction| found.add(abi, fdes, address, instruction));
         found
     }
 
@@ -254,15 +262,21 @@ impl References {
         shared.map(|(part, _)| *part)
     }
 
-    fn add(&mut self, fdes: &[Fde], address: u64, instruction: &Instruction) {
+    fn add(&mut self, abi: Abi, fdes: &[Fde], address: u64, instruction: &Instruction) {
         self.last_branch =
             self.last_branch.map(|(to, ago)| (to, ago + 1)).filter(|(_, ago)| *ago <= BEFORE_TABLE);
         let is_within = |to: u64| fde_at(fdes, address).is_some_and(|fde| fde.contains(to));
         match instruction.flow {
             Flow::Call(Some(to)) => {
                 let starts = fde_at(fdes, to).is_none_or(|fde| fde.start == to);
-                if to != address.wrapping_add(instruction.len) && (starts || !is_within(to)) {
-                    self.called.insert(to);
+                if to == address.wrapping_add(instruction.len) || !starts && is_within(to) {
+                    return;
+                }
+                let is_first = self.called.insert(to);
+                if let Some(link) = instruction.other_link(abi) {
+                    self.linked.entry(to).or_insert(is_first.then_some(link));
+                } else if let Some(link) = self.linked.get_mut(&to) {
+                    *link = None;
                 }
             }
             Flow::Jump { to: Destination::Indirect, .. } => {

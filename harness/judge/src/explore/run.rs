@@ -78,6 +78,7 @@ pub(super) fn observe(
         image,
         words: own_words(image)?,
         entries: roots.entries.clone(),
+        called: roots.called.clone(),
         trampolines: roots.trampolines.clone(),
         aliases: roots.aliases.clone(),
         stubs: roots.stubs.clone(),

@@ -13,7 +13,7 @@ use sframe_machine::Moment;
 
 use super::departure::{ExitClaim, ExitClaims};
 use super::mistake::{self, FrameView, Mistakes};
-use super::{Circumstances, Triage, triage, triage_place};
+use super::{Circumstances, Triage, has_lost_ra, triage, triage_place};
 use crate::compare::{Disagreement, Value};
 use crate::finding::{Blame, Finding, FindingRow, ListedInstruction, Message, Said};
 use crate::target::{Linked, Loaded, Module, Target};
@@ -147,6 +147,8 @@ struct Found {
     borne_out: u64,
     /// The first disagreement that a wrong FP led to.
     consequence: Option<Disagreement>,
+    /// Whether the row takes for the return address what the function itself has put into its register.
+    has_lost_ra: Option<bool>,
 }
 
 impl Findings {
@@ -164,6 +166,13 @@ impl Findings {
             && let Some(says) = ExitClaim::of(&disagreement)
             && let Some(call) = scene.truth.call_of(disagreement.frame)
         {
+            let known = &mut self.found[finding].has_lost_ra;
+            let says = match says {
+                ExitClaim::GoesTo(to) if *known.get_or_insert_with(|| has_lost_ra(&disagreement, scene)) => {
+                    ExitClaim::JumpsTo(to)
+                }
+                says => says,
+            };
             self.claims.add(call, finding, says);
         }
     }
@@ -235,6 +244,7 @@ impl Findings {
                         hits: 0,
                         borne_out: 0,
                         consequence: None,
+                        has_lost_ra: None,
                     });
                     Entry::SavedLocations(self.found.len() - 1)
                 } else {
@@ -276,7 +286,8 @@ impl Findings {
 
     /// Adds the findings of another collection.
     pub(crate) fn merge(&mut self, other: Self, target: &Target<'_>) {
-        for Found { disagreement, triage, mistakes, hits, borne_out, consequence } in other.found {
+        for Found { disagreement, triage, mistakes, hits, borne_out, consequence, has_lost_ra } in other.found
+        {
             let Some(Entry::SavedLocations(index)) = self.add_triaged(disagreement, target, |_| triage)
             else {
                 continue;
@@ -286,6 +297,7 @@ impl Findings {
             found.borne_out += borne_out;
             found.mistakes = found.mistakes.or(mistakes);
             found.consequence = found.consequence.or(consequence);
+            found.has_lost_ra = found.has_lost_ra.or(has_lost_ra);
         }
         for (verdict, count) in other.omitted {
             *self.omitted.entry(verdict).or_default() += count;

@@ -16,6 +16,9 @@ use crate::vocabulary::Verdict;
 pub enum ExitClaim {
     /// Control continues there.
     GoesTo(u64),
+    /// The same, and the function itself has put that address where return addresses are: going there is no return, but
+    /// a jump.
+    JumpsTo(u64),
     /// This is the CFA.
     LeavesCfa(u64),
 }
@@ -45,7 +48,7 @@ impl ExitClaim {
             Exit::Return => None,
         };
         match self {
-            Self::GoesTo(address) => pc == address || last == Some(address),
+            Self::GoesTo(address) | Self::JumpsTo(address) => pc == address || last == Some(address),
             Self::LeavesCfa(cfa) => abi.is_some_and(|abi| abi.sp_from_cfa(cfa) == sp),
         }
     }

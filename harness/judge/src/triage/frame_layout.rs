@@ -128,13 +128,16 @@ fn layouts(
     }
     let mut calls: FxHashMap<u64, Option<u64>> = FxHashMap::default();
     let mut removed = |callee: u64| *calls.entry(callee).or_insert_with(|| removed_by(callee));
-    // Those of which nothing is known keep the ABI, unless returns then don't find what they need.
-    let found =
-        followed(abi, code, &function, &mut |callee| Some(callee.and_then(&mut removed).unwrap_or(0)));
-    if !is_unbalanced(abi, code, &found) {
-        return found;
+    // Those of which nothing is known keep the ABI, and calls to the next instruction fetch the PC, unless returns then
+    // don't find what they need.
+    let mut assumed = |callee: Option<u64>| Some(callee.and_then(&mut removed).unwrap_or(0));
+    for fetches_pc in [true, false] {
+        let found = followed(abi, code, &function, fetches_pc, &mut assumed);
+        if !is_unbalanced(abi, code, &found) {
+            return found;
+        }
     }
-    followed(abi, code, &function, &mut |callee| callee.and_then(&mut removed))
+    followed(abi, code, &function, false, &mut |callee| callee.and_then(&mut removed))
 }
 
 /// Whether a return finds SP below where the function's caller has left it, or not the return address that was saved:
@@ -153,11 +156,13 @@ fn is_unbalanced(abi: Abi, code: &Disassembly, layouts: &Layouts) -> bool {
 }
 
 /// Follows a function both ways at each branch. `removed` says what is removed by a callee, whose address is `None` if
-/// it is not part of the call; where it says nothing, SP is unknown from there on.
+/// it is not part of the call; where it says nothing, SP is unknown from there on. `fetches_pc` says what calls to the next
+/// instruction do: otherwise that may return.
 fn followed(
     abi: Abi,
     code: &Disassembly,
     function: &Range<u64>,
+    fetches_pc: bool,
     removed: &mut dyn FnMut(Option<u64>) -> Option<u64>,
 ) -> Layouts {
     let mut before: Layouts = code.iter().map(|(address, _)| (address, None)).collect();
@@ -175,7 +180,7 @@ fn followed(
             let pushed = after.without_arguments(abi.fixed_ra_offset().unwrap_or(0).into());
             after = match callee.filter(|to| *to != function.start && function.contains(to)) {
                 // It reads the PC.
-                Some(label) if label == next => pushed,
+                Some(label) if label == next && fetches_pc => pushed,
                 // It skips data, or is a jump through a thunk. If it returns, that has removed what it has pushed.
                 Some(label) => {
                     open.push((label, pushed));
@@ -235,6 +240,7 @@ mod tests {
            "CFA = SP+0, RA unchanged, FP unchanged")]
     // call to the next instruction, and over four bytes: pop rdx
     #[case(Abi::Amd64, &[0xe8, 0, 0, 0, 0, 0x90], "CFA = SP+16, RA = *(CFA-8), FP unchanged")]
+    #[case(Abi::Amd64, &[0xe8, 0, 0, 0, 0, 0x90, 0xc3], "CFA unknown, RA = *(CFA-8), FP unchanged")]
     #[case(Abi::Amd64, &[0xe8, 0, 0, 0, 0, 0x5a], "CFA = SP+8, RA = *(CFA-8), FP unchanged")]
     #[case(Abi::Amd64, &[0xe8, 4, 0, 0, 0, 0xeb, 0xfe, 0, 0, 0x90], "CFA = SP+16, RA = *(CFA-8), FP unchanged")]
     // paciasp; bl .

@@ -33,6 +33,7 @@ use crate::target::{Linked, Loaded, Module, Target};
 use crate::unwind::{End, State};
 use crate::vocabulary::{LayoutFact, Verdict};
 use sframe_inspect::cfi::{EvaluationError, LAST_REGISTER, Registers, Rules, register_column};
+use sframe_inspect::instructions::{FrameLayout, SavedLocation};
 
 /// What other witnesses say about a disagreement.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +61,11 @@ impl Triage {
 /// well.
 pub(crate) fn triage(found: &Disagreement, scene: &Circumstances<'_, '_>, with_stack: bool) -> Triage {
     Inquiry::new(found, scene).conclude(with_stack)
+}
+
+/// Whether a row takes for the return address what the function itself has put into its register.
+fn has_lost_ra(found: &Disagreement, scene: &Circumstances<'_, '_>) -> bool {
+    Inquiry::new(found, scene).has_lost_ra()
 }
 
 /// What CFI and the code's origin say about the place of a finding that no walk
@@ -470,13 +476,7 @@ impl<'i, 'a> Inquiry<'i, 'a> {
     }
 
     fn ask_instructions(&mut self) -> Option<Side> {
-        let module = self.module?;
-        let target = self.scene.target;
-        let address = self.address().get();
-        let start = target.function_at(Loaded(address))?;
-        let extent = target.extent(start)?;
-        // The address in a caller is within its call: what holds before the call holds there.
-        let layout = self.scene.layouts.borrow_mut().at(module, extent, address)?;
+        let (start, layout) = self.layout()?;
         let abi = self.abi?;
         let link = abi.ra().filter(|_| self.found.frame == 0 && self.subject == DisputedValue::Ra);
         let link = link.and_then(|link| self.scene.viewpoint.register(link.0));
@@ -501,6 +501,23 @@ impl<'i, 'a> Inquiry<'i, 'a> {
             None => (layout.sp.is_none() && layout.fp.is_none()).then_some(Answer::NoCfa),
         };
         self.answer(Witness::Instructions, says, side, answer)
+    }
+
+    /// The function, and its frame as its instructions make it.
+    fn layout(&self) -> Option<(Loaded, FrameLayout)> {
+        let address = self.address().get();
+        let start = self.scene.target.function_at(Loaded(address))?;
+        let extent = self.scene.target.extent(start)?;
+        // The address in a caller is within its call: what holds before the call holds there.
+        let layout = self.scene.layouts.borrow_mut().at(self.module?, extent, address)?;
+        Some((start, layout))
+    }
+
+    /// Whether the return address is in its register as the row says, and the function itself has put another value
+    /// there.
+    fn has_lost_ra(&self) -> bool {
+        self.row.as_ref().is_some_and(|found| found.row.ra == Recovery::Unchanged)
+            && self.layout().is_some_and(|(_, layout)| layout.ra == SavedLocation::Unknown)
     }
 
     /// Whether the function called was another one, which then jumped to the

@@ -561,14 +561,14 @@ impl LastStores {
         while self.thread.overwritten.pop_if(|last| last.time > since).is_some() {}
     }
 
-    /// Returns one of these registers that has not been written after a time.
+    /// Returns one of these registers that has not been written since a time, by the instruction of then or later.
     pub(crate) fn unwritten(&self, registers: Registers, time: u64) -> Option<DwarfRegister> {
         registers.iter().find(|register| !self.has_written(*register, time))
     }
 
-    /// Whether a register has been written after a time.
+    /// Whether a register has been written since a time: by a call that leaves its return address there, or after it.
     pub(crate) fn has_written(&self, register: DwarfRegister, time: u64) -> bool {
-        self.thread.registers.times.get(register.0 as usize).is_some_and(|last| *last > time)
+        self.thread.registers.times.get(register.0 as usize).is_some_and(|last| *last >= time)
     }
 
     /// Returns the instruction that has overwritten FP after a time, unless FP
@@ -656,12 +656,13 @@ mod tests {
         assert_eq!(stores.unwritten(set(&[17]), 2), Some(DwarfRegister(17)));
         moment(&mut stores, 4, 0x14);
         assert_eq!(stores.unwritten(set(&[3, 17]), 2), None);
-        assert_eq!(stores.unwritten(set(&[17]), 3), Some(DwarfRegister(17)));
+        assert_eq!(stores.unwritten(set(&[17]), 3), None);
+        assert_eq!(stores.unwritten(set(&[17]), 4), Some(DwarfRegister(17)));
         assert_eq!(stores.unwritten(set(&[]), 4), None);
         stores.instruction(5, 0x18, written, Pointers::default());
         stores.interrupted();
         moment(&mut stores, 6, 0x20);
-        assert_eq!(stores.unwritten(set(&[17]), 3), Some(DwarfRegister(17)));
+        assert_eq!(stores.unwritten(set(&[17]), 4), Some(DwarfRegister(17)));
     }
 
     #[test]

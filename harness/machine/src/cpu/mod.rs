@@ -20,6 +20,9 @@ pub enum Control {
     Other,
     /// To a callee, with a return address left behind.
     Call,
+    /// To a place that the instruction names, or a register, with a return address left elsewhere than where calls
+    /// leave it.
+    Link,
     /// To an address from a register or from memory. Every ABI has several
     /// forms of returns, and some of them are among these.
     Indirect,

@@ -241,7 +241,11 @@ fn control(code: &[u8]) -> Control {
     let (high, low) = (second >> 4, second & 0xf);
     // Calls are the branches that leave their return address in r14; with
     // another register they fetch the PC or enter a helper with its own rules.
-    let call = |taken: bool| if high == 14 && taken { Control::Call } else { Control::Other };
+    let call = |taken: bool| match (taken, high) {
+        (false, _) => Control::Other,
+        (true, 14) => Control::Call,
+        (true, _) => Control::Link,
+    };
     match (first, low) {
         (0x0d | 0x05, _) => call(low != 0),      // basr, balr; r0 does not branch
         (0x0c, _) => call(low != 0),             // bassm
@@ -482,8 +486,8 @@ mod tests {
             (&[0xa7, 0xe5, 0, 8], Control::Call),                    // bras %r14
             (&[0x4d, 0xe0, 0x10, 0], Control::Call),                 // bas %r14
             (&[0x0d, 0xe0], Control::Other),                         // basr %r14,0 fetches the PC
-            (&[0xa7, 0xd5, 0, 8], Control::Other),                   // bras %r13 over literals
-            (&[0xc0, 0x05, 0, 0, 0, 8], Control::Other),             // brasl %r0,__fentry__
+            (&[0xa7, 0xd5, 0, 8], Control::Link),                    // bras %r13 over literals
+            (&[0xc0, 0x05, 0, 0, 0, 8], Control::Link),              // brasl %r0,__fentry__
             (&[0x07, 0xfe], Control::Return),                        // br %r14
             (&[0x07, 0xf1], Control::Indirect),                      // br %r1
             (&[0x07, 0x8e], Control::Return),                        // ber %r14

@@ -22,11 +22,8 @@ impl Paths<'_, '_> {
     ) -> Result<Callee, uc_error> {
         let mut named = decoded.instruction.uses.iter();
         let (Some(register), None) = (named.next(), named.next()) else { return Ok(Callee::Unknown) };
-        let number = usize::try_from(register.0).ok();
-        let Some(number) = number.and_then(|number| self.cpu.registers.get(number)) else {
-            return Ok(Callee::Unknown);
-        };
-        let to = unicorn.reg_read(*number)?;
+        let Some(number) = self.register(register) else { return Ok(Callee::Unknown) };
+        let to = unicorn.reg_read(number)?;
         let is_certain = self.binary.entries.contains(&to) && self.follows_from_code(register);
         Ok(if is_certain { Callee::Function(to) } else { Callee::Unknown })
     }

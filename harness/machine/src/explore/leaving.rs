@@ -4,7 +4,7 @@ use sframe_inspect::instructions::MOST_REMOVED;
 use unicorn_engine::{Unicorn, uc_error};
 
 use super::assumption::{Assumption, Callee, Returns};
-use super::code::Kind;
+use super::code::{Decoded, Kind};
 use super::paths::{Paths, at_entry};
 use super::{Departure, Leaving, tables};
 use crate::cpu::Link;
@@ -39,9 +39,13 @@ impl Paths<'_, '_> {
             return Ok(true);
         }
         if !has_jumped {
-            // Within the same body it only seems to be an entry: what calls it may be data.
+            // Within the same body it only seems to be an entry: what calls it may be data. Nor is it one, perhaps, where
+            // a frame comes with control, and no call is seen.
             let body = self.body(pc);
-            return Ok(body.is_none() || self.body(previous) != body);
+            let is_within = body.is_some() && self.body(previous) == body;
+            let comes_with_frame =
+                body.is_some() && sp != self.entry_sp() && !self.binary.called.contains(&pc);
+            return Ok(!is_within && !comes_with_frame);
         }
         self.assumptions.push(Assumption::JumpWithFrame { to: pc });
         Ok(false)
@@ -74,7 +78,7 @@ impl Paths<'_, '_> {
     /// Whether the return address is where calls leave it.
     pub(super) fn holds_return_address(&self, unicorn: &Unicorn<'_, ()>, sp: u64) -> Result<bool, uc_error> {
         let address = self.layout.return_address();
-        Ok(match self.cpu.link {
+        Ok(match self.link() {
             Link::Stack => self.space.read_u64(sp) == Some(address),
             Link::Register(link) => unicorn.reg_read(link)? == address,
         })
@@ -145,12 +149,43 @@ impl Paths<'_, '_> {
         }
         let popped = u64::from(self.code.at(&self.space, pc).instruction.removes);
         let at_return = sp.wrapping_add(popped + if self.cpu.link == Link::Stack { 8 } else { 0 });
+        self.return_to(unicorn, pc, to == caller, at_return)?;
+        Ok(None)
+    }
+
+    /// Looks at a jump through a register. Returns whether it leads to the return address, and so is a return.
+    pub(super) fn returns_by_jump(
+        &mut self,
+        unicorn: &Unicorn<'_, ()>,
+        pc: u64,
+        decoded: &Decoded,
+    ) -> Result<bool, uc_error> {
+        let mut uses = decoded.instruction.uses.iter();
+        let (Some(register), None) = (uses.next(), uses.next()) else { return Ok(false) };
+        let Some(register) = self.register(register) else { return Ok(false) };
+        if unicorn.reg_read(register)? != self.layout.return_address() {
+            return Ok(false);
+        }
+        let sp = unicorn.reg_read(self.cpu.sp)?;
+        self.return_to(unicorn, pc, true, sp)?;
+        Ok(true)
+    }
+
+    /// Tells the observer of a return, after which SP is as given.
+    fn return_to(
+        &mut self,
+        unicorn: &Unicorn<'_, ()>,
+        pc: u64,
+        is_to_caller: bool,
+        at_return: u64,
+    ) -> Result<(), uc_error> {
+        let (sp, fp) = (unicorn.reg_read(self.cpu.sp)?, unicorn.reg_read(self.cpu.fp)?);
         let removed = Some(at_return.wrapping_sub(self.layout.caller_sp()));
-        let removed = removed.filter(|removed| to == caller && *removed <= MOST_REMOVED);
+        let removed = removed.filter(|removed| is_to_caller && *removed <= MOST_REMOVED);
         let is_regular = removed.is_some() && self.preserves_registers(unicorn)?;
         let leaving = Leaving { departure: Departure::Return, is_regular, removed };
         self.observe(unicorn, pc, sp, fp, |observer, point| observer.leaves(point, leaving));
-        Ok(None)
+        Ok(())
     }
 
     /// Ends the call within the function that returns to an address, and those that it has made. Returns false if

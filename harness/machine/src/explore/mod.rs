@@ -28,6 +28,7 @@ mod tables;
 use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use sframe_engine::DwarfRegister;
 
 pub use arena::Seed;
 pub use assumption::{Assumption, Callee, Returns};
@@ -46,6 +47,8 @@ pub struct Binary<'a> {
     pub words: Vec<(u64, u64)>,
     /// First instructions of functions: a jump to one leaves the function.
     pub entries: FxHashSet<u64>,
+    /// Those that are called.
+    pub called: FxHashSet<u64>,
     /// Code whose indirect jumps are followed: procedure linkage tables.
     pub trampolines: Vec<Range<u64>>,
     /// Entries of procedure linkage tables that lead to functions of this binary, with those.
@@ -74,6 +77,8 @@ pub struct Function {
     pub seed: Seed,
     /// It is given up after this number of instructions.
     pub budget: u64,
+    /// The register that its callers leave the return address in, if it is not the ABI's.
+    pub link: Option<DwarfRegister>,
 }
 
 /// What exploring a function has shown, apart from what the observer saw.

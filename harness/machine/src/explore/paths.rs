@@ -106,7 +106,7 @@ impl<'o, 'b> Paths<'o, 'b> {
             code: Code::new(cpu),
             known: Known::default(),
             panic: None,
-            function: Function { entry: 0, seed: Seed::default(), budget: 0 },
+            function: Function { entry: 0, seed: Seed::default(), budget: 0, link: None },
             result: Explored::default(),
             call_stack: CallStack::new(Bottom::Context, Vec::new()),
             fork: Fork::default(),
@@ -135,6 +135,11 @@ impl<'o, 'b> Paths<'o, 'b> {
         (self.cpu.prepare)(unicorn)?;
         (self.cpu.set_thread_pointer)(unicorn, self.layout.thread())?;
         unicorn.context_init()
+    }
+
+    /// Where the function's callers leave the return address.
+    pub(super) fn link(&self) -> Link {
+        self.function.link.and_then(|link| self.register(link)).map_or(self.cpu.link, Link::Register)
     }
 
     /// SP at the function's entry.
@@ -173,7 +178,7 @@ impl<'o, 'b> Paths<'o, 'b> {
         }
         unicorn.reg_write(self.cpu.fp, fp)?;
         unicorn.reg_write(self.cpu.sp, self.entry_sp())?;
-        match self.cpu.link {
+        match self.link() {
             Link::Register(link) => unicorn.reg_write(link, ra)?,
             Link::Stack => {
                 let _ = self.space.write_u64(self.entry_sp(), ra);
@@ -352,16 +357,23 @@ impl<'o, 'b> Paths<'o, 'b> {
             {
                 // Code that fetches the PC, and thunks: the call is part of the function, as its
                 // unwind information has it.
-                let next = pc.wrapping_add(decoded.len);
-                if to != next && !self.skips_trap(pc, decoded.len, to) {
-                    self.assumptions.push(Assumption::Internal { at: pc });
-                    self.labels.push(LabelCall { label: to, next });
+                if !self.skips_trap(pc, decoded.len, to) {
+                    self.call_label(pc, LabelCall { label: to, next: pc.wrapping_add(decoded.len) });
                 }
                 self.is_joint = true;
             }
             _ => self.stop = Some(Stop::Special),
         }
         Ok(())
+    }
+
+    /// Notes a call within the function: it may return, unless it fetches the PC. Of those that a loop makes again,
+    /// one is kept.
+    fn call_label(&mut self, pc: u64, call: LabelCall) {
+        self.assumptions.push(Assumption::Internal { at: pc });
+        if !self.labels.contains(&call) {
+            self.labels.push(call);
+        }
     }
 
     /// Whether a call within the function only skips a speculation trap.
@@ -385,10 +397,7 @@ impl<'o, 'b> Paths<'o, 'b> {
 
     /// Records what a load that may be from a table reads.
     fn note_load(&mut self, unicorn: &Unicorn<'_, ()>, decoded: &Decoded) {
-        let register = |register: DwarfRegister| {
-            let number = usize::try_from(register.0).ok()?;
-            unicorn.reg_read(*self.cpu.registers.get(number)?).ok()
-        };
+        let register = |register: DwarfRegister| unicorn.reg_read(self.register(register)?).ok();
         let load = load_of(decoded, self.trace.len() - 1, &register);
         self.loads.extend(load);
     }

@@ -143,6 +143,10 @@ impl Known {
                 Kind::Return { .. } => return Returns::Unknown,
                 Kind::Trap => {}
                 Kind::IndirectJump { is_conditional } => {
+                    let code_of = InSpace { code, space, binary };
+                    if is_certain && self.removals.returns_by(code.cpu.abi, &code_of, entry, pc) {
+                        return Returns::Sometimes;
+                    }
                     otherwise = Returns::Unknown;
                     if is_conditional {
                         go_on(next);

@@ -60,8 +60,10 @@ impl Paths<'_, '_> {
                 Ok(after.or_else(|| is_conditional.then_some(next)))
             }
             Kind::IndirectJump { is_conditional } => {
-                let found = tables::targets(self, unicorn, pc, decoded);
-                self.follow(unicorn, pc, found)?;
+                if !self.returns_by_jump(unicorn, pc, decoded)? {
+                    let found = tables::targets(self, unicorn, pc, decoded);
+                    self.follow(unicorn, pc, found)?;
+                }
                 Ok(is_conditional.then_some(next))
             }
             Kind::SystemCall => {
@@ -121,7 +123,7 @@ impl Paths<'_, '_> {
             }
         }
         unicorn.reg_write(self.cpu.registers[convention.result], self.given(RESULT))?;
-        for link in self.links(pc) {
+        if let Some(link) = self.link_of(pc) {
             unicorn.reg_write(link, next)?;
         }
         // A call site has the last byte of its call.
@@ -146,17 +148,17 @@ impl Paths<'_, '_> {
         Ok(Some(next))
     }
 
-    /// The registers in which a call leaves the return address: on s390x any may be named, and calls at
-    /// a function's entry leave its own one alone.
-    fn links(&self, pc: u64) -> Vec<i32> {
-        let Link::Register(link) = self.cpu.link else { return Vec::new() };
-        let defs = &self.code.at(&self.space, pc).instruction.defs;
-        if self.cpu.abi.ra().is_none_or(|ra| defs.contains(ra)) {
-            return vec![link];
-        }
-        let register =
-            |number: DwarfRegister| self.cpu.registers.get(usize::try_from(number.0).ok()?).copied();
-        defs.iter().filter_map(register).collect()
+    /// The register in which a call leaves the return address: on s390x any may be named, and calls at a function's
+    /// entry leave its own one alone.
+    fn link_of(&self, pc: u64) -> Option<i32> {
+        let Link::Register(link) = self.cpu.link else { return None };
+        let other = self.code.at(&self.space, pc).instruction.other_link(self.cpu.abi);
+        Some(other.and_then(|other| self.register(other)).unwrap_or(link))
+    }
+
+    /// The register with a DWARF number.
+    pub(super) fn register(&self, number: DwarfRegister) -> Option<i32> {
+        self.cpu.registers.get(usize::try_from(number.0).ok()?).copied()
     }
 
     pub(super) fn is_trampoline(&self, address: u64) -> bool {
@@ -196,9 +198,8 @@ impl Paths<'_, '_> {
             return Ok(None);
         }
         for register in defs.iter() {
-            let register = usize::try_from(register.0).ok().and_then(|number| self.cpu.registers.get(number));
-            if let Some(register) = register {
-                unicorn.reg_write(*register, UNKNOWN)?;
+            if let Some(register) = self.register(register) {
+                unicorn.reg_write(register, UNKNOWN)?;
             }
         }
         self.assumptions.push(Assumption::Skipped { at: pc });

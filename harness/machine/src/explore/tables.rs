@@ -163,8 +163,7 @@ fn table(paths: &Paths<'_, '_>, pc: u64, source: &Source, target: u64) -> Option
 }
 
 fn read(paths: &Paths<'_, '_>, unicorn: &Unicorn<'_, ()>, register: DwarfRegister) -> Option<u64> {
-    let number = usize::try_from(register.0).ok()?;
-    unicorn.reg_read(*paths.cpu.registers.get(number)?).ok()
+    unicorn.reg_read(paths.register(register)?).ok()
 }
 
 /// Reads an element of a table.

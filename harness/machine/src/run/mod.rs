@@ -346,7 +346,7 @@ impl<'o> Run<'o> {
         let effect = self.effects.get(self.cpu, &self.space, pc);
         self.signing = effect.signs;
         let movement = self.movement(effect.stack_pointer);
-        if effect.control == Control::Other {
+        if matches!(effect.control, Control::Other | Control::Link) {
             self.trail.push(pc);
         } else {
             self.trail.clear();
@@ -354,7 +354,8 @@ impl<'o> Run<'o> {
         let action = Action {
             control: effect.control,
             movement,
-            fall_through: effect.is_conditional.then(|| pc.wrapping_add(size.into())),
+            fall_through: (effect.is_conditional || effect.control == Control::Link)
+                .then(|| pc.wrapping_add(size.into())),
         };
         let (cpu, space) = (self.cpu, &self.space);
         self.witness.follow(Place { pc, sp, fp }, time, action, || branch(cpu, space, unicorn, pc, sp));

@@ -83,6 +83,7 @@ fn explored(code: &[u8], known: &Known, seed: Seed, budget: u64) -> Seen {
         image: images.executable(),
         words: Vec::new(),
         entries: set(&known.entries),
+        called: set(&known.entries),
         trampolines: Vec::new(),
         stubs: at(known.stubs.start)..at(known.stubs.end),
         aliases: FxHashMap::default(),
@@ -91,7 +92,7 @@ fn explored(code: &[u8], known: &Known, seed: Seed, budget: u64) -> Seen {
         landing_pads: Vec::new(),
         pushed_arguments: Vec::new(),
     };
-    let mut seen = Seen { next: Some(Function { entry: CODE, seed, budget }), ..Seen::default() };
+    let mut seen = Seen { next: Some(Function { entry: CODE, seed, budget, link: None }), ..Seen::default() };
     explore(&binary, &mut seen).expect("a machine");
     seen
 }
