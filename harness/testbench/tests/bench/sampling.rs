@@ -32,8 +32,11 @@ fn sampled(name: &str, target: &Target<'_>, sampling: Sampling, unwinder: &mut d
     let look = ExamineOptions { sampling, observes: true, ..ExamineOptions::default() };
     let options = Options { budget: 6000, ..Options::default() };
     let seen = examine(target, unwinder, &look, &options).expect("a machine");
-    let counted = seen.comparisons + seen.nothing_compared + seen.walk_ends.unsettled + seen.left_out;
-    assert_eq!(counted, seen.instructions, "{name}, {}", look.sampling);
+    let counted = seen.counts.comparisons
+        + seen.counts.nothing_compared
+        + seen.counts.walk_ends.unsettled
+        + seen.left_out;
+    assert_eq!(counted, seen.counts.instructions, "{name}, {}", look.sampling);
     seen
 }
 
@@ -79,7 +82,7 @@ fn a_kept_walk_finds_the_same_as_a_whole_one_across_gaps() {
                 let bits = target.executable().image.cpu.address_bits;
                 let mut unwinder = BlackBox(SframeUnwinder::new(target.sections.clone(), bits));
                 let mut whole = sampled(id, &target, sampling.clone(), &mut unwinder);
-                whole.frames_derived = kept.frames_derived;
+                whole.counts.frames_derived = kept.counts.frames_derived;
                 assert!(kept == whole, "{id}, {sampling}: kept walks\n{kept:#?}\nwhole walks\n{whole:#?}");
                 kept.left_out
             };
@@ -112,14 +115,14 @@ fn each_place_is_compared_and_no_fault_is_missed() {
                 assert_eq!(without_hits(&some.findings), without_hits(&all.findings), "{id}, {most}");
                 assert_eq!(some.coverage, all.coverage, "{id}, {most}");
                 assert_eq!(
-                    (some.end, some.instructions),
-                    (all.end.clone(), all.instructions),
+                    (some.end, some.counts.instructions),
+                    (all.end.clone(), all.counts.instructions),
                     "{id}, {most}"
                 );
-                assert_eq!(some.traces, all.traces, "{id}, {most}");
+                assert_eq!(some.counts.traces, all.counts.traces, "{id}, {most}");
                 assert_eq!(some.features, all.features, "{id}, {most}");
                 assert_eq!(some.end_places, all.end_places, "{id}, {most}");
-                assert!(some.comparisons < all.comparisons, "{id}, {most}");
+                assert!(some.counts.comparisons < all.counts.comparisons, "{id}, {most}");
                 found += some.findings.len();
             }
         }

@@ -48,7 +48,7 @@ fn sframe_and_cfi_give_the_whole_backtrace_of_sound_builds(
     let bytes = doctor::build(&format!("gnu-2.47/{abi}/{program}.O2"));
     let study = study(&bytes, 1);
     let executed = executable(&study);
-    assert_eq!(executed.instructions, study.examination.instructions);
+    assert_eq!(executed.instructions, study.examination.counts.instructions);
     let walked = executed.instructions - executed.unsettled;
     let all = Walks { whole: walked, ..Walks::default() };
     assert_eq!((executed.sframe, executed.cfi), (all, all), "{program}");
@@ -86,7 +86,7 @@ fn the_cfi_unwinder_finds_no_other_mistakes_than_sframe(#[case] id: &str, #[case
     let of = |unwinder: &mut dyn Unwinder| {
         let seen = check(&target, unwinder);
         let findings = seen.findings.iter().map(|finding| (finding.pc, finding.verdict, finding.got.clone()));
-        (findings.collect::<Vec<_>>(), seen.comparisons, seen.walk_ends)
+        (findings.collect::<Vec<_>>(), seen.counts.comparisons, seen.counts.walk_ends)
     };
     let (cfi, sframe) = (of(&mut CfiUnwinder::new(&target)), of(&mut *sframe_unwinder(&target)));
     assert!(cfi == sframe && cfi.0.is_empty() != has_mistakes && cfi.1 > 1000, "{cfi:#x?}\n{sframe:#x?}");
@@ -116,7 +116,7 @@ fn a_chain_of_records_has_every_frame() {
     let bytes = doctor::build("gnu-2.47/amd64/recursion.O0");
     let target = Target::open(&bytes).expect("a target");
     let seen = check(&target, &mut FramePointerUnwinder::new(&target));
-    let ends = seen.walk_ends;
+    let ends = seen.counts.walk_ends;
     assert!(WalkEnd::Unmarked.is_whole() && ends.unmarked > 5000, "{ends:?}");
     // At the first two instructions and the last of each function, one frame is missing.
     assert!(seen.findings.iter().all(|finding| finding.frame == Some(0)), "{:#?}", seen.findings);
