@@ -390,7 +390,17 @@ fn the_script_makes_a_page_of_a_root() {
     assert_eq!(status, 0);
     assert_eq!(script(&["--again"]), (0, page.clone()));
     assert_eq!(script(&["--unknown"]), (2, String::new()));
-    assert!(page.starts_with("# What walks get right\n"), "{page}");
+    // What people have written stands; the tables are these.
+    let tables = |page: &str| {
+        let (before, rest) =
+            page.split_once("<!-- tables: written by ci/real/study -->\n").expect("the mark");
+        let (tables, after) = rest.split_once("<!-- end of tables -->\n").expect("the other mark");
+        (tables.to_owned(), [before, after].map(str::to_owned))
+    };
+    let guide = std::fs::read_to_string(repository().join("harness/guide/study.md")).expect("the guide");
+    let ((old, stands), (new, written)) = (tables(&guide), tables(&page));
+    assert_eq!(stands, written);
+    assert!(new.starts_with("## All\n") && new != old, "{page}");
     // What should end otherwise than this program does is not counted.
     let (sound, broken): (Vec<_>, Vec<_>) = cases.iter().partition(|case| case[3] == "0");
     assert!(sound.len() > 4 && broken.len() > 1);
