@@ -441,7 +441,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_many_functions_without_an_fde_those_that_ran_most_are_shown() {
+    fn the_functions_without_an_fde_that_ran_most_are_shown() {
         let shown = |count: u64, volume| {
             let uncovered = (1..=count).map(|number| (format!("f{number:02}"), number)).collect();
             let mut text = Text::default();

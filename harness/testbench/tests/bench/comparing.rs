@@ -186,7 +186,7 @@ fn checks_of_two_builds_are_compared_whatever_their_names() {
 }
 
 #[test]
-fn what_is_no_report_is_refused() {
+fn other_documents_are_refused_as_reports() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("report.json");
     for (text, message) in [

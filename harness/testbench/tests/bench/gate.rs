@@ -107,7 +107,7 @@ fn the_merged_reports_of_shards_are_the_report_of_the_run() {
 #[case("0/3")]
 #[case("4/3")]
 #[case("x")]
-fn a_shard_that_is_none_is_refused(#[case] shard: &str) {
+fn an_impossible_shard_is_refused(#[case] shard: &str) {
     let output = bench(&["run", "--shard", shard]);
     assert_eq!(status(&output), 2);
     assert!(String::from_utf8_lossy(&output.stderr).contains("is not a shard"), "{output:?}");

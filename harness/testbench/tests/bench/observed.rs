@@ -76,7 +76,7 @@ fn frames_are_seen_where_the_rows_of_sound_builds_say() {
 }
 
 #[test]
-fn nothing_is_observed_unasked() {
+fn nothing_is_observed_unless_asked_for() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/builds/gnu-2.47/amd64/leaf.O2");
     let bytes = std::fs::read(path).expect("a build");
     let target = Target::open(&bytes).expect("a target");

@@ -180,7 +180,7 @@ fn comparing_begins_at_a_function() {
 }
 
 #[test]
-fn a_sample_of_nothing_is_no_success() {
+fn a_sample_of_nothing_is_not_a_success() {
     for (arguments, expected) in [
         (
             ["--every", "1000000000"],

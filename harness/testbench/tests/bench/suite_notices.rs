@@ -187,7 +187,7 @@ fn an_engine_that_answers_nothing_truncates() {
 }
 
 #[test]
-fn an_engine_that_goes_on_behind_the_entry_function_has_extra_frames() {
+fn an_engine_that_goes_on_beyond_the_entry_function_has_extra_frames() {
     let examination = check(&build("gnu-2.47/amd64/leaf.O2"), &invents_a_frame);
     assert_eq!(verdicts(&examination), BTreeSet::from(["extra-frames".to_owned()]));
 }
@@ -278,7 +278,7 @@ fn fp_where_another_register_of_the_same_value_was_saved_is_luck() {
 
 /// In between, the function calls others, which save and restore FP.
 #[test]
-fn fp_that_was_overwritten_before_a_call_is_luck_behind_it() {
+fn fp_that_was_overwritten_before_a_call_is_luck_after_it() {
     let id = "gnu-2.47/amd64/large_frames.O2";
     assert_luck_with_fp(id, "frame_2m", 0x3f, Recovery::Unchanged, "FP, which the function has overwritten");
 }
@@ -380,7 +380,7 @@ fn patch_image(bytes: &mut [u8], function: &str) -> u64 {
 }
 
 #[test]
-fn a_wrong_row_is_blamed_on_the_image_that_it_is_of() {
+fn a_wrong_row_is_blamed_on_its_image() {
     for (build, variant) in [
         ("gnu-2.40/aarch64/crossing", "O2-dynamic"),
         ("gnu-2.44/aarch64_be/crossing", "O2-dynamic-pie"),
@@ -526,7 +526,7 @@ fn a_spec_with_a_wrong_frame_has_unexpected_frames() {
 }
 
 #[test]
-fn a_spec_with_a_wrong_end_is_told_so() {
+fn a_spec_with_a_wrong_end_is_a_finding() {
     let reports = run_spec("s.yaml", &spec("stops: [{at: leaf, end: outermost}]"));
     assert_eq!(only_verdict(&reports), Verdict::WrongEnd);
 }
@@ -586,7 +586,7 @@ fn a_program_whose_budget_is_spent_is_broken_even_where_a_failure_is_known() {
 }
 
 #[test]
-fn a_build_that_is_not_the_manifests_is_broken() {
+fn a_build_that_differs_from_the_manifest_is_broken() {
     let folder = tempfile::tempdir().expect("a folder");
     let corpus = common::repository().join("corpus");
     let specs = folder.path().join("specs");
@@ -614,7 +614,7 @@ fn panics_on_version_2<'a>(target: &Target<'a>) -> Box<dyn Unwinder + 'a> {
 }
 
 #[test]
-fn an_unwinder_that_panics_breaks_its_case_and_no_other() {
+fn an_unwinder_that_panics_breaks_only_its_case() {
     let suite = common::suite();
     let filter = Filter { specs: vec!["leaf".parse().expect("a pattern")], ..Filter::default() };
     let cases = suite.cases(&filter).expect("cases");

@@ -180,7 +180,7 @@ fn a_program_of_the_corpus_is_held_to_what_any_compiler_can_fulfil() {
 }
 
 #[test]
-fn what_try_can_not_do_is_told() {
+fn what_try_cannot_do_is_reported() {
     let here = Contributor::new();
     let refused = |arguments: &[&str], message: &str| {
         let (ended, shown, said) = here.run(arguments);

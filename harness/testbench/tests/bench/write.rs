@@ -354,7 +354,7 @@ fn a_file_without_a_section_gets_one() {
 }
 
 #[test]
-fn what_has_no_place_for_a_section_is_refused_by_name() {
+fn files_without_room_for_a_section_are_refused_by_name() {
     let file = build(BUILD);
     let large = |file: &[u8]| embed(file, SHT_GNU_SFRAME, section_of(5000)).expect_err("no place");
     let changed = |offset: usize, bytes: &[u8]| {
@@ -381,7 +381,7 @@ fn what_has_no_place_for_a_section_is_refused_by_name() {
 }
 
 #[test]
-fn requests_that_no_file_can_have_are_one_error() {
+fn requests_that_no_file_can_fulfil_are_one_error() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = |name: &str| folder.path().join(name).display().to_string();
     let original = common::repository().join("corpus/builds/gnu-2.44/aarch64/leaf.O2").display().to_string();
