@@ -178,26 +178,3 @@ fn comparing_begins_at_a_function() {
         format!("error: {BUSY}: --from-function: there is no symbol `mian`; did you mean `main`?\n");
     assert_eq!((status(&output), error), (2, expected));
 }
-
-#[test]
-fn a_sample_of_nothing_is_not_a_success() {
-    for (arguments, expected) in [
-        (
-            ["--every", "1000000000"],
-            "nothing was compared of the 4,963 instructions executed, with the sample one in 1000000000 instructions",
-        ),
-        (
-            // It never returns.
-            ["--from-function", "_start+0x40"],
-            "nothing was compared: `_start+0x40` is not among the 4,963 instructions executed",
-        ),
-    ] {
-        let output = bench(&[&["check", BUSY], &arguments[..]].concat());
-        let error = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!((status(&output), error), (3, format!("{BUSY}: {expected}\n")));
-    }
-    for arguments in [["--every", "0"], ["--per-place", "0"], ["--per-place", "-1"], ["--from-function", "1"]]
-    {
-        assert_eq!(status(&bench(&[&["check", BUSY], &arguments[..]].concat())), 2, "{arguments:?}");
-    }
-}
