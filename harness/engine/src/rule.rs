@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_no_rules() {
+    fn text_that_is_not_a_rule_is_refused() {
         for text in [
             "",
             "no row",

@@ -167,7 +167,7 @@ fn bounded(name: &str, what: &str, len: usize, used: &AllocationInfo) {
 }
 
 #[test]
-fn taking_over_and_writing_need_a_small_multiple_of_the_input() {
+fn copying_and_writing_a_section_need_a_small_multiple_of_the_input() {
     let (mut taken, mut refused) = (0, 0);
     for (name, data) in inputs() {
         let Ok(section) = Section::parse(&data, ADDRESS) else { continue };

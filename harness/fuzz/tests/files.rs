@@ -179,7 +179,7 @@ proptest! {
 /// Inputs that once broke a property, including those of the engine, and the files that others
 /// are made of.
 #[test]
-fn regressions_stay_mended_and_sound_files_hold() {
+fn regressions_stay_fixed_and_sound_files_pass() {
     let (builds, specs) = (builds(), specs());
     assert!(builds.len() > 100 && specs.len() > 20, "{} {}", builds.len(), specs.len());
     let seeds = builds.iter().step_by(50).chain(specs.iter().step_by(5)).cloned();
@@ -193,7 +193,7 @@ fn regressions_stay_mended_and_sound_files_hold() {
 
 /// What libFuzzer has kept for the code that it reaches.
 #[test]
-fn kept_inputs_hold() {
+fn kept_inputs_pass() {
     for (target, property) in files::PROPERTIES {
         let kept = small(&format!("harness/fuzz/corpus/{target}"), u64::MAX);
         assert!(kept.len() >= 100, "{} inputs kept for {target}", kept.len());

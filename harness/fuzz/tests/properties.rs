@@ -127,7 +127,7 @@ fn generated_sections_are_mostly_sound() {
 /// Inputs that once broke a property, and what libFuzzer has kept for the code
 /// that it reaches.
 #[test]
-fn regressions_stay_mended_and_kept_inputs_hold() {
+fn regressions_stay_fixed_and_kept_inputs_pass() {
     let package = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let inputs = |folder: &str| {
         let entries = std::fs::read_dir(package.join(folder)).expect("the folder");

@@ -1,5 +1,7 @@
 //! Addresses and rows as they appear in reports.
 
+use std::str::FromStr;
+
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sframe_engine::{Row, RowRules};
@@ -14,6 +16,24 @@ impl std::fmt::Display for Address {
     }
 }
 
+/// A text is no address.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not an address such as 0x401000")]
+pub struct ParseAddressError(String);
+
+impl FromStr for Address {
+    type Err = ParseAddressError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        text.strip_prefix("0x")
+            // `from_str_radix` would take a sign.
+            .filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()))
+            .and_then(|digits| u64::from_str_radix(digits, 16).ok())
+            .map(Self)
+            .ok_or_else(|| ParseAddressError(text.to_owned()))
+    }
+}
+
 impl Serialize for Address {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
@@ -23,10 +43,7 @@ impl Serialize for Address {
 impl<'de> Deserialize<'de> for Address {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
-        let number = text.strip_prefix("0x").and_then(|digits| u64::from_str_radix(digits, 16).ok());
-        number
-            .map(Self)
-            .ok_or_else(|| D::Error::custom(format!("`{text}` is not an address such as 0x401000")))
+        text.parse().map_err(D::Error::custom)
     }
 }
 
@@ -92,5 +109,20 @@ mod as_text {
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RowRules, D::Error> {
         let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
         text.parse().map_err(|error| D::Error::custom(format!("`{text}`: {error}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Address;
+
+    #[test]
+    fn an_address_is_0x_and_hexadecimal_digits() {
+        for (text, number) in [("0x0", 0), ("0x0401000", 0x40_1000), ("0xFfffffffffffffff", u64::MAX)] {
+            assert_eq!(text.parse(), Ok(Address(number)));
+        }
+        for text in ["", "0x", "401000", "0X1", "0x+1", "0x-1", "0x1g", " 0x1", "0x10000000000000000"] {
+            assert!(text.parse::<Address>().is_err(), "{text}");
+        }
     }
 }

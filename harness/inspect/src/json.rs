@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_hashes_the_second_is_an_escape() {
+    fn the_second_of_two_hashes_is_escaped() {
         let hashes: Vec<String> = (0..6).map(|count| "#".repeat(count)).collect();
         let json = pretty(&hashes).expect("JSON");
         assert!(!json.contains("##"), "{json}");
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_has_what_is_not_seen_as_text() {
+    fn a_page_shows_invisible_characters_as_text() {
         let json = for_page(&[HOSTILE]).expect("JSON");
         let back: Vec<String> = serde_json::from_str(&json).expect("JSON");
         assert_eq!(

@@ -37,6 +37,6 @@ pub mod source;
 pub mod text;
 mod version;
 
-pub use address::{Address, FindingRow};
+pub use address::{Address, FindingRow, ParseAddressError};
 pub use blame::{Blame, Confidence, Witness};
 pub use version::{COMMIT, VERSION, version};

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_makes_no_link() {
+    fn a_name_cannot_make_a_link() {
         assert_eq!(message("[a](http://b)\n")["text"], r"[a]\u{28}http://b)\n");
     }
 

@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_seen_is_shown_and_can_be_had_back() {
+    fn invisible_characters_are_shown_and_can_be_restored() {
         for (text, shown) in [
             ("plain_name@plt+0x1c", "plain_name@plt+0x1c"),
             ("größe→", "größe→"),
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_one_line_and_no_command() {
+    fn a_line_stays_one_line_and_is_not_a_command() {
         let mut text = Text::default();
         let [lines, line, command] = ["f\n::error::forged\n", "x\n", "::error::forged"];
         let [others, none] = ["##[error]forged ###vso[task.complete]", "# ## ## [x]"];

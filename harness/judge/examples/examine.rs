@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut unwinder = sframe_unwinder(&target);
     let options = Options { stack_size: 64 << 20, ..Options::default() };
     let examination = examine(&target, &mut *unwinder, &ExamineOptions::default(), &options)?;
-    println!("{:?} after {} instructions", examination.end, examination.instructions);
+    println!("{:?} after {} instructions", examination.end, examination.counts.instructions);
     for finding in &examination.findings {
         println!("{}", finding.message);
     }

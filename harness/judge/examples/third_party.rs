@@ -35,7 +35,7 @@ pub(crate) fn main() {
     for finding in seen.findings.iter().take(5) {
         println!("{}: {}", finding.verdict, finding.message);
     }
-    println!("{} of {} instructions agree", seen.agree, seen.comparisons);
+    println!("{} of {} instructions agree", seen.agree, seen.counts.comparisons);
     // Prologues and epilogues are where frame pointers fail.
     assert!(seen.agree > 0 && !seen.findings.is_empty());
 }

@@ -8,8 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use sframe_inspect::{Address, Blame, Confidence, FindingRow, Witness};
 
-use sframe_engine::{Base, RecoveryRule, RowRules};
+use sframe_engine::{RecoveryRule, RowRules};
 
+use crate::unwind::Bases;
 use crate::vocabulary::{End, LayoutFact, Prose, Verdict};
 
 /// Which side a witness agrees with about the subject of a finding.
@@ -131,13 +132,8 @@ impl StackView {
     /// not shown.
     #[must_use]
     pub fn evaluate(&self, rule: RecoveryRule, cfa: Option<u64>) -> Option<u64> {
-        let base = match rule.base {
-            Base::Sp => self.sp.0,
-            Base::Fp => self.fp.0,
-            Base::Cfa => cfa?,
-            Base::Register(_) => return None,
-        };
-        let address = base.wrapping_add_signed(rule.offset);
+        let bases = Bases { cfa, sp: Some(self.sp.0), fp: Some(self.fp.0) };
+        let address = bases.address(&rule, |_| None)?;
         if !rule.dereference {
             return Some(address);
         }
@@ -235,11 +231,11 @@ impl From<WrittenValue> for Said {
         if text == Self::ANOTHER_END {
             return Self::AnotherEnd;
         }
-        let digits = text.strip_prefix("0x").and_then(|digits| u64::from_str_radix(digits, 16).ok());
         let ends = || text.split(", ").map(str::parse).collect::<Result<Vec<End>, _>>();
-        match digits.map(Address).filter(|address| address.to_string() == text) {
-            Some(address) => Self::Address(address),
-            None => ends().map_or_else(|_| Self::Words(Prose::verbatim(text.clone())), Self::Ends),
+        match text.parse::<Address>() {
+            // What is written otherwise is not what a report has written.
+            Ok(address) if address.to_string() == text => Self::Address(address),
+            _ => ends().map_or_else(|_| Self::Words(Prose::verbatim(text.clone())), Self::Ends),
         }
     }
 }

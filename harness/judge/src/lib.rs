@@ -23,7 +23,7 @@
 //! let target = Target::open(&bytes).expect("an executable with .sframe");
 //! let seen = examine(&target, &mut Mine, &ExamineOptions::default(), &Options::default()).expect("a machine");
 //! assert!(seen.findings.iter().all(|finding| finding.verdict.as_str() == "truncated"));
-//! assert!(seen.agree < seen.comparisons);
+//! assert!(seen.agree < seen.counts.comparisons);
 //! ```
 
 pub mod compare;

@@ -161,7 +161,7 @@ fn per_instruction(levels: u32, calls: u32, kept: bool) -> f64 {
                 };
                 let examination = examination.expect("a machine");
                 assert_eq!((examination.end, examination.findings.len()), (End::Exit(0), 0));
-                instructions = examination.instructions;
+                instructions = examination.counts.instructions;
             })
         });
         (rounds.fold(f64::MAX, f64::min), instructions)

@@ -40,7 +40,7 @@ fn backtraces_are_the_call_stack(
     if !reports.iter().all(|report| good(report.outcome)) {
         panic!("{}", run_summary(&Report::new(reports), std::time::Duration::ZERO, Style::default()));
     }
-    let compared: u64 = reports.iter().map(|report| report.comparisons).sum();
+    let compared: u64 = reports.iter().map(|report| report.counts.comparisons).sum();
     let skipped = reports.iter().all(|report| report.outcome == Outcome::Skipped);
     assert!(compared > 0 || skipped, "nothing was compared");
 }

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_is_told_without_where() {
+    fn differences_are_told_without_their_place() {
         let row = |start: u32, cfa: &str, fp: &str| json!({ "start": start, "cfa": cfa, "fp": fp });
         let right = row(4, "SP+16", "*(CFA-16)");
         assert_eq!(shown(&right, &row(4, "SP+24", "*(CFA-16)")), ["cfa SP+N is 8 too high"]);

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_no_equations() {
+    fn text_that_is_not_an_equation_is_refused() {
         for text in ["", "SP+", "SP+0", "SP 16", "sp+16", "*(CFA-8", "*CFA", "r", "rbp+8", "SP+16+8", "x29"] {
             assert!(text.parse::<Equation>().is_err(), "{text}");
         }

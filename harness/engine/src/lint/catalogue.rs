@@ -4,31 +4,33 @@
 //! warning at most where the text calls bits unused without demanding that they be 0, and where
 //! linkers deliberately do something that the text does not foresee.
 
-use crate::error::Clause;
-use crate::lint::rule::{Rule, Severity, Versions};
-
-macro_rules! rules {
-    ($($constant:ident: $id:literal $name:literal, $severity:ident, $versions:ident, $clause:ident,
-       $summary:literal, $message:literal;)*) => {
+/// Defines the rules of a catalogue, and the list of them.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! lint_rules {
+    ($(#[$doc:meta])* $all:ident; $($constant:ident: $id:literal $name:literal, $severity:ident, $versions:ident,
+       $clause:ident, $summary:literal, $message:literal;)*) => {
         $(
             #[doc = $summary]
-            pub static $constant: Rule = Rule {
+            pub static $constant: $crate::lint::Rule = $crate::lint::Rule {
                 id: $id,
                 name: $name,
-                severity: Severity::$severity,
-                versions: Versions::$versions,
-                clause: Clause::$clause,
+                severity: $crate::lint::Severity::$severity,
+                versions: $crate::lint::Versions::$versions,
+                clause: $crate::Clause::$clause,
                 summary: $summary,
                 message: $message,
             };
         )*
 
-        /// All rules about a section.
-        pub static RULES: &[&Rule] = &[$(&$constant),*];
+        $(#[$doc])*
+        pub static $all: &[&$crate::lint::Rule] = &[$(&$constant),*];
     };
 }
 
-rules! {
+lint_rules! {
+    /// All rules about a section.
+    RULES;
     // The preamble and the header.
     MAGIC: "SF101" "magic", Error, ALL, Magic,
         "A section starts with the magic number 0xdee2 in one of the two byte orders.",

@@ -80,7 +80,7 @@ fn functions_that_overlap_are_looked_up_in_the_section() {
 
 /// Each change is one that only the function itself is affected by.
 #[test]
-fn functions_that_do_not_lend_themselves_do_not_harm_the_others() {
+fn functions_that_cannot_be_indexed_do_not_affect_the_others() {
     let changes: [fn(&mut Function); 9] = [
         |function| function.size = 0,
         |function| function.rows.clear(),

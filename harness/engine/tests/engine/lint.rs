@@ -287,7 +287,7 @@ fn every_rule_is_reported_for_a_section_that_breaks_just_it() {
 
 /// Each rule's summary, and each message with its values.
 #[test]
-fn rules_and_messages_are_whole() {
+fn rules_and_messages_are_complete() {
     for pair in RULES.windows(2) {
         assert!(pair[0].id < pair[1].id, "{} and {}", pair[0].id, pair[1].id);
     }

@@ -112,7 +112,7 @@ fn each_fault_is_named_with_its_offset_and_clause() {
 
 /// A row without data words has no meaning in version 1.
 #[test]
-fn version_1_knows_no_undefined_ra() {
+fn version_1_has_no_undefined_ra() {
     let functions = [function(0x1000, 4, &[fre(0, true, 1, &[])])];
     let bytes = Builder::new(Version::V1, Abi::Amd64, &functions).bytes();
     assert_eq!(error(&bytes).kind, ErrorKind::BadDataWordCount(0));
@@ -188,7 +188,7 @@ fn any_byte_may_hold_any_value() {
 
 /// s390x came with errata 1 of version 2.
 #[test]
-fn version_1_knows_no_s390x() {
+fn version_1_does_not_support_s390x() {
     let bytes =
         Builder::new(Version::V1, Abi::S390x, &[function(0x1000, 4, &[fre(0, true, 1, &[0])])]).bytes();
     let error = error(&bytes);

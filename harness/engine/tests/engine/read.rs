@@ -367,7 +367,7 @@ fn flex_rows_are_pairs_of_control_word_and_offset() {
 
 /// The last row may start at or past the end of its function, and rows may repeat.
 #[test]
-fn rows_that_cover_nothing_are_there_and_are_never_found() {
+fn rows_that_cover_nothing_are_listed_but_never_found() {
     let rows =
         [fre(0, true, 1, &[8]), fre(4, true, 1, &[16]), fre(4, true, 1, &[24]), fre(8, true, 1, &[32])];
     for version in VERSIONS {

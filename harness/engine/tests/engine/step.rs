@@ -167,7 +167,7 @@ fn a_walk_that_comes_back_to_a_frame_ends() {
 }
 
 #[test]
-fn an_outermost_frame_is_an_end_and_no_error() {
+fn an_outermost_frame_ends_the_walk_without_an_error() {
     let frame = Frame::topmost(InstructionPointer(0x1000), SP, FP);
     let marked = World::new(Abi::Amd64, &[function(0x1000, 16, &[])]);
     assert_eq!(marked.step(&frame, true), Ok(Step::Outermost));

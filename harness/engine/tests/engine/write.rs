@@ -316,7 +316,7 @@ fn a_function_without_rows_does_not_become_outermost() {
 }
 
 #[test]
-fn byte_orders_of_aarch64_are_turned_into_each_other() {
+fn sections_of_aarch64_are_converted_between_byte_orders() {
     let little = section(Version::V3, Abi::Aarch64, &[function(&[row(Abi::Aarch64, 0, 16)])]);
     let target = |byte_order| Target { version: Version::V3, byte_order };
     let big = little.convert(target(ByteOrder::Big)).expect("an ABI").section;
@@ -410,7 +410,7 @@ fn bytes_of(hex: &str) -> Vec<u8> {
 }
 
 #[test]
-fn words_that_were_read_wider_than_needed_are_written_so_as_long_as_the_row_says_the_same() {
+fn words_that_were_wider_than_needed_stay_so_while_the_row_says_the_same() {
     for hex in AT_LIMITS {
         let bytes = bytes_of(hex);
         let read = sframe_engine::Section::parse(&bytes, 0).expect("a section");

@@ -141,7 +141,7 @@ fn with_instruction(id: &str, function: &str, from: &[u8], to: &[u8]) -> (CallFr
 }
 
 #[test]
-fn a_signature_with_the_pc_is_one() {
+fn a_signature_that_includes_the_pc_is_a_signature() {
     const BUILD: &str = "gnu-2.47/aarch64/pauth.O2";
     let signed = |(cfi, main): (CallFrameInfo, u64)| {
         let rows = cfi.rows(cfi.fde_at(main).expect("an FDE")).expect("well-formed");
@@ -157,7 +157,7 @@ fn a_signature_with_the_pc_is_one() {
 
 /// Only the instruction itself is meant, and no operand that has its number.
 #[test]
-fn an_operand_is_no_signature() {
+fn an_operand_is_not_a_signature() {
     // Version 1 with a signature rule by expression of a constant: DW_OP_lit1, then DW_OP_lit0 at 0x2c * 4.
     let instructions = [0x16, 34, 1, 0x31, 0x02, 0x2c, 0x16, 34, 1, 0x30, 0x2c];
     let cfi = of_aarch64(&instructions);
@@ -265,7 +265,7 @@ fn with_ranges(instructions: &[u8], ranges: impl Iterator<Item = (u64, u64)>) ->
 }
 
 #[test]
-fn a_cfa_that_nothing_gives_is_told_from_register_0() {
+fn a_missing_cfa_is_not_a_cfa_in_register_0() {
     let cfa = |instructions: &[u8]| rules(&written(instructions, std::iter::once(0x4000)), 0x4000).cfa;
     assert_eq!(cfa(&[0x90, 1]), Err(Inexpressible::Nothing));
     // DW_CFA_def_cfa of rax.
@@ -285,7 +285,7 @@ fn an_address_between_functions_has_no_fde() {
 
 /// Ranges that overlap, share starts or ends, are empty, or are nested.
 #[test]
-fn of_overlapping_fdes_the_one_that_starts_last_is_it() {
+fn the_overlapping_fde_that_starts_last_is_found() {
     let mut state = 1_u64;
     let mut below = |limit: u64| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -311,7 +311,7 @@ fn of_overlapping_fdes_the_one_that_starts_last_is_it() {
 }
 
 #[test]
-fn a_cie_that_would_take_for_ever_is_an_error() {
+fn a_cie_that_would_take_forever_is_an_error() {
     let starts = (0..20_000).map(|index| 0x10_0000 + index * 16);
     let sound = written(&[0; 64], starts.clone());
     assert_eq!((sound.errors(), sound.fdes().len()), (&[][..], 20_000));

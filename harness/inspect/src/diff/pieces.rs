@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_overlapping_ranges_the_highest_rank_counts() {
+    fn the_highest_rank_of_overlapping_ranges_counts() {
         let ranges = [0..100, 10..20, 10..30, 40..200, 60..70];
         let last = flatten(ranges.clone().into_iter(), |position| position);
         let expected = [(0..10, 0), (10..30, 2), (30..40, 0), (40..60, 3), (60..70, 4), (70..200, 3)];
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_are_where_both_are_the_same() {
+    fn each_piece_has_one_fde_on_either_side() {
         let pieces = merge(&[(0..10, 0), (20..40, 1)], &[(5..30, 7)]);
         let expected = [
             (0..5, Some(0), None),

@@ -159,7 +159,7 @@ mod tests {
 
     /// What no assembler can write into `.debug_frame` is no difference from it.
     #[test]
-    fn debug_frame_does_not_say_what_it_can_not() {
+    fn what_debug_frame_cannot_say_is_not_compared() {
         let build = "../../corpus/builds/gnu-2.47/aarch64/pauth.O2";
         let bytes = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join(build)).expect("a build");
         let subject = ObjectFile::parse(&bytes[..]).expect("an ELF file");

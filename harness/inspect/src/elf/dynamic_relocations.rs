@@ -73,7 +73,7 @@ mod tests {
     use crate::elf::object_file::ObjectFileError;
 
     #[rstest]
-    fn they_are_those_that_object_reads(
+    fn dynamic_relocations_are_those_that_another_crate_reads(
         #[values("amd64", "aarch64", "aarch64_be", "s390x")] abi: &str,
         #[values("", ".first.so")] file: &str,
     ) {

@@ -492,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_are_in_all_64_bits() {
+    fn sums_use_all_64_bits() {
         for (abi, code, sum) in [
             (Abi::Amd64, &[0x48, 0x89, 0xe5][..], Some((6, 7, 0))), // mov rbp, rsp
             (Abi::Amd64, &[0x89, 0xe5], None),                      // mov ebp, esp
@@ -567,7 +567,7 @@ mod tests {
 
     /// An instruction that starts before an end is read as a whole, and none after it.
     #[test]
-    fn starts_end_where_they_are_told() {
+    fn the_starts_of_instructions_end_at_the_given_end() {
         // push rbp; mov rbp, rsp; call; pop rbp
         let amd64 = [0x55, 0x48, 0x89, 0xe5, 0xe8, 0, 0, 0, 0, 0x5d];
         for (abi, code, end, expected, next) in [

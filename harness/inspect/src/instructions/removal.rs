@@ -305,7 +305,7 @@ mod tests {
 
     /// `push %rax` twice, a call of `ret $16`, `ret`. Without the callee's removal the second push is still there.
     #[test]
-    fn what_callees_remove_counts() {
+    fn arguments_that_callees_remove_are_counted() {
         let code = [0x50, 0x50, 0xe8, 1, 0, 0, 0, 0xc3, 0xc2, 16, 0];
         assert_eq!(removed(Abi::Amd64, &code, &[0, 8]), Some(0));
         assert_eq!(removed(Abi::Amd64, &[&code[..8], &[0xc3]].concat(), &[0, 8]), None);

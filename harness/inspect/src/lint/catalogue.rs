@@ -1,30 +1,8 @@
 //! The rules for the ELF file around a section, sorted by ID.
 
-use sframe_engine::Clause;
-use sframe_engine::lint::{Rule, Severity, Versions};
-
-macro_rules! rules {
-    ($($constant:ident: $id:literal $name:literal, $severity:ident, $versions:ident, $clause:ident,
-       $summary:literal, $message:literal;)*) => {
-        $(
-            #[doc = $summary]
-            pub static $constant: Rule = Rule {
-                id: $id,
-                name: $name,
-                severity: Severity::$severity,
-                versions: Versions::$versions,
-                clause: Clause::$clause,
-                summary: $summary,
-                message: $message,
-            };
-        )*
-
-        /// All rules about ELF files.
-        pub static ELF_RULES: &[&Rule] = &[$(&$constant),*];
-    };
-}
-
-rules! {
+sframe_engine::lint_rules! {
+    /// All rules about ELF files.
+    ELF_RULES;
     EMPTY_SECTION: "SF401" "empty-section", Error, ALL, Header,
         "The section has a header; GNU ld leaves an empty section where it can't merge its inputs.",
         "the .sframe section has 0 bytes";

@@ -30,7 +30,7 @@ fn each_command_says_what_it_finds(#[case] arguments: &[&str], #[case] expected:
 #[case::convert(&["convert", "Cargo.toml", "--to", "2", "--output", "/dev/null"])]
 #[case::no_file(&["lint", "no/such/file"])]
 #[case::arguments(&["dump"])]
-fn what_can_not_be_used_is_one_error(#[case] arguments: &[&str]) {
+fn unusable_input_is_one_error(#[case] arguments: &[&str]) {
     let output = inspect(arguments);
     assert_eq!((status(&output), text(&output.stdout)), (2, ""));
     assert!(text(&output.stderr).starts_with("error: "), "{}", text(&output.stderr));

@@ -385,7 +385,7 @@ fn a_difference_is_blamed_on_whoever_can_have_made_it() {
 
 /// Who has broken a row that can't be read, nothing tells.
 #[test]
-fn a_row_that_can_not_be_read_is_nobodys() {
+fn a_row_that_cannot_be_read_is_blamed_on_nobody() {
     let mut bytes = build("gnu-2.44/amd64/recursion.O2");
     let subject = ObjectFile::parse(&bytes).expect("a build");
     let sframe = subject.sframe.expect("a section");
@@ -624,7 +624,7 @@ fn sections_of_a_relocatable_file_are_kept_apart() {
 
 /// As GNU ld -r of binutils 2.40 and 2.44 does it for all objects but the first; and as LLD does it.
 #[test]
-fn an_object_that_was_not_merged_is_the_linkers_one_fault() {
+fn an_object_that_was_not_merged_is_one_fault_of_the_linker() {
     const IN_FIRST_ROW: u64 = 67;
     let bytes = relocatable_at([16, 16], Some(IN_FIRST_ROW));
     let report = diff(&bytes);
@@ -653,7 +653,7 @@ fn an_object_that_was_not_merged_is_the_linkers_one_fault() {
 
 /// What SFrame has no form for is no difference.
 #[test]
-fn an_fp_that_is_lost_is_no_difference() {
+fn a_lost_fp_is_not_a_difference() {
     let mut bytes = relocatable([16, 16]);
     // In the second FDE, the last instruction and the filling become DW_CFA_undefined of rbp.
     let at =
@@ -794,7 +794,7 @@ fn compressed_cfi_is_read_or_said_to_be_unreadable() {
 }
 
 #[test]
-fn what_can_not_be_compared_ends_with_2_or_3_and_one_message() {
+fn files_that_cannot_be_compared_end_with_2_or_3_and_one_message() {
     const BUILD: &str = "gnu-2.47/amd64/recursion.O2";
     let other_machine = {
         let mut bytes = build(BUILD);

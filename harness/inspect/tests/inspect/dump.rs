@@ -397,7 +397,7 @@ fn input_without_a_section_is_one_error() {
 }
 
 #[test]
-fn of_a_malformed_section_the_sound_part_is_printed() {
+fn the_sound_part_of_a_malformed_section_is_printed() {
     let folder = tempfile::tempdir().expect("a folder");
     let bytes = BUILDS.bytes("gnu-2.47", "gnu-2.47/amd64/recursion.O2");
     let (sound_text, sound, _) = dumped("", &bytes);

@@ -273,7 +273,7 @@ fn a_row_within_a_call_is_wrong_for_its_callee(
 
 /// No look-up is at the last byte of anything but calls.
 #[test]
-fn a_row_within_another_instruction_is_no_difference() {
+fn a_row_within_another_instruction_is_not_a_difference() {
     let bytes = build("gnu-2.47/amd64/recursion.O2");
     let subject = ObjectFile::parse(&bytes[..]).expect("a build");
     let code = Disassembly::of(subject.abi().expect("an ABI"), subject.code());

@@ -44,7 +44,7 @@ fn said(source: Source<'_>) -> Vec<Result<String, String>> {
 }
 
 #[test]
-fn the_same_is_said_of_a_file_in_memory_and_of_one_that_is_read_in_parts() {
+fn a_file_that_is_read_in_parts_gives_the_same_results_as_one_in_memory() {
     let folders = ["corpus/builds/gnu-2.47", "corpus/builds/llvm-22", "corpus/dumps/odd"];
     let paths: Vec<_> = folders.iter().flat_map(|folder| files(&repository().join(folder))).collect();
     let sound: Vec<usize> = paths

@@ -90,7 +90,7 @@ fn a_folder_and_its_archives_are_read_in_the_order_of_names() {
 }
 
 #[test]
-fn where_there_is_nothing_to_inspect_it_is_an_error() {
+fn nothing_to_inspect_is_an_error() {
     let folder = tempfile::tempdir().expect("a folder");
     let bare = write(folder.path(), "bare/one", &without_section());
     let bare = Path::new(&bare).parent().expect("a folder").to_str().expect("a name").to_owned();

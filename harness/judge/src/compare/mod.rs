@@ -10,13 +10,13 @@ pub use rules::{Rules, RulesAt};
 use std::ops::Range;
 
 use sframe_engine::{
-    Base, DwarfRegister, InstructionPointer, LookupAddress, Mangled, PauthKey, Pc, RecoveryRule,
-    ReturnAddress, StepError, Tracked,
+    DwarfRegister, InstructionPointer, LookupAddress, Mangled, PauthKey, Pc, RecoveryRule, ReturnAddress,
+    StepError, Tracked,
 };
 use sframe_machine::{AddressSpace, AuthenticationKey, Bottom, CallStack, Moment, Record};
 
 use crate::truth::stores::{LastStores, Store};
-use crate::unwind::{Backtrace, End, Frame, State, Unreadable};
+use crate::unwind::{Backtrace, Bases, End, Frame, State, Unreadable};
 use crate::vocabulary;
 use crate::vocabulary::Verdict;
 
@@ -123,13 +123,12 @@ impl<'m> Truth<'m> {
     /// Returns the address of the word that a rule loads a value from, if it needs
     /// no registers but SP and FP.
     fn word(&self, frame: usize, rule: &RecoveryRule) -> Option<u64> {
-        let base = match rule.base {
-            Base::Cfa => self.call_of(frame)?.cfa,
-            Base::Sp => self.sp_of(frame),
-            Base::Fp => self.fp_of(frame),
-            Base::Register(_) => return None,
+        let bases = Bases {
+            cfa: self.call_of(frame).map(|call| call.cfa),
+            sp: Some(self.sp_of(frame)),
+            fp: Some(self.fp_of(frame)),
         };
-        rule.dereference.then(|| base.wrapping_add_signed(rule.offset))
+        rule.dereference.then(|| bases.address(rule, |_| None))?
     }
 
     /// Returns where a frame executes or will continue.

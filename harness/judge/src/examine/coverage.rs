@@ -22,15 +22,25 @@ pub(crate) struct Executed {
     calls: FxHashSet<u64>,
 }
 
+/// How many rows there are, and how many of them a run has used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub struct RowCounts {
+    /// Rows that cover at least one byte of their function.
+    #[serde(rename = "rows_total")]
+    pub total: u64,
+    /// Rows that the topmost frame has used.
+    #[serde(rename = "rows_exercised")]
+    pub exercised: u64,
+    /// Rows that a caller's frame has used.
+    #[serde(rename = "rows_exercised_as_caller")]
+    pub exercised_as_caller: u64,
+}
+
 /// Which parts of the section a run exercised.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Coverage {
-    /// Rows that cover at least one byte of their function.
-    pub rows_total: u64,
-    /// Rows that the topmost frame has used.
-    pub rows_exercised: u64,
-    /// Rows that a caller's frame has used.
-    pub rows_exercised_as_caller: u64,
+    /// How many rows there are, and how many were used.
+    pub rows: RowCounts,
     /// Executed instructions whose PC has an FDE.
     pub instructions_covered: u64,
     /// Executed instructions without an FDE, by function or address, or by library
@@ -218,7 +228,7 @@ impl Executed {
         }
         coverage.count_rows(target, &rows);
         let calls = self.calls.iter().filter_map(|&ra| Self::row(target, ReturnAddress(ra).into()));
-        coverage.rows_exercised_as_caller = calls.collect::<FxHashSet<_>>().len() as u64;
+        coverage.rows.exercised_as_caller = calls.collect::<FxHashSet<_>>().len() as u64;
         coverage
     }
 }
@@ -259,9 +269,9 @@ impl Coverage {
                 if row.is_empty() || is_behind_the_end {
                     continue;
                 }
-                self.rows_total += 1;
+                self.rows.total += 1;
                 if used.contains(&(section.address(), fde.index, index)) {
-                    self.rows_exercised += 1;
+                    self.rows.exercised += 1;
                 } else {
                     let function = target.frame_name(Loaded(fde.start));
                     let image = target.place(Loaded(fde.start)).image.map(str::to_owned);

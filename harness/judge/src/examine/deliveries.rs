@@ -194,7 +194,7 @@ impl Examiner<'_, '_, '_> {
         signals: &Signals,
         options: &Options,
     ) -> Result<Deliveries, MachineError> {
-        let before = self.results.comparisons;
+        let before = self.results.counts.comparisons;
         let places = signals.ranges.iter().flat_map(|range| self.executed.within(range));
         let hits = |count| u32::try_from(count).unwrap_or(u32::MAX).min(signals.hits);
         let places = places.map(|(pc, count)| (pc, hits(count))).collect();
@@ -215,7 +215,7 @@ impl Examiner<'_, '_, '_> {
             arrival,
             fault,
         });
-        deliveries.comparisons = self.results.comparisons - before;
+        deliveries.comparisons = self.results.counts.comparisons - before;
         Ok(deliveries)
     }
 

@@ -1,5 +1,6 @@
 //! Compares every instruction's backtrace with the call stack, for one program.
 
+pub mod counts;
 pub mod coverage;
 mod deliveries;
 mod ends;
@@ -33,6 +34,7 @@ use sframe_machine::{
 use crate::compare::incremental::Walk;
 use crate::compare::steady::{Agreement, Steady};
 use crate::compare::{self, Remembered, Truth, WalkEnd, Walked};
+use crate::examine::counts::Counts;
 use crate::examine::coverage::{Coverage, Executed};
 use crate::examine::deliveries::{Followed, Interruptions};
 use crate::examine::held::{Held, Landing, MOST_HELD};
@@ -47,7 +49,7 @@ use crate::finding::Finding;
 use crate::target::{self, Loaded, Target};
 use crate::triage::{Circumstances, FrameLayouts, triage};
 use crate::truth::control_flow::Features;
-use crate::truth::cross_check::{CrossCheck, TraceConflict, TraceCounts, Traces};
+use crate::truth::cross_check::{CrossCheck, TraceConflict, Traces};
 use crate::truth::stores::{LastStores, Pointers, Written};
 use crate::unwind::{Backtrace, Unwinder, Viewpoint};
 use crate::vocabulary::{End, Feature, Verdict};
@@ -112,9 +114,9 @@ pub struct Examination {
     /// Why the call stack itself is uncertain: another trace of the calls
     /// contradicts it.
     pub doubt: Option<TraceConflict>,
-    /// Instructions executed.
-    pub instructions: u64,
-    /// Those of them that were not looked at: of other programs that the program has executed, and
+    /// What comparing amounts to.
+    pub counts: Counts,
+    /// Executed instructions that were not looked at: of other programs that the program has executed, and
     /// of copies of it.
     pub unobserved: u64,
     /// What the program wrote to its standard output.
@@ -123,27 +125,14 @@ pub struct Examination {
     pub failed_check: Option<FailedCheck>,
     /// The system calls that it made.
     pub system_calls: Usage,
-    /// Instructions at which backtrace and call stack were compared.
-    pub comparisons: u64,
     /// Comparisons without a disagreement.
     pub agree: u64,
-    /// Instructions at which nothing could be compared: the topmost frame has no
-    /// FDE, or is the first of a context that the program has made. They are not
-    /// counted as comparisons.
-    pub nothing_compared: u64,
     /// Instructions that are not in the sample: see [`ExamineOptions::sampling`].
     /// With those compared, those with nothing to compare, and those that were not
     /// settled, these are all that were observed.
     pub left_out: u64,
     /// The comparisons that say nothing, in all runs: see [`SetAside`]. They are not counted as comparisons.
     pub set_aside: Vec<SetAside>,
-    /// Frames whose CFA, RA and FP were compared, or are unchanged since they were
-    /// compared.
-    pub frames: u64,
-    /// Those that were derived anew, from registers and memory.
-    pub frames_derived: u64,
-    /// How the walks ended.
-    pub walk_ends: WalkEnds,
     /// Where the first walk ended in each way: the address by which the last frame
     /// was looked up.
     pub end_places: BTreeMap<End, u64>,
@@ -162,8 +151,6 @@ pub struct Examination {
     pub coverage: Coverage,
     /// The kinds of control flow seen, in all runs.
     pub features: Features,
-    /// How often the call stack was compared with each trace, in all runs.
-    pub traces: TraceCounts,
     /// The hazards of executed instructions, if requested.
     pub hazards: Vec<Hazard>,
     /// The executed instructions by address, if [`ExamineOptions::observes`].
@@ -240,13 +227,13 @@ pub fn examine_with(
     let outcome = examiner.run(options, None)?;
     examiner.features.add(&outcome.control_flow);
     examiner.abandon();
-    let Results { mut comparisons, nothing_compared, frames, frames_derived, mut walk_ends, .. } =
-        examiner.results;
+    let mut counts = examiner.results.counts;
+    counts.instructions = outcome.instructions;
     let max_depth = examiner.max_depth;
     let aside: u64 = examiner.results.findings.borne_out().map(|(_, count)| count).sum();
-    comparisons -= aside;
-    walk_ends.disagreed -= aside;
-    walk_ends.unsettled += aside;
+    counts.comparisons -= aside;
+    counts.walk_ends.disagreed -= aside;
+    counts.walk_ends.unsettled += aside;
     let arrivals = examiner.arrivals.clone();
     // The instructions of the run without signals.
     let executed = if look.hazards { examiner.executed.counts() } else { BTreeMap::new() };
@@ -262,6 +249,7 @@ pub fn examine_with(
         let kind = Kind { reason: SetAsideReason::LeavesElsewhere, as_caller: found.frame > 0 };
         set_aside.add(found.pc, kind, count);
     }
+    counts.traces = examiner.cross_check.counts();
     let coverage = examiner.executed.coverage(target, |pc| set_aside.at(pc));
     let mut findings = target.section_faults();
     findings.extend(gaps::gaps(target, &examiner.executed));
@@ -273,19 +261,14 @@ pub fn examine_with(
         end: outcome.end,
         stopped: examiner.stopped.or_else(|| look.stop.reason().filter(|_| grace.is_over())),
         doubt: examiner.doubt,
-        instructions: outcome.instructions,
+        counts,
         unobserved: outcome.unobserved,
         standard_output: outcome.standard_output,
         failed_check: examiner.failed_check,
         system_calls: outcome.system_calls,
-        comparisons,
-        agree: comparisons - walk_ends.disagreed,
-        nothing_compared,
+        agree: counts.comparisons - counts.walk_ends.disagreed,
         left_out,
         set_aside: set_aside.into_list(target, &examiner.executed),
-        frames,
-        frames_derived,
-        walk_ends,
         end_places: examiner.end_places,
         max_depth,
         findings,
@@ -294,7 +277,6 @@ pub fn examine_with(
         deliveries,
         coverage,
         features: examiner.features,
-        traces: examiner.cross_check.counts(),
         hazards: hazards::executed(target, &executed, &examiner.unknown_fp),
         observed: observed(&examiner.executed, &examiner.frames_seen, look),
     })
@@ -525,7 +507,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         let stepper = self.unwinder.stepper()?;
         let (Agreement { end, frames, depth }, derived) =
             self.steady.unchanged(moment, &self.stores, stepper)?;
-        self.results.count(end, frames, derived as u64, depth);
+        self.results.counts.count(end, frames, derived as u64, depth);
         if let Some(probe) = &mut self.probe {
             let truth = Truth { stores: Some(&self.stores), ..Truth::of(moment) };
             probe.compared(&truth, &Viewpoint::new(moment));
@@ -602,7 +584,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         let end = if disagreed.is_some() { WalkEnd::Disagreed } else { end };
         let agrees = is_plain && disagreed.is_none() && end.has_compared(depth);
         self.steady.compared(agrees.then_some(Agreement { end, frames, depth }));
-        self.results.count(end, frames, derived, depth);
+        self.results.counts.count(end, frames, derived, depth);
         if !end.is_usual()
             && let Some(kind) = end.in_specs()
         {
@@ -642,7 +624,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
 
     /// Counts a comparison that agrees with one of the call stacks before and after control lands.
     fn count_departing(&mut self) -> WalkEnd {
-        self.results.count(WalkEnd::Departing, 1, 1, 1);
+        self.results.counts.count(WalkEnd::Departing, 1, 1, 1);
         WalkEnd::Departing
     }
 
@@ -690,7 +672,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         let frames = self.backtrace.frames.len();
         let (target, layouts) = (self.target, &self.layouts);
         self.hypotheses.record(moment.pc, &is_right, |index, results| {
-            let Some(index) = index else { return results.walk_ends.count(WalkEnd::Unsettled) };
+            let Some(index) = index else { return results.counts.walk_ends.count(WalkEnd::Unsettled) };
             let (end, found) = &compared[index];
             let truth = truth(&call_stacks[index]);
             let is_as_called = index == 0;
@@ -698,7 +680,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
                 Circumstances { is_as_called, ..Circumstances::new(&truth, &viewpoint, target, layouts) };
             found.iter().for_each(|found| results.findings.add(*found, &scene));
             let depth = call_stacks[index].depth();
-            results.count(*end, frames.min(depth), frames as u64, depth);
+            results.counts.count(*end, frames.min(depth), frames as u64, depth);
         });
         // What is right only for the opposite of what the call stack says is not settled yet.
         match is_right.iter().position(|is_right| *is_right) {
@@ -709,7 +691,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
     }
 
     fn set_aside(&mut self, pc: u64, reason: SetAsideReason) {
-        self.results.walk_ends.count(WalkEnd::Unsettled);
+        self.results.counts.walk_ends.count(WalkEnd::Unsettled);
         let kind = Kind { reason, as_caller: false };
         self.set_aside.add(pc, kind, 1);
     }
@@ -736,7 +718,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
                 continue;
             }
             self.executed.compared(held.pc);
-            self.results.count(WalkEnd::Disagreed, 0, 0, 1);
+            self.results.counts.count(WalkEnd::Disagreed, 0, 0, 1);
             for (found, triage) in held.found {
                 self.results.findings.add_triaged(found, self.target, |_| triage);
             }

@@ -7,6 +7,7 @@ use sframe_machine::Record;
 use sframe_machine::explore::{Assumption, Content, Point, Returns};
 
 use crate::compare::Disagreement;
+use crate::unwind::Bases;
 use crate::vocabulary::Verdict;
 
 /// How sure it is that a row is wrong.
@@ -237,12 +238,7 @@ fn of_slot(verdict: Verdict, row: &Row, point: &Point<'_>, cfa: u64) -> Option<D
 }
 
 /// The address of the word that a rule reads.
-fn slot_of(rule: RecoveryRule, point: &Point<'_>, cfa: u64) -> Option<u64> {
-    let base = match rule.base {
-        Base::Cfa => cfa,
-        Base::Sp => point.moment.sp,
-        Base::Fp => point.moment.fp,
-        Base::Register(register) => point.moment.register(register.0)?,
-    };
-    Some(base.wrapping_add_signed(rule.offset))
+pub(super) fn slot_of(rule: RecoveryRule, point: &Point<'_>, cfa: u64) -> Option<u64> {
+    let bases = Bases { cfa: Some(cfa), sp: Some(point.moment.sp), fp: Some(point.moment.fp) };
+    bases.address(&rule, |register| point.moment.register(register.0))
 }

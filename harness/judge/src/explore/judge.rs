@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use sframe_engine::{
-    Abi, Base, Caller, DwarfRegister, Found, Frame, InstructionPointer, PauthMask, Pc, Recovery,
-    RecoveryRule, ReturnAddress, Row, Step, StepError,
+    Abi, Caller, DwarfRegister, Found, Frame, InstructionPointer, PauthMask, Pc, Recovery, RecoveryRule,
+    ReturnAddress, Row, Step, StepError,
 };
 use sframe_inspect::diff::{Gap, GapCode};
 use sframe_inspect::instructions::Operation;
@@ -16,7 +16,7 @@ use sframe_machine::explore::{
 };
 
 use super::batches::Batches;
-use super::certainty::{Doubt, class, doubts, is_after_uncertain_call};
+use super::certainty::{Doubt, class, doubts, is_after_uncertain_call, slot_of};
 use super::describe::describe;
 use super::options::ExploreOptions;
 use super::partial::{Candidate, Partial, Removed, Ways};
@@ -445,13 +445,7 @@ fn below_sp(row: &Row, point: &Point<'_>) -> Option<u64> {
     let cfa = point.moment.call_stack.records().last()?.cfa;
     [row.ra, row.fp].into_iter().find_map(|recovery| match recovery {
         Recovery::Rule(rule @ RecoveryRule { dereference: true, .. }) => {
-            let base = match rule.base {
-                Base::Cfa => cfa,
-                Base::Sp => point.moment.sp,
-                Base::Fp => point.moment.fp,
-                Base::Register(register) => point.moment.register(register.0)?,
-            };
-            let address = base.wrapping_add_signed(rule.offset);
+            let address = slot_of(rule, point, cfa)?;
             (address < protected && cfa.wrapping_sub(address) < 1 << 24).then_some(address)
         }
         _ => None,

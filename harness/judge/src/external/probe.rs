@@ -274,7 +274,8 @@ impl<'q, 'a> Questions<'q, 'a> {
     pub(super) fn finish(mut self, mut examination: Examination) -> UnwinderExamination {
         self.ask();
         // The unwinder was not asked there.
-        self.walk_ends.unsettled = examination.walk_ends.unsettled + examination.walk_ends.departing;
+        let ends = &examination.counts.walk_ends;
+        self.walk_ends.unsettled = ends.unsettled + ends.departing;
         let hello = self.session.hello.clone();
         let report = UnwinderReport {
             name: hello.name,

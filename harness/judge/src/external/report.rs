@@ -62,12 +62,13 @@ pub struct UnwinderReport {
 impl UnwinderReport {
     /// Replaces the engine's numbers with the unwinder's.
     pub const fn count_instead(&self, examination: &mut Examination) {
-        examination.comparisons = self.stops - self.nothing_compared;
         examination.agree = self.agree;
-        examination.nothing_compared = self.nothing_compared;
-        examination.frames = self.frames;
-        examination.frames_derived = self.frames;
-        examination.walk_ends = self.walk_ends;
+        let counts = &mut examination.counts;
+        counts.comparisons = self.stops - self.nothing_compared;
+        counts.nothing_compared = self.nothing_compared;
+        counts.frames = self.frames;
+        counts.frames_derived = self.frames;
+        counts.walk_ends = self.walk_ends;
     }
 
     /// Adds another report's counts.

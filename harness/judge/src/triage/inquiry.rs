@@ -2,13 +2,13 @@
 
 use std::cell::RefCell;
 
-use sframe_engine::{Abi, Base, Found, LookupAddress, PauthKey, RecoveryRule, StepError};
+use sframe_engine::{Abi, Found, LookupAddress, PauthKey, RecoveryRule, StepError};
 
 use super::frame_layout::FrameLayouts;
 use crate::compare::{Disagreement, Truth, Value};
 use crate::finding::{Evidence, Side, Witness};
 use crate::target::{Linked, Module, Target};
-use crate::unwind::{End, SframeUnwinder, State, Stepped, Stepper, Viewpoint};
+use crate::unwind::{Bases, End, SframeUnwinder, State, Stepped, Stepper, Viewpoint};
 use crate::vocabulary::Verdict;
 
 /// What is known at the moment of a disagreement.
@@ -228,11 +228,6 @@ pub(super) const fn letter(key: PauthKey) -> char {
 /// The address that a row's rule computes or loads from, starting from the true
 /// state of the frame.
 pub(super) fn place_of(rule: &RecoveryRule, cfa: Option<u64>, state: &State) -> Option<u64> {
-    let base = match rule.base {
-        Base::Cfa => cfa?,
-        Base::Sp => state.sp,
-        Base::Fp => state.fp.ok()?,
-        Base::Register(_) => return None,
-    };
-    Some(base.wrapping_add_signed(rule.offset))
+    let bases = Bases { cfa, sp: Some(state.sp), fp: state.fp.ok() };
+    bases.address(rule, |_| None)
 }

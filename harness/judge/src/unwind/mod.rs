@@ -1,6 +1,7 @@
 //! Unwinders under test, behind one trait.
 
 mod backtrace;
+mod bases;
 mod cfi;
 mod engine;
 mod frame_pointers;
@@ -10,6 +11,7 @@ pub use backtrace::{
     Backtrace, BlackBox, End, FpUse, Frame, PlainRow, Saved, State, Stepped, Stepper, Unreadable, Unwinder,
     Viewpoint,
 };
+pub(crate) use bases::Bases;
 pub use cfi::CfiUnwinder;
 pub use engine::DEPTH_LIMIT;
 pub use engine::{SframeUnwinder, sframe_unwinder};

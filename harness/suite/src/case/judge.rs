@@ -209,7 +209,7 @@ pub(crate) fn judge_sweep(sweep: &Sweep, report: &CaseReport, covered: u64) -> V
         }
     };
     let share = |part: u64, whole: u64| format!("{part} of {whole}");
-    let instructions = report.comparisons + report.nothing_compared;
+    let instructions = report.counts.comparisons + report.counts.nothing_compared;
     floor(
         instructions >= sweep.min_instructions,
         "instructions looked at:",
@@ -218,18 +218,18 @@ pub(crate) fn judge_sweep(sweep: &Sweep, report: &CaseReport, covered: u64) -> V
     );
     if let Some(rows) = sweep.rows {
         floor(
-            rows.is_reached_by(report.rows_exercised, report.rows_total),
+            rows.is_reached_by(report.rows.exercised, report.rows.total),
             "rows exercised:",
             rows.to_string(),
-            share(report.rows_exercised, report.rows_total),
+            share(report.rows.exercised, report.rows.total),
         );
     }
     if let Some(share_covered) = sweep.covered {
         floor(
-            share_covered.is_reached_by(covered, report.instructions),
+            share_covered.is_reached_by(covered, report.counts.instructions),
             "instructions with an FDE:",
             share_covered.to_string(),
-            share(covered, report.instructions),
+            share(covered, report.counts.instructions),
         );
     }
     let min_depth = sweep.min_depth.get();
@@ -249,10 +249,10 @@ pub(crate) fn judge_sweep(sweep: &Sweep, report: &CaseReport, covered: u64) -> V
 /// Returns a finding if more comparisons were set aside than a spec allows.
 pub(crate) fn judge_set_aside(allowed: Option<Percent>, report: &CaseReport) -> Option<Finding> {
     let set_aside = set_aside::total(&report.set_aside);
-    let all = set_aside + report.comparisons;
+    let all = set_aside + report.counts.comparisons;
     let is_too_much = match allowed {
         Some(allowed) => !allowed.bounds(set_aside, all),
-        None => is_too_much(&report.set_aside, report.comparisons),
+        None => is_too_much(&report.set_aside, report.counts.comparisons),
     };
     is_too_much.then(|| {
         let expected = match allowed {

@@ -28,18 +28,17 @@ use crate::case::judge::{
 use crate::corpus::Build;
 use crate::spec::{BuildFacts, Location, Producer, Spec, Stop};
 use crate::yaml::Source;
-use sframe_judge::examine::coverage::{Coverage, UnexercisedRow};
+use sframe_judge::examine::counts::Counts;
+use sframe_judge::examine::coverage::{Coverage, RowCounts, UnexercisedRow};
 use sframe_judge::examine::listings::Listing;
-use sframe_judge::examine::{
-    Breakpoint, Examination, ExamineOptions, Probe, Signals, WalkEnds, examine_with,
-};
+use sframe_judge::examine::{Breakpoint, Examination, ExamineOptions, Probe, Signals, examine_with};
 use sframe_judge::explore::{Explorer, Progress};
 use sframe_judge::external::{External, ExternalError, UnwinderExamination};
 use sframe_judge::finding::Finding;
 use sframe_judge::target::files::Files;
 use sframe_judge::target::{Linked, Loaded, Target};
 use sframe_judge::truth::control_flow::Features;
-use sframe_judge::truth::cross_check::{TraceCounts, Traces};
+use sframe_judge::truth::cross_check::Traces;
 use sframe_judge::unwind::MakeUnwinder;
 use sframe_judge::vocabulary::Verdict;
 use sframe_judge::vocabulary::suggest;
@@ -205,7 +204,7 @@ impl Case<'_> {
         }
         report.findings.extend(findings);
         let broken = broken_reason(&examination, target, self.spec.exit_status);
-        let nothing = || (examination.comparisons == 0).then_some(BrokenReason::NothingCompared);
+        let nothing = || (examination.counts.comparisons == 0).then_some(BrokenReason::NothingCompared);
         let broken = broken.map(BrokenReason::from).or_else(|| error.map(BrokenReason::from));
         broken.or_else(nothing).map_or(Ok(()), Err)
     }
@@ -243,22 +242,14 @@ impl Case<'_> {
             build: self.build.id.clone(),
             outcome: Outcome::Agree,
             reason: None,
-            instructions: 0,
-            comparisons: 0,
+            counts: Counts::default(),
             agree: 0,
-            nothing_compared: 0,
             set_aside: Vec::new(),
-            frames: 0,
-            frames_derived: 0,
             stops: 0,
             max_depth: 0,
-            walk_ends: WalkEnds::default(),
             signals: SignalCounts::default(),
             control_flow: Features::default(),
-            traces: TraceCounts::default(),
-            rows_total: 0,
-            rows_exercised: 0,
-            rows_exercised_as_caller: 0,
+            rows: RowCounts::default(),
             uncovered: BTreeMap::new(),
             unreached: Vec::new(),
             unwinder: None,
@@ -439,7 +430,7 @@ impl Case<'_> {
         }
         let broken = broken_reason(&examination, target, self.spec.exit_status)
             .map(BrokenReason::from)
-            .or_else(|| (examination.comparisons == 0).then_some(BrokenReason::NothingCompared));
+            .or_else(|| (examination.counts.comparisons == 0).then_some(BrokenReason::NothingCompared));
         record(&examination, report);
         report.uncovered.clone_from(&examination.coverage.uncovered_places);
         report.unreached = self.unreached(&examination.coverage);
@@ -458,7 +449,8 @@ impl Case<'_> {
             }
             let coverage = judge_coverage(self.spec, &self.facts(), &examination.coverage);
             findings.extend(coverage.into_iter().map(|finding| finding.located(target)));
-            for (end, finding) in judge_ends(self.spec.ends_for(&self.facts()), &examination.walk_ends) {
+            for (end, finding) in judge_ends(self.spec.ends_for(&self.facts()), &examination.counts.walk_ends)
+            {
                 let place = examination.end_places.get(&end);
                 findings.push(match place {
                     Some(address) => finding.at(Loaded(*address), target),
@@ -555,23 +547,15 @@ pub fn resolve(at: &Location, target: &Target<'_>) -> Result<Loaded, NoSuchPlace
 }
 
 fn record(examination: &Examination, report: &mut CaseReport) {
-    report.instructions = examination.instructions;
-    report.comparisons = examination.comparisons;
+    report.counts = examination.counts;
     report.agree = examination.agree;
-    report.nothing_compared = examination.nothing_compared;
     report.set_aside.clone_from(&examination.set_aside);
-    report.frames = examination.frames;
-    report.frames_derived = examination.frames_derived;
     report.stops = examination.arrivals.iter().filter(|(_, arrival)| arrival.is_some()).count() as u64;
     report.max_depth = examination.max_depth;
-    report.walk_ends = examination.walk_ends;
     for deliveries in &examination.deliveries {
         report.signals.add(&SignalCounts::of(deliveries));
     }
     report.findings_omitted.clone_from(&examination.findings_omitted);
     report.control_flow = examination.features.clone();
-    report.traces = examination.traces;
-    report.rows_total = examination.coverage.rows_total;
-    report.rows_exercised = examination.coverage.rows_exercised;
-    report.rows_exercised_as_caller = examination.coverage.rows_exercised_as_caller;
+    report.rows = examination.coverage.rows;
 }

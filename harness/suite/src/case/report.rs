@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sframe_engine::Abi;
-use sframe_judge::examine::coverage::UnexercisedRow;
+use sframe_judge::examine::Deliveries;
+use sframe_judge::examine::counts::Counts;
+use sframe_judge::examine::coverage::{RowCounts, UnexercisedRow};
 use sframe_judge::examine::listings::Listing;
 use sframe_judge::examine::set_aside::SetAside;
-use sframe_judge::examine::{Deliveries, WalkEnds};
 use sframe_judge::external::UnwinderReport;
 use sframe_judge::finding::{Address, Blame, Finding};
 use sframe_judge::truth::control_flow::Features;
-use sframe_judge::truth::cross_check::TraceCounts;
 use sframe_judge::vocabulary::{End, Verdict};
 
 use crate::case::reason::{BrokenReason, SkipReason};
@@ -129,42 +129,25 @@ pub struct CaseReport {
     pub outcome: Outcome,
     /// Why it is broken or skipped.
     pub reason: Option<String>,
-    /// Instructions executed.
-    pub instructions: u64,
-    /// Instructions at which backtrace and call stack were compared.
-    pub comparisons: u64,
+    /// What comparing amounts to.
+    #[serde(flatten)]
+    pub counts: Counts,
     /// Comparisons without a disagreement.
     pub agree: u64,
-    /// Instructions at which nothing could be compared; they are not counted as
-    /// comparisons.
-    #[serde(default)]
-    pub nothing_compared: u64,
     /// Comparisons that say nothing, in all runs. They are not counted as comparisons.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub set_aside: Vec<SetAside>,
-    /// Frames compared, or shown to be unchanged since they were compared.
-    pub frames: u64,
-    /// Those that were derived anew.
-    #[serde(default)]
-    pub frames_derived: u64,
     /// Stops of the spec that were reached.
     pub stops: u64,
     /// The deepest call stack, in frames.
     pub max_depth: usize,
-    /// How the walks ended.
-    pub walk_ends: WalkEnds,
     /// Signals delivered, each to a copy of the process.
     pub signals: SignalCounts,
     /// The kinds of control flow seen, in all runs.
     pub control_flow: Features,
-    /// How often the call stack was compared with each of the other traces.
-    pub traces: TraceCounts,
-    /// Rows that cover at least one byte.
-    pub rows_total: u64,
-    /// Rows that the topmost frame used.
-    pub rows_exercised: u64,
-    /// Rows that a caller's frame used.
-    pub rows_exercised_as_caller: u64,
+    /// How many rows there are, and how many were used.
+    #[serde(flatten)]
+    pub rows: RowCounts,
     /// The number of different instructions executed without an FDE, by function.
     pub uncovered: BTreeMap<String, u64>,
     /// Rows that no topmost frame used.

@@ -42,7 +42,7 @@ fn an_entry_is_a_clause_in_each_of_its_versions() {
 }
 
 #[test]
-fn mistakes_are_told_with_their_place() {
+fn mistakes_are_reported_with_their_place() {
     for (from, to, position, message) in [
         ("name: magic", "name: Magic", (6, 11), "this is not a name"),
         ("name: fre", "name: magic", (14, 12), "`v3-magic` is listed twice"),

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_derivation_that_nothing_can_come_of_is_an_error() {
+    fn a_derivation_that_cannot_work_is_an_error() {
         for (old, new, message) in [
             ("from: gnu-2.44", "from: gnu-2.45", "there is no toolchain `gnu-2.45` that compiles"),
             ("from: gnu-2.44", "from: d", "there is no toolchain `d` that compiles"),

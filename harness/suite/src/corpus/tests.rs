@@ -207,7 +207,7 @@ fn a_library_with_another_checksum_is_an_error() {
 }
 
 #[test]
-fn libraries_come_behind_those_that_they_need() {
+fn libraries_come_after_those_that_they_need() {
     let corpus = corpus();
     for source in ["leaf/a.c", "leaf/b.c"] {
         write(corpus.path(), &format!("programs/{source}"), "");
@@ -295,7 +295,7 @@ fn a_written_manifest_reads_back_as_it_was() {
 }
 
 #[test]
-fn a_manifest_that_can_not_be_is_an_error() {
+fn an_impossible_manifest_is_an_error() {
     let sha = sha256(b"");
     let leaf = format!("    leaf.O2: {sha}\n");
     let other = |abi: &str| format!("{leaf}- toolchain: t\n  abi: {abi}\n  files:\n{leaf}");
@@ -402,7 +402,7 @@ fn a_build_needs_an_abi_that_has_its_variant_and_is_not_excluded() {
 }
 
 #[test]
-fn properties_that_can_not_be_are_errors() {
+fn impossible_properties_are_errors() {
     for (properties, named) in [
         ("{compiler: acme 7.1}", "unknown compiler `acme`"),
         ("{assembler: gas}", "`gas` has no version"),
@@ -454,7 +454,7 @@ fn who_made_a_build_is_what_its_toolchain_says_of_itself() {
 }
 
 #[test]
-fn exclusions_that_name_nothing_or_no_reason_are_errors() {
+fn exclusions_without_a_target_or_a_reason_are_errors() {
     let reason = "reason: It cannot be linked there.";
     for (excluded, named) in [
         (format!("{{{reason}}}"), "names no program, variant or ABI"),

@@ -146,11 +146,11 @@ pub(super) fn compare(
         better: Vec::new(),
         not_judged,
         reproduce: None,
-        comparisons: report.comparisons,
-        rows_total: report.rows_total,
-        rows_exercised: report.rows_exercised,
-        reference_rows_total: reference.map_or(0, |reference| reference.rows_total),
-        reference_rows_exercised: reference.map_or(0, |reference| reference.rows_exercised),
+        comparisons: report.counts.comparisons,
+        rows_total: report.rows.total,
+        rows_exercised: report.rows.exercised,
+        reference_rows_total: reference.map_or(0, |reference| reference.rows.total),
+        reference_rows_exercised: reference.map_or(0, |reference| reference.rows.exercised),
     };
     let is_usable = |case: &&CaseReport| !matches!(case.outcome, Outcome::Broken | Outcome::Skipped);
     let usable = reference.filter(is_usable);

@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_tools_say_is_no_markup() {
+    fn the_output_of_tools_is_not_markup() {
         let hostile = "a|b\n<script>`x` [l](u) **b** \u{1b}[31m @me";
         let text = escaped(hostile);
         assert!(!text.contains('\n') && !text.contains('<') && !text.contains('\u{1b}'), "{text}");

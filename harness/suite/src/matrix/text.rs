@@ -271,7 +271,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reason_is_what_the_tool_said_first_of_an_error() {
+    fn a_reason_is_the_first_error_that_the_tool_printed() {
         let reason = |said: &str| {
             let (step, ended) = ("link".to_owned(), "exit status: 1".to_owned());
             reason(&Refusal { step, ended, command: None, said: said.to_owned() })

@@ -71,7 +71,7 @@ impl BaselineCase {
         // Nothing more is known about findings that are only counted.
         let omitted = case.findings_omitted.iter().map(|(verdict, count)| format!("{count} more {verdict}"));
         let findings = case.findings.iter().map(key).chain(omitted).collect();
-        Self { outcome: case.outcome, rows_exercised: case.rows_exercised, findings }
+        Self { outcome: case.outcome, rows_exercised: case.rows.exercised, findings }
     }
 
     /// The rank of a result: the higher, the worse.

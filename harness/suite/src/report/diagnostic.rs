@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn names_can_not_write_to_the_terminal() {
+    fn names_cannot_control_the_terminal() {
         let finding = finding("\u{1b}[2Jf\u{202e}\r\n", 0x104);
         let group = groups(std::slice::from_ref(&finding))[0];
         for style in [Style::default(), Style { colour: true, ..Style::default() }] {

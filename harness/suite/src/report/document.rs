@@ -9,16 +9,16 @@ use serde::{Deserialize, Serialize};
 use sframe_engine::Abi;
 use sframe_inspect::hazard::Hazard;
 use sframe_inspect::text::{counted, grouped};
-use sframe_judge::examine::coverage::{ExploredRows, UnexercisedRow};
+use sframe_judge::examine::counts::Counts;
+use sframe_judge::examine::coverage::{ExploredRows, RowCounts, UnexercisedRow};
 use sframe_judge::examine::sampling::Sampling;
 use sframe_judge::examine::set_aside::{self, SetAside, is_too_much};
-use sframe_judge::examine::{Examination, FailedCheck, WalkEnds};
+use sframe_judge::examine::{Examination, FailedCheck};
 use sframe_judge::explore::{Explorer, Progress};
 use sframe_judge::external::{UnwinderExamination, UnwinderReport};
 use sframe_judge::finding::{Finding, Group, groups};
 use sframe_judge::target::{Lacks, Module, Target};
 use sframe_judge::truth::control_flow::Features;
-use sframe_judge::truth::cross_check::TraceCounts;
 use sframe_judge::vocabulary::{Feature, Verdict};
 use sframe_machine::End;
 
@@ -74,22 +74,12 @@ pub struct ReportSummary {
     pub skipped: u64,
     /// Stops reached.
     pub stops: u64,
-    /// Instructions at which backtrace and call stack were compared.
-    pub comparisons: u64,
-    /// Instructions at which nothing could be compared; not among the
-    /// comparisons.
-    #[serde(default)]
-    pub nothing_compared: u64,
+    /// What comparing amounts to.
+    #[serde(flatten)]
+    pub counts: Counts,
     /// Comparisons that say nothing; not among the comparisons.
     #[serde(default)]
     pub set_aside: u64,
-    /// Instructions executed.
-    pub instructions: u64,
-    /// Frames compared, or shown to be unchanged since.
-    pub frames: u64,
-    /// Those of them that were derived again.
-    #[serde(default)]
-    pub frames_derived: u64,
     /// Rows that cover at least one byte, in all builds.
     pub rows_total: u64,
     /// Rows that a topmost frame used, in any case of their build.
@@ -99,14 +89,10 @@ pub struct ReportSummary {
     pub rows_explored: ExploredRows,
     /// Rows of builds that no case exercises, by the reasons given in specs.
     pub rows_unreached: BTreeMap<String, u64>,
-    /// How the walks ended.
-    pub walk_ends: WalkEnds,
     /// How control was transferred, by feature and ABI.
     pub control_flow: BTreeMap<Feature, BTreeMap<Abi, FeatureCount>>,
     /// Signals delivered, by ABI and version of the section.
     pub signals: BTreeMap<Abi, BTreeMap<String, SignalCounts>>,
-    /// How often the call stack was compared with each other trace of the calls.
-    pub traces: TraceCounts,
     /// Number of cases by ABI.
     pub abis: BTreeMap<Abi, u64>,
     /// Number of cases by version of the section.
@@ -207,7 +193,7 @@ impl ReportSummary {
     /// Counts the rows of each build once, however many cases it has.
     fn add_rows(&mut self, cases: &[CaseReport]) {
         let mut builds: BTreeMap<&str, Vec<&CaseReport>> = BTreeMap::new();
-        for case in cases.iter().filter(|case| case.rows_total > 0) {
+        for case in cases.iter().filter(|case| case.rows.total > 0) {
             builds.entry(&case.build).or_default().push(case);
         }
         for cases in builds.values() {
@@ -217,8 +203,8 @@ impl ReportSummary {
                 others.iter().map(|case| case.unreached.iter().map(place).collect()).collect();
             let left =
                 first.unreached.iter().filter(|row| others.iter().all(|rows| rows.contains(&place(row))));
-            self.rows_total += first.rows_total;
-            self.rows_exercised += first.rows_total;
+            self.rows_total += first.rows.total;
+            self.rows_exercised += first.rows.total;
             for row in left {
                 self.rows_exercised -= 1;
                 let reason = row.reason.clone().unwrap_or_else(|| "no reason".to_owned());
@@ -238,13 +224,8 @@ impl ReportSummary {
             Outcome::Skipped => &mut self.skipped,
         } += 1;
         self.stops += case.stops;
-        self.comparisons += case.comparisons;
-        self.instructions += case.instructions;
-        self.nothing_compared += case.nothing_compared;
+        self.counts.add(&case.counts);
         self.set_aside += set_aside::total(&case.set_aside);
-        self.frames += case.frames;
-        self.frames_derived += case.frames_derived;
-        self.walk_ends.add(&case.walk_ends);
         for &feature in Feature::ALL {
             let events = case.control_flow.of(feature);
             if events > 0 {
@@ -258,7 +239,6 @@ impl ReportSummary {
             let by_version = self.signals.entry(case.abi).or_default();
             by_version.entry(case.sframe_version.to_string()).or_default().add(&case.signals);
         }
-        self.traces.add(&case.traces);
         *self.abis.entry(case.abi).or_default() += 1;
         *self.sframe_versions.entry(case.sframe_version.to_string()).or_default() += 1;
         *self.toolchains.entry(case.toolchain.clone()).or_default() += 1;
@@ -427,16 +407,11 @@ impl JudgedImage {
 /// A check in numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CheckSummary {
-    /// Instructions executed.
-    pub instructions: u64,
-    /// Instructions at which backtrace and call stack were compared.
-    pub comparisons: u64,
+    /// What comparing amounts to.
+    #[serde(flatten)]
+    pub counts: Counts,
     /// Comparisons without a disagreement.
     pub agree: u64,
-    /// Instructions at which nothing could be compared: the topmost frame has no
-    /// FDE, or is the first of a context that the program has made. They are not
-    /// among the comparisons.
-    pub nothing_compared: u64,
     /// Comparisons that say nothing: see `set_aside`. They are not among the comparisons.
     pub set_aside: u64,
     /// Instructions that the sample leaves out.
@@ -444,30 +419,19 @@ pub struct CheckSummary {
     /// Instructions that were not looked at: of other programs that the program has executed,
     /// and of copies of it.
     pub unobserved: u64,
-    /// Frames compared, or shown to be unchanged since.
-    pub frames: u64,
-    /// Those of them that were derived again.
-    pub frames_derived: u64,
     /// The deepest call stack, in frames.
     pub max_depth: usize,
-    /// Rows that cover at least one byte.
-    pub rows_total: u64,
-    /// Rows that the topmost frame used.
-    pub rows_exercised: u64,
-    /// Rows that a caller's frame used.
-    pub rows_exercised_as_caller: u64,
+    /// How many rows there are, and how many were used.
+    #[serde(flatten)]
+    pub rows: RowCounts,
     /// What exploring says of the rows that no topmost frame used.
     pub rows_explored: ExploredRows,
     /// Executed instructions whose PC has an FDE.
     pub instructions_covered: u64,
     /// Executed instructions without an FDE, by function.
     pub uncovered: BTreeMap<String, u64>,
-    /// How the walks ended.
-    pub walk_ends: WalkEnds,
     /// How control was transferred.
     pub control_flow: Features,
-    /// How often the call stack was compared with each other trace of the calls.
-    pub traces: TraceCounts,
     /// Number of findings by verdict, without known ones.
     pub verdicts: BTreeMap<String, u64>,
 }
@@ -574,25 +538,17 @@ impl CheckReport {
             sampling: None,
             unwinder: None,
             summary: CheckSummary {
-                instructions: examination.instructions,
-                comparisons: examination.comparisons,
+                counts: examination.counts,
                 agree: examination.agree,
-                nothing_compared: examination.nothing_compared,
                 set_aside: set_aside::total(&examination.set_aside),
                 left_out: examination.left_out,
                 unobserved: examination.unobserved,
-                frames: examination.frames,
-                frames_derived: examination.frames_derived,
                 max_depth: examination.max_depth,
-                rows_total: coverage.rows_total,
-                rows_exercised: coverage.rows_exercised,
-                rows_exercised_as_caller: coverage.rows_exercised_as_caller,
+                rows: coverage.rows,
                 rows_explored: ExploredRows::default(),
                 instructions_covered: coverage.instructions_covered,
                 uncovered: coverage.uncovered,
-                walk_ends: examination.walk_ends,
                 control_flow: examination.features,
-                traces: examination.traces,
                 verdicts: verdicts(&examination.findings, &examination.findings_omitted),
             },
             reproduce: None,
@@ -643,18 +599,18 @@ impl CheckReport {
     /// Says that the run was sampled. `None` if it was not.
     pub(super) fn sample(&self) -> Option<String> {
         let sampling = self.sampling.as_ref()?;
-        let CheckSummary { instructions, left_out, .. } = self.summary;
+        let CheckSummary { counts, left_out, .. } = self.summary;
         Some(format!(
             "a sample was compared: {sampling}; {} of {} instructions are not in it",
             grouped(left_out),
-            grouped(instructions)
+            grouped(counts.instructions)
         ))
     }
 
     /// Whether so much was set aside that what was compared proves too little.
     #[must_use]
     pub fn has_set_aside_too_much(&self) -> bool {
-        is_too_much(&self.set_aside, self.summary.comparisons)
+        is_too_much(&self.set_aside, self.summary.counts.comparisons)
     }
 
     /// Says why there are no comparisons.
@@ -663,9 +619,11 @@ impl CheckReport {
         let Some(sampling) = self.sampling.as_ref().filter(|_| self.summary.left_out > 0) else {
             return NOTHING_COMPARED.to_owned();
         };
-        let instructions = grouped(self.summary.instructions);
+        let instructions = grouped(self.summary.counts.instructions);
         match &sampling.from {
-            Some(start) if sampling.every.is_none() && self.summary.left_out == self.summary.instructions => {
+            Some(start)
+                if sampling.every.is_none() && self.summary.left_out == self.summary.counts.instructions =>
+            {
                 format!(
                     "nothing was compared: `{}` is not among the {instructions} instructions executed",
                     start.function

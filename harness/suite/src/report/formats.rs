@@ -18,7 +18,7 @@ mod tests {
     use sframe_judge::examine::listings::Listings;
 
     #[test]
-    fn formats_write_the_files_that_they_name_and_no_other_ones() {
+    fn formats_write_exactly_the_files_that_they_name() {
         let (report, listings) = (Report::new(Vec::new()), Listings::default());
         let documents = [
             Document::Run { report: &report, listings: &listings, corpus: Path::new("corpus") },

@@ -64,9 +64,9 @@ pub fn markdown(report: &Report) -> String {
         grouped(summary.unexpected),
         grouped(summary.broken),
         grouped(summary.skipped),
-        counted(summary.instructions, "instruction"),
-        grouped(summary.comparisons),
-        frames(summary.frames, summary.frames_derived),
+        counted(summary.counts.instructions, "instruction"),
+        grouped(summary.counts.comparisons),
+        frames(summary.counts.frames, summary.counts.frames_derived),
         counted(summary.stops, "stop"),
         grouped(summary.rows_exercised),
         counted(summary.rows_total, "row"),
@@ -106,7 +106,7 @@ pub fn markdown_of_check(report: &CheckReport) -> String {
     let summary = &report.summary;
     let headline = match (&report.broken, summary.verdicts.values().sum()) {
         (Some(_), _) => "broken".to_owned(),
-        (None, 0) if summary.comparisons == 0 => "nothing compared".to_owned(),
+        (None, 0) if summary.counts.comparisons == 0 => "nothing compared".to_owned(),
         (None, 0) if !report.known.is_empty() => "as expected".to_owned(),
         (None, 0) => "no finding".to_owned(),
         (None, findings) => counted(findings, "finding"),
@@ -123,13 +123,13 @@ pub fn markdown_of_check(report: &CheckReport) -> String {
         code(&report.file),
         report.abi,
         report.sframe_version,
-        counted(summary.instructions, "instruction"),
-        grouped(summary.comparisons),
+        counted(summary.counts.instructions, "instruction"),
+        grouped(summary.counts.comparisons),
         grouped(summary.agree),
-        frames(summary.frames, summary.frames_derived),
+        frames(summary.counts.frames, summary.counts.frames_derived),
         grouped(summary.max_depth as u64),
-        grouped(summary.rows_exercised),
-        counted(summary.rows_total, "row"),
+        grouped(summary.rows.exercised),
+        counted(summary.rows.total, "row"),
         explored(summary.rows_explored),
     );
     if !report.set_aside.is_empty() {
@@ -238,7 +238,7 @@ fn headline(report: &Report) -> String {
         .map(|(count, what)| format!("{} {what}", grouped(count)))
         .collect();
     match &bad[..] {
-        [] if summary.comparisons == 0 => "nothing compared".to_owned(),
+        [] if summary.counts.comparisons == 0 => "nothing compared".to_owned(),
         [] => "as expected".to_owned(),
         bad => bad.join(", "),
     }

@@ -164,6 +164,6 @@ fn is_possible(case: &CaseReport) -> bool {
             _ => true,
         }
     }
-    case.unreached.len() as u64 <= case.rows_total
+    case.unreached.len() as u64 <= case.rows.total
         && serde_json::to_value(case).is_ok_and(|case| counts(&case))
 }

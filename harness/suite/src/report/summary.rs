@@ -80,9 +80,9 @@ pub fn run_summary(report: &Report, elapsed: Duration, style: Style) -> Text {
     let _ = writeln!(
         text,
         "{} executed, {} compared; {}; {}; {} of {} exercised{}",
-        counted(summary.instructions, "instruction"),
-        grouped(summary.comparisons),
-        frames(summary.frames, summary.frames_derived),
+        counted(summary.counts.instructions, "instruction"),
+        grouped(summary.counts.comparisons),
+        frames(summary.counts.frames, summary.counts.frames_derived),
         counted(summary.stops, "stop"),
         grouped(summary.rows_exercised),
         counted(summary.rows_total, "row"),
@@ -91,8 +91,11 @@ pub fn run_summary(report: &Report, elapsed: Duration, style: Style) -> Text {
     show_set_aside(&mut text, &report.cases);
     // Merged reports have no elapsed time.
     if !elapsed.is_zero() {
-        let _ =
-            writeln!(text, "{seconds:.1} s, {}", per_second(summary.instructions, "instruction", seconds));
+        let _ = writeln!(
+            text,
+            "{seconds:.1} s, {}",
+            per_second(summary.counts.instructions, "instruction", seconds)
+        );
     }
     show_reasons(&mut text, &broken);
     text
@@ -204,9 +207,9 @@ pub fn check_summary(report: &CheckReport, style: Style) -> Text {
     let _ = writeln!(
         text,
         "{} of {} exercised, {} as a caller's{}; {}{}",
-        grouped(summary.rows_exercised),
-        counted(summary.rows_total, "row"),
-        grouped(summary.rows_exercised_as_caller),
+        grouped(summary.rows.exercised),
+        counted(summary.rows.total, "row"),
+        grouped(summary.rows.exercised_as_caller),
         explored(summary.rows_explored),
         counted(summary.verdicts.values().sum(), "finding"),
         match report.known_count() {
@@ -250,17 +253,17 @@ fn show_figures(text: &mut Text, report: &CheckReport) {
     let _ = writeln!(
         text,
         "{} executed, {} compared, {} agree; {}, at most {} deep",
-        counted(summary.instructions, "instruction"),
-        grouped(summary.comparisons),
+        counted(summary.counts.instructions, "instruction"),
+        grouped(summary.counts.comparisons),
         grouped(summary.agree),
-        frames(summary.frames, summary.frames_derived),
+        frames(summary.counts.frames, summary.counts.frames_derived),
         summary.max_depth
     );
-    if summary.nothing_compared > 0 {
+    if summary.counts.nothing_compared > 0 {
         let what = "at which there was nothing to compare: the walk ended at the topmost frame";
-        let _ = writeln!(text, "    {} {what}", counted(summary.nothing_compared, "instruction"));
+        let _ = writeln!(text, "    {} {what}", counted(summary.counts.nothing_compared, "instruction"));
     }
-    let ends = summary.walk_ends;
+    let ends = summary.counts.walk_ends;
     let _ = writeln!(
         text,
         "walks ended: {} outermost, {} unmarked, {} without FDE, {} in disagreement",
@@ -378,7 +381,7 @@ fn show_table(text: &mut Text, cases: &[CaseReport]) {
     for case in cases {
         let row = table.entry((&case.toolchain, case.sframe_version, case.abi)).or_default();
         row.0 += 1;
-        row.1 += case.comparisons;
+        row.1 += case.counts.comparisons;
     }
     let width = table.keys().map(|(toolchain, ..)| toolchain.len() + 2).fold(12, usize::max);
     let _ = writeln!(text, "{:<width$}version  abi          cases  comparisons", "toolchain");
@@ -421,7 +424,7 @@ fn show_signals(text: &mut Text, summary: &ReportSummary) {
 
 /// Shows what the call stack itself was compared with.
 fn show_traces(text: &mut Text, summary: &ReportSummary) {
-    let counts = Trace::ALL.iter().map(|trace| (trace, summary.traces.of(*trace)));
+    let counts = Trace::ALL.iter().map(|trace| (trace, summary.counts.traces.of(*trace)));
     let counts: Vec<String> = counts
         .filter(|(_, count)| *count > 0)
         .map(|(trace, count)| format!("{trace} {}", grouped(count)))
@@ -438,7 +441,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_many_functions_without_an_fde_those_that_ran_most_are_shown() {
+    fn the_functions_without_an_fde_that_ran_most_are_shown() {
         let shown = |count: u64, volume| {
             let uncovered = (1..=count).map(|number| (format!("f{number:02}"), number)).collect();
             let mut text = Text::default();

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_of_frames_is_as_many_of_them() {
+    fn a_repeat_count_stands_for_that_many_frames() {
         assert_eq!(frames("[leaf, f x 3, main]"), frames("[leaf, f, f, f, main]"));
         assert_eq!(frames("[f, f x 2]"), frames("[f x 3]"));
         assert_ne!(frames("[f x 2]"), frames("[f x 3]"));
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn names_with_spaces_are_names() {
+    fn names_may_contain_spaces() {
         for name in ["operator new(unsigned long)", "f x", "f x y", "fx3", "f x3", "x 3"] {
             assert_eq!(frames(&format!("['{name}']")), *[name].as_slice());
         }

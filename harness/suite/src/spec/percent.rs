@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_percentage_is_refused() {
+    fn text_that_is_not_a_percentage_is_refused() {
         for text in ["%", "-1%", "1.%", ".5%", "1.234%", "x%", "", "1e1%", "all", "+1%"] {
             let error = text.parse::<Percent>().unwrap_err();
             assert_eq!(error, InvalidPercent::NoNumber(text.into()), "{text}");
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_nothing_is_no_pass() {
+    fn nothing_of_nothing_does_not_pass() {
         assert!(!percent("0.01%").is_reached_by(0, 0));
         assert!(percent("0%").is_reached_by(0, 0));
     }

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_offset_is_refused() {
+    fn text_that_is_not_an_offset_is_refused() {
         for text in ["leaf", "-4", "1.5", "'0x'", "[1]"] {
             let error = from_str::<RowOffset>(Path::new("r"), text).unwrap_err();
             assert!(error.to_string().contains("0x1c"), "{error}");

@@ -208,7 +208,7 @@ fn a_stack_of_a_size_that_no_program_needs_is_refused() {
 }
 
 #[test]
-fn signals_that_can_not_be_delivered_are_refused() {
+fn signals_that_cannot_be_delivered_are_refused() {
     assert_refused("signals: [{}]\n", (3, 11), "delivered nowhere");
     assert_refused("signals: [{during: f, at: f}]\n", (3, 11), "delivered in two places");
     assert_refused("signals: [{during: []}]\n", (3, 20), "this name is empty");
@@ -233,7 +233,7 @@ fn traces_are_distrusted_once_and_with_a_reason() {
 }
 
 #[test]
-fn unknown_ways_of_control_are_refused() {
+fn unknown_control_flow_features_are_refused() {
     assert_refused("sweep: {control_flow: {contexts: 1}}\n", (3, 24), "unknown name `contexts`");
     assert!(body("sweep: {control_flow: {contexts-begun: 1}}\n").is_ok());
 }
@@ -255,7 +255,7 @@ fn a_key_without_a_value_is_refused() {
 }
 
 #[test]
-fn a_location_that_is_none_says_why() {
+fn an_invalid_location_says_why() {
     assert_refused("stops:\n- at: 'a.c:x'\n", (4, 7), "must be a line number");
     assert_refused("stops:\n- at: leaf+ten\n", (4, 7), "must be an offset");
 }
@@ -365,7 +365,7 @@ fn known(entry: &str) -> String {
 const REASON: &str = "the assembler is wrong, reported";
 
 #[test]
-fn success_is_no_known_failure() {
+fn success_is_not_a_known_failure() {
     for verdict in ["agree", "broken", "unexpected-pass", "changed-failure"] {
         let entry =
             format!("{{where: {{abi: amd64}}, verdict: {verdict}, reason: '{REASON}', blame: unknown}}");
@@ -530,7 +530,7 @@ fn names_are_read_as_they_are_printed() {
 }
 
 #[test]
-fn no_damage_to_a_spec_makes_the_reader_fail_otherwise_than_with_an_error() {
+fn a_damaged_spec_is_read_or_is_an_error() {
     let junk = [
         "", "\t", "\n", "[", "]", "{", "}", ":", ": ", "- ", "'", "\"", "#", "&a ", "*a ", "!", "|", "é", "0",
     ];

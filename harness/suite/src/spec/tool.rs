@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_range_is_refused_with_what_would_be_one() {
+    fn text_that_is_not_a_range_is_refused_with_an_example() {
         for (text, message) in [
             ("gc", "unknown compiler `gc`; did you mean `gcc`?"),
             ("", "unknown compiler ``"),

@@ -109,7 +109,7 @@ impl StudyReport {
             file: file.to_owned(),
             abi: target.executable().image.cpu.abi.name().to_owned(),
             every: options.every.get(),
-            instructions: study.examination.instructions - study.examination.unobserved,
+            instructions: study.examination.counts.instructions - study.examination.unobserved,
             broken,
             images: images.collect(),
             elsewhere: study.elsewhere,

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_shards_of_a_run_are_all_of_it_and_nothing_twice() {
+    fn the_shards_of_a_run_cover_each_case_once() {
         for of in 1..=7 {
             let shards = (1..=of).map(|number| format!("{number}/{of}").parse::<Shard>().expect("a shard"));
             let mut all: Vec<u32> = shards.flat_map(|shard| shard.take((0..100).collect())).collect();
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_shard_is_refused() {
+    fn text_that_is_not_a_shard_is_refused() {
         for text in ["", "1", "0/3", "4/3", "1/0", "-1/3", "1/3/5", "1/4294967296", "a/b"] {
             assert_eq!(text.parse::<Shard>(), Err(InvalidShard(text.to_owned())));
         }

@@ -190,7 +190,7 @@ fn an_alias_to_itself_is_an_error() {
 }
 
 #[test]
-fn a_file_of_brackets_is_refused_in_no_time() {
+fn a_file_of_brackets_is_refused_quickly() {
     let started = Instant::now();
     for unit in ["[", "{", "[{", "- ", "? ", "a: "] {
         for size in [200, 50_000] {
@@ -320,7 +320,7 @@ fn keys_are_found_beside_their_values() {
 }
 
 #[test]
-fn what_is_not_there_gives_the_nearest_value_around_it() {
+fn a_missing_value_points_at_the_nearest_one_around_it() {
     let source = source(BLOCK);
     assert!(!source.has(&["stops", "0", "where"]));
     assert!(source.has(&["stops", "1", "frames"]));
@@ -333,7 +333,7 @@ fn what_is_not_there_gives_the_nearest_value_around_it() {
 }
 
 #[test]
-fn text_that_is_no_yaml_gives_the_first_line() {
+fn text_that_is_not_yaml_points_at_the_first_line() {
     let source = source("[unfinished\n");
     assert_eq!(source.span(&["stops", "0"]).start, 0);
     assert_eq!(Source::new(Path::new("e.yaml"), "").span(&["a"]), 0..0);

@@ -82,7 +82,7 @@ pub(super) fn gate(
     if !comparison.better.is_empty() || !comparison.new.is_empty() {
         note("better than the baseline: tighten it with `baseline update`");
     }
-    Ok(status(!comparison.worse.is_empty(), false, report.summary.comparisons > 0))
+    Ok(status(!comparison.worse.is_empty(), false, report.summary.counts.comparisons > 0))
 }
 
 fn unfit(path: &Path, error: &UnfitReport) -> Failure {

@@ -171,7 +171,9 @@ impl Check {
         };
         drop(line);
         let Some((mut report, listings)) = examined else { return Ok(None) };
-        detail_since(start, || format!("executed: {}", counted(report.summary.instructions, "instruction")));
+        detail_since(start, || {
+            format!("executed: {}", counted(report.summary.counts.instructions, "instruction"))
+        });
         if !self.no_explore {
             let start = Instant::now();
             let progress = Arc::new(explore::Progress::new(stop.clone()));
@@ -186,7 +188,7 @@ impl Check {
     }
 
     fn status(&self, report: &CheckReport) -> Status {
-        let compared = report.summary.comparisons > 0;
+        let compared = report.summary.counts.comparisons > 0;
         let proves_too_little = !self.allow_set_aside && report.has_set_aside_too_much();
         if compared && proves_too_little {
             tell_line(format_args!(

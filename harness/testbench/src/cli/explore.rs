@@ -100,7 +100,7 @@ impl Explore {
             format!(
                 "{} of {name}, by {}",
                 counted(roots.entries.len() as u64, "function"),
-                counted(jobs as u64, "process")
+                counted(jobs as u64, "worker")
             )
         });
         let start = Instant::now();

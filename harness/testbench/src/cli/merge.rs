@@ -65,7 +65,7 @@ impl Merge {
             return gate(&baseline, &joined, true, self.json);
         }
         let summary = &joined.summary;
-        Ok(status(summary.unexpected > 0, summary.broken > 0, summary.comparisons > 0))
+        Ok(status(summary.unexpected > 0, summary.broken > 0, summary.counts.comparisons > 0))
     }
 
     /// The code that the shards have listed in their journals. A shard may come

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_results_is_kept_and_all_else_is_not() {
+    fn only_options_that_change_results_are_kept() {
         let run = of(&[
             "sframe-testbench",
             "run",

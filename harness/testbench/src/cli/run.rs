@@ -173,7 +173,7 @@ impl Run {
             let is_whole = self.shard.is_none() && self.selection.filter().is_empty();
             return gate(&baseline, &report, is_whole, self.json);
         }
-        Ok(status(summary.unexpected > 0, summary.broken > 0, summary.comparisons > 0))
+        Ok(status(summary.unexpected > 0, summary.broken > 0, summary.counts.comparisons > 0))
     }
 
     /// Begins the run's journal, or continues it.

@@ -467,7 +467,7 @@ fn of(files: &[(&str, &str)]) -> Crate {
 }
 
 #[test]
-fn arrows_upwards_and_circles_of_files_are_found() {
+fn imports_upwards_and_cycles_of_files_are_found() {
     let made = of(&[
         ("", "mod a; mod b; mod c; pub use b::B;"),
         ("a", "use crate::B; struct A;"),
@@ -489,7 +489,7 @@ fn arrows_upwards_and_circles_of_files_are_found() {
 }
 
 #[test]
-fn tests_and_other_crates_are_no_arrows() {
+fn imports_of_tests_and_other_crates_do_not_count() {
     let made = of(&[
         ("a", "use std::b::B; #[cfg(test)] mod tests { use crate::b::B; } #[cfg(test)] use crate::b;"),
         ("b", "use crate::a::A;"),
@@ -608,13 +608,13 @@ const COMPARED_VERSIONS: [(&str, u32); 15] = [
 ];
 
 #[test]
-fn no_more_code_compares_versions() {
+fn only_known_code_compares_versions() {
     let known = COMPARED_VERSIONS.into_iter().map(|(file, count)| (file.to_owned(), count)).collect();
     assert_eq!(defaults("Version"), known);
 }
 
 #[test]
-fn defaults_are_found() {
+fn comparisons_with_one_value_are_found() {
     let count = |code: &str| Uses::of("Abi", &format!("fn f(abi: Abi) -> u8 {{ {code} }}")).defaults;
     assert_eq!(count("if abi == Abi::Amd64 { 1 } else { 0 }"), 1);
     assert_eq!(count("u8::from(matches!(abi, Abi::Aarch64 | Abi::Aarch64Be))"), 1);

@@ -1,10 +1,14 @@
-//! What is built stays built: build scripts watch nothing that Cargo would hold for changed each time.
+//! What is built stays built: build scripts watch nothing that Cargo would hold for changed each time. And what the
+//! scripts in `ci` read without the bench, they read as it does.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
 use rstest::rstest;
+use serde::Deserialize;
+use sframe_suite::corpus::Root;
+use sframe_suite::yaml;
 
 use crate::common::repository;
 
@@ -41,4 +45,39 @@ fn build_scripts_watch_what_exists(
     assert!(!watched.is_empty(), "Cargo would watch the whole package");
     let missing: Vec<_> = watched.iter().filter(|path| !folder.join(path).exists()).collect();
     assert!(missing.is_empty(), "{missing:?} do not exist");
+}
+
+/// The part of a toolchain's description that `ci/toolchains` reads.
+#[derive(Deserialize)]
+struct Description {
+    root: Option<Root>,
+}
+
+#[test]
+fn ci_toolchains_reads_what_the_bench_reads() {
+    let mut files: Vec<PathBuf> = std::fs::read_dir(repository().join("corpus/toolchains"))
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "yaml"))
+        .collect();
+    files.sort();
+    files.push(repository().join("ci/real/toolchain.yaml"));
+    let mut expected = String::new();
+    for file in &files {
+        let description: Description = yaml::read(file).expect("a description");
+        let Some(Root { suite: Some(suite), packages, .. }) = description.root else { continue };
+        let name = if file.ends_with("ci/real/toolchain.yaml") { file.parent() } else { Some(&**file) };
+        let name = name.and_then(Path::file_stem).and_then(|name| name.to_str()).expect("a name");
+        expected += &format!("{name}\t{suite}\t{}\n", packages.join(","));
+    }
+    let list = |of: &[&str]| {
+        let mut list = Command::new("bash");
+        list.args(["ci/toolchains", "--list"]).args(of).current_dir(repository());
+        let output = list.output().expect("bash");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let listed = list(&[]) + &list(&["ci/real/toolchain.yaml"]);
+    assert!(listed.lines().count() > 3, "{listed}");
+    assert_eq!(listed, expected);
 }

@@ -332,7 +332,7 @@ fn rows_are_left_undecided_for_a_reason(#[case] reason: Undecided, #[case] id: &
 }
 
 #[test]
-fn a_row_that_can_not_be_decoded_is_not_judged() {
+fn a_row_that_cannot_be_decoded_is_not_judged() {
     let functions = [Code::new("leaf", &[0x90, 0xc3], vec![row(0, 8)])];
     let mut bytes = object(Abi::Amd64, &functions);
     let header = bytes.windows(4).position(|word| word == [0xe2, 0xde, 3, 5]).expect("a section");

@@ -119,7 +119,7 @@ fn what_could_not_be_relocated_is_named() {
 }
 
 #[test]
-fn an_object_that_can_not_be_linked_is_one_error() {
+fn an_object_that_cannot_be_linked_is_one_error() {
     let folder = tempfile::tempdir().expect("a folder");
     let bytes = object(Abi::Amd64, &functions(Abi::Amd64, 0));
     let mut without_rows = functions(Abi::Amd64, 0);

@@ -412,7 +412,7 @@ fn a_page_has_source_command_rows_and_witnesses_in_every_form() {
 }
 
 #[test]
-fn a_name_that_is_no_fault_is_answered_with_one() {
+fn an_unknown_fault_is_answered_with_a_known_one() {
     let output = bench(&["faults", "ld-plt-gto"]);
     assert_eq!((status(&output), output.stdout.len()), (2, 0));
     let error = text(&output.stderr);

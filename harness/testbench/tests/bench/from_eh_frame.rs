@@ -445,7 +445,7 @@ fn a_program_with_the_implied_section_is_still_a_program() {
 #[case("gnu-2.40/aarch64/remember_restore.O2", "1")]
 #[case("gnu-2.44/aarch64_be/signed_rows.O2", "2")]
 #[case("gnu-2.47/s390x/remember_restore.O2", "3")]
-fn the_implied_section_has_not_the_faults_of_the_written_one(#[case] id: &str, #[case] to: &str) {
+fn the_implied_section_lacks_the_faults_of_the_written_one(#[case] id: &str, #[case] to: &str) {
     let suite = common::suite();
     let build = suite.manifest().get(id).expect("a build");
     assert_eq!(checked(&build.path(suite.corpus()).display().to_string()).0, Some(1), "{id}");

@@ -4,7 +4,6 @@
 use std::path::Path;
 use std::process::Output;
 
-use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::command::{bench, status};
@@ -101,23 +100,6 @@ fn the_merged_reports_of_shards_are_the_report_of_the_run() {
     refused(&["1", "2", "3"], "the report has format 7");
     std::fs::write(at("2").join("report.json"), "{}").expect("a file");
     refused(&["1", "2", "3"], "this is not a report of a run");
-}
-
-#[rstest]
-#[case("0/3")]
-#[case("4/3")]
-#[case("x")]
-fn a_shard_that_is_none_is_refused(#[case] shard: &str) {
-    let output = bench(&["run", "--shard", shard]);
-    assert_eq!(status(&output), 2);
-    assert!(String::from_utf8_lossy(&output.stderr).contains("is not a shard"), "{output:?}");
-}
-
-/// A shard may be empty; then nothing is compared, and the run says so.
-#[test]
-fn a_shard_without_cases_has_compared_nothing() {
-    let folder = tempfile::tempdir().expect("a folder");
-    assert_eq!(status(&run(folder.path(), &["--shard", "900/1000"])), 3);
 }
 
 #[test]

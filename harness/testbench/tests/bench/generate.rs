@@ -173,7 +173,7 @@ fn without(maker: &Maker, program: &Program, text: &str) -> Vec<Judged> {
 
 /// Each of some directives is left out once, and an operation of an expression: the CFI is wrong then.
 #[test]
-fn a_directive_that_is_missing_is_noticed() {
+fn a_missing_directive_is_noticed() {
     let Some(maker) = host() else { return };
     let is_plain =
         |program: &Program| !program.source.contains(".cfi_escape") && !program.source.contains(".cold");
@@ -198,7 +198,7 @@ fn a_directive_that_is_missing_is_noticed() {
 
 /// A section that a program asks for has to be there, and is compared.
 #[test]
-fn a_section_that_is_missing_is_noticed() {
+fn a_missing_section_is_noticed() {
     let Some(maker) = host() else { return };
     let program = with(&maker, 1, |program| program.sections.eh_frame && program.sections.debug_frame);
     let directive = program.sections.directive;
@@ -267,7 +267,7 @@ fn search_with(change: &dyn Fn(String) -> String, more: &[&str]) -> (Option<i32>
 
 /// A toolchain that writes no section is at fault, and not the bench.
 #[test]
-fn a_toolchain_without_sframe_is_told() {
+fn a_toolchain_without_sframe_is_reported() {
     if host().is_none() {
         return;
     }
@@ -359,7 +359,7 @@ fn the_pages_of_causes_are_what_their_builds_show() {
 
 /// `try --bless` completes the spec that is written for a program, also where it has rows that nothing reaches.
 #[test]
-fn the_specs_of_causes_need_no_hand() {
+fn the_specs_of_causes_need_no_editing_by_hand() {
     if host().is_none() {
         return;
     }

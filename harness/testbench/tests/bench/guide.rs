@@ -1,7 +1,7 @@
 //! The manuals are correct: commands print what the manuals show, quoted files
 //! match, keys are those of the schema, and links have targets.
 //!
-//! In `README.md`, the guide and `CONTRIBUTING.md`,
+//! In `README.md`, the guide and `CONTRIBUTING.md`, and in the tests in `tests/cmd`,
 //!
 //! - a block of the language `console` is run: lines with `$ ` are commands, the
 //!   others their output, on either stream. `...` stands for any lines or any
@@ -70,8 +70,8 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// Whether a page's commands are run.
-fn is_tried(page: &Path) -> bool {
+/// Whether a page is for users or contributors.
+fn is_manual(page: &Path) -> bool {
     page == Path::new("README.md") || page.starts_with("harness/guide") || page.ends_with("CONTRIBUTING.md")
 }
 
@@ -227,7 +227,9 @@ fn problems(name: &str, page: &str, used: &mut BTreeSet<&'static str>) -> Vec<St
             }
         }
         if let Some(file) = &block.file {
-            std::fs::write(folder.path().join(file), &block.text).expect("a file");
+            let file = folder.path().join(file);
+            std::fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+            std::fs::write(file, &block.text).expect("a file");
         }
         let is_there = match block.needs.as_deref() {
             None => true,
@@ -281,28 +283,37 @@ fn try_steps(name: &str, block: &Block, folder: &Path, problems: &mut Vec<String
     }
 }
 
+/// Runs the commands of some pages. Returns the problems, and the entries of [`NOT_RUN`] that were needed.
+fn try_pages(is_tried: impl Fn(&Path) -> bool) -> (Vec<String>, BTreeSet<&'static str>) {
+    let pages: Vec<PathBuf> = pages().into_iter().filter(|page| is_tried(page)).collect();
+    assert!(pages.len() > 5, "{pages:?}");
+    std::thread::scope(|scope| {
+        let tried = pages.iter().map(|page| {
+            scope.spawn(move || {
+                let mut used = BTreeSet::new();
+                (problems(&page.display().to_string(), &text(page), &mut used), used)
+            })
+        });
+        let tried: Vec<_> = tried.collect();
+        let (found, used): (Vec<_>, Vec<_>) =
+            tried.into_iter().map(|page| page.join().expect("a page")).unzip();
+        (found.concat(), used.into_iter().flatten().collect())
+    })
+}
+
 #[test]
 fn the_commands_of_the_manuals_print_what_they_say() {
-    let results: Vec<_> = std::thread::scope(|scope| {
-        let pages: Vec<_> = pages().into_iter().filter(|page| is_tried(page)).collect();
-        assert!(pages.len() > 5, "{pages:?}");
-        let tried: Vec<_> = pages
-            .into_iter()
-            .map(|page| {
-                scope.spawn(move || {
-                    let mut used = BTreeSet::new();
-                    let name = page.display().to_string();
-                    (problems(&name, &text(&page), &mut used), used)
-                })
-            })
-            .collect();
-        tried.into_iter().map(|page| page.join().expect("a page")).collect()
-    });
-    let found: Vec<String> = results.iter().flat_map(|(problems, _)| problems.clone()).collect();
+    let (found, used) = try_pages(is_manual);
     assert!(found.is_empty(), "{}", found.join("\n\n"));
-    let used: BTreeSet<&str> = results.iter().flat_map(|(_, used)| used.clone()).collect();
     let listed: BTreeSet<&str> = NOT_RUN.iter().map(|(start, _)| *start).collect();
     assert_eq!(used, listed, "entries of NOT_RUN that no page needs");
+}
+
+/// The pages in `tests/cmd`, which are written as tests.
+#[test]
+fn cmd_pages_say_what_commands_print() {
+    let (found, _) = try_pages(|page| page.starts_with("harness/testbench/tests/cmd"));
+    assert!(found.is_empty(), "{}", found.join("\n\n"));
 }
 
 #[test]

@@ -268,7 +268,7 @@ fn refused(arguments: &[&str], part: &str) {
 
 /// For every kind of YAML file.
 #[test]
-fn what_is_no_text_is_one_error_in_every_kind_of_file() {
+fn content_that_is_not_text_is_one_error_in_every_kind_of_file() {
     let utf16 = |text: &str, mark: [u8; 2]| {
         mark.into_iter().chain(text.encode_utf16().flat_map(u16::to_le_bytes)).collect::<Vec<u8>>()
     };

@@ -332,7 +332,7 @@ fn entries_that_share_a_slot_have_no_more_names_than_there_is_room_for() {
 
 /// A row for each byte, with all rules of the row before.
 #[test]
-fn rows_that_repeat_all_rules_end_some_time() {
+fn rows_that_repeat_all_rules_take_bounded_time() {
     const SIZE: u32 = 1 << 20;
     // All registers that `gimli` has room for.
     let rules: Vec<u8> = (0..63_u8).flat_map(|register| [0x80 | register, 1]).collect();
@@ -348,7 +348,7 @@ fn rows_that_repeat_all_rules_end_some_time() {
 #[rstest]
 #[case::nested(1)]
 #[case::equal(0)]
-fn fdes_that_overlap_end_some_time(#[case] step: u64) {
+fn fdes_that_overlap_take_bounded_time(#[case] step: u64) {
     const COUNT: u64 = 8_000;
     let mut fdes = vec![(TEXT, 4 * COUNT, Vec::new())];
     fdes.extend(
@@ -363,7 +363,7 @@ fn fdes_that_overlap_end_some_time(#[case] step: u64) {
 
 /// Every other row is wrong, and the function's name is long.
 #[test]
-fn a_long_name_costs_no_more_where_it_is_told_often() {
+fn a_long_name_that_is_printed_often_costs_no_more() {
     const ROWS: u32 = 20_000;
     let mut sections = vec![
         text(ROWS * 4),
@@ -408,7 +408,7 @@ fn entries_that_refer_to_each_other_are_errors() {
 #[case::cut(&[0x0e, 1, 2])]
 #[case::a_leb128_without_an_end(&[0x77, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff])]
 #[case::an_empty_stack(&[0x96, 0x22])]
-fn expressions_that_loop_come_to_nothing(#[case] expression: &[u8]) {
+fn expressions_that_loop_are_given_up(#[case] expression: &[u8]) {
     let len = u8::try_from(expression.len()).expect("short");
     let cfa = [&[0x0f, len], expression].concat();
     let bytes = elf(2, &[text(64), sframe(64, 1), eh_frame(&cfa, &[(TEXT, 64, Vec::new())])], &[]);
@@ -484,7 +484,7 @@ fn dynamic(entries: &[(u64, u64)], name: Vec<u8>, others: Vec<Section>) -> Vec<u
 #[case::of_one_library(vec![(1, 1)], vec![b'a'; 1 << 20], "lies outside the string table")]
 #[case::of_itself(vec![(1, 1), (14, 1)], b"self".to_vec(), "needs the library self")]
 #[case::without_a_place(vec![(1, u64::MAX)], b"self".to_vec(), "lies outside the string table")]
-fn names_in_dynamic_sections_end_some_time(
+fn names_in_dynamic_sections_take_bounded_time(
     #[case] entries: Vec<(u64, u64)>,
     #[case] name: Vec<u8>,
     #[case] message: &str,
@@ -504,7 +504,7 @@ fn names_in_dynamic_sections_end_some_time(
 #[case::chains(vec![(6, 0x60_0000), (0x6fff_fef5, 0x60_0000)], [words(&[1, 1, 0, 0, 1]), vec![0; 64]].concat(), "lies outside the file")]
 #[case::symbols(vec![(6, 0x60_0000), (4, 0x60_0000)], words(&[1, u32::MAX, 0, 0]), "lies outside the file")]
 #[case::versions(vec![(6, 0x60_0000), (4, 0x60_0000), (0x6fff_fff0, 0x60_003f)], [words(&[1, 2]), vec![0; 56]].concat(), "lies outside the file")]
-fn tables_of_dynamic_sections_end_some_time(
+fn tables_of_dynamic_sections_take_bounded_time(
     #[case] entries: Vec<(u64, u64)>,
     #[case] table: Vec<u8>,
     #[case] message: &str,

@@ -163,7 +163,7 @@ fn there_is_a_limit_where_none_is_given() {
 }
 
 #[test]
-fn a_case_that_takes_too_long_is_broken_and_no_other() {
+fn only_a_case_that_takes_too_long_is_broken() {
     let endless = Endless::new();
     let output = endless.run(&["--timeout", "5"]).output().expect("the bench");
     assert_eq!(only_broken(&output), "the case took more than 5 s, and its worker was killed");
@@ -224,7 +224,7 @@ fn crash(pid: i32) {
 }
 
 #[test]
-fn a_case_whose_process_crashes_is_broken_and_no_other() {
+fn only_a_case_whose_process_crashes_is_broken() {
     let endless = Endless::new();
     let child = endless.run(&["--jobs", "1"]).spawn().expect("the bench");
     crash(running(&child));

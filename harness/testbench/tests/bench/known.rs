@@ -60,7 +60,7 @@ fn check_known(file: &str, known: &str) -> (i32, Vec<(String, String)>) {
 /// Findings are written, refused until they are explained, and then known, in every
 /// report.
 #[test]
-fn what_is_written_is_known_once_it_is_explained() {
+fn written_findings_are_known_once_they_are_explained() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     assert_eq!(status(&check(folder, &realign(), &["--write-known=known.yaml"])), 1);
@@ -114,7 +114,7 @@ upstream: {state: unreported}
 
 /// Entries may name faults whose pages are beside the specs.
 #[test]
-fn what_is_known_may_name_a_fault() {
+fn known_findings_may_name_a_fault() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     std::fs::create_dir_all(folder.join("specs/faults")).expect("a folder");
@@ -163,7 +163,7 @@ fn what_is_known_may_name_a_fault() {
 }
 
 #[test]
-fn what_is_not_listed_is_a_finding() {
+fn findings_that_are_not_listed_are_reported() {
     let folder = tempfile::tempdir().expect("a folder");
     let known = explained(folder.path(), &realign(), &[]);
     assert_eq!(check_known(&realign(), &known), (0, Vec::new()));
@@ -178,7 +178,7 @@ fn what_is_not_listed_is_a_finding() {
 
 /// Each says at which line.
 #[test]
-fn what_is_gone_or_has_changed_is_a_finding() {
+fn entries_that_are_gone_or_have_changed_are_reported() {
     let folder = tempfile::tempdir().expect("a folder");
     let known = explained(folder.path(), &realign(), &[]);
     let line = |text: &str, of: &str| {

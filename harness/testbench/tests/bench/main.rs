@@ -57,7 +57,6 @@ mod sarif;
 mod schemas;
 mod study;
 mod suite_notices;
-mod surroundings;
 mod traces;
 mod triage;
 mod trial;

@@ -334,7 +334,7 @@ fn a_dynamic_relocation_in_a_section_is_one_finding() {
 /// What linkers do correctly is not a finding: in the whole corpus, only LLD's
 /// programs of several objects are not merged.
 #[test]
-fn builds_of_the_corpus_are_merged_but_for_lld() {
+fn builds_of_the_corpus_are_merged_except_by_lld() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/builds");
     let mut found = Vec::new();
     for toolchain in std::fs::read_dir(&corpus).expect("builds") {

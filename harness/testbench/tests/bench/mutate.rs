@@ -149,7 +149,7 @@ fn reasons_for_equivalence_are_counted() {
 /// What is true at the previous or next instruction is also true at one that
 /// does not change it.
 #[test]
-fn rows_that_stand_for_their_neighbours_are_no_mistakes() {
+fn rows_that_stand_for_their_neighbours_are_not_mistakes() {
     let plan = Plan { operators: vec![Operator::RowsSwapped, Operator::RowStart], ..Plan::default() };
     for (spec, abi) in
         [("offset_limits", Abi::Amd64), ("offset_limits", Abi::Aarch64), ("signed_rows", Abi::Aarch64)]

@@ -40,7 +40,10 @@ fn frames_are_seen_where_the_rows_of_sound_builds_say() {
         let mut unwinder = sframe_unwinder(&target);
         let examination = examine(&target, &mut *unwinder, &look, &Options::default()).expect("a machine");
         assert!(examination.findings.is_empty());
-        assert_eq!(examination.observed.iter().map(|seen| seen.hits).sum::<u64>(), examination.instructions);
+        assert_eq!(
+            examination.observed.iter().map(|seen| seen.hits).sum::<u64>(),
+            examination.counts.instructions
+        );
         let (mut cfas, mut ras, mut fps, mut unseen) = (0, 0, 0, 0);
         for seen in &examination.observed {
             let found = target.sections.lookup(InstructionPointer(seen.pc)).expect("rows").expect("a row");
@@ -73,7 +76,7 @@ fn frames_are_seen_where_the_rows_of_sound_builds_say() {
 }
 
 #[test]
-fn nothing_is_observed_unasked() {
+fn nothing_is_observed_unless_asked_for() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/builds/gnu-2.47/amd64/leaf.O2");
     let bytes = std::fs::read(path).expect("a build");
     let target = Target::open(&bytes).expect("a target");

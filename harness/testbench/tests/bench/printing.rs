@@ -90,7 +90,7 @@ fn with_hostile_names(name: &str) -> Vec<u8> {
 #[case::dump("builds/gnu-2.47/amd64/realign.O2", &["dump"], false)]
 #[case::convert("builds/gnu-2.47/amd64/realign.O2", &["convert", "--to", "1", "--output", "/dev/null"], true)]
 #[case::document("builds/gnu-2.47/amd64/realign.O2", &["check", "--json"], true)]
-fn names_in_a_file_do_nothing(#[case] build: &str, #[case] command: &[&str], #[case] shows_names: bool) {
+fn names_in_a_file_have_no_effect(#[case] build: &str, #[case] command: &[&str], #[case] shows_names: bool) {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("a\n::error::file\u{1b}[2J");
     std::fs::write(&file, with_hostile_names(build)).expect("a file");
@@ -195,7 +195,7 @@ fn whatever_a_report_says_its_outputs_are_harmless() {
 }
 
 #[test]
-fn what_an_unwinder_says_does_nothing() {
+fn the_answers_of_an_unwinder_have_no_effect() {
     let script = r#"read hello; printf '%s\n' '{"id":1,"hello":{"protocol":1,"name":"a\n::error::b\u001b[2J","version":"\u202e\r1","data":"sframe"}}'
         read open; printf '\n::error::forged\n\033[2J::error::\n' >&2; exit 3"#;
     let unwinder = shlex::try_join(["sh", "-c", script]).expect("words");
@@ -217,7 +217,7 @@ fn what_an_unwinder_says_does_nothing() {
 }
 
 #[test]
-fn a_line_of_a_spec_that_is_quoted_does_nothing() {
+fn a_quoted_line_of_a_spec_has_no_effect() {
     let folder = tempfile::tempdir().expect("a folder");
     let text = "program: leaf\nsummary: x\n# \u{9b}2J \u{202e}\nstopps: \"\\e\" # ::error::\u{2028}\u{85}x\n";
     std::fs::write(folder.path().join("le\naf.yaml"), text).expect("a file");

@@ -550,7 +550,7 @@ fn page_with(hostile: &[u8; 20], folder: &Path) -> PathBuf {
 }
 
 #[test]
-fn a_name_is_no_formula_in_a_saved_table() {
+fn a_name_is_not_a_formula_in_a_saved_table() {
     let Some(mut browser) = Browser::start() else { return };
     let folder = tempfile::tempdir().expect("a folder");
     for (name, cell) in [
@@ -576,7 +576,7 @@ fn a_name_is_no_formula_in_a_saved_table() {
 }
 
 #[test]
-fn names_of_hostile_files_are_shown_and_do_nothing() {
+fn names_of_hostile_files_are_shown_without_effect() {
     let Some(mut browser) = Browser::start() else { return };
     let folder = tempfile::tempdir().expect("a folder");
     let page = page_with(HOSTILE, folder.path());

@@ -49,7 +49,7 @@ fn table(report: &Report) -> Table {
         let cell = abis.entry(case.abi.to_string()).or_default();
         cell.cases += 1;
         let rows = cell.rows.entry(case.build.clone()).or_default();
-        *rows = [case.rows_total, rows[1].max(case.rows_exercised)];
+        *rows = [case.rows.total, rows[1].max(case.rows.exercised)];
         let place = |finding: &sframe_judge::finding::Finding| {
             let start = finding.row.as_ref().map(|row| row.start.to_string()).unwrap_or_default();
             format!("{:?} {:?} {start}", finding.image, finding.function)

@@ -268,7 +268,7 @@ fn what_has_changed_or_was_broken_is_run_again() {
 
 /// A limit on the size of files simulates a full disk.
 #[test]
-fn what_was_run_is_told_where_the_journal_can_not_be_written() {
+fn results_are_printed_where_the_journal_cannot_be_written() {
     let folder = tempfile::tempdir().expect("a folder");
     let report = folder.path().join("report");
     let bench = env!("CARGO_BIN_EXE_sframe-testbench");
@@ -301,7 +301,7 @@ fn what_was_run_is_told_where_the_journal_can_not_be_written() {
 }
 
 #[test]
-fn a_journal_that_can_not_be_begun_is_an_error() {
+fn a_journal_that_cannot_be_started_is_an_error() {
     let folder = tempfile::tempdir().expect("a folder");
     std::os::unix::fs::symlink("/dev/full", journal(folder.path())).expect("a link");
     for resume in [&[][..], &["--resume"]] {

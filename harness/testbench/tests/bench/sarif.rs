@@ -233,7 +233,7 @@ fn the_linter_writes_it_too() {
 type Spoil = fn(&mut Value);
 
 #[test]
-fn what_is_no_sarif_is_not_taken_for_it() {
+fn other_json_is_not_taken_for_sarif() {
     let folder = tempfile::tempdir().expect("a folder");
     let log = run(&["check", "corpus/builds/gnu-2.47/amd64/realign.O2"], folder.path(), 1);
     let spoils: BTreeMap<&str, Spoil> = BTreeMap::from([

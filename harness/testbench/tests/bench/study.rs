@@ -48,7 +48,7 @@ fn sframe_and_cfi_give_the_whole_backtrace_of_sound_builds(
     let bytes = doctor::build(&format!("gnu-2.47/{abi}/{program}.O2"));
     let study = study(&bytes, 1);
     let executed = executable(&study);
-    assert_eq!(executed.instructions, study.examination.instructions);
+    assert_eq!(executed.instructions, study.examination.counts.instructions);
     let walked = executed.instructions - executed.unsettled;
     let all = Walks { whole: walked, ..Walks::default() };
     assert_eq!((executed.sframe, executed.cfi), (all, all), "{program}");
@@ -86,7 +86,7 @@ fn the_cfi_unwinder_finds_no_other_mistakes_than_sframe(#[case] id: &str, #[case
     let of = |unwinder: &mut dyn Unwinder| {
         let seen = check(&target, unwinder);
         let findings = seen.findings.iter().map(|finding| (finding.pc, finding.verdict, finding.got.clone()));
-        (findings.collect::<Vec<_>>(), seen.comparisons, seen.walk_ends)
+        (findings.collect::<Vec<_>>(), seen.counts.comparisons, seen.counts.walk_ends)
     };
     let (cfi, sframe) = (of(&mut CfiUnwinder::new(&target)), of(&mut *sframe_unwinder(&target)));
     assert!(cfi == sframe && cfi.0.is_empty() != has_mistakes && cfi.1 > 1000, "{cfi:#x?}\n{sframe:#x?}");
@@ -116,7 +116,7 @@ fn a_chain_of_records_has_every_frame() {
     let bytes = doctor::build("gnu-2.47/amd64/recursion.O0");
     let target = Target::open(&bytes).expect("a target");
     let seen = check(&target, &mut FramePointerUnwinder::new(&target));
-    let ends = seen.walk_ends;
+    let ends = seen.counts.walk_ends;
     assert!(WalkEnd::Unmarked.is_whole() && ends.unmarked > 5000, "{ends:?}");
     // At the first two instructions and the last of each function, one frame is missing.
     assert!(seen.findings.iter().all(|finding| finding.frame == Some(0)), "{:#?}", seen.findings);
@@ -390,7 +390,17 @@ fn the_script_makes_a_page_of_a_root() {
     assert_eq!(status, 0);
     assert_eq!(script(&["--again"]), (0, page.clone()));
     assert_eq!(script(&["--unknown"]), (2, String::new()));
-    assert!(page.starts_with("# What walks get right\n"), "{page}");
+    // What people have written stands; the tables are these.
+    let tables = |page: &str| {
+        let (before, rest) =
+            page.split_once("<!-- tables: written by ci/real/study -->\n").expect("the mark");
+        let (tables, after) = rest.split_once("<!-- end of tables -->\n").expect("the other mark");
+        (tables.to_owned(), [before, after].map(str::to_owned))
+    };
+    let guide = std::fs::read_to_string(repository().join("harness/guide/study.md")).expect("the guide");
+    let ((old, stands), (new, written)) = (tables(&guide), tables(&page));
+    assert_eq!(stands, written);
+    assert!(new.starts_with("## All\n") && new != old, "{page}");
     // What should end otherwise than this program does is not counted.
     let (sound, broken): (Vec<_>, Vec<_>) = cases.iter().partition(|case| case[3] == "0");
     assert!(sound.len() > 4 && broken.len() > 1);

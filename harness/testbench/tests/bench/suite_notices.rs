@@ -10,6 +10,7 @@ use sframe_engine::{
 };
 use sframe_engine::{ReturnAddress, Step, StepError};
 use sframe_inspect::elf::object_file::ObjectFile;
+use sframe_judge::examine::counts::Counts;
 use sframe_judge::examine::{Examination, ExamineOptions, examine};
 use sframe_judge::finding::Finding;
 use sframe_judge::target::Target;
@@ -168,7 +169,7 @@ fn an_engine_that_adds_8_to_the_cfa_is_wrong_about_the_cfa() {
 fn an_engine_that_skips_the_last_frame_truncates() {
     let examination = check(&build("gnu-2.47/amd64/recursion.O2"), &skips_the_last_frame);
     assert_eq!(verdicts(&examination), BTreeSet::from(["truncated".to_owned()]));
-    assert!(examination.agree < examination.comparisons / 10);
+    assert!(examination.agree < examination.counts.comparisons / 10);
 }
 
 /// Claiming that there is no FDE does not help: the bench looks for itself.
@@ -186,7 +187,7 @@ fn an_engine_that_answers_nothing_truncates() {
 }
 
 #[test]
-fn an_engine_that_goes_on_behind_the_entry_function_has_extra_frames() {
+fn an_engine_that_goes_on_beyond_the_entry_function_has_extra_frames() {
     let examination = check(&build("gnu-2.47/amd64/leaf.O2"), &invents_a_frame);
     assert_eq!(verdicts(&examination), BTreeSet::from(["extra-frames".to_owned()]));
 }
@@ -277,7 +278,7 @@ fn fp_where_another_register_of_the_same_value_was_saved_is_luck() {
 
 /// In between, the function calls others, which save and restore FP.
 #[test]
-fn fp_that_was_overwritten_before_a_call_is_luck_behind_it() {
+fn fp_that_was_overwritten_before_a_call_is_luck_after_it() {
     let id = "gnu-2.47/amd64/large_frames.O2";
     assert_luck_with_fp(id, "frame_2m", 0x3f, Recovery::Unchanged, "FP, which the function has overwritten");
 }
@@ -297,16 +298,16 @@ fn a_section_whose_fdes_are_gone_leaves_nothing_compared() {
     bytes[offset + 8..offset + 12].fill(0); // sfh_num_fdes
     let examination = check(&bytes, &sframe_unwinder);
     assert_eq!(examination.coverage.instructions_covered, 0);
-    assert_eq!(examination.walk_ends.no_fde, examination.instructions);
-    let Examination { comparisons, agree, frames, nothing_compared, instructions, .. } = examination;
-    assert_eq!((comparisons, agree, frames, nothing_compared), (0, 0, 0, instructions));
+    let Counts { instructions, comparisons, nothing_compared, frames, walk_ends, .. } = examination.counts;
+    assert_eq!((comparisons, examination.agree, frames), (0, 0, 0));
+    assert_eq!((walk_ends.no_fde, nothing_compared), (instructions, instructions));
 }
 
 /// A frame is derived once, and again if something has changed.
 #[test]
 fn frames_that_stand_unchanged_are_not_derived() {
     let examination = check(&build("gnu-2.47/amd64/recursion.O2"), &sframe_unwinder);
-    let Examination { comparisons, frames, frames_derived, .. } = examination;
+    let Counts { comparisons, frames, frames_derived, .. } = examination.counts;
     assert!(comparisons <= frames_derived && frames_derived < 2 * comparisons, "{frames_derived}");
     assert!(frames > 4 * frames_derived, "{frames}, {frames_derived}");
 }
@@ -379,7 +380,7 @@ fn patch_image(bytes: &mut [u8], function: &str) -> u64 {
 }
 
 #[test]
-fn a_wrong_row_is_blamed_on_the_image_that_it_is_of() {
+fn a_wrong_row_is_blamed_on_its_image() {
     for (build, variant) in [
         ("gnu-2.40/aarch64/crossing", "O2-dynamic"),
         ("gnu-2.44/aarch64_be/crossing", "O2-dynamic-pie"),
@@ -428,10 +429,10 @@ fn an_image_without_a_section_is_code_without_fde() {
     hide_section(library(&mut files, "first.so"));
     let examination = check_files(&files);
     assert!(examination.findings.is_empty());
-    assert!(examination.walk_ends.no_fde > whole.walk_ends.no_fde + 500);
+    assert!(examination.counts.walk_ends.no_fde > whole.counts.walk_ends.no_fde + 500);
     assert!(examination.coverage.uncovered["crossing.O2-dynamic.first.so"] > 500);
-    assert!(examination.coverage.rows_total < whole.coverage.rows_total);
-    assert_eq!(examination.instructions, whole.instructions);
+    assert!(examination.coverage.rows.total < whole.coverage.rows.total);
+    assert_eq!(examination.counts.instructions, whole.counts.instructions);
 
     hide_section(library(&mut files, "second.so"));
     Target::open_files(&files).expect("the executable has a section");
@@ -525,7 +526,7 @@ fn a_spec_with_a_wrong_frame_has_unexpected_frames() {
 }
 
 #[test]
-fn a_spec_with_a_wrong_end_is_told_so() {
+fn a_spec_with_a_wrong_end_is_a_finding() {
     let reports = run_spec("s.yaml", &spec("stops: [{at: leaf, end: outermost}]"));
     assert_eq!(only_verdict(&reports), Verdict::WrongEnd);
 }
@@ -580,12 +581,12 @@ fn a_program_whose_budget_is_spent_is_broken_even_where_a_failure_is_known() {
     for report in suite.run(&cases, &options, &sframe_unwinder, &|_| ()) {
         assert_eq!(report.outcome, Outcome::Broken);
         assert!(report.reason.is_some_and(|reason| reason.contains("budget of 100")));
-        assert_eq!(report.comparisons, 100, "what was compared before stands");
+        assert_eq!(report.counts.comparisons, 100, "what was compared before stands");
     }
 }
 
 #[test]
-fn a_build_that_is_not_the_manifests_is_broken() {
+fn a_build_that_differs_from_the_manifest_is_broken() {
     let folder = tempfile::tempdir().expect("a folder");
     let corpus = common::repository().join("corpus");
     let specs = folder.path().join("specs");
@@ -613,7 +614,7 @@ fn panics_on_version_2<'a>(target: &Target<'a>) -> Box<dyn Unwinder + 'a> {
 }
 
 #[test]
-fn an_unwinder_that_panics_breaks_its_case_and_no_other() {
+fn an_unwinder_that_panics_breaks_only_its_case() {
     let suite = common::suite();
     let filter = Filter { specs: vec!["leaf".parse().expect("a pattern")], ..Filter::default() };
     let cases = suite.cases(&filter).expect("cases");
@@ -767,7 +768,7 @@ fn the_call_stack_is_compared_with_every_trace_that_there_is() {
     let mut seen = BTreeSet::new();
     for report in suite.run(&cases, &Options::default(), &sframe_unwinder, &|_| ()) {
         for &trace in Trace::ALL {
-            if report.traces.of(trace) > 100 {
+            if report.counts.traces.of(trace) > 100 {
                 seen.insert((trace, report.abi));
             }
         }

@@ -38,7 +38,7 @@ fn says(finding: &Finding, witness: Witness) -> Option<Side> {
 #[case("gnu-2.44/aarch64/recursion.O2")]
 #[case("gnu-2.44/aarch64_be/recursion.O2")]
 #[case("gnu-2.47/s390x/recursion.O2")]
-fn a_row_that_is_wrong_where_cfi_is_right_is_the_assemblers(#[case] id: &str) {
+fn a_row_that_is_wrong_where_cfi_is_right_is_blamed_on_the_assembler(#[case] id: &str) {
     let mut bytes = build(id);
     patch_first_row(&mut bytes, "leaf");
     let examination = check(&bytes, &sframe_unwinder);
@@ -56,7 +56,7 @@ fn a_row_that_is_wrong_where_cfi_is_right_is_the_assemblers(#[case] id: &str) {
 }
 
 #[test]
-fn a_wrong_row_of_a_plt_entry_is_the_linkers() {
+fn a_wrong_row_of_a_plt_entry_is_blamed_on_the_linker() {
     let mut bytes = build("gnu-2.47/amd64/plt.O2-shared");
     let names = {
         let target = Target::open(&bytes).expect("a target");
@@ -68,7 +68,7 @@ fn a_wrong_row_of_a_plt_entry_is_the_linkers() {
 }
 
 #[test]
-fn an_fde_that_begins_elsewhere_than_that_of_the_cfi_is_the_linkers() {
+fn an_fde_that_begins_elsewhere_than_that_of_the_cfi_is_blamed_on_the_linker() {
     let mut bytes = build("gnu-2.44/aarch64/recursion.O2");
     let index = {
         let target = Target::open(&bytes).expect("a target");
@@ -165,7 +165,7 @@ fn of_rows(reports: &[CaseReport]) -> Vec<&Finding> {
 /// A call that is none: control leaves it as the rows say, and not as the call stack does.
 /// Stops notice it, and no row is accused.
 #[test]
-fn a_call_that_is_none_is_no_fault_of_rows() {
+fn what_only_looks_like_a_call_is_not_blamed_on_rows() {
     let faults = WitnessFaults { misses_pc_fetches: true, ..WitnessFaults::default() };
     let reports = with_a_faulty_witness("pc_fetch", faults);
     let of_rows: Vec<_> = of_rows(&reports).iter().map(|finding| &finding.message).collect();
@@ -175,7 +175,7 @@ fn a_call_that_is_none_is_no_fault_of_rows() {
 /// A wrong call stack: rows, CFI and instructions agree with one another. If
 /// the instructions are inconclusive, the compiler is suspected too.
 #[test]
-fn a_wrong_call_stack_is_the_benchs() {
+fn a_wrong_call_stack_is_blamed_on_the_bench() {
     let faults = WitnessFaults { misses_nonlocal_exits: true, ..WitnessFaults::default() };
     let reports = with_a_faulty_witness("nonlocal_goto", faults);
     let findings = of_rows(&reports);
@@ -205,7 +205,7 @@ fn each_kind_of_producer_has_a_fault_in_the_corpus() {
 
 /// Wrong CFI does not excuse a row that differs from it.
 #[test]
-fn a_row_that_is_no_copy_of_wrong_cfi_is_the_assemblers() {
+fn a_row_that_is_not_a_copy_of_wrong_cfi_is_blamed_on_the_assembler() {
     let id = "gnu-2.47/s390x/leaf.O2";
     let bytes = build(id);
     let of_row = |examination: &Examination| {

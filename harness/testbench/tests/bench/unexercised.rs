@@ -56,7 +56,7 @@ fn a_row_that_did_not_run_is_explored() {
 }
 
 #[test]
-fn nothing_is_explored_that_need_not_be() {
+fn only_rows_that_did_not_run_are_explored() {
     let output = bench(&["check", "--json", "--no-explore", &path(RETPOLINES)]);
     let report = json(&output);
     let is_bare = |row: &Value| row.get("explored").is_none() && row.get("explored_reason").is_none();
@@ -94,7 +94,7 @@ fn explored_by(worker: &[&str]) -> CheckReport {
 #[rstest]
 #[case(&["/bin/false"], "the emulator failed in the function")]
 #[case(&["/nonexistent"], "No such file or directory")]
-fn what_can_not_be_explored_is_undecided(#[case] worker: &[&str], #[case] reason: &str) {
+fn rows_that_cannot_be_explored_are_undecided(#[case] worker: &[&str], #[case] reason: &str) {
     let report = explored_by(worker);
     assert!(!report.findings.is_empty() && !report.unexercised.is_empty());
     let explored = report.summary.rows_explored;

@@ -138,7 +138,7 @@ fn the_stops_of_a_spec_are_asked() {
 #[rstest]
 #[case::all("all")]
 #[case::some("40")]
-fn where_a_function_leaves_for_is_no_wrong_answer(#[case] stops: &str) {
+fn naming_where_a_function_leaves_for_is_not_wrong(#[case] stops: &str) {
     let arguments = ["run", "--json", "--spec", "eh_return", "--toolchain", "gnu-2.47", "--unwinder", ENGINE];
     let output = bench(&[&arguments[..], &["--stops-per-case", stops]].concat());
     let report = json(&output);
@@ -397,7 +397,7 @@ fn an_unwinder_that_never_answers_breaks_the_case(#[case] misdeed: &str) {
 /// Requests have to be read: nothing is queued for a process that does not
 /// read.
 #[test]
-fn questions_without_end_are_no_answer() {
+fn endless_questions_are_not_an_answer() {
     let read = r#"{"id":3,"read":{"stop":0,"address":"0x3fffe00000","size":65536}}"#;
     let (status, report) =
         check("gnu-2.47/amd64/leaf.O2", &after_the_handshake(&format!("exec yes '{read}'")), &[]);
@@ -408,7 +408,7 @@ fn questions_without_end_are_no_answer() {
 
 /// Answers that come too late are discarded.
 #[test]
-fn late_answers_are_none() {
+fn late_answers_do_not_count() {
     let script = format!(
         r#"{ENGINE} | while IFS= read -r line; do
                case "$line" in *'"stop"'*) sleep 1.3;; esac; printf '%s\n' "$line"
@@ -536,7 +536,7 @@ fn parts_that_an_unwinder_does_not_answer_are_counted() {
 
 /// One vector has no answer; all others do.
 #[test]
-fn a_crash_at_a_vector_costs_no_other() {
+fn a_crash_at_one_vector_does_not_affect_the_others() {
     let script = format!(r#"sed -u '/"address":"0x8000"/q' | {ENGINE}"#);
     let output = bench(&["vectors", "--json", "--unwinder", &shell(&script)]);
     let report = json(&output);
@@ -549,7 +549,7 @@ fn a_crash_at_a_vector_costs_no_other() {
 
 /// Unwinders built with AddressSanitizer reserve terabytes.
 #[test]
-fn the_limit_on_address_space_is_not_the_unwinders() {
+fn the_limit_on_address_space_does_not_apply_to_the_unwinder() {
     let unlimited = Command::new("sh").args(["-c", "ulimit -H -v"]).output().expect("a shell");
     let unlimited = String::from_utf8_lossy(&unlimited.stdout).trim().to_owned();
     let command = shell(&format!(r#"[ "$(ulimit -v)" = {unlimited} ] && exec {ENGINE}"#));

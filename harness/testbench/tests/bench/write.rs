@@ -2,7 +2,6 @@
 //! sections of files.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::process::Command;
 
 use object::elf::{PT_GNU_SFRAME, PT_LOAD, SHT_GNU_SFRAME, SHT_PROGBITS};
@@ -354,7 +353,7 @@ fn a_file_without_a_section_gets_one() {
 }
 
 #[test]
-fn what_has_no_place_for_a_section_is_refused_by_name() {
+fn files_without_room_for_a_section_are_refused_by_name() {
     let file = build(BUILD);
     let large = |file: &[u8]| embed(file, SHT_GNU_SFRAME, section_of(5000)).expect_err("no place");
     let changed = |offset: usize, bytes: &[u8]| {
@@ -378,38 +377,6 @@ fn what_has_no_place_for_a_section_is_refused_by_name() {
     assert!(embed(&file, SHT_GNU_SFRAME, uneven).is_ok());
     let uneven = |address: u64| section_of(if address < 0x1000 { 5000 } else { 40 })(address);
     assert!(matches!(embed(&file, SHT_GNU_SFRAME, uneven), Err(EmbedError::Length(5000, 40))));
-}
-
-#[test]
-fn requests_that_no_file_can_have_are_one_error() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = |name: &str| folder.path().join(name).display().to_string();
-    let original = common::repository().join("corpus/builds/gnu-2.44/aarch64/leaf.O2").display().to_string();
-    let (raw, output) = (file("raw"), file("output"));
-    assert_eq!(
-        bench_in(folder.path(), &["convert", &original, "--to=2", "--output", &raw]).status.code(),
-        Some(0)
-    );
-    let object = common::repository().join("corpus/dumps/odd/gnu-2.44/aarch64.o").display().to_string();
-    for (from, options, message) in [
-        (&original, &["--to=1", "--starts=field"][..], "version 1 does not know the flag 0x4"),
-        (&original, &["--to=2", "--byte-order=big"], "a section of the other byte order can't be put back"),
-        (&raw, &["--to=2"], "there is no ELF file to put the new one into"),
-        (&object, &["--to=2"], "not into ELF type 1"),
-        (&original, &["--to=2", "--data-words=3"], "[possible values: 1, 2, 4]"),
-        (&original, &["--to=2", "--header-gap=65536"], "65536 is not in 0..=65535"),
-    ] {
-        let made = bench_in(folder.path(), &[&["convert", from, "--elf", &output], options].concat());
-        let error = String::from_utf8_lossy(&made.stderr).into_owned();
-        assert_eq!(made.status.code(), Some(2), "{options:?}");
-        assert!(error.contains(message), "{options:?}: {error}");
-    }
-    assert_eq!(
-        bench_in(folder.path(), &["convert", &original, "--to=2"]).status.code(),
-        Some(2),
-        "no output"
-    );
-    assert!(!Path::new(&output).exists());
 }
 
 /// For any headers, the result is a file or an error, and no more bytes than allowed.

@@ -250,7 +250,7 @@ fn a_table_of_equal_entries_is_a_block_that_repeats() {
 }
 
 #[test]
-fn of_fdes_that_overlap_the_one_counts_that_starts_last() {
+fn the_overlapping_fde_that_starts_last_counts() {
     let cfa: &[&[u8]] =
         &[&[DEF_CFA, 7, 16], &[DEF_CFA, 7, 24], &[ADVANCE | 8, DEF_CFA, 7, 32], &[DEF_CFA, 7, 40], &[]];
     let entries = [

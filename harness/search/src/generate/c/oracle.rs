@@ -152,10 +152,10 @@ pub(super) fn ask(target: &Target<'_>) -> Result<Seen, NotJudged> {
             .map(|observed| target.linked(Loaded(observed.pc)).0)
             .collect(),
         checksum,
-        total: examination.coverage.rows_total,
-        exercised: examination.coverage.rows_exercised,
+        total: examination.coverage.rows.total,
+        exercised: examination.coverage.rows.exercised,
         explored: explored.rows.judged,
-        comparisons: examination.comparisons,
+        comparisons: examination.counts.comparisons,
     })
 }
 

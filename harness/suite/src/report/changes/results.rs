@@ -127,7 +127,7 @@ impl Results {
         }
         let cases = report.cases.into_iter().map(|case| {
             let found = found(&case.findings, &case.known);
-            let rows_exercised = case.rows_exercised;
+            let rows_exercised = case.rows.exercised;
             let (outcome, reason, omitted) = (case.outcome, case.reason, case.findings_omitted);
             (case.id, CaseResults { outcome, reason, rows_exercised, found, omitted })
         });

@@ -356,16 +356,16 @@ impl<'r> CaseView<'r> {
             known_as: &case.build,
             outcome: case.outcome,
             reason: case.reason.as_deref(),
-            instructions: case.instructions,
-            comparisons: case.comparisons,
+            instructions: case.counts.instructions,
+            comparisons: case.counts.comparisons,
             agree: case.agree,
-            frames: case.frames,
-            frames_derived: case.frames_derived,
+            frames: case.counts.frames,
+            frames_derived: case.counts.frames_derived,
             stops: case.stops,
-            ends: (case.comparisons > 0).then_some(case.walk_ends),
+            ends: (case.counts.comparisons > 0).then_some(case.counts.walk_ends),
             depth: case.max_depth,
             signals: case.signals.delivered,
-            rows: [case.rows_total, case.rows_exercised, case.rows_exercised_as_caller],
+            rows: [case.rows.total, case.rows.exercised, case.rows.exercised_as_caller],
             unexplained: case.findings.len() as u64 + case.findings_omitted.values().sum::<u64>(),
             count: places(&case.findings) + known,
             omission: omission(&case.findings_omitted),
@@ -384,19 +384,18 @@ impl<'r> CaseView<'r> {
     }
 
     fn of_check(report: &'r CheckReport) -> Self {
-        let CheckSummary { instructions, comparisons, agree, frames, frames_derived, max_depth, .. } =
-            report.summary;
         let summary = &report.summary;
+        let counts = summary.counts;
         Self {
             reason: report.broken.as_deref(),
-            instructions,
-            comparisons,
-            agree,
-            frames,
-            frames_derived,
-            ends: (comparisons > 0).then_some(summary.walk_ends),
-            depth: max_depth,
-            rows: [summary.rows_total, summary.rows_exercised, summary.rows_exercised_as_caller],
+            instructions: counts.instructions,
+            comparisons: counts.comparisons,
+            agree: summary.agree,
+            frames: counts.frames,
+            frames_derived: counts.frames_derived,
+            ends: (counts.comparisons > 0).then_some(counts.walk_ends),
+            depth: summary.max_depth,
+            rows: [summary.rows.total, summary.rows.exercised, summary.rows.exercised_as_caller],
             unexplained: summary.verdicts.values().sum(),
             count: places(&report.findings) + report.known_count(),
             omission: omission(&report.findings_omitted),

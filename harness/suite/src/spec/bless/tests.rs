@@ -47,7 +47,7 @@ fn a_list_below_its_key_is_replaced_in_place() {
 }
 
 #[test]
-fn a_list_with_dashes_stays_one() {
+fn a_list_with_dashes_keeps_its_dashes() {
     assert_eq!(
         bless("  - at: a\n    frames:\n      - x # last\n    hit: 2", 0, &["a", "main"]),
         "  - at: a\n    frames:\n      - a\n      - main # last\n    hit: 2"
@@ -201,7 +201,7 @@ fn a_comment_among_the_frames_is_not_thrown_away() {
 }
 
 #[test]
-fn a_hash_in_a_name_is_no_comment() {
+fn a_hash_in_a_name_is_not_a_comment() {
     let stops = "  - at: a\n    frames: ['x # y', \"z#\"]";
     assert_eq!(bless(stops, 0, &["a"]), "  - at: a\n    frames: [a]");
 }

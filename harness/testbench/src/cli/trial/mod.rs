@@ -289,7 +289,7 @@ impl Try {
                 let outcome = format!("{:?}", case.outcome).to_lowercase();
                 text.line(neutral(&format!(
                     "{outcome:<11} {}: {} of {} rows exercised",
-                    case.id, case.rows_exercised, case.rows_total
+                    case.id, case.rows.exercised, case.rows.total
                 )));
             }
         }
@@ -313,11 +313,11 @@ impl Try {
         let run = &report.run.summary;
         let mut findings = run.unexpected > 0;
         let mut broken = run.broken > 0 || !report.has_builds();
-        let mut compared = run.comparisons > 0;
+        let mut compared = run.counts.comparisons > 0;
         for check in &report.checks {
             findings |= !check.findings.is_empty() || !check.findings_omitted.is_empty();
             broken |= check.broken.is_some();
-            compared |= check.summary.comparisons > 0;
+            compared |= check.summary.counts.comparisons > 0;
         }
         status(findings, broken, compared)
     }

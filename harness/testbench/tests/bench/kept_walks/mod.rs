@@ -24,8 +24,8 @@ fn examine_both_ways(name: &str, target: &Target<'_>, options: &Options) -> Exam
         || SframeUnwinder::new(target.sections.clone(), target.executable().image.cpu.address_bits);
     let kept = examine(target, &mut unwinder(), &look, options).expect("a machine");
     let mut whole = examine(target, &mut BlackBox(unwinder()), &look, options).expect("a machine");
-    assert!(kept.frames_derived <= whole.frames_derived, "{name}");
-    whole.frames_derived = kept.frames_derived;
+    assert!(kept.counts.frames_derived <= whole.counts.frames_derived, "{name}");
+    whole.counts.frames_derived = kept.counts.frames_derived;
     assert!(kept == whole, "{name}: kept walks\n{kept:#?}\nwhole walks\n{whole:#?}");
     kept
 }
@@ -52,7 +52,7 @@ fn every_build_of_the_corpus_shows_the_same_both_ways() {
             // `protector` correctly ends with a status other than 0.
             let is_end = matches!(examination.end, End::Exit(_)) || examination.end == spent;
             assert!(is_end, "{}: {:?}", build.id, examination.end);
-            usize::from(examination.agree < examination.comparisons)
+            usize::from(examination.agree < examination.counts.comparisons)
         })
         .sum();
     assert!(disagree > 3, "{disagree} builds in which something disagrees");
@@ -245,7 +245,7 @@ fn a_store_to_what_a_frame_far_down_has_saved_is_noticed_at_the_next_instruction
             assert_eq!(all.findings, [], "{name}");
             continue;
         };
-        assert_eq!(all.walk_ends.disagreed, count, "{name}: {:#?}", all.findings);
+        assert_eq!(all.counts.walk_ends.disagreed, count, "{name}: {:#?}", all.findings);
         assert!(
             all.findings.iter().any(|finding| finding.verdict == *verdict),
             "{name}: {:#?}",
@@ -260,7 +260,11 @@ fn a_store_to_what_a_frame_far_down_has_saved_is_noticed_at_the_next_instruction
         for (budget, disagreed) in [(before, 0), (before + 1, 1)] {
             let options = Options { budget, ..Options::default() };
             let part = examine_both_ways(&name, &Target::open(&bytes).expect("a target"), &options);
-            assert_eq!((part.comparisons, part.walk_ends.disagreed), (budget, disagreed), "{name}");
+            assert_eq!(
+                (part.counts.comparisons, part.counts.walk_ends.disagreed),
+                (budget, disagreed),
+                "{name}"
+            );
         }
     }
 }
@@ -277,6 +281,6 @@ fn what_is_never_put_back_is_noticed_until_the_program_breaks() {
         let all =
             examine_both_ways(cpu.abi.name(), &Target::open(&bytes).expect("a target"), &Options::default());
         assert!(matches!(all.end, End::Broken(_)), "{}: {:?}", cpu.abi, all.end);
-        assert!(all.walk_ends.disagreed > 20, "{}: {:?}", cpu.abi, all.walk_ends);
+        assert!(all.counts.walk_ends.disagreed > 20, "{}: {:?}", cpu.abi, all.counts.walk_ends);
     }
 }
