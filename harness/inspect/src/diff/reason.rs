@@ -2,7 +2,7 @@
 //! generation rejects in its call frame information, because the version can't
 //! express it, or because the assembler does not try.
 
-use gimli::{CfaRule, RegisterRule};
+use gimli::{CfaRule, RegisterRule, UnwindExpression};
 use serde::{Deserialize, Serialize};
 use sframe_engine::{Abi, Base, CfaOffsetScaling, Recovery, RecoveryRule, Version};
 
@@ -81,6 +81,101 @@ pub fn reason_to_leave_out(info: &CallFrameInfo, fde: &CfiFde, version: Version,
     }
 }
 
+/// What GNU as reads of call frame information, where generations differ. Each writes one version.
+struct Gas {
+    /// It writes flex FDEs, for ABIs that have them.
+    has_flex: bool,
+    /// It leaves functions out in which another register has the value of SP, or of one that rows do not track.
+    refuses_registers: bool,
+    /// It interprets expressions that are a register and a small offset.
+    reads_expressions: bool,
+    /// It looks at rules for SP, which follow from the CFA in rows.
+    checks_sp: bool,
+    /// It leaves functions out in which SP or FP is undefined.
+    refuses_undefined: bool,
+}
+
+impl Gas {
+    /// The generation that writes a version.
+    const fn writing(version: Version) -> Self {
+        let has_flex = version.has_flex_fdes();
+        match version {
+            Version::V1 => Self {
+                has_flex,
+                refuses_registers: true,
+                reads_expressions: false,
+                checks_sp: false,
+                refuses_undefined: false,
+            },
+            Version::V2 => Self { refuses_registers: false, ..Self::writing(Version::V1) },
+            Version::V3 => Self {
+                has_flex,
+                refuses_registers: false,
+                reads_expressions: true,
+                checks_sp: true,
+                refuses_undefined: true,
+            },
+        }
+    }
+
+    /// Whether it writes flex FDEs for this ABI.
+    const fn writes_flex(&self, abi: Abi) -> bool {
+        match abi {
+            Abi::Amd64 | Abi::S390x => self.has_flex,
+            Abi::Aarch64 | Abi::Aarch64Be => false,
+        }
+    }
+
+    /// Whether it interprets the expression of a rule.
+    fn reads(&self, expression: &UnwindExpression<usize>) -> bool {
+        self.reads_expressions && expression.length == SHORT
+    }
+
+    fn refuses_sp(&self, rule: &RegisterRule<usize>, abi: Abi) -> bool {
+        match rule {
+            RegisterRule::Register(_) => {
+                self.refuses_registers || self.checks_sp && !abi.saves_in_registers()
+            }
+            RegisterRule::ValOffset(offset) => {
+                let is_default = abi.sp_offset_from_cfa() == *offset && abi.sp_offset_from_cfa() != 0;
+                self.checks_sp && !is_default
+            }
+            RegisterRule::Undefined => self.refuses_undefined,
+            RegisterRule::Expression(_) | RegisterRule::ValExpression(_) => true,
+            _ => false,
+        }
+    }
+
+    fn refuses_ra(&self, rule: &RegisterRule<usize>, abi: Abi) -> bool {
+        match rule {
+            RegisterRule::Register(_) => !self.writes_flex(abi),
+            RegisterRule::ValOffset(_) => abi.has_link_register(),
+            RegisterRule::Expression(expression) => abi.has_link_register() || !self.reads(expression),
+            RegisterRule::ValExpression(_) => true,
+            _ => false,
+        }
+    }
+
+    fn refuses_fp(&self, rule: &RegisterRule<usize>, abi: Abi) -> bool {
+        match rule {
+            RegisterRule::Register(_) => !self.writes_flex(abi),
+            RegisterRule::Expression(expression) => !self.reads(expression),
+            RegisterRule::Undefined => self.refuses_undefined,
+            RegisterRule::ValOffset(_) | RegisterRule::ValExpression(_) => true,
+            _ => false,
+        }
+    }
+
+    fn refuses_other(&self, rule: &RegisterRule<usize>) -> bool {
+        match rule {
+            RegisterRule::Register(_) => self.refuses_registers,
+            RegisterRule::Expression(expression) => !self.reads(expression),
+            RegisterRule::ValExpression(_) => true,
+            _ => false,
+        }
+    }
+}
+
 /// Returns the first reason in an FDE, and the row that has it.
 pub(super) fn reason(
     info: &CallFrameInfo,
@@ -108,34 +203,35 @@ fn of_row(row: &CfiRow, rules: &Rules, version: Version, abi: Abi) -> Option<Rea
     if rules.ra == Ok(Recovery::Undefined) {
         return (!version.marks_outermost_functions()).then_some(Reason::RaUndefined);
     }
-    of_cfa(row, rules, version, abi).or_else(|| {
+    let gas = Gas::writing(version);
+    of_cfa(row, rules, &gas, abi).or_else(|| {
         let (sp, fp) = (register_column(abi.sp()), register_column(abi.fp()));
         row.registers.iter().find_map(|(register, rule)| {
             let (is_refused, reason) = if *register == sp {
-                (refuses_sp(rule, version, abi), Reason::SpRule)
+                (gas.refuses_sp(rule, abi), Reason::SpRule)
             } else if *register == row.ra_column {
-                (refuses_ra(rule, version, abi), Reason::RaRule)
+                (gas.refuses_ra(rule, abi), Reason::RaRule)
             } else if *register == fp {
-                (refuses_fp(rule, version, abi), Reason::FpRule)
+                (gas.refuses_fp(rule, abi), Reason::FpRule)
             } else {
-                (refuses_other(rule, version), Reason::OtherRule)
+                (gas.refuses_other(rule), Reason::OtherRule)
             };
             is_refused.then_some(reason)
         })
     })
 }
 
-fn of_cfa(row: &CfiRow, rules: &Rules, version: Version, abi: Abi) -> Option<Reason> {
-    let is_v3 = version == Version::V3;
+fn of_cfa(row: &CfiRow, rules: &Rules, gas: &Gas, abi: Abi) -> Option<Reason> {
     if !row.has_cfa {
         return Some(Reason::NoCfa);
     }
     let Ok(cfa) = rules.cfa else { return Some(Reason::CfaExpression) };
     if let CfaRule::Expression(expression) = &row.cfa {
         let is_slot = cfa.base == Base::Fp && cfa.dereference && expression.length == SHORT + 1;
-        return (!(is_v3 && !abi.has_link_register() && is_slot)).then_some(Reason::CfaExpression);
+        return (!(gas.reads_expressions && !abi.has_link_register() && is_slot))
+            .then_some(Reason::CfaExpression);
     }
-    if matches!(cfa.base, Base::Register(_)) && !writes_flex(version, abi) {
+    if matches!(cfa.base, Base::Register(_)) && !gas.writes_flex(abi) {
         return Some(Reason::CfaRegister);
     }
     let (stored, is_multiple) = match abi.cfa_offset_scaling() {
@@ -150,64 +246,10 @@ fn of_cfa(row: &CfiRow, rules: &Rules, version: Version, abi: Abi) -> Option<Rea
     let in_slot = |recovery| {
         matches!(recovery, Ok(Recovery::Rule(RecoveryRule { base: Base::Cfa, dereference: true, .. })))
     };
-    let needs_ra = !writes_flex(version, abi) && abi.has_link_register();
+    let needs_ra = !gas.writes_flex(abi) && abi.has_link_register();
     (needs_ra && in_slot(rules.fp) && !in_slot(rules.ra)).then_some(Reason::FpWithoutRa)
 }
 
 /// The length of expressions that are interpreted: a register, and an offset from
 /// -64 to 63. A CFA expression also has the load.
 const SHORT: usize = 2;
-
-/// Whether GNU as writes flex FDEs for this ABI.
-const fn writes_flex(version: Version, abi: Abi) -> bool {
-    match abi {
-        Abi::Amd64 | Abi::S390x => version.has_flex_fdes(),
-        Abi::Aarch64 | Abi::Aarch64Be => false,
-    }
-}
-
-fn refuses_sp(rule: &RegisterRule<usize>, version: Version, abi: Abi) -> bool {
-    match rule {
-        RegisterRule::Register(_) => {
-            version == Version::V1 || (version == Version::V3 && !abi.saves_in_registers())
-        }
-        RegisterRule::ValOffset(offset) => {
-            let is_default = abi.sp_offset_from_cfa() == *offset && abi.sp_offset_from_cfa() != 0;
-            version == Version::V3 && !is_default
-        }
-        RegisterRule::Undefined => version == Version::V3,
-        RegisterRule::Expression(_) | RegisterRule::ValExpression(_) => true,
-        _ => false,
-    }
-}
-
-fn refuses_ra(rule: &RegisterRule<usize>, version: Version, abi: Abi) -> bool {
-    match rule {
-        RegisterRule::Register(_) => !writes_flex(version, abi),
-        RegisterRule::ValOffset(_) => abi.has_link_register(),
-        RegisterRule::Expression(expression) => {
-            version != Version::V3 || abi.has_link_register() || expression.length != SHORT
-        }
-        RegisterRule::ValExpression(_) => true,
-        _ => false,
-    }
-}
-
-fn refuses_fp(rule: &RegisterRule<usize>, version: Version, abi: Abi) -> bool {
-    match rule {
-        RegisterRule::Register(_) => !writes_flex(version, abi),
-        RegisterRule::Expression(expression) => version != Version::V3 || expression.length != SHORT,
-        RegisterRule::Undefined => version == Version::V3,
-        RegisterRule::ValOffset(_) | RegisterRule::ValExpression(_) => true,
-        _ => false,
-    }
-}
-
-fn refuses_other(rule: &RegisterRule<usize>, version: Version) -> bool {
-    match rule {
-        RegisterRule::Register(_) => version == Version::V1,
-        RegisterRule::Expression(expression) => version != Version::V3 || expression.length != SHORT,
-        RegisterRule::ValExpression(_) => true,
-        _ => false,
-    }
-}

@@ -40,12 +40,15 @@ impl Paths<'_, '_> {
         }
         if !has_jumped {
             // Within the same body it only seems to be an entry: what calls it may be data. Nor is it one, perhaps, where
-            // a frame comes with control, and no call is seen.
-            let body = self.body(pc);
-            let is_within = body.is_some() && self.body(previous) == body;
-            let comes_with_frame =
-                body.is_some() && sp != self.entry_sp() && !self.binary.called.contains(&pc);
-            return Ok(!is_within && !comes_with_frame);
+            // a frame comes with control, no call is seen, and the last instruction is none, which may not return.
+            let (from, body) = (self.body(previous), self.body(pc));
+            let is_call = matches!(decoded.kind, Kind::Call(_));
+            let comes_with_frame = from.is_some()
+                && body.is_some()
+                && !is_call
+                && sp != self.entry_sp()
+                && !self.binary.called.contains(&pc);
+            return Ok(!comes_with_frame && (body.is_none() || from != body));
         }
         self.assumptions.push(Assumption::JumpWithFrame { to: pc });
         Ok(false)

@@ -589,11 +589,10 @@ fn no_code_asks_for_one_abi_and_takes_the_others_for_alike() {
 }
 
 /// Code that compares versions still, instead of asking what a version can do. This may only become less.
-const COMPARED_VERSIONS: [(&str, u32); 15] = [
+const COMPARED_VERSIONS: [(&str, u32); 14] = [
     ("engine/src/lint/fde.rs", 1),
     ("engine/src/lint/header.rs", 1),
     ("inspect/src/convert/mod.rs", 1),
-    ("inspect/src/diff/reason.rs", 10),
     ("inspect/src/dump/text.rs", 2),
     ("inspect/src/elf/merge_faults.rs", 1),
     ("search/src/generate/assembly/refusal.rs", 1),
