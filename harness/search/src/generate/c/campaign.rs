@@ -1,11 +1,8 @@
 //! Generates, makes and judges many programs, and groups what is found.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
-use rayon::prelude::*;
 use sframe_engine::Abi;
-use sframe_judge::examine::stop::StopRequest;
 use sframe_suite::corpus::{Error, Maker, is_crash};
 use sframe_suite::spec::Faults;
 
@@ -19,24 +16,109 @@ use super::known::{KnownCauses, Place};
 use super::oracle::NotJudged;
 use super::plan::{Plan, each};
 use super::reduce::{Reduced, Symptom, reduce};
-use super::shape::complaint;
+use super::shape::{complaint, without_addresses};
 use super::writer::write;
+use crate::generate::search::{Search, Subject};
 
 /// Which programs.
 #[derive(Clone, Debug)]
 pub struct CampaignOptions {
-    /// The seed.
-    pub seed: u64,
-    /// The numbers of the programs.
-    pub programs: Range<u64>,
+    /// Which of a seed.
+    pub search: Search,
     /// How many functions each has.
     pub functions: u32,
-    /// Ends the search: what was found by then is told, and not reduced.
-    pub stop: StopRequest,
     /// Whether they are linked in random ways.
     pub links: bool,
     /// Whether what is found is reduced.
     pub reduces: bool,
+}
+
+/// Makes and judges the programs of one toolchain and ABI.
+///
+/// # Errors
+/// The toolchain does not compile for the ABI, or can't be started.
+pub fn campaign(
+    maker: &Maker,
+    abi: Abi,
+    options: &CampaignOptions,
+    faults: &Faults,
+    done: &(dyn Fn() + Sync),
+) -> Result<Found, Error> {
+    let causes = KnownCauses::of(faults, &maker.producer(abi)?, abi);
+    let flags = known_flags(maker, abi)?;
+    let mut seen = Seen { found: Found { flags: flags.len(), ..Found::default() }, tasks: Vec::new() };
+    let programs = Programs { maker, abi, options, causes, flags };
+    seen.found.interrupted = options.search.run(&programs, &mut seen, done)?;
+    Ok(seen.found)
+}
+
+/// The programs of one toolchain and ABI.
+struct Programs<'p> {
+    maker: &'p Maker,
+    abi: Abi,
+    options: &'p CampaignOptions,
+    causes: KnownCauses<'p>,
+    /// The flags that the compiler knows.
+    flags: Vec<Vec<String>>,
+}
+
+/// What was found, and what is to be reduced of it.
+struct Seen {
+    found: Found,
+    tasks: Vec<Task>,
+}
+
+impl Subject for Programs<'_> {
+    type Judge = ();
+    type Trial = Trial;
+    type Found = Seen;
+    type Case = Task;
+    type Reduced = Reduced;
+    type Error = Error;
+
+    fn start(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn attempt(&self, (): &mut (), number: u64) -> Result<Trial, Error> {
+        let CampaignOptions { search, functions, links, .. } = self.options;
+        let plan = draw(search.seed, number, *functions);
+        let how = Build::draw(self.maker, self.abi, search.seed, number, &plan, &self.flags, *links);
+        let mut levels = Vec::new();
+        for level in LEVELS {
+            let outcome = match build(self.maker, self.abi, &plan, &how, level) {
+                Ok(built) => judge(&built.made.bytes)
+                    .map_or_else(Outcome::Unjudged, |judged| Outcome::Judged(Box::new(judged))),
+                Err(Error::Compiler { stderr, .. }) => Outcome::Refused(stderr),
+                Err(error) => return Err(error),
+            };
+            levels.push((level, outcome));
+        }
+        Ok(Trial { number, plan, build: how, levels })
+    }
+
+    fn add(&self, seen: &mut Seen, trial: Trial) -> Result<(), Error> {
+        seen.tasks.extend(seen.found.add(&trial, &self.causes));
+        Ok(())
+    }
+
+    fn cases(&self, seen: &mut Seen) -> Vec<Task> {
+        std::mem::take(&mut seen.tasks)
+    }
+
+    fn reduce(&self, task: &Task) -> Result<Option<Reduced>, Error> {
+        if !self.options.reduces {
+            return Ok(None);
+        }
+        let Task { plan, build, level, symptom, .. } = task;
+        reduce(self.maker, self.abi, plan, build, level, symptom, &self.causes)
+    }
+
+    fn show(&self, seen: &mut Seen, task: Task, reduced: Option<Reduced>) {
+        if let Some(reduced) = reduced {
+            seen.found.show(&task, &reduced);
+        }
+    }
 }
 
 /// What became of one build.
@@ -55,87 +137,20 @@ struct Trial {
     levels: Vec<(Level, Outcome)>,
 }
 
-/// What is to be reduced, and where it was seen first.
+impl Trial {
+    /// Has this program reduced.
+    fn task(&self, level: Level, symptom: Symptom) -> Task {
+        Task { number: self.number, plan: self.plan.clone(), build: self.build.clone(), level, symptom }
+    }
+}
+
+/// What is to be reduced: the first program with something.
 struct Task {
-    trial: usize,
+    number: u64,
+    plan: Plan,
+    build: Build,
     level: Level,
     symptom: Symptom,
-}
-
-/// Makes and judges the programs of one toolchain and ABI.
-///
-/// # Errors
-/// The toolchain does not compile for the ABI, or can't be started.
-pub fn campaign(
-    maker: &Maker,
-    abi: Abi,
-    options: &CampaignOptions,
-    faults: &Faults,
-    done: &(dyn Fn() + Sync),
-) -> Result<Found, Error> {
-    let producer = maker.producer(abi)?;
-    let causes = KnownCauses::of(faults, &producer, abi);
-    let known = known_flags(maker, abi)?;
-    let numbers: Vec<u64> = options.programs.clone().collect();
-    let trials: Vec<Trial> = numbers
-        .par_iter()
-        .filter_map(|number| {
-            let is_stopped = || options.stop.reason().is_some();
-            if is_stopped() {
-                return None;
-            }
-            let trial = trial(maker, abi, options, &known, *number);
-            done();
-            // An interrupt may have ended its tools, too.
-            (!is_stopped()).then_some(trial)
-        })
-        .collect::<Result<_, Error>>()?;
-    let interrupted = trials.len() < numbers.len();
-    let mut found = Found { flags: known.len(), interrupted, ..Found::default() };
-    let mut tasks: Vec<Task> = Vec::new();
-    for (index, trial) in trials.iter().enumerate() {
-        tasks.extend(found.add(index, trial, &causes));
-    }
-    if options.reduces && options.stop.reason().is_none() {
-        let reduced: Vec<Option<Reduced>> = tasks
-            .par_iter()
-            .map(|task| {
-                if options.stop.reason().is_some() {
-                    return Ok(None);
-                }
-                let Trial { plan, build, .. } = &trials[task.trial];
-                reduce(maker, abi, plan, build, task.level, &task.symptom, &causes)
-            })
-            .collect::<Result<_, Error>>()?;
-        for (task, reduced) in tasks.iter().zip(reduced) {
-            if let Some(reduced) = reduced {
-                found.show(task, trials[task.trial].number, &reduced);
-            }
-        }
-    }
-    Ok(found)
-}
-
-fn trial(
-    maker: &Maker,
-    abi: Abi,
-    options: &CampaignOptions,
-    known: &[Vec<String>],
-    number: u64,
-) -> Result<Trial, Error> {
-    let plan = draw(options.seed, number, options.functions);
-    let how = Build::draw(maker, abi, options.seed, number, &plan, known, options.links);
-    let mut levels = Vec::new();
-    for level in LEVELS {
-        let outcome = match build(maker, abi, &plan, &how, level) {
-            Ok(built) => judge(&built.made.bytes)
-                .map_or_else(Outcome::Unjudged, |judged| Outcome::Judged(Box::new(judged))),
-            Err(Error::Compiler { stderr, .. }) => Outcome::Refused(stderr),
-            Err(error) => return Err(error),
-        };
-        levels.push((level, outcome));
-    }
-    Ok(Trial { number, plan, build: how, levels })
 }
 
 /// The files of a program, without what all programs have.
@@ -153,7 +168,7 @@ fn differing(checksums: &BTreeMap<Level, u64>) -> Option<(Level, Level)> {
 
 impl Found {
     /// Adds a program, and returns what is to be reduced: what was not seen before.
-    fn add(&mut self, index: usize, trial: &Trial, causes: &KnownCauses<'_>) -> Vec<Task> {
+    fn add(&mut self, trial: &Trial, causes: &KnownCauses<'_>) -> Vec<Task> {
         let mut tasks = Vec::new();
         let mut checksums: BTreeMap<Level, u64> = BTreeMap::new();
         let mut is_judged = false;
@@ -164,11 +179,11 @@ impl Found {
                 Outcome::Judged(judged) => judged,
                 // It computes nothing there, though it has no undefined behaviour.
                 Outcome::Unjudged(NotJudged::Stops(why)) if ends => {
-                    stops.insert(level, super::shape::without_addresses(why));
+                    stops.insert(level, without_addresses(why));
                     continue;
                 }
                 Outcome::Unjudged(why) => {
-                    let why = super::shape::without_addresses(why.why());
+                    let why = without_addresses(why.why());
                     if let Some(known) = self.unjudged.get_mut(&why) {
                         known.builds += 1;
                         continue;
@@ -176,7 +191,7 @@ impl Found {
                     let (program, flags) = (trial.number, trial.build.words(level));
                     let first = Unjudged { builds: 1, program, level, flags, source: Vec::new() };
                     self.unjudged.insert(why.clone(), first);
-                    tasks.push(Task { trial: index, level, symptom: Symptom::Unjudged(why) });
+                    tasks.push(trial.task(level, Symptom::Unjudged(why)));
                     continue;
                 }
                 Outcome::Refused(stderr) => {
@@ -192,14 +207,12 @@ impl Found {
                 if let Some(page) = causes.page_of(fault, &flags) {
                     *self.known.entry(page.to_owned()).or_default() += 1;
                 } else if self.add_fault(trial, level, fault) {
-                    let symptom = Symptom::Fault(fault.cause.clone());
-                    tasks.push(Task { trial: index, level, symptom });
+                    tasks.push(trial.task(level, Symptom::Fault(fault.cause.clone())));
                 }
             }
             for found in &judged.contradictions {
                 if self.add_contradiction(trial, level, found) {
-                    let symptom = Symptom::Contradiction(found.kind.clone());
-                    tasks.push(Task { trial: index, level, symptom });
+                    tasks.push(trial.task(level, Symptom::Contradiction(found.kind.clone())));
                 }
             }
         }
@@ -215,7 +228,7 @@ impl Found {
         };
         match (symptom, checksums.values().next()) {
             (Some((level, symptom)), _) => {
-                tasks.push(Task { trial: index, level, symptom });
+                tasks.push(trial.task(level, symptom));
                 let flags = trial.build.words(level).split_off(1);
                 let source = Vec::new();
                 self.differ.push(Differs { program: trial.number, flags, checksums, stops, source });
@@ -287,7 +300,7 @@ impl Found {
     }
 
     /// Shows the smallest program.
-    fn show(&mut self, task: &Task, number: u64, reduced: &Reduced) {
+    fn show(&mut self, task: &Task, reduced: &Reduced) {
         let (source, flags) = (sources(&reduced.plan), reduced.build.words(task.level));
         match &task.symptom {
             Symptom::Fault(cause) => {
@@ -295,7 +308,7 @@ impl Found {
                 if let Some((known, fault)) = known {
                     known.first = Example {
                         reduced: Some((reduced.clone(), fault.clone())),
-                        ..example(number, task.level, fault, flags, source)
+                        ..example(task.number, task.level, fault, flags, source)
                     };
                     known.places.extend(Place::of(fault));
                 }
@@ -313,7 +326,7 @@ impl Found {
                 }
             }
             Symptom::Differs(_) | Symptom::Stops(..) => {
-                if let Some(known) = self.differ.iter_mut().find(|known| known.program == number) {
+                if let Some(known) = self.differ.iter_mut().find(|known| known.program == task.number) {
                     (known.flags, known.source) = (flags, source);
                 }
             }
@@ -359,9 +372,9 @@ mod tests {
         };
         let mut found = Found::default();
         let causes = KnownCauses::default();
-        assert!(found.add(0, &trial(7), &causes).is_empty());
+        assert!(found.add(&trial(7), &causes).is_empty());
         assert_eq!((found.differ.len(), found.checksums.get(&4)), (0, Some(&7)));
-        let tasks = found.add(1, &trial(8), &causes);
+        let tasks = found.add(&trial(8), &causes);
         assert!(matches!(tasks[..], [Task { level: "-O2", symptom: Symptom::Differs("-O0"), .. }]));
         assert_eq!(found.differ[0].checksums, [("-O0", 7), ("-O1", 7), ("-O2", 8)].into());
     }
@@ -377,13 +390,13 @@ mod tests {
             Trial { number: 4, plan: draw(0, 0, 3), build, levels: vec![("-O0", first), ("-O1", stops())] }
         };
         let mut found = Found::default();
-        let tasks = found.add(0, &trial(false), &KnownCauses::default());
+        let tasks = found.add(&trial(false), &KnownCauses::default());
         let [Task { level: "-O1", symptom: Symptom::Stops(why, "-O0"), .. }] = &tasks[..] else {
             panic!("another task");
         };
         assert_eq!(found.differ[0].stops, [("-O1", why.clone())].into());
         assert!(found.unjudged.is_empty());
-        let tasks = found.add(1, &trial(true), &KnownCauses::default());
+        let tasks = found.add(&trial(true), &KnownCauses::default());
         assert!(matches!(tasks[..], [Task { symptom: Symptom::Unjudged(_), .. }]));
         assert_eq!((found.differ.len(), found.unjudged.len()), (1, 1));
     }
@@ -437,10 +450,10 @@ mod tests {
             let build = Build { flags: vec![known.with.clone()], link: super::super::links::Link::plain(1) };
             let trial = Trial { number: 4, plan: draw(0, 0, 3), build, levels };
             let mut found = Found::default();
-            assert!(found.add(0, &trial, &KnownCauses::of(&faults, has, known.abi)).is_empty(), "{name}");
+            assert!(found.add(&trial, &KnownCauses::of(&faults, has, known.abi)).is_empty(), "{name}");
             assert_eq!((found.known.get(name), found.causes.len()), (Some(&1), 0), "{name}");
             // The other compiler may have the same fault; it is not this page's.
-            found.add(0, &trial, &KnownCauses::of(&faults, other, known.abi));
+            found.add(&trial, &KnownCauses::of(&faults, other, known.abi));
             assert_eq!(found.known.get(name), Some(&1), "{name}");
         }
     }

@@ -37,8 +37,7 @@ fn of_section(plan: &SectionPlan, all: &mut BTreeSet<&'static str>) {
             all.insert(name);
         }
     };
-    let broken = plan.broken.map(super::fault::SectionFault::name);
-    add(broken.is_some(), broken.unwrap_or_default());
+    add(plan.broken.is_some(), plan.broken.map_or("", |fault| fault.rule().name));
     add(plan.functions.is_empty(), "no functions");
     add(plan.functions.len() > 1, "several functions");
     add(!plan.sorted, "unsorted");
@@ -65,8 +64,7 @@ fn of_function(plan: &SectionPlan, function: &FunctionPlan, all: &mut BTreeSet<&
             all.insert(name);
         }
     };
-    let broken = function.broken.map(super::fault::FdeFault::name);
-    add(broken.is_some(), broken.unwrap_or_default());
+    add(function.broken.is_some(), function.broken.map_or("", |fault| fault.rule().name));
     let end = function.start.wrapping_add(function.size.into());
     add(end < function.start && end == 0, "ends at 2^64");
     add(function.start == 0, "starts at 0");
@@ -103,8 +101,7 @@ fn of_row(plan: &SectionPlan, function: &FunctionPlan, row: &RowPlan, all: &mut 
             all.insert(name);
         }
     };
-    let broken = row.broken.map(super::fault::RowFault::name);
-    add(broken.is_some(), broken.unwrap_or_default());
+    add(row.broken.is_some(), row.broken.map_or("", |fault| fault.rule().name));
     add(row.start > 127, "row start of 128 or more");
     add(row.start > 0x7fff, "row start of 32768 or more");
     add(row.mangled, "mangled RA");
@@ -247,12 +244,7 @@ fn has_odd_slot(plan: &SectionPlan) -> bool {
 /// Returns the clauses that a section is about, with their version.
 #[must_use]
 pub(super) fn clauses(plan: &SectionPlan) -> Vec<String> {
-    let mut names: BTreeSet<&str> = BTreeSet::new();
-    names.extend(plan.broken.map(super::fault::SectionFault::clause));
-    for function in &plan.functions {
-        names.extend(function.broken.map(super::fault::FdeFault::clause));
-        names.extend(function.rows.iter().filter_map(|row| row.broken.map(super::fault::RowFault::clause)));
-    }
+    let mut names: BTreeSet<&str> = plan.broken_rules().map(|rule| rule.clause).collect();
     if names.is_empty() {
         let has = features(plan, None, None);
         let of = [

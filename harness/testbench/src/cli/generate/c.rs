@@ -50,9 +50,7 @@ impl C {
         }
         let stop = stop_request()?;
         let options = CampaignOptions {
-            stop: stop.clone(),
-            seed: self.of.seed,
-            programs: self.of.numbers(),
+            search: self.of.search(&stop),
             functions: self.functions,
             links: self.links,
             reduces: !self.no_reduce,

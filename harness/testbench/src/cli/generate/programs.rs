@@ -8,6 +8,7 @@ use clap::Args;
 use sframe_engine::Abi;
 use sframe_inspect::command::{Failure, detail_since};
 use sframe_judge::examine::stop::StopRequest;
+use sframe_search::generate::Search;
 use sframe_suite::corpus::{Error, Maker, Toolchain};
 use sframe_suite::failure::of_documents;
 use sframe_suite::spec::{Faults, parse_abi};
@@ -67,8 +68,10 @@ impl Programs {
         Faults::load(&self.specs).map_err(|errors| of_documents(&errors))
     }
 
-    pub(super) fn numbers(&self) -> std::ops::Range<u64> {
-        self.first..self.first.saturating_add(self.programs)
+    /// The programs that are tried.
+    pub(super) fn search(&self, stop: &StopRequest) -> Search {
+        let numbers = self.first..self.first.saturating_add(self.programs);
+        Search { seed: self.seed, numbers, stop: stop.clone() }
     }
 
     /// Opens the toolchains, each with the ABIs that are wanted of it.
