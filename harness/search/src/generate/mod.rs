@@ -2,13 +2,14 @@
 //!
 //! There are three subjects: functions in [`assembly`], programs in [`c`], and [`sections`]. Each has its plans, its
 //! writer and its judge. How a search goes (`search.rs`), how what it finds is reduced (`reduction.rs`), what
-//! other toolchains make of it (`other_toolchains.rs`), and how it becomes the page of a fault (`draft.rs`), is
-//! the same for all.
+//! becomes of a program (`outcome.rs`), what other toolchains make of it (`other_toolchains.rs`), and how it is
+//! written as the page of a fault (`draft.rs`), is the same for all.
 
 pub mod assembly;
 pub mod c;
 mod draft;
 mod other_toolchains;
+mod outcome;
 mod random;
 mod reduction;
 mod search;

@@ -7,7 +7,6 @@ use sframe_engine::Abi;
 use sframe_suite::corpus::{Error, Maker, is_crash};
 use sframe_suite::spec::Faults;
 
-use super::SOURCE;
 use super::crash::Crash;
 use super::found::{Cause, Example, Found, Group, cause, declared};
 use super::judge::{Fault, Judged, judge};
@@ -16,7 +15,8 @@ use super::plan::Plan;
 use super::quirk::Quirk;
 use super::reduce::{Reduced, Symptom, complaint, is_alone, reduce};
 use super::writer::{Program, write};
-use crate::generate::search::{Search, Subject};
+use crate::generate::Search;
+use crate::generate::outcome::Outcome;
 
 /// Which programs.
 #[derive(Clone, Debug)]
@@ -43,82 +43,37 @@ pub fn campaign(
     faults: &Faults,
     done: &(dyn Fn() + Sync),
 ) -> Result<Found, Error> {
-    maker.command(abi, &[])?;
     let known = Known::of(faults, &maker.producer(abi)?);
-    let programs = Programs { maker, abi, options, known };
-    let mut seen = Seen::default();
-    seen.found.interrupted = options.search.run(&programs, &mut seen, done)?;
-    Ok(seen.found)
-}
-
-/// The programs of one toolchain and ABI.
-struct Programs<'p> {
-    maker: &'p Maker,
-    abi: Abi,
-    options: &'p CampaignOptions,
-    known: Known,
-}
-
-/// What was found, and what is to be reduced of it.
-#[derive(Default)]
-struct Seen {
-    found: Found,
-    cases: BTreeMap<Raw, Case>,
-}
-
-impl Subject for Programs<'_> {
-    type Judge = ();
-    type Trial = Trial;
-    type Found = Seen;
-    type Case = (Raw, Case);
-    type Reduced = Reduced;
-    type Error = Error;
-
-    fn start(&self) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn attempt(&self, (): &mut (), number: u64) -> Result<Trial, Error> {
-        let draw = if self.options.misdeclares { Plan::misdeclared } else { Plan::random };
-        let plan = draw(self.abi, self.options.search.seed, number, self.options.functions);
-        trial(self.maker, &self.known, number, plan)
-    }
-
-    fn add(&self, seen: &mut Seen, trial: Trial) -> Result<(), Error> {
-        for (raw, case) in seen.found.add(&self.known, &trial) {
-            match seen.cases.entry(raw) {
-                Entry::Vacant(vacant) => _ = vacant.insert(case),
-                Entry::Occupied(mut known) => {
-                    let known = known.get_mut();
-                    known.count += case.count;
-                    if known.symptom.is_none() && case.symptom.is_some() {
-                        *known = Case { count: known.count, ..case };
-                    }
+    let CampaignOptions { search, functions, misdeclares, reduces_known } = options;
+    let draw = if *misdeclares { Plan::misdeclared } else { Plan::random };
+    let mut found = Found::default();
+    let mut cases: BTreeMap<Raw, Case> = BTreeMap::new();
+    let interrupted = search.programs(
+        |number| trial(maker, &known, number, draw(abi, search.seed, number, *functions)),
+        |trial| {
+            for (raw, case) in found.add(&known, &trial) {
+                match cases.entry(raw) {
+                    Entry::Vacant(vacant) => _ = vacant.insert(case),
+                    Entry::Occupied(first) => first.into_mut().join(case),
                 }
             }
-        }
-        Ok(())
-    }
-
-    fn cases(&self, seen: &mut Seen) -> Vec<(Raw, Case)> {
-        std::mem::take(&mut seen.cases).into_iter().collect()
-    }
-
-    fn reduce(&self, (raw, case): &(Raw, Case)) -> Result<Option<Reduced>, Error> {
-        let is_wanted = self.options.reduces_known || matches!(raw, Raw::Unknown(_) | Raw::Refused(..));
+        },
+        done,
+    )?;
+    found.interrupted = interrupted;
+    let reduced = search.reduced(cases, |(raw, case)| {
+        let is_wanted = *reduces_known || matches!(raw, Raw::Unknown(_) | Raw::Refused(..));
         match &case.symptom {
-            Some(symptom) if is_wanted => {
-                reduce(self.maker, &self.known, &case.plan, &case.functions, symptom)
-            }
+            Some(symptom) if is_wanted => reduce(maker, &known, &case.plan, &case.functions, symptom),
             _ => Ok(None),
         }
-    }
-
-    fn show(&self, seen: &mut Seen, (raw, case): (Raw, Case), reduced: Option<Reduced>) {
+    })?;
+    for ((raw, case), reduced) in reduced {
         // A tool that does not do the same twice leaves the program as it was found.
         let reduced = reduced.or_else(|| case.first.clone());
-        seen.found.add_case(raw, &case, reduced);
+        found.add_case(raw, &case, reduced);
     }
+    Ok(found)
 }
 
 /// A cause as it looks before it is reduced.
@@ -143,6 +98,17 @@ struct Case {
     count: u64,
 }
 
+impl Case {
+    /// Counts what another program has. The first one that shows the cause alone stands for all.
+    fn join(&mut self, other: Self) {
+        let count = self.count + other.count;
+        if self.symptom.is_none() && other.symptom.is_some() {
+            *self = other;
+        }
+        self.count = count;
+    }
+}
+
 /// One program.
 struct Trial {
     number: u64,
@@ -151,14 +117,7 @@ struct Trial {
     /// What the assembler has crashed on in a known way: its functions are left out of what follows.
     crashes: Vec<(Crash, String, Vec<u32>)>,
     /// What is left, and what came of it. `None` if nothing is.
-    left: Option<(Plan, Program, Outcome)>,
-}
-
-enum Outcome {
-    Judged(Judged),
-    Unjudged(String),
-    /// By what is said, and whether they have crashed.
-    Refused(String, bool),
+    left: Option<(Plan, Program, Outcome<Judged, String>)>,
 }
 
 /// Makes and judges a program; without the functions that the assembler is known to crash on, if it does.
@@ -167,19 +126,15 @@ fn trial(maker: &Maker, known: &Known, number: u64, plan: Plan) -> Result<Trial,
     let mut left = plan;
     while !left.functions.is_empty() {
         let program = write(&left);
-        let outcome = match maker.make(left.abi, &[(SOURCE.to_owned(), program.source.clone())], &[]) {
-            Ok(made) => judge(&program, &made.bytes).map_or_else(Outcome::Unjudged, Outcome::Judged),
-            Err(Error::Compiler { stderr, .. }) => {
-                let said = complaint(&stderr);
-                if let Some((crash, functions)) = known.crash(&said, &program) {
-                    left.functions.retain(|function| !functions.contains(&function.number));
-                    trial.crashes.push((crash, said, functions));
-                    continue;
-                }
-                Outcome::Refused(said, is_crash(&stderr))
+        let outcome = Outcome::of(program.make(maker), |bytes| judge(&program, bytes))?;
+        if let Outcome::Refused(stderr) = &outcome {
+            let said = complaint(stderr);
+            if let Some((crash, functions)) = known.crash(&said, &program) {
+                left.functions.retain(|function| !functions.contains(&function.number));
+                trial.crashes.push((crash, said, functions));
+                continue;
             }
-            Err(error) => return Err(error),
-        };
+        }
         trial.left = Some((left, program, outcome));
         break;
     }
@@ -215,10 +170,11 @@ impl Found {
                 self.contradictions.push((trial.number, message.clone()));
                 return all;
             }
-            Outcome::Refused(said, crash) => {
+            Outcome::Refused(stderr) => {
+                let said = complaint(stderr);
                 let functions = plan.functions.iter().map(|function| function.number).collect();
                 let symptom = Symptom::Refused(said.clone());
-                let raw = Raw::Refused(said.clone(), *crash);
+                let raw = Raw::Refused(said, is_crash(stderr));
                 all.push((raw, case(functions, Some(symptom), Some(as_found(None)))));
                 return all;
             }

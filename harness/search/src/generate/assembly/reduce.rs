@@ -9,6 +9,7 @@ use super::quirk::Quirk;
 use super::sections::Sections;
 use super::state::{Source, Wrong};
 use super::writer::{Program, write};
+use crate::generate::outcome::Outcome;
 use crate::generate::reduction::Reduction;
 
 /// What must stay when a program gets smaller.
@@ -190,17 +191,10 @@ fn shown(
     symptom: &Symptom,
 ) -> Result<Option<(Program, Option<Fault>)>, Error> {
     let program = write(plan);
-    let sources = [(super::SOURCE.to_owned(), program.source.clone())];
-    let fault = match (maker.make(plan.abi, &sources, &[]), symptom) {
-        (Ok(made), _) => {
-            let judged = judge(&program, &made.bytes).ok();
-            judged.and_then(|judged| fault_of(known, &program, &judged, symptom)).map(Some)
-        }
-        (Err(Error::Compiler { stderr, .. }), Symptom::Refused(said)) => {
-            (complaint(&stderr) == *said).then_some(None)
-        }
-        (Err(Error::Compiler { .. }), _) => None,
-        (Err(error), _) => return Err(error),
+    let fault = match (Outcome::of(program.make(maker), |bytes| judge(&program, bytes))?, symptom) {
+        (Outcome::Judged(judged), _) => fault_of(known, &program, &judged, symptom).map(Some),
+        (Outcome::Refused(stderr), Symptom::Refused(said)) => (complaint(&stderr) == *said).then_some(None),
+        (Outcome::Unjudged(_) | Outcome::Refused(_), _) => None,
     };
     Ok(fault.map(|fault| (program, fault)))
 }

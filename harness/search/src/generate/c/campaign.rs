@@ -18,7 +18,8 @@ use super::plan::{Plan, each};
 use super::reduce::{Reduced, Symptom, reduce};
 use super::shape::{complaint, without_addresses};
 use super::writer::write;
-use crate::generate::search::{Search, Subject};
+use crate::generate::Search;
+use crate::generate::outcome::Outcome;
 
 /// Which programs.
 #[derive(Clone, Debug)]
@@ -45,88 +46,31 @@ pub fn campaign(
     done: &(dyn Fn() + Sync),
 ) -> Result<Found, Error> {
     let causes = KnownCauses::of(faults, &maker.producer(abi)?, abi);
-    let flags = known_flags(maker, abi)?;
-    let mut seen = Seen { found: Found { flags: flags.len(), ..Found::default() }, tasks: Vec::new() };
-    let programs = Programs { maker, abi, options, causes, flags };
-    seen.found.interrupted = options.search.run(&programs, &mut seen, done)?;
-    Ok(seen.found)
-}
-
-/// The programs of one toolchain and ABI.
-struct Programs<'p> {
-    maker: &'p Maker,
-    abi: Abi,
-    options: &'p CampaignOptions,
-    causes: KnownCauses<'p>,
-    /// The flags that the compiler knows.
-    flags: Vec<Vec<String>>,
-}
-
-/// What was found, and what is to be reduced of it.
-struct Seen {
-    found: Found,
-    tasks: Vec<Task>,
-}
-
-impl Subject for Programs<'_> {
-    type Judge = ();
-    type Trial = Trial;
-    type Found = Seen;
-    type Case = Task;
-    type Reduced = Reduced;
-    type Error = Error;
-
-    fn start(&self) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn attempt(&self, (): &mut (), number: u64) -> Result<Trial, Error> {
-        let CampaignOptions { search, functions, links, .. } = self.options;
+    let known = known_flags(maker, abi)?;
+    let CampaignOptions { search, functions, links, reduces } = options;
+    let mut found = Found { flags: known.len(), ..Found::default() };
+    let mut tasks: Vec<Task> = Vec::new();
+    let attempt = |number| {
         let plan = draw(search.seed, number, *functions);
-        let how = Build::draw(self.maker, self.abi, search.seed, number, &plan, &self.flags, *links);
-        let mut levels = Vec::new();
-        for level in LEVELS {
-            let outcome = match build(self.maker, self.abi, &plan, &how, level) {
-                Ok(built) => judge(&built.made.bytes)
-                    .map_or_else(Outcome::Unjudged, |judged| Outcome::Judged(Box::new(judged))),
-                Err(Error::Compiler { stderr, .. }) => Outcome::Refused(stderr),
-                Err(error) => return Err(error),
-            };
-            levels.push((level, outcome));
-        }
+        let how = Build::draw(maker, abi, search.seed, number, &plan, &known, *links);
+        let outcome = |level| Ok((level, Outcome::of(build(maker, abi, &plan, &how, level), judge)?));
+        let levels = LEVELS.into_iter().map(outcome).collect::<Result<_, Error>>()?;
         Ok(Trial { number, plan, build: how, levels })
+    };
+    let interrupted = search.programs(attempt, |trial| tasks.extend(found.add(&trial, &causes)), done)?;
+    found.interrupted = interrupted;
+    if !reduces {
+        return Ok(found);
     }
-
-    fn add(&self, seen: &mut Seen, trial: Trial) -> Result<(), Error> {
-        seen.tasks.extend(seen.found.add(&trial, &self.causes));
-        Ok(())
-    }
-
-    fn cases(&self, seen: &mut Seen) -> Vec<Task> {
-        std::mem::take(&mut seen.tasks)
-    }
-
-    fn reduce(&self, task: &Task) -> Result<Option<Reduced>, Error> {
-        if !self.options.reduces {
-            return Ok(None);
-        }
-        let Task { plan, build, level, symptom, .. } = task;
-        reduce(self.maker, self.abi, plan, build, level, symptom, &self.causes)
-    }
-
-    fn show(&self, seen: &mut Seen, task: Task, reduced: Option<Reduced>) {
+    let reduced = search.reduced(tasks, |Task { plan, build, level, symptom, .. }| {
+        reduce(maker, abi, plan, build, level, symptom, &causes)
+    })?;
+    for (task, reduced) in reduced {
         if let Some(reduced) = reduced {
-            seen.found.show(&task, &reduced);
+            found.show(&task, &reduced);
         }
     }
-}
-
-/// What became of one build.
-enum Outcome {
-    Judged(Box<Judged>),
-    Unjudged(NotJudged),
-    /// What the tools say.
-    Refused(String),
+    Ok(found)
 }
 
 /// One program at all levels.
@@ -134,7 +78,7 @@ struct Trial {
     number: u64,
     plan: Plan,
     build: Build,
-    levels: Vec<(Level, Outcome)>,
+    levels: Vec<(Level, Outcome<Judged, NotJudged>)>,
 }
 
 impl Trial {
@@ -275,7 +219,15 @@ impl Found {
             known.places.extend(Place::of(fault));
             return false;
         }
-        let first = example(trial.number, level, fault, trial.build.words(level), Vec::new());
+        let first = Example {
+            program: trial.number,
+            level,
+            fault: fault.clone(),
+            flags: trial.build.words(level),
+            source: Vec::new(),
+            elsewhere: BTreeMap::new(),
+            reduced: None,
+        };
         let group = Group { functions: 1, first, places: Place::of(fault).into_iter().collect() };
         self.causes.insert(fault.cause.clone(), group);
         true
@@ -283,15 +235,14 @@ impl Found {
 
     /// Returns whether it is the first of its kind.
     fn add_contradiction(&mut self, trial: &Trial, level: Level, found: &Contradiction) -> bool {
-        if let Some(known) = self.contradictions.iter_mut().find(|known| known.kind == found.kind) {
+        if let Some(known) = self.contradictions.iter_mut().find(|known| known.found.kind == found.kind) {
             known.places += 1;
             return false;
         }
         self.contradictions.push(Contradicts {
             program: trial.number,
             level,
-            kind: found.kind.clone(),
-            says: found.says.clone(),
+            found: found.clone(),
             places: 1,
             flags: trial.build.words(level),
             source: Vec::new(),
@@ -306,18 +257,17 @@ impl Found {
             Symptom::Fault(cause) => {
                 let known = self.causes.get_mut(cause).zip(reduced.fault(cause));
                 if let Some((known, fault)) = known {
-                    known.first = Example {
-                        reduced: Some((reduced.clone(), fault.clone())),
-                        ..example(task.number, task.level, fault, flags, source)
-                    };
+                    let first = &mut known.first;
+                    (first.fault, first.reduced) = (fault.clone(), Some(reduced.clone()));
+                    (first.flags, first.source) = (flags, source);
                     known.places.extend(Place::of(fault));
                 }
             }
             Symptom::Contradiction(kind) => {
                 let says = reduced.judged.contradictions.iter().find(|found| found.kind == *kind);
-                let known = self.contradictions.iter_mut().find(|known| known.kind == *kind);
+                let known = self.contradictions.iter_mut().find(|known| known.found.kind == *kind);
                 if let Some((known, says)) = known.zip(says) {
-                    (known.says, known.flags, known.source) = (says.says.clone(), flags, source);
+                    (known.found, known.flags, known.source) = (says.clone(), flags, source);
                 }
             }
             Symptom::Unjudged(why) => {
@@ -334,23 +284,6 @@ impl Found {
     }
 }
 
-fn example(program: u64, level: Level, fault: &Fault, flags: Vec<String>, source: Vec<String>) -> Example {
-    let Fault { witness, function, message, listing, evidence, .. } = fault.clone();
-    Example {
-        program,
-        level,
-        witness,
-        function,
-        message,
-        listing,
-        evidence,
-        flags,
-        source,
-        elsewhere: BTreeMap::new(),
-        reduced: None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::shape::{Cause, Section};
@@ -362,9 +295,7 @@ mod tests {
     #[test]
     fn a_program_that_depends_on_its_level_is_found() {
         let trial = |other| {
-            let judged = |checksum| {
-                Outcome::Judged(Box::new(Judged { checksum: Some(checksum), ..Judged::default() }))
-            };
+            let judged = |checksum| Outcome::Judged(Judged { checksum: Some(checksum), ..Judged::default() });
             let levels = vec![("-O0", judged(7)), ("-O1", judged(7)), ("-O2", judged(other))];
             let plan = draw(0, 0, 3);
             let build = Build { flags: Vec::new(), link: super::super::links::Link::plain(1) };
@@ -385,7 +316,7 @@ mod tests {
         let trial = |first| {
             let stops = || Outcome::Unjudged(NotJudged::Stops("it ends otherwise: Exit(0x3)".to_owned()));
             let ends = Judged { checksum: Some(7), ..Judged::default() };
-            let first = if first { stops() } else { Outcome::Judged(Box::new(ends)) };
+            let first = if first { stops() } else { Outcome::Judged(ends) };
             let build = Build { flags: Vec::new(), link: super::super::links::Link::plain(1) };
             Trial { number: 4, plan: draw(0, 0, 3), build, levels: vec![("-O0", first), ("-O1", stops())] }
         };
@@ -429,24 +360,19 @@ mod tests {
             listing.push(line(true, known.at.as_deref().unwrap_or("nop")));
             let sections = [Section::Sframe, Section::EhFrame, Section::Both];
             let section = sections.into_iter().find(|section| section.to_string() == known.section);
-            let fault = Fault {
-                cause: Cause {
-                    wrong: known.wrong.clone(),
-                    section: section.expect("a section"),
-                    blame: page.blame(),
-                    row: known.row.clone(),
-                    after: "mov".to_owned(),
-                },
-                witness: super::super::oracle::Witness::Run,
-                function: "f0".to_owned(),
-                message: String::new(),
-                listing,
-                before_row: known.begins_after.first().map(|operation| format!("{operation} 0x1")),
-                evidence: Vec::new(),
-                layout: known.layout.into_iter().collect(),
+            let fault = Fault::of("f0", &known.wrong);
+            let cause = Cause {
+                section: section.expect("a section"),
+                blame: page.blame(),
+                row: known.row.clone(),
+                after: "mov".to_owned(),
+                ..fault.cause.clone()
             };
+            let before_row = known.begins_after.first().map(|operation| format!("{operation} 0x1"));
+            let layout = known.layout.into_iter().collect();
+            let fault = Fault { cause, listing, before_row, layout, ..fault };
             let judged = Judged { faults: vec![fault], ..Judged::default() };
-            let levels = vec![("-O0", Outcome::Judged(Box::new(judged)))];
+            let levels = vec![("-O0", Outcome::Judged(judged))];
             let build = Build { flags: vec![known.with.clone()], link: super::super::links::Link::plain(1) };
             let trial = Trial { number: 4, plan: draw(0, 0, 3), build, levels };
             let mut found = Found::default();

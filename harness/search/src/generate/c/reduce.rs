@@ -10,6 +10,7 @@ use super::links::{Form, ObjectForm};
 use super::oracle::NotJudged;
 use super::plan::{Attribute, Convention, Ending, Hint, Plan, Statement};
 use super::shape::{Cause, without_addresses};
+use crate::generate::outcome::Outcome;
 use crate::generate::reduction::Reduction;
 
 /// What must stay when a program gets smaller.
@@ -270,14 +271,14 @@ impl Trial<'_> {
     /// What is known of a program if it shows the symptom.
     fn shown(&self, plan: &Plan, build: &Build) -> Result<Option<Judged>, Error> {
         let judged = match self.judged(plan, build, self.level)? {
-            None => return Ok(None),
-            Some(Ok(judged)) => judged,
-            Some(Err(why)) => {
+            Outcome::Judged(judged) => judged,
+            Outcome::Refused(_) => return Ok(None),
+            Outcome::Unjudged(why) => {
                 let is_shown = match (self.symptom, &why) {
                     (Symptom::Unjudged(symptom), _) => *symptom == without_addresses(why.why()),
                     (Symptom::Stops(symptom, other), NotJudged::Stops(why)) => {
                         *symptom == without_addresses(why)
-                            && self.judged(plan, build, other)?.is_some_and(|other| other.is_ok())
+                            && matches!(self.judged(plan, build, other)?, Outcome::Judged(_))
                     }
                     _ => false,
                 };
@@ -294,23 +295,13 @@ impl Trial<'_> {
             Symptom::Contradiction(kind) => judged.contradictions.iter().any(|found| found.kind == *kind),
             Symptom::Differs(other) => {
                 let other = self.judged(plan, build, other)?;
-                other.is_some_and(|other| other.is_ok_and(|other| other.checksum != judged.checksum))
+                matches!(other, Outcome::Judged(other) if other.checksum != judged.checksum)
             }
         };
         Ok(is_shown.then_some(judged))
     }
 
-    /// What is known of a program, or why it can't be judged. `None` if it can't be made.
-    fn judged(
-        &self,
-        plan: &Plan,
-        how: &Build,
-        level: Level,
-    ) -> Result<Option<Result<Judged, NotJudged>>, Error> {
-        match build(self.maker, self.abi, plan, how, level) {
-            Ok(built) => Ok(Some(judge(&built.made.bytes))),
-            Err(Error::Compiler { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
+    fn judged(&self, plan: &Plan, how: &Build, level: Level) -> Result<Outcome<Judged, NotJudged>, Error> {
+        Outcome::of(build(self.maker, self.abi, plan, how, level), judge)
     }
 }

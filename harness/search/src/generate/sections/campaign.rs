@@ -14,7 +14,7 @@ use super::plan::SectionPlan;
 use super::reader::Reader;
 use super::reduce::reduce;
 use super::vector::vector_file;
-use crate::generate::search::{Search, Subject};
+use crate::generate::search::{End, Search, Share};
 
 /// Which sections, and what is asked about them.
 #[derive(Clone, Debug)]
@@ -49,19 +49,25 @@ pub fn campaign<'r>(
     let CampaignOptions { search, demands, .. } = options;
     let mut seen = Seen { demands, reducer: start()?, found: Found::default(), known: Vec::new() };
     seen.note_parts();
-    let sections = Sections { start, options, restarts: AtomicU32::new(0) };
-    seen.found.interrupted = search.run(&sections, &mut seen, done)?;
-    seen.found.restarts = sections.restarts.into_inner();
-    join(&mut seen.found.causes);
-    Ok(seen.found)
-}
-
-/// The sections of a search.
-struct Sections<'s, 'r> {
-    start: Start<'s, 'r>,
-    options: &'s CampaignOptions,
-    /// How often readers had to be restarted.
-    restarts: AtomicU32,
+    let restarts = AtomicU32::new(0);
+    let attempt = |reader: &mut Box<dyn Reader + 'r>, number| {
+        let before = reader.restarts();
+        let outcome = outcome(&mut **reader, options, number);
+        restarts.fetch_add(reader.restarts() - before, Ordering::Relaxed);
+        outcome
+    };
+    let mut add = |outcome: Option<Outcome>| outcome.map_or(Ok(()), |outcome| seen.add(outcome));
+    let end = search.run(Share::Equal, start, &attempt, &mut add, done)?;
+    let mut found = seen.found;
+    match end {
+        End::Complete => {}
+        End::Interrupted => found.interrupted = true,
+        // What was found until then is told.
+        End::Failed(why) => found.gave_up = Some(why.to_string()),
+    }
+    found.restarts = restarts.into_inner();
+    join(&mut found.causes);
+    Ok(found)
 }
 
 /// What came of one section.
@@ -70,53 +76,23 @@ enum Outcome {
     Contradiction { number: u64, message: String },
 }
 
-impl<'s, 'r> Subject for Sections<'s, 'r> {
-    type Judge = Box<dyn Reader + 'r>;
-    /// `None` if the section is not wanted.
-    type Trial = Option<Outcome>;
-    type Found = Seen<'s, 'r>;
-    /// What is found is reduced at once: what is special about it tells it from what is found later.
-    type Case = ();
-    type Reduced = ();
-    type Error = ExternalError;
-
-    fn share(&self, count: usize) -> usize {
-        count.div_ceil(rayon::current_num_threads().max(1))
+/// Asks about one section. `None` if it is not wanted.
+fn outcome(
+    reader: &mut dyn Reader,
+    options: &CampaignOptions,
+    number: u64,
+) -> Result<Option<Outcome>, ExternalError> {
+    let CampaignOptions { search, versions, abis, demands } = options;
+    let plan = SectionPlan::random(search.seed, number, demands.open);
+    let is_wanted = (versions.is_empty() || versions.contains(&plan.version))
+        && (abis.is_empty() || abis.contains(&plan.abi));
+    if !is_wanted {
+        return Ok(None);
     }
-
-    fn start(&self) -> Result<Box<dyn Reader + 'r>, ExternalError> {
-        (self.start)()
-    }
-
-    fn attempt(
-        &self,
-        reader: &mut Box<dyn Reader + 'r>,
-        number: u64,
-    ) -> Result<Option<Outcome>, ExternalError> {
-        let CampaignOptions { search, versions, abis, demands } = self.options;
-        let plan = SectionPlan::random(search.seed, number, demands.open);
-        let is_wanted = (versions.is_empty() || versions.contains(&plan.version))
-            && (abis.is_empty() || abis.contains(&plan.abi));
-        if !is_wanted {
-            return Ok(None);
-        }
-        let before = reader.restarts();
-        let asked = ask(&mut **reader, plan, demands);
-        self.restarts.fetch_add(reader.restarts() - before, Ordering::Relaxed);
-        Ok(Some(match asked? {
-            Ok((case, differences)) => Outcome::Asked { number, plan: Box::new(case.plan), differences },
-            Err(error) => Outcome::Contradiction { number, message: error.to_string() },
-        }))
-    }
-
-    fn add(&self, seen: &mut Seen<'s, 'r>, outcome: Option<Outcome>) -> Result<(), ExternalError> {
-        outcome.map_or(Ok(()), |outcome| seen.add(outcome))
-    }
-
-    fn give_up(&self, seen: &mut Seen<'s, 'r>, why: ExternalError) -> Result<(), ExternalError> {
-        seen.found.gave_up = Some(why.to_string());
-        Ok(())
-    }
+    Ok(Some(match ask(reader, plan, demands)? {
+        Ok((case, differences)) => Outcome::Asked { number, plan: Box::new(case.plan), differences },
+        Err(error) => Outcome::Contradiction { number, message: error.to_string() },
+    }))
 }
 
 /// A cause that is known, with the smallest section that has it.

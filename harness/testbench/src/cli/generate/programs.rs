@@ -17,6 +17,19 @@ use crate::cli::definitions;
 use crate::cli::options::{at_home, demand, parse_jobs, set_jobs};
 use crate::cli::run::progress_bar;
 
+/// What was found, by toolchain and ABI.
+pub(super) type All<F> = BTreeMap<String, BTreeMap<Abi, F>>;
+
+/// What was found with each toolchain that is there, and for each ABI.
+pub(super) fn each<'a, F>(
+    all: &'a All<F>,
+    makers: &'a [Maker],
+) -> impl Iterator<Item = (&'a Maker, Abi, &'a F)> {
+    let maker = |name: &String| makers.iter().find(|maker| maker.toolchain().name == *name);
+    let there = all.iter().filter_map(move |(toolchain, abis)| Some((maker(toolchain)?, abis)));
+    there.flat_map(|(maker, abis)| abis.iter().map(move |(abi, found)| (maker, *abi, found)))
+}
+
 /// Which programs are made, and by what.
 #[derive(Args)]
 pub(super) struct Programs {
@@ -94,11 +107,11 @@ impl Programs {
         &self,
         stop: &StopRequest,
         campaign: impl Fn(&Maker, Abi, &(dyn Fn() + Sync)) -> Result<F, Error>,
-    ) -> Result<BTreeMap<String, BTreeMap<Abi, F>>, Failure> {
+    ) -> Result<All<F>, Failure> {
         let work = self.open()?;
         let count = work.iter().map(|(_, abis)| abis.len() as u64).sum::<u64>() * self.programs;
         let bar = progress_bar(count, "programs");
-        let mut all: BTreeMap<String, BTreeMap<Abi, F>> = BTreeMap::new();
+        let mut all: All<F> = BTreeMap::new();
         for (maker, abis) in &work {
             // What was not begun is not told.
             for abi in abis.iter().take_while(|_| stop.reason().is_none()) {
