@@ -6,7 +6,7 @@ use sframe_engine::Abi;
 use sframe_suite::corpus::{Error, Maker};
 
 use super::build::{Build, Level, build};
-use super::flags::compiles;
+use super::flags::knows;
 use super::judge::{Fault, Judged, judge};
 use super::oracle::OF_FILE;
 use super::reduce::Reduced;
@@ -70,24 +70,23 @@ pub fn try_with(
 /// Drops the flags that a toolchain does not know.
 fn drop_unknown(maker: &Maker, abi: Abi, how: &mut Build) -> Result<Vec<String>, Error> {
     let mut dropped = Vec::new();
-    let mut knows = |flags: &[String]| match compiles(maker, abi, flags) {
-        Ok(()) => Ok(true),
-        Err(Error::Compiler { .. }) => {
+    let mut is_known = |flags: &[String]| {
+        let is_known = knows(maker, abi, flags)?;
+        if !is_known {
             dropped.extend_from_slice(flags);
-            Ok(false)
         }
-        Err(error) => Err(error),
+        Ok::<_, Error>(is_known)
     };
     let mut flags = Vec::new();
     for group in std::mem::take(&mut how.flags) {
-        if knows(&group)? {
+        if is_known(&group)? {
             flags.push(group);
         }
     }
     how.flags = flags;
     let mut flags = Vec::new();
     for flag in std::mem::take(&mut how.link.flags) {
-        if knows(std::slice::from_ref(&flag))? {
+        if is_known(std::slice::from_ref(&flag))? {
             flags.push(flag);
         }
     }

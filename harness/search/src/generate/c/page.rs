@@ -20,6 +20,7 @@ use super::reduce::Reduced;
 use super::shape::{Cause, Section, operation_before, without_numbers};
 use crate::generate::Elsewhere;
 use crate::generate::draft::{self, observed, program_name, write_files};
+use crate::generate::outcome::Outcome;
 
 /// What a compiler must not say of an example: it would not do what it seems to.
 const SOUND: [&str; 3] =
@@ -206,18 +207,16 @@ impl Page<'_> {
         flags: &[String],
     ) -> Result<Option<Observed>, Error> {
         let sources: Vec<(String, String)> = sources(complete, &draft.example.program).into_iter().collect();
-        let made = match maker.make(self.abi, &sources, flags) {
-            Ok(made) => made,
-            Err(Error::Compiler { .. }) => return Ok(None),
-            Err(error) => return Err(error),
+        let made = maker.make(self.abi, &sources, flags);
+        let Outcome::Judged(shown) = Outcome::of(made, |bytes| observed(bytes, draft))? else {
+            return Ok(None);
         };
         let is_it = |finding: &Finding| {
             finding.function.as_deref() == Some(&*draft.example.function)
                 && finding.blame == draft.blame()
                 && self.is_it(finding)
         };
-        let shown = observed(&made.bytes, draft).ok();
-        Ok(shown.filter(|observed| observed.findings().iter().any(is_it)))
+        Ok(Some(shown).filter(|observed| observed.findings().iter().any(is_it)))
     }
 
     /// Writes the page and its build.

@@ -97,8 +97,7 @@ const STEPS: [Step; 9] = [
     plainer,
 ];
 
-fn plain_link(plan: &mut Plan, build: &mut Build, index: usize) -> bool {
-    let _ = plan;
+fn plain_link(_: &mut Plan, build: &mut Build, index: usize) -> bool {
     let flags = build.link.flags.len();
     match index {
         0 => build.link = super::links::Link::plain(build.link.objects.len()),
