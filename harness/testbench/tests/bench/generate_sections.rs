@@ -9,9 +9,10 @@ use serde_json::Value;
 use sframe_engine::{Abi, Version};
 use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::external::{ExternalError, SectionReply};
+use sframe_search::generate::Search;
 use sframe_search::generate::sections::{
-    ALL_PARTS, CampaignOptions, Case, Cause, EngineReader, Example, FdeFault, Found, Part, Reader, RowFault,
-    SectionFault, SectionPlan, Strictness, campaign, features, vector_file,
+    ALL_PARTS, CampaignOptions, Case, Cause, Demands, EngineReader, Example, Found, Part, Reader,
+    SectionPlan, Strictness, campaign, features, vector_file,
 };
 use sframe_vectors::{
     Address, Answer, Base, Equation, Fde, PcType, Recovery, Reject, RejectKind, Row, SectionAnswer,
@@ -25,14 +26,10 @@ const ENGINE: &str = env!("CARGO_BIN_EXE_sframe-engine-unwinder");
 
 fn options(sections: u64, open: bool) -> CampaignOptions {
     CampaignOptions {
-        seed: 0,
-        sections: 0..sections,
+        search: Search { seed: 0, numbers: 0..sections, stop: StopRequest::default() },
         versions: Vec::new(),
         abis: Vec::new(),
-        open,
-        parts: ALL_PARTS.to_vec(),
-        strictness: Strictness::Exact,
-        stop: StopRequest::default(),
+        demands: Demands { open, parts: ALL_PARTS.to_vec(), strictness: Strictness::Exact },
     }
 }
 
@@ -50,7 +47,7 @@ impl Reader for Wrong {
 }
 
 fn found(mistake: fn(&SectionQuestion, &mut SectionAnswer), options: &CampaignOptions) -> Found {
-    campaign(&|| Ok(Box::new(Wrong(mistake)) as Box<dyn Reader>), options, &|_| ()).expect("answers")
+    campaign(&|| Ok(Box::new(Wrong(mistake)) as Box<dyn Reader>), options, &|| ()).expect("answers")
 }
 
 /// A fixed sample has all versions and ABIs, and all that the plans can have; the engine reads it as it is
@@ -119,11 +116,13 @@ fn the_engine_reads_what_is_planned(#[case] open: bool) {
 #[test]
 fn each_rule_is_broken() {
     let plans: Vec<SectionPlan> = (0..4000).map(|number| SectionPlan::random(0, number, false)).collect();
-    let headers: BTreeSet<_> = plans.iter().filter_map(|plan| plan.broken).map(SectionFault::name).collect();
+    let headers: BTreeSet<_> =
+        plans.iter().filter_map(|plan| plan.broken).map(|fault| fault.rule().name).collect();
     let functions = || plans.iter().flat_map(|plan| &plan.functions);
-    let fdes: BTreeSet<_> = functions().filter_map(|function| function.broken).map(FdeFault::name).collect();
+    let fdes: BTreeSet<_> =
+        functions().filter_map(|function| function.broken).map(|fault| fault.rule().name).collect();
     let rows = functions().flat_map(|function| &function.rows);
-    let rows: BTreeSet<_> = rows.filter_map(|row| row.broken).map(RowFault::name).collect();
+    let rows: BTreeSet<_> = rows.filter_map(|row| row.broken).map(|fault| fault.rule().name).collect();
     assert_eq!((headers.len(), fdes.len(), rows.len()), (10, 5, 6), "{headers:?} {fdes:?} {rows:?}");
 }
 
@@ -283,7 +282,8 @@ fn only_the_engine_has_to_notice_what_is_broken() {
             }
         }
     };
-    let answers = CampaignOptions { strictness: Strictness::Answers, ..options(400, false) };
+    let mut answers = options(400, false);
+    answers.demands.strictness = Strictness::Answers;
     let others = found(forgives, &answers);
     assert!(others.causes.is_empty(), "{:#?}", others.causes.keys());
     assert!(!others.unnoticed.is_empty());
@@ -309,8 +309,9 @@ fn only_the_engine_has_to_notice_what_is_broken() {
 #[test]
 fn parts_that_are_not_answered_are_not_judged() {
     let silent: fn(&SectionQuestion, &mut SectionAnswer) = |_, it| (it.steps, it.header) = (None, None);
-    let parts = vec![SectionPart::Fdes, SectionPart::Lookups];
-    let found = found(silent, &CampaignOptions { parts, ..options(200, false) });
+    let mut some = options(200, false);
+    some.demands.parts = vec![SectionPart::Fdes, SectionPart::Lookups];
+    let found = found(silent, &some);
     assert!(found.causes.is_empty(), "{:#?}", found.causes.keys());
     assert_eq!(found.parts_not_answered, ["header", "steps"]);
 }

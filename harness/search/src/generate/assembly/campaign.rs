@@ -1,15 +1,12 @@
 //! Generates, makes and judges many programs, and groups what is found.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
+use std::collections::btree_map::Entry;
 
-use rayon::prelude::*;
 use sframe_engine::Abi;
-use sframe_judge::examine::stop::StopRequest;
 use sframe_suite::corpus::{Error, Maker, is_crash};
 use sframe_suite::spec::Faults;
 
-use super::SOURCE;
 use super::crash::Crash;
 use super::found::{Cause, Example, Found, Group, cause, declared};
 use super::judge::{Fault, Judged, judge};
@@ -18,20 +15,18 @@ use super::plan::Plan;
 use super::quirk::Quirk;
 use super::reduce::{Reduced, Symptom, complaint, is_alone, reduce};
 use super::writer::{Program, write};
+use crate::generate::Search;
+use crate::generate::outcome::Outcome;
 
 /// Which programs.
 #[derive(Clone, Debug)]
 pub struct CampaignOptions {
-    /// The seed.
-    pub seed: u64,
-    /// The numbers of the programs.
-    pub programs: Range<u64>,
+    /// Which of a seed.
+    pub search: Search,
     /// How many functions each has.
     pub functions: u32,
     /// Whether their CFI is wrong on purpose: see [`Plan::misdeclared`].
     pub misdeclares: bool,
-    /// Ends the search: what was found by then is told, and not reduced.
-    pub stop: StopRequest,
     /// Whether programs with what is known are reduced, too.
     pub reduces_known: bool,
 }
@@ -48,59 +43,34 @@ pub fn campaign(
     faults: &Faults,
     done: &(dyn Fn() + Sync),
 ) -> Result<Found, Error> {
-    maker.command(abi, &[])?;
     let known = Known::of(faults, &maker.producer(abi)?);
-    let programs: Vec<u64> = options.programs.clone().collect();
-    let trials: Vec<Trial> = programs
-        .par_iter()
-        .filter_map(|number| {
-            let is_stopped = || options.stop.reason().is_some();
-            if is_stopped() {
-                return None;
-            }
-            let draw = if options.misdeclares { Plan::misdeclared } else { Plan::random };
-            let plan = draw(abi, options.seed, *number, options.functions);
-            let trial = trial(maker, &known, *number, plan);
-            done();
-            // An interrupt may have ended its tools, too.
-            (!is_stopped()).then_some(trial)
-        })
-        .collect::<Result<_, Error>>()?;
-    let mut found = Found { interrupted: trials.len() < programs.len(), ..Found::default() };
+    let CampaignOptions { search, functions, misdeclares, reduces_known } = options;
+    let draw = if *misdeclares { Plan::misdeclared } else { Plan::random };
+    let mut found = Found::default();
     let mut cases: BTreeMap<Raw, Case> = BTreeMap::new();
-    for trial in trials {
-        for seen in found.add(&known, &trial) {
-            let Seen { raw, functions, count, symptom, first } = seen;
-            let case = cases.entry(raw).or_insert_with(|| Case {
-                number: trial.number,
-                plan: trial.plan.clone(),
-                functions: functions.clone(),
-                symptom: None,
-                first: None,
-                count: 0,
-            });
-            case.count += count;
-            if case.symptom.is_none() && symptom.is_some() {
-                let plan = trial.plan.clone();
-                *case = Case { number: trial.number, plan, functions, symptom, first, count: case.count };
+    let interrupted = search.programs(
+        |number| trial(maker, &known, number, draw(abi, search.seed, number, *functions)),
+        |trial| {
+            for (raw, case) in found.add(&known, &trial) {
+                match cases.entry(raw) {
+                    Entry::Vacant(vacant) => _ = vacant.insert(case),
+                    Entry::Occupied(first) => first.into_mut().join(case),
+                }
             }
+        },
+        done,
+    )?;
+    found.interrupted = interrupted;
+    let reduced = search.reduced(cases, |(raw, case)| {
+        let is_wanted = *reduces_known || matches!(raw, Raw::Unknown(_) | Raw::Refused(..));
+        match &case.symptom {
+            Some(symptom) if is_wanted => reduce(maker, &known, &case.plan, &case.functions, symptom),
+            _ => Ok(None),
         }
-    }
-    let reduced: Vec<_> = cases
-        .into_par_iter()
-        .map(|(raw, case)| {
-            let is_wanted = options.stop.reason().is_none()
-                && (options.reduces_known || matches!(raw, Raw::Unknown(_) | Raw::Refused(..)));
-            let reduced = match &case.symptom {
-                Some(symptom) if is_wanted => reduce(maker, &known, &case.plan, &case.functions, symptom)?,
-                _ => None,
-            };
-            // A tool that does not do the same twice leaves the program as it was found.
-            let reduced = reduced.or_else(|| case.first.clone());
-            Ok((raw, case, reduced))
-        })
-        .collect::<Result<_, Error>>()?;
-    for (raw, case, reduced) in reduced {
+    })?;
+    for ((raw, case), reduced) in reduced {
+        // A tool that does not do the same twice leaves the program as it was found.
+        let reduced = reduced.or_else(|| case.first.clone());
         found.add_case(raw, &case, reduced);
     }
     Ok(found)
@@ -115,26 +85,28 @@ enum Raw {
     Refused(String, bool),
 }
 
-/// Functions of a program with one cause.
-struct Seen {
-    raw: Raw,
-    functions: Vec<u32>,
-    /// How many; of a program that is refused, 1.
-    count: u64,
-    /// By what it is known while the program is reduced, if it shows the cause alone.
-    symptom: Option<Symptom>,
-    /// The program as it was found.
-    first: Option<Reduced>,
-}
-
-/// The first program with something, and how many functions have it.
+/// Functions with one cause: in one program, or in all, of which it has the first then.
 struct Case {
     number: u64,
     plan: Plan,
     functions: Vec<u32>,
+    /// By what it is known while the program is reduced, if it shows the cause alone.
     symptom: Option<Symptom>,
+    /// The program as it was found.
     first: Option<Reduced>,
+    /// How many; of programs that are refused, how many of these.
     count: u64,
+}
+
+impl Case {
+    /// Counts what another program has. The first one that shows the cause alone stands for all.
+    fn join(&mut self, other: Self) {
+        let count = self.count + other.count;
+        if self.symptom.is_none() && other.symptom.is_some() {
+            *self = other;
+        }
+        self.count = count;
+    }
 }
 
 /// One program.
@@ -145,14 +117,7 @@ struct Trial {
     /// What the assembler has crashed on in a known way: its functions are left out of what follows.
     crashes: Vec<(Crash, String, Vec<u32>)>,
     /// What is left, and what came of it. `None` if nothing is.
-    left: Option<(Plan, Program, Outcome)>,
-}
-
-enum Outcome {
-    Judged(Judged),
-    Unjudged(String),
-    /// By what is said, and whether they have crashed.
-    Refused(String, bool),
+    left: Option<(Plan, Program, Outcome<Judged, String>)>,
 }
 
 /// Makes and judges a program; without the functions that the assembler is known to crash on, if it does.
@@ -161,19 +126,15 @@ fn trial(maker: &Maker, known: &Known, number: u64, plan: Plan) -> Result<Trial,
     let mut left = plan;
     while !left.functions.is_empty() {
         let program = write(&left);
-        let outcome = match maker.make(left.abi, &[(SOURCE.to_owned(), program.source.clone())], &[]) {
-            Ok(made) => judge(&program, &made.bytes).map_or_else(Outcome::Unjudged, Outcome::Judged),
-            Err(Error::Compiler { stderr, .. }) => {
-                let said = complaint(&stderr);
-                if let Some((crash, functions)) = known.crash(&said, &program) {
-                    left.functions.retain(|function| !functions.contains(&function.number));
-                    trial.crashes.push((crash, said, functions));
-                    continue;
-                }
-                Outcome::Refused(said, is_crash(&stderr))
+        let outcome = Outcome::of(program.make(maker), |bytes| judge(&program, bytes))?;
+        if let Outcome::Refused(stderr) = &outcome {
+            let said = complaint(stderr);
+            if let Some((crash, functions)) = known.crash(&said, &program) {
+                left.functions.retain(|function| !functions.contains(&function.number));
+                trial.crashes.push((crash, said, functions));
+                continue;
             }
-            Err(error) => return Err(error),
-        };
+        }
         trial.left = Some((left, program, outcome));
         break;
     }
@@ -182,24 +143,26 @@ fn trial(maker: &Maker, known: &Known, number: u64, plan: Plan) -> Result<Trial,
 
 impl Found {
     /// Adds a program. What is wrong with it is returned.
-    fn add(&mut self, known: &Known, trial: &Trial) -> Vec<Seen> {
-        let mut all: Vec<Seen> = Vec::new();
+    fn add(&mut self, known: &Known, trial: &Trial) -> Vec<(Raw, Case)> {
+        let case = |functions, symptom, first| Case {
+            number: trial.number,
+            plan: trial.plan.clone(),
+            functions,
+            symptom,
+            first,
+            count: 1,
+        };
+        let mut all = Vec::new();
         for (crash, said, functions) in &trial.crashes {
-            let symptom = Some(Symptom::Refused(said.clone()));
-            all.push(Seen {
-                raw: Raw::Crash(*crash),
-                functions: functions.clone(),
-                count: functions.len() as u64,
-                symptom,
-                first: None,
-            });
+            let count = functions.len() as u64;
+            let case = case(functions.clone(), Some(Symptom::Refused(said.clone())), None);
+            all.push((Raw::Crash(*crash), Case { count, ..case }));
         }
         let Some((plan, program, outcome)) = &trial.left else { return all };
         let as_found = |fault: Option<&Fault>| Reduced {
             program: program.clone(),
             plan: plan.clone(),
             fault: fault.cloned(),
-            tries: 0,
         };
         let judged = match outcome {
             Outcome::Judged(judged) => judged,
@@ -207,14 +170,12 @@ impl Found {
                 self.contradictions.push((trial.number, message.clone()));
                 return all;
             }
-            Outcome::Refused(said, crash) => {
-                all.push(Seen {
-                    raw: Raw::Refused(said.clone(), *crash),
-                    functions: plan.functions.iter().map(|function| function.number).collect(),
-                    count: 1,
-                    symptom: Some(Symptom::Refused(said.clone())),
-                    first: Some(as_found(None)),
-                });
+            Outcome::Refused(stderr) => {
+                let said = complaint(stderr);
+                let functions = plan.functions.iter().map(|function| function.number).collect();
+                let symptom = Symptom::Refused(said.clone());
+                let raw = Raw::Refused(said, is_crash(stderr));
+                all.push((raw, case(functions, Some(symptom), Some(as_found(None)))));
                 return all;
             }
         };
@@ -240,23 +201,16 @@ impl Found {
             match known.explain(program, judged, fault) {
                 Some(quirks) => {
                     let is_alone = quirks.len() == 1;
-                    all.extend(quirks.into_iter().map(|quirk| Seen {
-                        raw: Raw::Known(quirk),
-                        functions: functions.clone(),
-                        count: 1,
-                        symptom: is_alone.then_some(Symptom::Explained(fault.source, quirk)),
-                        first: None,
+                    all.extend(quirks.into_iter().map(|quirk| {
+                        let symptom = is_alone.then_some(Symptom::Explained(fault.source, quirk));
+                        (Raw::Known(quirk), case(functions.clone(), symptom, None))
                     }));
                 }
                 None => {
                     let (source, wrong, is_alone) = (fault.source, fault.wrong, is_alone(judged, fault));
-                    all.push(Seen {
-                        raw: Raw::Unknown(cause(fault, &site.declared)),
-                        functions,
-                        count: 1,
-                        symptom: Some(Symptom::Unexplained { source, wrong, is_alone }),
-                        first: Some(as_found(Some(fault))),
-                    });
+                    let symptom = Symptom::Unexplained { source, wrong, is_alone };
+                    let raw = Raw::Unknown(cause(fault, &site.declared));
+                    all.push((raw, case(functions, Some(symptom), Some(as_found(Some(fault))))));
                 }
             }
         }

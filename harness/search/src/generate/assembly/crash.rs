@@ -5,30 +5,20 @@ use std::ops::Range;
 use sframe_engine::Abi;
 
 use super::directive::{Directive, Operation, SIMPLE};
+use super::quirk::with_pages;
 use super::writer::{Program, parts};
 
-/// A known crash. Its page is what it is called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Crash {
-    GasOffsetBeforeCfa,
-    GasRegisterBeforeFirstRow,
-    LlvmRestoresWithoutRow,
+with_pages! {
+    /// A known crash. Its page is what it is called.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub(super) enum Crash {
+        GasOffsetBeforeCfa = "gas-offset-before-cfa",
+        GasRegisterBeforeFirstRow = "gas-register-before-first-row",
+        LlvmRestoresWithoutRow = "llvm-restores-without-row",
+    }
 }
 
 impl Crash {
-    /// All of them.
-    pub(super) const ALL: &[Self] =
-        &[Self::GasOffsetBeforeCfa, Self::GasRegisterBeforeFirstRow, Self::LlvmRestoresWithoutRow];
-
-    /// The name of the page.
-    pub(super) const fn page(self) -> &'static str {
-        match self {
-            Self::GasOffsetBeforeCfa => "gas-offset-before-cfa",
-            Self::GasRegisterBeforeFirstRow => "gas-register-before-first-row",
-            Self::LlvmRestoresWithoutRow => "llvm-restores-without-row",
-        }
-    }
-
     /// What the assembler says: first `wrong` of the page.
     const fn messages(self) -> &'static [&'static str] {
         match self {

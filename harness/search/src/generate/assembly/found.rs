@@ -11,6 +11,7 @@ use super::reduce::Reduced;
 use super::state::{Source, Wrong};
 use super::writer::{Program, parts};
 use crate::generate::Elsewhere;
+use crate::generate::outcome::listed;
 
 /// What seems to be one cause.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -87,7 +88,7 @@ pub struct Found {
     /// no other.
     pub known: BTreeMap<&'static str, Group>,
     /// What is wrong besides, by cause: how many functions have it, and the first of them.
-    #[serde(serialize_with = "causes")]
+    #[serde(serialize_with = "listed")]
     pub causes: BTreeMap<Cause, Group>,
     /// Programs that were not made, by what the tools said.
     pub refused: BTreeMap<String, Group>,
@@ -112,17 +113,6 @@ pub struct Group {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 const fn is_zero(count: &u64) -> bool {
     *count == 0
-}
-
-fn causes<S: serde::Serializer>(causes: &BTreeMap<Cause, Group>, serializer: S) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    struct Entry<'e> {
-        #[serde(flatten)]
-        cause: &'e Cause,
-        #[serde(flatten)]
-        group: &'e Group,
-    }
-    serializer.collect_seq(causes.iter().map(|(cause, group)| Entry { cause, group }))
 }
 
 impl Found {

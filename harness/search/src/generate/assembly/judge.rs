@@ -11,7 +11,6 @@ use sframe_judge::explore::{Certainty, ExploreOptions, Roots, explore};
 use sframe_judge::finding::Finding;
 use sframe_judge::target::{Linked, Loaded, Target, TargetError};
 use sframe_judge::unwind::sframe_unwinder;
-use sframe_judge::vocabulary::Verdict;
 use sframe_machine::{End, Options};
 
 use super::difference::{self, Said, SiteSaid};
@@ -19,6 +18,7 @@ use super::directive::Directive;
 use super::model::Model;
 use super::state::{Claim, Kind, Source, Wrong};
 use super::writer::{Program, SITES, parts};
+use crate::generate::outcome::is_of_value;
 
 /// Something that is wrong in a section.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -369,9 +369,4 @@ impl Judge<'_> {
         }
         Ok(())
     }
-}
-
-/// Whether a verdict says that the values are wrong which a row gives.
-const fn is_of_value(verdict: Verdict) -> bool {
-    matches!(verdict, Verdict::WrongCfa | Verdict::WrongRa | Verdict::WrongFp)
 }

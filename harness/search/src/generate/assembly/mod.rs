@@ -17,7 +17,7 @@
 //! | `dialect.rs` | how each ABI writes what a function does |
 //! | `judge.rs` | compares a program's sections, a run and an exploration with the constructed state |
 //! | `reduce.rs` | the smallest program with a fault |
-//! | `elsewhere.rs` | what another toolchain makes of that |
+//! | `other_toolchain.rs` | what another toolchain makes of that |
 //! | `page.rs` | writes it as the page of a fault |
 //! | `difference.rs` | holds what `diff` says to what is true |
 //! | `campaign.rs` | many programs |
@@ -59,6 +59,3 @@ pub use reduce::{Reduced, Symptom, reduce};
 pub use sections::Sections;
 pub use state::{Claim, Kind, Source, State, Value, Wrong};
 pub use writer::{Program, SITES, Site, write};
-
-/// The name of the generated source.
-pub const SOURCE: &str = "generated.s";

@@ -2,12 +2,12 @@
 
 use sframe_suite::corpus::{Error, Maker};
 
-use super::SOURCE;
 use super::found::Example;
 use super::judge::{Judged, judge};
 use super::reduce::complaint;
 use super::state::Source;
 use crate::generate::Elsewhere;
+use crate::generate::outcome::Outcome;
 
 /// Makes an example with another toolchain.
 ///
@@ -15,18 +15,14 @@ use crate::generate::Elsewhere;
 /// The toolchain does not compile for the ABI, or can't be started.
 pub fn try_with(maker: &Maker, example: &Example) -> Result<Elsewhere, Error> {
     let program = &example.reduced.program;
-    let made = match maker.make(program.abi, &[(SOURCE.to_owned(), program.source.clone())], &[]) {
-        Ok(made) => made,
-        Err(Error::Compiler { stderr, .. }) => {
+    Ok(match Outcome::of(program.make(maker), |bytes| judge(program, bytes))? {
+        Outcome::Judged(judged) => of(&judged, example),
+        Outcome::Unjudged(why) => Elsewhere::Unjudged { why },
+        Outcome::Refused(stderr) => {
             let says = complaint(&stderr);
             let is_same = example.refused.as_ref() == Some(&says);
-            return Ok(if is_same { Elsewhere::Same } else { Elsewhere::Refused { says } });
+            if is_same { Elsewhere::Same } else { Elsewhere::Refused { says } }
         }
-        Err(error) => return Err(error),
-    };
-    Ok(match judge(program, &made.bytes) {
-        Ok(judged) => of(&judged, example),
-        Err(why) => Elsewhere::Unjudged { why },
     })
 }
 

@@ -1,27 +1,22 @@
 //! Writes a cause as the page of a fault, with all that the corpus needs of it: the page and its build, and
 //! a program with a spec.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
 use sframe_engine::Abi;
 use sframe_inspect::text::with_causes;
 use sframe_judge::vocabulary::Verdict;
-use sframe_suite::corpus::{MadeExample, Maker};
-use sframe_suite::faults::{filled_in, keep};
-use sframe_suite::spec::{
-    self, Assembler, Component, Fault, FaultySection, NO_ROW, ToolRange, Upstream, UpstreamState,
-};
-use sframe_suite::yaml;
+use sframe_suite::corpus::Maker;
+use sframe_suite::faults::filled_in;
+use sframe_suite::spec::{Component, Fault, FaultySection};
 
-use super::SOURCE;
 use super::dialect::Dialect;
 use super::found::Example;
 use super::plan::{Action, FunctionPlan};
 use super::reduce::Reduced;
 use super::state::{Source, Wrong};
 use crate::generate::Elsewhere;
-use crate::generate::draft::{self, observed, program_name, range, write_files};
+use crate::generate::draft::{self, observed, program_name, write_files};
 
 /// What is written about a cause.
 #[derive(Clone, Copy, Debug)]
@@ -51,71 +46,38 @@ impl Page<'_> {
         others: &[Maker],
         folder: &Path,
     ) -> Result<(), String> {
-        let toolchain = maker.toolchain();
         let filled = |arguments: &[u8]| -> Result<_, String> {
             let draft = self.draft(maker, others, arguments)?;
-            let made =
-                MadeExample::make_instead(self.name, &draft.example, toolchain, toolchain, toolchains_dir)
-                    .map_err(|error| with_causes(&error))?;
+            let made = draft::make(&draft.example, maker, toolchains_dir)?;
             Ok((filled_in(draft, made.program(), &|_| true)?, made))
         };
         // One path is enough for most.
         let all: Vec<u8> = (0..=self.example.reduced.program.last_argument).collect();
         let one = all.iter().find_map(|argument| filled(&[*argument]).ok());
         let (fault, made) = one.map_or_else(|| filled(&all), Ok)?;
-        let lines: usize = fault.example.sources.values().map(|source| source.lines().count()).sum();
-        if lines > spec::MAX_LINES {
-            return Err(format!(
-                "the smallest program has {lines} lines, and pages at most {}",
-                spec::MAX_LINES
-            ));
-        }
-        let program = program_name(self.name);
-        let component = match &fault.component {
-            Component::Assembler(range) => range.to_string(),
-            _ => return Err("only assemblers' faults are generated".to_owned()),
-        };
-        let page =
-            format!("# yaml-language-server: $schema=../fault.schema.json\n{}", yaml::to_string(&fault)?);
-        let (abi, function) = (fault.example.abi, &fault.example.function);
-        let mut spec = format!(
-            "# yaml-language-server: $schema=spec.schema.json\nprogram: {program}\nsummary: >-\n  {}.\n\
-             targets: [{abi}]\nsweep:\n  min_instructions: 10\nknown:\n  - where: {{assembler: {component}}}\n",
-            self.title
-        );
-        let Fault { example: of, .. } = &fault;
-        let _ = write!(
-            spec,
-            "    verdict: {}\n    blame: {}\n    function: {function}\n    fault: {}\n",
-            of.verdict,
-            fault.blame(),
-            self.name
-        );
-        spec.push_str(&self.unreached(maker, &fault)?);
+        draft::fits(fault.example.sources.values().map(|source| source.lines().count()).sum())?;
+        let (program, abi) = (program_name(self.name), fault.example.abi);
+        let known = draft::known(&fault, &fault.example.verdict, ("fault", self.name.to_owned()));
+        let exceptions = [known, self.unreached(maker, &fault)?];
+        let caller = caller(self.title, &fault.example.function, &all);
         let files = [
-            (format!("specs/faults/{}.yaml", self.name), page),
-            (format!("specs/{program}.yaml"), spec),
+            (format!("specs/{program}.yaml"), draft::spec(self.title, &fault, &exceptions)),
             (format!("corpus/programs/{program}.yaml"), format!("targets: [{abi}]\nvariants: [O2]\n")),
             (format!("corpus/programs/{program}.S"), for_corpus(&self.functions(false))),
-            (format!("corpus/programs/{program}.c"), caller(self.title, function, &all)),
+            (format!("corpus/programs/{program}.c"), caller),
         ];
         write_files(folder, &files)?;
-        let corpus = folder.join("corpus");
-        keep(&corpus, self.name, &fault.example, made.program()).map_err(|error| with_causes(&error))
+        draft::write_page(folder, &fault, made.program())
     }
 
     /// The exception of a spec for rows that no argument reaches.
     fn unreached(&self, maker: &Maker, fault: &Fault) -> Result<String, String> {
         let Reduced { program, plan, .. } = &self.example.reduced;
-        let made = maker.make(program.abi, &[(SOURCE.to_owned(), program.source.clone())], &[]);
-        let made = made.map_err(|error| with_causes(&error))?;
+        let made = program.make(maker).map_err(|error| with_causes(&error))?;
         let observed = observed(&made.bytes, fault)?;
         let names = observed.unexercised().iter();
         let functions: Vec<&str> =
             names.map(String::as_str).filter(|name| *name != "_start" && *name != "leaf").collect();
-        if functions.is_empty() {
-            return Ok(String::new());
-        }
         let is_dead =
             |function: &FunctionPlan| function.body.iter().any(|part| matches!(part.what, Action::Unreached));
         let reason = if plan.functions.iter().any(is_dead) {
@@ -123,11 +85,7 @@ impl Page<'_> {
         } else {
             "None of the arguments that it is called with reaches a part of its code."
         };
-        Ok(format!(
-            "unreached:\n  - where: {{assembler: {}}}\n    functions: [{}]\n    reason: {reason}\n",
-            fault.component,
-            functions.join(", ")
-        ))
+        Ok(draft::unreached(fault, &functions, reason))
     }
 
     /// The page as far as it is known without a build.
@@ -140,47 +98,35 @@ impl Page<'_> {
         let Some(assembler) = producer.assembler.map(|assembler| assembler.name) else {
             return Err("the toolchain does not say which assembler it has".to_owned());
         };
-        let mut commands = maker.command(abi, &[]).map_err(|error| with_causes(&error))?;
-        // Each machine has its own.
-        commands.retain(|word| !word.starts_with("-B"));
-        let source = format!("{}.s", self.name);
-        commands.extend(["-o".to_owned(), self.name.to_owned(), source.clone()]);
-        let command =
-            shlex::try_join(commands.iter().map(String::as_str)).map_err(|error| error.to_string())?;
-        let mut summary = format!(
+        let has = |toolchain: &str| match elsewhere.get(toolchain) {
+            // It is the one that has it.
+            None | Some(Elsewhere::Same) => Some(true),
+            Some(Elsewhere::Unjudged { .. }) => None,
+            Some(_) => Some(false),
+        };
+        let makers: Vec<&Maker> = others.iter().collect();
+        let versions = draft::versions(assembler, abi, &makers, &|producer| producer.assembler, &has);
+        let section = match fault.source {
+            Source::Sframe => FaultySection::Sframe,
+            Source::Cfi => FaultySection::EhFrame,
+            Source::DebugFrame => return Err("it is in .debug_frame, which no page is about".to_owned()),
+        };
+        let known = format!(
             "Program {program} of the seed {} has it, reduced. Before `{code}`, the section says: {says}. By \
              construction it is: {truth}.",
             self.seed
         );
-        for (toolchain, result) in elsewhere {
-            let _ = write!(summary, " {toolchain}: {result}.");
+        let function = format!("f{}", fault.function);
+        let blank = draft::blank((maker, abi), self.name, function, Component::Assembler(versions));
+        let (title, summary) = (self.title.to_owned(), draft::summary(known, elsewhere));
+        let mut draft = Fault { title, summary, section, ..blank };
+        let sources = [(format!("{}.s", self.name), self.source(arguments))];
+        draft::set_sources(&mut draft.example, maker, sources.into(), &[])?;
+        if fault.wrong == Wrong::LeftOut {
+            draft.example.verdict = Verdict::NoFde;
         }
-        Ok(Fault {
-            title: self.title.to_owned(),
-            component: Component::Assembler(versions(assembler, abi, others, elsewhere)),
-            summary,
-            section: match fault.source {
-                Source::Sframe => FaultySection::Sframe,
-                Source::Cfi => FaultySection::EhFrame,
-                Source::DebugFrame => return Err("it is in .debug_frame, which no page is about".to_owned()),
-            },
-            sites: Vec::new(),
-            generated: Vec::new(),
-            example: spec::Example {
-                abi,
-                toolchain: maker.toolchain().name.clone(),
-                sources: [(source, self.source(arguments))].into(),
-                commands: vec![command],
-                program: self.name.to_owned(),
-                function: format!("f{}", fault.function),
-                row: None,
-                verdict: if fault.wrong == Wrong::LeftOut { Verdict::NoFde } else { Verdict::WrongCfa },
-                wrong: NO_ROW.to_owned(),
-                right: truth.replace("SP+0,", "SP,"),
-            },
-            witnesses: std::collections::BTreeMap::new(),
-            upstream: Upstream { state: UpstreamState::Unreported, link: None, version: None },
-        })
+        draft.example.right = truth.replace("SP+0,", "SP,");
+        Ok(draft)
     }
 
     /// The program, without what the bench needs to find its instructions.
@@ -251,27 +197,6 @@ fn caller(title: &str, function: &str, arguments: &[u8]) -> String {
         "/* {title}: {function} is generated. */\n\n#include \"runtime/runtime.h\"\n\n\
          unsigned {function}(unsigned path);\n\nint main(void)\n{{\n{calls}    return bench_check(0, 0);\n}}\n"
     )
-}
-
-/// The versions of an assembler that were seen to have a fault.
-fn versions(
-    name: Assembler,
-    abi: Abi,
-    makers: &[Maker],
-    elsewhere: &std::collections::BTreeMap<String, Elsewhere>,
-) -> ToolRange<Assembler> {
-    let (mut with, mut without) = (Vec::new(), Vec::new());
-    for maker in makers {
-        let tool = maker.producer(abi).ok().and_then(|producer| producer.assembler);
-        let Some(tool) = tool.filter(|tool| tool.name == name) else { continue };
-        match elsewhere.get(&maker.toolchain().name) {
-            // It is the one that has it.
-            None | Some(Elsewhere::Same) => with.push(tool.version.clone()),
-            Some(Elsewhere::Unjudged { .. }) => {}
-            Some(_) => without.push(tool.version.clone()),
-        }
-    }
-    range(name, &with, &without)
 }
 
 /// The name of a cause's fault, of what it is in and what is wrong.

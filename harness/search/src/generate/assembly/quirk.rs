@@ -2,102 +2,65 @@
 
 use super::state::Source;
 
-/// A known mistake. Its page is what it is called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[expect(missing_docs, reason = "the pages say what each is")]
-pub enum Quirk {
-    GasAnyRegisterIsSp,
-    GasFirstDirectivesInCie,
-    GasFpByExpression,
-    GasFpSlotAsReturnAddress,
-    GasIgnoresRegisterOfReturnAddress,
-    GasIgnoresSameValue,
-    GasIgnoresUndefined,
-    GasOneRememberedState,
-    GasRegisterTakesOffsetBack,
-    GasRemembersBeforeFirstRow,
-    GasRemembersRowBefore,
-    GasRestoresFirstRow,
-    GasReturnAddressNotRestored,
-    GasSignalFrameWithoutRows,
-    GasUndefinedNotUndone,
-    GasUndefinedWithOtherRules,
-    GasUnmarkedSignalFrame,
-    LlvmAdjustsLastOffset,
-    LlvmIgnoresRegister,
-    LlvmIgnoresSameValue,
-    LlvmIgnoresUndefined,
-    LlvmRelativeOffset,
-    LlvmRemembersBeforeFirstRow,
-    LlvmRestoresFirstRow,
-    LlvmReturnColumn,
-    LlvmUnmarkedSignalFrame,
+/// Makes an enumeration of what has a page, with all of them and the names of their pages.
+macro_rules! with_pages {
+    ($(#[$attribute:meta])* $visibility:vis enum $name:ident { $($variant:ident = $page:literal,)* }) => {
+        $(#[$attribute])*
+        $visibility enum $name {
+            $($variant,)*
+        }
+
+        impl $name {
+            /// All of them.
+            $visibility const ALL: &[Self] = &[$(Self::$variant),*];
+
+            /// The name of the page.
+            #[must_use]
+            $visibility const fn page(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $page,)*
+                }
+            }
+        }
+    };
+}
+pub(super) use with_pages;
+
+with_pages! {
+    /// A known mistake. Its page is what it is called.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[expect(missing_docs, reason = "the pages say what each is")]
+    pub enum Quirk {
+        GasAnyRegisterIsSp = "gas-any-register-is-sp",
+        GasFirstDirectivesInCie = "gas-first-directives-in-cie",
+        GasFpByExpression = "gas-fp-by-expression",
+        GasFpSlotAsReturnAddress = "gas-fp-slot-as-return-address",
+        GasIgnoresRegisterOfReturnAddress = "gas-ignores-register-of-return-address",
+        GasIgnoresSameValue = "gas-ignores-same-value",
+        GasIgnoresUndefined = "gas-ignores-undefined",
+        GasOneRememberedState = "gas-one-remembered-state",
+        GasRegisterTakesOffsetBack = "gas-register-takes-offset-back",
+        GasRemembersBeforeFirstRow = "gas-remember-before-first-row",
+        GasRemembersRowBefore = "gas-remembers-row-before",
+        GasRestoresFirstRow = "gas-restores-first-row",
+        GasReturnAddressNotRestored = "gas-return-address-not-restored",
+        GasSignalFrameWithoutRows = "gas-signal-frame-without-rows",
+        GasUndefinedNotUndone = "gas-undefined-not-undone",
+        GasUndefinedWithOtherRules = "gas-undefined-with-other-rules",
+        GasUnmarkedSignalFrame = "gas-unmarked-signal-frame",
+        LlvmAdjustsLastOffset = "llvm-adjusts-last-offset",
+        LlvmIgnoresRegister = "llvm-ignores-register",
+        LlvmIgnoresSameValue = "llvm-ignores-same-value",
+        LlvmIgnoresUndefined = "llvm-ignores-undefined",
+        LlvmRelativeOffset = "llvm-relative-offset",
+        LlvmRemembersBeforeFirstRow = "llvm-remember-before-first-row",
+        LlvmRestoresFirstRow = "llvm-restores-first-row",
+        LlvmReturnColumn = "llvm-return-column",
+        LlvmUnmarkedSignalFrame = "llvm-unmarked-signal-frame",
+    }
 }
 
 impl Quirk {
-    /// All of them.
-    pub const ALL: &[Self] = &[
-        Self::GasAnyRegisterIsSp,
-        Self::GasFirstDirectivesInCie,
-        Self::GasFpByExpression,
-        Self::GasFpSlotAsReturnAddress,
-        Self::GasIgnoresRegisterOfReturnAddress,
-        Self::GasIgnoresSameValue,
-        Self::GasIgnoresUndefined,
-        Self::GasOneRememberedState,
-        Self::GasRegisterTakesOffsetBack,
-        Self::GasRemembersBeforeFirstRow,
-        Self::GasRemembersRowBefore,
-        Self::GasRestoresFirstRow,
-        Self::GasReturnAddressNotRestored,
-        Self::GasSignalFrameWithoutRows,
-        Self::GasUndefinedNotUndone,
-        Self::GasUndefinedWithOtherRules,
-        Self::GasUnmarkedSignalFrame,
-        Self::LlvmAdjustsLastOffset,
-        Self::LlvmIgnoresRegister,
-        Self::LlvmIgnoresSameValue,
-        Self::LlvmIgnoresUndefined,
-        Self::LlvmRelativeOffset,
-        Self::LlvmRemembersBeforeFirstRow,
-        Self::LlvmRestoresFirstRow,
-        Self::LlvmReturnColumn,
-        Self::LlvmUnmarkedSignalFrame,
-    ];
-
-    /// The name of the page.
-    #[must_use]
-    pub const fn page(self) -> &'static str {
-        match self {
-            Self::GasAnyRegisterIsSp => "gas-any-register-is-sp",
-            Self::GasFirstDirectivesInCie => "gas-first-directives-in-cie",
-            Self::GasFpByExpression => "gas-fp-by-expression",
-            Self::GasFpSlotAsReturnAddress => "gas-fp-slot-as-return-address",
-            Self::GasIgnoresRegisterOfReturnAddress => "gas-ignores-register-of-return-address",
-            Self::GasIgnoresSameValue => "gas-ignores-same-value",
-            Self::GasIgnoresUndefined => "gas-ignores-undefined",
-            Self::GasOneRememberedState => "gas-one-remembered-state",
-            Self::GasRegisterTakesOffsetBack => "gas-register-takes-offset-back",
-            Self::GasRemembersBeforeFirstRow => "gas-remember-before-first-row",
-            Self::GasRemembersRowBefore => "gas-remembers-row-before",
-            Self::GasRestoresFirstRow => "gas-restores-first-row",
-            Self::GasReturnAddressNotRestored => "gas-return-address-not-restored",
-            Self::GasSignalFrameWithoutRows => "gas-signal-frame-without-rows",
-            Self::GasUndefinedNotUndone => "gas-undefined-not-undone",
-            Self::GasUndefinedWithOtherRules => "gas-undefined-with-other-rules",
-            Self::GasUnmarkedSignalFrame => "gas-unmarked-signal-frame",
-            Self::LlvmAdjustsLastOffset => "llvm-adjusts-last-offset",
-            Self::LlvmIgnoresRegister => "llvm-ignores-register",
-            Self::LlvmIgnoresSameValue => "llvm-ignores-same-value",
-            Self::LlvmIgnoresUndefined => "llvm-ignores-undefined",
-            Self::LlvmRelativeOffset => "llvm-relative-offset",
-            Self::LlvmRemembersBeforeFirstRow => "llvm-remember-before-first-row",
-            Self::LlvmRestoresFirstRow => "llvm-restores-first-row",
-            Self::LlvmReturnColumn => "llvm-return-column",
-            Self::LlvmUnmarkedSignalFrame => "llvm-unmarked-signal-frame",
-        }
-    }
-
     /// Whether a section is wrong by it.
     pub(super) fn is_of(self, source: Source) -> bool {
         match self {

@@ -9,6 +9,8 @@ use super::quirk::Quirk;
 use super::sections::Sections;
 use super::state::{Source, Wrong};
 use super::writer::{Program, write};
+use crate::generate::outcome::Outcome;
+use crate::generate::reduction::Reduction;
 
 /// What must stay when a program gets smaller.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,8 +49,6 @@ pub struct Reduced {
     pub plan: Plan,
     /// The fault in it; `None` if it is not made.
     pub fault: Option<Fault>,
-    /// How many programs were made on the way.
-    pub tries: u32,
 }
 
 /// Reduces a program to one function that shows a symptom, or else to those that show it together, and these
@@ -64,26 +64,19 @@ pub fn reduce(
     functions: &[u32],
     symptom: &Symptom,
 ) -> Result<Option<Reduced>, Error> {
-    let mut reduction = Reduction { maker, known, symptom, best: None, tries: 0 };
+    let mut shows = |plan: &Plan| shown(maker, known, plan, symptom);
     let alone = plan.functions.iter().filter(|function| functions.contains(&function.number));
     let alone = alone.map(|function| Plan { functions: vec![function.clone()], ..plan.clone() });
-    let mut current = None;
-    for plan in alone.chain([plan.clone()]) {
-        if reduction.keeps(&plan)? {
-            current = Some(plan);
-            break;
-        }
+    let Some(mut reduction) = Reduction::of(alone.chain([plan.clone()]), u32::MAX, &mut shows)? else {
+        return Ok(None);
+    };
+    let usual = Plan { sections: Sections::USUAL, ..reduction.best().clone() };
+    if usual != *reduction.best() {
+        reduction.attempt(usual)?;
     }
-    let Some(mut current) = current else { return Ok(None) };
-    let usual = Plan { sections: Sections::USUAL, ..current.clone() };
-    if usual != current && reduction.keeps(&usual)? {
-        current = usual;
-    }
-    // What was kept may make other things needless.
-    while let Some(plan) = reduction.first_kept(smaller(&current))? {
-        current = plan;
-    }
-    Ok(reduction.best.map(|best| Reduced { tries: reduction.tries, ..best }))
+    reduction.by_first(smaller)?;
+    let (plan, (program, fault)) = reduction.end();
+    Ok(Some(Reduced { program, plan, fault }))
 }
 
 /// Whether only one section is wrong in a function.
@@ -92,21 +85,23 @@ pub(super) fn is_alone(judged: &Judged, fault: &Fault) -> bool {
 }
 
 /// What a program becomes without one function, or with less of one.
-fn smaller(plan: &Plan) -> impl Iterator<Item = Plan> {
-    let count = plan.functions.len();
-    let without = (0..count).filter(move |_| count > 1).map(|index| {
+fn smaller(plan: &Plan) -> impl Iterator<Item = Plan> + use<> {
+    let (plan, count) = (plan.clone(), plan.functions.len());
+    let without = |plan: &Plan, index| {
         let mut plan = plan.clone();
         plan.functions.remove(index);
         plan
-    });
+    };
+    let without: Vec<Plan> = (0..count).filter(|_| count > 1).map(|index| without(&plan, index)).collect();
     let with_less = (0..count).flat_map(move |index| {
+        let plan = plan.clone();
         smaller_functions(&plan.functions[index]).into_iter().map(move |function| {
             let mut plan = plan.clone();
             plan.functions[index] = function;
             plan
         })
     });
-    without.chain(with_less)
+    without.into_iter().chain(with_less)
 }
 
 /// What a function becomes without one part, or with one that is chosen more plainly.
@@ -188,62 +183,37 @@ fn smaller_functions(function: &FunctionPlan) -> Vec<FunctionPlan> {
 /// How many seeds are tried in place of one.
 const SEEDS: u64 = 24;
 
-struct Reduction<'r> {
-    maker: &'r Maker,
-    known: &'r Known,
-    symptom: &'r Symptom,
-    best: Option<Reduced>,
-    tries: u32,
+/// What a plan is written as if it shows a symptom, and the fault that does.
+fn shown(
+    maker: &Maker,
+    known: &Known,
+    plan: &Plan,
+    symptom: &Symptom,
+) -> Result<Option<(Program, Option<Fault>)>, Error> {
+    let program = write(plan);
+    let fault = match (Outcome::of(program.make(maker), |bytes| judge(&program, bytes))?, symptom) {
+        (Outcome::Judged(judged), _) => fault_of(known, &program, &judged, symptom).map(Some),
+        (Outcome::Refused(stderr), Symptom::Refused(said)) => (complaint(&stderr) == *said).then_some(None),
+        (Outcome::Unjudged(_) | Outcome::Refused(_), _) => None,
+    };
+    Ok(fault.map(|fault| (program, fault)))
 }
 
-impl Reduction<'_> {
-    /// The first of some plans that shows the symptom.
-    fn first_kept(&mut self, plans: impl Iterator<Item = Plan>) -> Result<Option<Plan>, Error> {
-        for plan in plans {
-            if self.keeps(&plan)? {
-                return Ok(Some(plan));
-            }
+/// The fault that shows a symptom.
+fn fault_of(known: &Known, program: &Program, judged: &Judged, symptom: &Symptom) -> Option<Fault> {
+    let shows = |fault: &&Fault| match symptom {
+        Symptom::Unexplained { source, wrong, is_alone: alone } => {
+            (fault.source, fault.wrong) == (*source, *wrong)
+                && is_alone(judged, fault) == *alone
+                && known.explain(program, judged, fault).is_none()
         }
-        Ok(None)
-    }
-
-    /// Whether a program shows the symptom. It is the best one then.
-    fn keeps(&mut self, plan: &Plan) -> Result<bool, Error> {
-        self.tries += 1;
-        let program = write(plan);
-        let sources = [(super::SOURCE.to_owned(), program.source.clone())];
-        let fault = match (self.maker.make(plan.abi, &sources, &[]), self.symptom) {
-            (Ok(made), _) => match judge(&program, &made.bytes) {
-                Ok(judged) => self.shown(&program, &judged).map(Some),
-                Err(_) => None,
-            },
-            (Err(Error::Compiler { stderr, .. }), Symptom::Refused(said)) => {
-                (complaint(&stderr) == *said).then_some(None)
-            }
-            (Err(Error::Compiler { .. }), _) => None,
-            (Err(error), _) => return Err(error),
-        };
-        let Some(fault) = fault else { return Ok(false) };
-        self.best = Some(Reduced { program, plan: plan.clone(), fault, tries: 0 });
-        Ok(true)
-    }
-
-    /// The fault that shows the symptom.
-    fn shown(&self, program: &Program, judged: &Judged) -> Option<Fault> {
-        let shows = |fault: &&Fault| match self.symptom {
-            Symptom::Unexplained { source, wrong, is_alone: alone } => {
-                (fault.source, fault.wrong) == (*source, *wrong)
-                    && is_alone(judged, fault) == *alone
-                    && self.known.explain(program, judged, fault).is_none()
-            }
-            Symptom::Explained(source, quirk) => {
-                fault.source == *source
-                    && self.known.explain(program, judged, fault).is_some_and(|quirks| quirks == [*quirk])
-            }
-            Symptom::Refused(_) => false,
-        };
-        judged.faults.iter().find(shows).cloned()
-    }
+        Symptom::Explained(source, quirk) => {
+            fault.source == *source
+                && known.explain(program, judged, fault).is_some_and(|quirks| quirks == [*quirk])
+        }
+        Symptom::Refused(_) => false,
+    };
+    judged.faults.iter().find(shows).cloned()
 }
 
 /// The first complaint of an assembler or linker, without the place.

@@ -27,14 +27,6 @@ pub struct Build {
     pub link: Link,
 }
 
-/// A program that was made.
-pub struct Built {
-    /// The file.
-    pub made: MadeProgram,
-    /// Whether all of its objects have SFrame.
-    pub is_described: bool,
-}
-
 impl Build {
     /// Draws one for a program of a seed.
     #[must_use]
@@ -122,8 +114,12 @@ impl Build {
 ///
 /// # Errors
 /// The toolchain refuses it, or can't be started.
-pub fn build(maker: &Maker, abi: Abi, plan: &Plan, build: &Build, level: Level) -> Result<Built, Error> {
-    let recipe = build.recipe(plan, level, maker.toolchain().one_unit);
-    let made = maker.link(abi, &recipe)?;
-    Ok(Built { made, is_described: build.link.is_described() })
+pub fn build(
+    maker: &Maker,
+    abi: Abi,
+    plan: &Plan,
+    build: &Build,
+    level: Level,
+) -> Result<MadeProgram, Error> {
+    maker.link(abi, &build.recipe(plan, level, maker.toolchain().one_unit))
 }

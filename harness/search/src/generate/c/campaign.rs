@@ -1,11 +1,8 @@
 //! Generates, makes and judges many programs, and groups what is found.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
-use rayon::prelude::*;
 use sframe_engine::Abi;
-use sframe_judge::examine::stop::StopRequest;
 use sframe_suite::corpus::{Error, Maker, is_crash};
 use sframe_suite::spec::Faults;
 
@@ -19,47 +16,22 @@ use super::known::{KnownCauses, Place};
 use super::oracle::NotJudged;
 use super::plan::{Plan, each};
 use super::reduce::{Reduced, Symptom, reduce};
-use super::shape::complaint;
+use super::shape::{complaint, without_addresses};
 use super::writer::write;
+use crate::generate::Search;
+use crate::generate::outcome::Outcome;
 
 /// Which programs.
 #[derive(Clone, Debug)]
 pub struct CampaignOptions {
-    /// The seed.
-    pub seed: u64,
-    /// The numbers of the programs.
-    pub programs: Range<u64>,
+    /// Which of a seed.
+    pub search: Search,
     /// How many functions each has.
     pub functions: u32,
-    /// Ends the search: what was found by then is told, and not reduced.
-    pub stop: StopRequest,
     /// Whether they are linked in random ways.
     pub links: bool,
     /// Whether what is found is reduced.
     pub reduces: bool,
-}
-
-/// What became of one build.
-enum Outcome {
-    Judged(Box<Judged>),
-    Unjudged(NotJudged),
-    /// What the tools say.
-    Refused(String),
-}
-
-/// One program at all levels.
-struct Trial {
-    number: u64,
-    plan: Plan,
-    build: Build,
-    levels: Vec<(Level, Outcome)>,
-}
-
-/// What is to be reduced, and where it was seen first.
-struct Task {
-    trial: usize,
-    level: Level,
-    symptom: Symptom,
 }
 
 /// Makes and judges the programs of one toolchain and ABI.
@@ -73,69 +45,56 @@ pub fn campaign(
     faults: &Faults,
     done: &(dyn Fn() + Sync),
 ) -> Result<Found, Error> {
-    let producer = maker.producer(abi)?;
-    let causes = KnownCauses::of(faults, &producer, abi);
+    let causes = KnownCauses::of(faults, &maker.producer(abi)?, abi);
     let known = known_flags(maker, abi)?;
-    let numbers: Vec<u64> = options.programs.clone().collect();
-    let trials: Vec<Trial> = numbers
-        .par_iter()
-        .filter_map(|number| {
-            let is_stopped = || options.stop.reason().is_some();
-            if is_stopped() {
-                return None;
-            }
-            let trial = trial(maker, abi, options, &known, *number);
-            done();
-            // An interrupt may have ended its tools, too.
-            (!is_stopped()).then_some(trial)
-        })
-        .collect::<Result<_, Error>>()?;
-    let interrupted = trials.len() < numbers.len();
-    let mut found = Found { flags: known.len(), interrupted, ..Found::default() };
+    let CampaignOptions { search, functions, links, reduces } = options;
+    let mut found = Found { flags: known.len(), ..Found::default() };
     let mut tasks: Vec<Task> = Vec::new();
-    for (index, trial) in trials.iter().enumerate() {
-        tasks.extend(found.add(index, trial, &causes));
+    let attempt = |number| {
+        let plan = draw(search.seed, number, *functions);
+        let how = Build::draw(maker, abi, search.seed, number, &plan, &known, *links);
+        let outcome = |level| Ok((level, Outcome::of(build(maker, abi, &plan, &how, level), judge)?));
+        let levels = LEVELS.into_iter().map(outcome).collect::<Result<_, Error>>()?;
+        Ok(Trial { number, plan, build: how, levels })
+    };
+    let interrupted = search.programs(attempt, |trial| tasks.extend(found.add(&trial, &causes)), done)?;
+    found.interrupted = interrupted;
+    if !reduces {
+        return Ok(found);
     }
-    if options.reduces && options.stop.reason().is_none() {
-        let reduced: Vec<Option<Reduced>> = tasks
-            .par_iter()
-            .map(|task| {
-                if options.stop.reason().is_some() {
-                    return Ok(None);
-                }
-                let Trial { plan, build, .. } = &trials[task.trial];
-                reduce(maker, abi, plan, build, task.level, &task.symptom, &causes)
-            })
-            .collect::<Result<_, Error>>()?;
-        for (task, reduced) in tasks.iter().zip(reduced) {
-            if let Some(reduced) = reduced {
-                found.show(task, trials[task.trial].number, &reduced);
-            }
+    let reduced = search.reduced(tasks, |Task { plan, build, level, symptom, .. }| {
+        reduce(maker, abi, plan, build, level, symptom, &causes)
+    })?;
+    for (task, reduced) in reduced {
+        if let Some(reduced) = reduced {
+            found.show(&task, &reduced);
         }
     }
     Ok(found)
 }
 
-fn trial(
-    maker: &Maker,
-    abi: Abi,
-    options: &CampaignOptions,
-    known: &[Vec<String>],
+/// One program at all levels.
+struct Trial {
     number: u64,
-) -> Result<Trial, Error> {
-    let plan = draw(options.seed, number, options.functions);
-    let how = Build::draw(maker, abi, options.seed, number, &plan, known, options.links);
-    let mut levels = Vec::new();
-    for level in LEVELS {
-        let outcome = match build(maker, abi, &plan, &how, level) {
-            Ok(built) => judge(&built.made.bytes)
-                .map_or_else(Outcome::Unjudged, |judged| Outcome::Judged(Box::new(judged))),
-            Err(Error::Compiler { stderr, .. }) => Outcome::Refused(stderr),
-            Err(error) => return Err(error),
-        };
-        levels.push((level, outcome));
+    plan: Plan,
+    build: Build,
+    levels: Vec<(Level, Outcome<Judged, NotJudged>)>,
+}
+
+impl Trial {
+    /// Has this program reduced.
+    fn task(&self, level: Level, symptom: Symptom) -> Task {
+        Task { number: self.number, plan: self.plan.clone(), build: self.build.clone(), level, symptom }
     }
-    Ok(Trial { number, plan, build: how, levels })
+}
+
+/// What is to be reduced: the first program with something.
+struct Task {
+    number: u64,
+    plan: Plan,
+    build: Build,
+    level: Level,
+    symptom: Symptom,
 }
 
 /// The files of a program, without what all programs have.
@@ -153,7 +112,7 @@ fn differing(checksums: &BTreeMap<Level, u64>) -> Option<(Level, Level)> {
 
 impl Found {
     /// Adds a program, and returns what is to be reduced: what was not seen before.
-    fn add(&mut self, index: usize, trial: &Trial, causes: &KnownCauses<'_>) -> Vec<Task> {
+    fn add(&mut self, trial: &Trial, causes: &KnownCauses<'_>) -> Vec<Task> {
         let mut tasks = Vec::new();
         let mut checksums: BTreeMap<Level, u64> = BTreeMap::new();
         let mut is_judged = false;
@@ -164,11 +123,11 @@ impl Found {
                 Outcome::Judged(judged) => judged,
                 // It computes nothing there, though it has no undefined behaviour.
                 Outcome::Unjudged(NotJudged::Stops(why)) if ends => {
-                    stops.insert(level, super::shape::without_addresses(why));
+                    stops.insert(level, without_addresses(why));
                     continue;
                 }
                 Outcome::Unjudged(why) => {
-                    let why = super::shape::without_addresses(why.why());
+                    let why = without_addresses(why.why());
                     if let Some(known) = self.unjudged.get_mut(&why) {
                         known.builds += 1;
                         continue;
@@ -176,7 +135,7 @@ impl Found {
                     let (program, flags) = (trial.number, trial.build.words(level));
                     let first = Unjudged { builds: 1, program, level, flags, source: Vec::new() };
                     self.unjudged.insert(why.clone(), first);
-                    tasks.push(Task { trial: index, level, symptom: Symptom::Unjudged(why) });
+                    tasks.push(trial.task(level, Symptom::Unjudged(why)));
                     continue;
                 }
                 Outcome::Refused(stderr) => {
@@ -192,14 +151,12 @@ impl Found {
                 if let Some(page) = causes.page_of(fault, &flags) {
                     *self.known.entry(page.to_owned()).or_default() += 1;
                 } else if self.add_fault(trial, level, fault) {
-                    let symptom = Symptom::Fault(fault.cause.clone());
-                    tasks.push(Task { trial: index, level, symptom });
+                    tasks.push(trial.task(level, Symptom::Fault(fault.cause.clone())));
                 }
             }
             for found in &judged.contradictions {
                 if self.add_contradiction(trial, level, found) {
-                    let symptom = Symptom::Contradiction(found.kind.clone());
-                    tasks.push(Task { trial: index, level, symptom });
+                    tasks.push(trial.task(level, Symptom::Contradiction(found.kind.clone())));
                 }
             }
         }
@@ -215,7 +172,7 @@ impl Found {
         };
         match (symptom, checksums.values().next()) {
             (Some((level, symptom)), _) => {
-                tasks.push(Task { trial: index, level, symptom });
+                tasks.push(trial.task(level, symptom));
                 let flags = trial.build.words(level).split_off(1);
                 let source = Vec::new();
                 self.differ.push(Differs { program: trial.number, flags, checksums, stops, source });
@@ -262,7 +219,15 @@ impl Found {
             known.places.extend(Place::of(fault));
             return false;
         }
-        let first = example(trial.number, level, fault, trial.build.words(level), Vec::new());
+        let first = Example {
+            program: trial.number,
+            level,
+            fault: fault.clone(),
+            flags: trial.build.words(level),
+            source: Vec::new(),
+            elsewhere: BTreeMap::new(),
+            reduced: None,
+        };
         let group = Group { functions: 1, first, places: Place::of(fault).into_iter().collect() };
         self.causes.insert(fault.cause.clone(), group);
         true
@@ -270,15 +235,14 @@ impl Found {
 
     /// Returns whether it is the first of its kind.
     fn add_contradiction(&mut self, trial: &Trial, level: Level, found: &Contradiction) -> bool {
-        if let Some(known) = self.contradictions.iter_mut().find(|known| known.kind == found.kind) {
+        if let Some(known) = self.contradictions.iter_mut().find(|known| known.found.kind == found.kind) {
             known.places += 1;
             return false;
         }
         self.contradictions.push(Contradicts {
             program: trial.number,
             level,
-            kind: found.kind.clone(),
-            says: found.says.clone(),
+            found: found.clone(),
             places: 1,
             flags: trial.build.words(level),
             source: Vec::new(),
@@ -287,24 +251,23 @@ impl Found {
     }
 
     /// Shows the smallest program.
-    fn show(&mut self, task: &Task, number: u64, reduced: &Reduced) {
+    fn show(&mut self, task: &Task, reduced: &Reduced) {
         let (source, flags) = (sources(&reduced.plan), reduced.build.words(task.level));
         match &task.symptom {
             Symptom::Fault(cause) => {
                 let known = self.causes.get_mut(cause).zip(reduced.fault(cause));
                 if let Some((known, fault)) = known {
-                    known.first = Example {
-                        reduced: Some((reduced.clone(), fault.clone())),
-                        ..example(number, task.level, fault, flags, source)
-                    };
+                    let first = &mut known.first;
+                    (first.fault, first.reduced) = (fault.clone(), Some(reduced.clone()));
+                    (first.flags, first.source) = (flags, source);
                     known.places.extend(Place::of(fault));
                 }
             }
             Symptom::Contradiction(kind) => {
                 let says = reduced.judged.contradictions.iter().find(|found| found.kind == *kind);
-                let known = self.contradictions.iter_mut().find(|known| known.kind == *kind);
+                let known = self.contradictions.iter_mut().find(|known| known.found.kind == *kind);
                 if let Some((known, says)) = known.zip(says) {
-                    (known.says, known.flags, known.source) = (says.says.clone(), flags, source);
+                    (known.found, known.flags, known.source) = (says.clone(), flags, source);
                 }
             }
             Symptom::Unjudged(why) => {
@@ -313,28 +276,11 @@ impl Found {
                 }
             }
             Symptom::Differs(_) | Symptom::Stops(..) => {
-                if let Some(known) = self.differ.iter_mut().find(|known| known.program == number) {
+                if let Some(known) = self.differ.iter_mut().find(|known| known.program == task.number) {
                     (known.flags, known.source) = (flags, source);
                 }
             }
         }
-    }
-}
-
-fn example(program: u64, level: Level, fault: &Fault, flags: Vec<String>, source: Vec<String>) -> Example {
-    let Fault { witness, function, message, listing, evidence, .. } = fault.clone();
-    Example {
-        program,
-        level,
-        witness,
-        function,
-        message,
-        listing,
-        evidence,
-        flags,
-        source,
-        elsewhere: BTreeMap::new(),
-        reduced: None,
     }
 }
 
@@ -349,9 +295,7 @@ mod tests {
     #[test]
     fn a_program_that_depends_on_its_level_is_found() {
         let trial = |other| {
-            let judged = |checksum| {
-                Outcome::Judged(Box::new(Judged { checksum: Some(checksum), ..Judged::default() }))
-            };
+            let judged = |checksum| Outcome::Judged(Judged { checksum: Some(checksum), ..Judged::default() });
             let levels = vec![("-O0", judged(7)), ("-O1", judged(7)), ("-O2", judged(other))];
             let plan = draw(0, 0, 3);
             let build = Build { flags: Vec::new(), link: super::super::links::Link::plain(1) };
@@ -359,9 +303,9 @@ mod tests {
         };
         let mut found = Found::default();
         let causes = KnownCauses::default();
-        assert!(found.add(0, &trial(7), &causes).is_empty());
+        assert!(found.add(&trial(7), &causes).is_empty());
         assert_eq!((found.differ.len(), found.checksums.get(&4)), (0, Some(&7)));
-        let tasks = found.add(1, &trial(8), &causes);
+        let tasks = found.add(&trial(8), &causes);
         assert!(matches!(tasks[..], [Task { level: "-O2", symptom: Symptom::Differs("-O0"), .. }]));
         assert_eq!(found.differ[0].checksums, [("-O0", 7), ("-O1", 7), ("-O2", 8)].into());
     }
@@ -372,18 +316,18 @@ mod tests {
         let trial = |first| {
             let stops = || Outcome::Unjudged(NotJudged::Stops("it ends otherwise: Exit(0x3)".to_owned()));
             let ends = Judged { checksum: Some(7), ..Judged::default() };
-            let first = if first { stops() } else { Outcome::Judged(Box::new(ends)) };
+            let first = if first { stops() } else { Outcome::Judged(ends) };
             let build = Build { flags: Vec::new(), link: super::super::links::Link::plain(1) };
             Trial { number: 4, plan: draw(0, 0, 3), build, levels: vec![("-O0", first), ("-O1", stops())] }
         };
         let mut found = Found::default();
-        let tasks = found.add(0, &trial(false), &KnownCauses::default());
+        let tasks = found.add(&trial(false), &KnownCauses::default());
         let [Task { level: "-O1", symptom: Symptom::Stops(why, "-O0"), .. }] = &tasks[..] else {
             panic!("another task");
         };
         assert_eq!(found.differ[0].stops, [("-O1", why.clone())].into());
         assert!(found.unjudged.is_empty());
-        let tasks = found.add(1, &trial(true), &KnownCauses::default());
+        let tasks = found.add(&trial(true), &KnownCauses::default());
         assert!(matches!(tasks[..], [Task { symptom: Symptom::Unjudged(_), .. }]));
         assert_eq!((found.differ.len(), found.unjudged.len()), (1, 1));
     }
@@ -416,31 +360,26 @@ mod tests {
             listing.push(line(true, known.at.as_deref().unwrap_or("nop")));
             let sections = [Section::Sframe, Section::EhFrame, Section::Both];
             let section = sections.into_iter().find(|section| section.to_string() == known.section);
-            let fault = Fault {
-                cause: Cause {
-                    wrong: known.wrong.clone(),
-                    section: section.expect("a section"),
-                    blame: page.blame(),
-                    row: known.row.clone(),
-                    after: "mov".to_owned(),
-                },
-                witness: super::super::oracle::Witness::Run,
-                function: "f0".to_owned(),
-                message: String::new(),
-                listing,
-                before_row: known.begins_after.first().map(|operation| format!("{operation} 0x1")),
-                evidence: Vec::new(),
-                layout: known.layout.into_iter().collect(),
+            let fault = Fault::of("f0", &known.wrong);
+            let cause = Cause {
+                section: section.expect("a section"),
+                blame: page.blame(),
+                row: known.row.clone(),
+                after: "mov".to_owned(),
+                ..fault.cause.clone()
             };
+            let before_row = known.begins_after.first().map(|operation| format!("{operation} 0x1"));
+            let layout = known.layout.into_iter().collect();
+            let fault = Fault { cause, listing, before_row, layout, ..fault };
             let judged = Judged { faults: vec![fault], ..Judged::default() };
-            let levels = vec![("-O0", Outcome::Judged(Box::new(judged)))];
+            let levels = vec![("-O0", Outcome::Judged(judged))];
             let build = Build { flags: vec![known.with.clone()], link: super::super::links::Link::plain(1) };
             let trial = Trial { number: 4, plan: draw(0, 0, 3), build, levels };
             let mut found = Found::default();
-            assert!(found.add(0, &trial, &KnownCauses::of(&faults, has, known.abi)).is_empty(), "{name}");
+            assert!(found.add(&trial, &KnownCauses::of(&faults, has, known.abi)).is_empty(), "{name}");
             assert_eq!((found.known.get(name), found.causes.len()), (Some(&1), 0), "{name}");
             // The other compiler may have the same fault; it is not this page's.
-            found.add(0, &trial, &KnownCauses::of(&faults, other, known.abi));
+            found.add(&trial, &KnownCauses::of(&faults, other, known.abi));
             assert_eq!(found.known.get(name), Some(&1), "{name}");
         }
     }

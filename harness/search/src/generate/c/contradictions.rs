@@ -9,6 +9,7 @@ use sframe_judge::target::{Linked, Target};
 use sframe_judge::vocabulary::Verdict;
 
 use super::oracle::{Item, Seen, Witness};
+use crate::generate::outcome::is_of_value;
 
 /// Where the bench contradicts itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -96,9 +97,4 @@ pub(super) fn blames(sframe: &Seen, cfi: &Seen, of_cfi: &Target<'_>) -> Vec<Cont
         }
     }
     all
-}
-
-/// Whether a verdict says that the values are wrong which a row gives.
-const fn is_of_value(verdict: Verdict) -> bool {
-    matches!(verdict, Verdict::WrongCfa | Verdict::WrongRa | Verdict::WrongFp)
 }

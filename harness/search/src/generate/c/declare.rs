@@ -1,6 +1,6 @@
 //! How functions are declared and called in C.
 
-use super::plan::{Attribute, Convention, FunctionPlan, Plan, Statement, each};
+use super::plan::{Attribute, Convention, FunctionPlan, Plan, Statement, any};
 
 pub(super) const fn words(function: &FunctionPlan) -> Option<u32> {
     match function.convention {
@@ -24,13 +24,9 @@ pub(super) fn calls_back(plan: &Plan, function: &FunctionPlan) -> u32 {
 
 /// Whether a file's function has to call others.
 pub(super) fn called_back(plan: &Plan, file: u32) -> bool {
-    plan.functions.iter().filter(|function| calls_back(plan, function) == file).any(|function| {
-        let mut is_called = false;
-        each(&function.body, &mut |statement| {
-            is_called |= matches!(statement, Statement::Callback(callee) if plan.function(*callee).is_some());
-        });
-        is_called
-    })
+    let is_called = |statement: &Statement| matches!(statement, Statement::Callback(callee) if plan.function(*callee).is_some());
+    let mut callers = plan.functions.iter().filter(|function| calls_back(plan, function) == file);
+    callers.any(|function| any(&function.body, is_called))
 }
 
 pub(super) fn apply(file: u32) -> String {

@@ -1,6 +1,6 @@
 //! Draws a plan.
 
-use super::plan::{Attribute, Convention, Ending, FunctionPlan, Hint, Plan, Statement};
+use super::plan::{Attribute, Convention, Ending, FunctionPlan, Hint, Plan, Statement, any};
 use crate::generate::Random;
 
 /// How long a function may run, in statements, with all that it calls.
@@ -83,9 +83,7 @@ impl Drawing {
         let left = if is_recursive { LONGEST / u64::from(RECURSIONS + 2) } else { LONGEST };
         let place = Place { depth: 0, left, recurses: is_recursive, is_recursive };
         let (mut body, cost) = self.block(place, 6);
-        let mut recursions = 0;
-        super::plan::each(&body, &mut |statement| recursions += u32::from(*statement == Statement::Recurse));
-        if is_recursive && recursions == 0 {
+        if is_recursive && !any(&body, |statement| *statement == Statement::Recurse) {
             body.push(Statement::Recurse);
         }
         let cost = cost * if is_recursive { u64::from(RECURSIONS + 1) } else { 1 } + 3;
@@ -130,12 +128,8 @@ impl Drawing {
         let (mut body, mut cost, mut place) = (Vec::new(), 0, place);
         for _ in 0..count {
             let (statement, more) = self.statement(place);
-            let mut recursions = 0;
-            super::plan::each(std::slice::from_ref(&statement), &mut |of| {
-                recursions += u32::from(*of == Statement::Recurse);
-            });
             // Twice would be exponential.
-            place.recurses &= recursions == 0;
+            place.recurses &= !any(std::slice::from_ref(&statement), |of| *of == Statement::Recurse);
             place.left = place.left.saturating_sub(more);
             cost += more;
             body.push(statement);

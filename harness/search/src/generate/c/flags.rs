@@ -170,18 +170,21 @@ pub fn known_flags(maker: &Maker, abi: Abi) -> Result<Vec<Vec<String>>, Error> {
     let groups = groups(Compiler::of(maker, abi), abi);
     let all: Vec<Vec<String>> = groups.iter().flat_map(|group| group.iter().map(owned)).collect();
     compiles(maker, abi, &[])?;
-    let tried: Vec<(Vec<String>, bool)> = all
-        .into_par_iter()
-        .map(|flags| match compiles(maker, abi, &flags) {
-            Ok(()) => Ok((flags, true)),
-            Err(Error::Compiler { .. }) => Ok((flags, false)),
-            Err(error) => Err(error),
-        })
-        .collect::<Result<_, Error>>()?;
-    Ok(tried.into_iter().filter(|(_, is_known)| *is_known).map(|(flags, _)| flags).collect())
+    let tried = |flags: Vec<String>| Ok(knows(maker, abi, &flags)?.then_some(flags));
+    let tried: Vec<Option<Vec<String>>> = all.into_par_iter().map(tried).collect::<Result<_, Error>>()?;
+    Ok(tried.into_iter().flatten().collect())
 }
 
-pub(super) fn compiles(maker: &Maker, abi: Abi, flags: &[String]) -> Result<(), Error> {
+/// Whether a compiler knows some flags.
+pub(super) fn knows(maker: &Maker, abi: Abi, flags: &[String]) -> Result<bool, Error> {
+    match compiles(maker, abi, flags) {
+        Ok(()) => Ok(true),
+        Err(Error::Compiler { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn compiles(maker: &Maker, abi: Abi, flags: &[String]) -> Result<(), Error> {
     let name = "empty.c".to_owned();
     let text = "void _start(void) { for (;;) __asm__ volatile(\"\"); }\n".to_owned();
     let mut compile: Vec<String> = COMMON.iter().map(|flag| (*flag).to_owned()).collect();

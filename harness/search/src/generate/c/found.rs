@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::build::Level;
-use super::judge::{Fault, Line};
+use super::contradictions::Contradiction;
+use super::judge::Fault;
 use super::known::Place;
-use super::oracle::Witness;
 use super::other_toolchain::Tried;
 use super::reduce::Reduced;
 use super::shape::Cause;
+use crate::generate::outcome::listed;
 
 /// The first case of a cause.
 #[derive(Clone, Debug, Serialize)]
@@ -19,16 +20,9 @@ pub struct Example {
     pub program: u64,
     /// The level that it was found at.
     pub level: Level,
-    /// Who says so.
-    pub witness: Witness,
-    /// The function.
-    pub function: String,
-    /// What is wrong, in a sentence.
-    pub message: String,
-    /// The instructions there.
-    pub listing: Vec<Line>,
-    /// What other witnesses say.
-    pub evidence: Vec<String>,
+    /// What is wrong there, and who says so.
+    #[serde(flatten)]
+    pub fault: Fault,
     /// The flags of the compiler and the linker.
     pub flags: Vec<String>,
     /// The files of the smallest program, without what all have. Empty if it was not reduced.
@@ -36,19 +30,20 @@ pub struct Example {
     /// What other toolchains make of the smallest program, by name, if they were asked.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub elsewhere: BTreeMap<String, Tried>,
-    /// The smallest program, and its fault.
+    /// The smallest program, if it was reduced.
     #[serde(skip)]
-    pub reduced: Option<(Reduced, Fault)>,
+    pub reduced: Option<Reduced>,
 }
 
 /// Cases with one cause.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Group {
     /// How many functions have it.
     pub functions: u64,
     /// The first of them.
     pub first: Example,
     /// The instructions where they are wrong.
+    #[serde(skip)]
     pub places: BTreeSet<Place>,
 }
 
@@ -60,9 +55,8 @@ pub struct Contradicts {
     /// Its level.
     pub level: Level,
     /// What contradicts what.
-    pub kind: String,
-    /// What is said of the place.
-    pub says: String,
+    #[serde(flatten)]
+    pub found: Contradiction,
     /// At how many places.
     pub places: u64,
     /// The flags of the compiler and the linker.
@@ -140,7 +134,7 @@ pub struct Found {
     /// Faults that have a page, by its name: how many functions have them.
     pub known: BTreeMap<String, u64>,
     /// What is wrong besides, by cause.
-    #[serde(serialize_with = "causes")]
+    #[serde(serialize_with = "listed")]
     pub causes: BTreeMap<Cause, Group>,
     /// Programs that compute something else at some level.
     pub differ: Vec<Differs>,
@@ -157,20 +151,4 @@ pub struct Found {
     /// What programs compute, by number, where all levels agree.
     #[serde(skip)]
     pub checksums: BTreeMap<u64, u64>,
-}
-
-fn causes<S: serde::Serializer>(causes: &BTreeMap<Cause, Group>, serializer: S) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    struct Entry<'e> {
-        #[serde(flatten)]
-        cause: &'e Cause,
-        functions: u64,
-        first: &'e Example,
-    }
-    let entries = causes.iter().map(|(cause, Group { functions, first, .. })| Entry {
-        cause,
-        functions: *functions,
-        first,
-    });
-    serializer.collect_seq(entries)
 }

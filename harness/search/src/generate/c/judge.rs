@@ -40,9 +40,10 @@ impl Serialize for Line {
 }
 
 /// Something that is wrong in a section: the first place in a function.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Fault {
     /// What seems to be its cause.
+    #[serde(skip)]
     pub cause: Cause,
     /// Who says so.
     pub witness: Witness,
@@ -53,11 +54,36 @@ pub struct Fault {
     /// The instructions there.
     pub listing: Vec<Line>,
     /// The instruction in front of the row's first one, in the text; `None` if there is no row.
+    #[serde(skip)]
     pub before_row: Option<String>,
     /// What other witnesses say.
     pub evidence: Vec<String>,
     /// What the layout of the file shows.
+    #[serde(skip)]
     pub layout: Vec<LayoutFact>,
+}
+
+#[cfg(test)]
+impl Fault {
+    /// One of a function, for tests.
+    pub(super) fn of(function: &str, wrong: &str) -> Self {
+        Self {
+            cause: Cause {
+                wrong: wrong.to_owned(),
+                section: Section::Both,
+                blame: Blame::CompilerOrCfi,
+                row: "CFA = SP+N".to_owned(),
+                after: "pop".to_owned(),
+            },
+            witness: Witness::Run,
+            function: function.to_owned(),
+            message: String::new(),
+            listing: Vec::new(),
+            before_row: None,
+            evidence: Vec::new(),
+            layout: Vec::new(),
+        }
+    }
 }
 
 /// What is known of a program.

@@ -145,8 +145,6 @@ impl Place {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generate::c::oracle::Witness;
-    use crate::generate::c::shape::Section;
     use sframe_judge::finding::Address;
     use sframe_judge::vocabulary::LayoutFact;
 
@@ -156,16 +154,6 @@ mod tests {
 
     fn fault() -> Fault {
         Fault {
-            cause: Cause {
-                wrong: "wrong-cfa".to_owned(),
-                section: Section::Both,
-                blame: Blame::CompilerOrCfi,
-                row: "CFA = SP+N".to_owned(),
-                after: "pop".to_owned(),
-            },
-            witness: Witness::Run,
-            function: "f1".to_owned(),
-            message: String::new(),
             listing: vec![
                 line(false, 0x10, "lea rsp, [rbp - 0x28]"),
                 line(false, 0x14, "pop rbp"),
@@ -173,8 +161,8 @@ mod tests {
                 line(false, 0x16, "nop"),
             ],
             before_row: Some("jmp 0x40".to_owned()),
-            evidence: Vec::new(),
             layout: vec![LayoutFact::LinkageTable],
+            ..Fault::of("f1", "wrong-cfa")
         }
     }
 

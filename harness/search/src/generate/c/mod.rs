@@ -12,15 +12,15 @@
 //! | `flags.rs` | the flags of each compiler |
 //! | `links.rs` | how a program is linked |
 //! | `build.rs` | makes a program at a level of optimisation |
-//! | `see.rs` | what a run and an exploration say of a program with one section |
+//! | `oracle.rs` | what a run and an exploration say of a program with one section |
 //! | `contradictions.rs` | where they contradict each other |
 //! | `judge.rs` | what is wrong with a program |
 //! | `known.rs` | faults that have a page |
 //! | `shape.rs` | what findings of one cause have in common |
 //! | `reduce.rs` | the smallest program with a finding |
-//! | `elsewhere.rs` | what another toolchain makes of that |
+//! | `other_toolchain.rs` | what another toolchain makes of that |
 //! | `example.rs` | the same program in one piece, as pages have it, with fewer lines |
-//! | `right.rs` | what the rules of its row should be |
+//! | `expected_rules.rs` | what the rules of its row should be |
 //! | `page.rs` | writes it as the page of a fault |
 //! | `campaign.rs` | makes and judges many programs |
 //! | `found.rs` | what is found, by cause |
@@ -45,7 +45,7 @@ mod reduce;
 mod shape;
 mod writer;
 
-pub use build::{Build, Built, Level, build};
+pub use build::{Build, Level, build};
 pub use campaign::{CampaignOptions, campaign};
 pub use contradictions::Contradiction;
 pub use draw::draw;

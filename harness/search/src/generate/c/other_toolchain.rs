@@ -3,16 +3,16 @@
 use object::{Object as _, ObjectSymbol as _};
 use serde::Serialize;
 use sframe_engine::Abi;
-use sframe_suite::corpus::{Error, MadeProgram, Maker};
+use sframe_suite::corpus::{Error, Maker};
 
 use super::build::{Build, Level, build};
-use super::flags::compiles;
+use super::flags::knows;
 use super::judge::{Fault, Judged, judge};
 use super::oracle::OF_FILE;
-use super::plan::Plan;
 use super::reduce::Reduced;
 use super::shape::{Section, complaint};
 use crate::generate::Elsewhere;
+use crate::generate::outcome::Outcome;
 
 /// What a toolchain makes of an example.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -47,58 +47,46 @@ pub fn try_with(
     if maker.toolchain().one_unit {
         how.link.objects.truncate(1);
     }
-    let mut made = make(maker, abi, plan, &how, level)?;
-    if made.is_err() {
+    // What is said of the fault needs the file, too.
+    let make = |how: &Build| {
+        let judge = |bytes: &[u8]| judge(bytes).map(|judged| of(&judged, bytes, fault));
+        Outcome::of(build(maker, abi, plan, how, level), judge)
+    };
+    let mut outcome = make(&how)?;
+    if matches!(outcome, Outcome::Refused(_)) {
         without = drop_unknown(maker, abi, &mut how)?;
         if !without.is_empty() {
-            made = make(maker, abi, plan, &how, level)?;
+            outcome = make(&how)?;
         }
     }
-    let result = match made {
-        Err(says) => Elsewhere::Refused { says },
-        Ok(made) => match judge(&made.bytes) {
-            Ok(judged) => of(&judged, &made.bytes, fault),
-            Err(why) => Elsewhere::Unjudged { why: why.why().to_owned() },
-        },
+    let result = match outcome {
+        Outcome::Judged(result) => result,
+        Outcome::Unjudged(why) => Elsewhere::Unjudged { why: why.why().to_owned() },
+        Outcome::Refused(stderr) => Elsewhere::Refused { says: complaint(&stderr) },
     };
     Ok(Tried { result, without })
-}
-
-fn make(
-    maker: &Maker,
-    abi: Abi,
-    plan: &Plan,
-    how: &Build,
-    level: Level,
-) -> Result<Result<MadeProgram, String>, Error> {
-    match build(maker, abi, plan, how, level) {
-        Ok(built) => Ok(Ok(built.made)),
-        Err(Error::Compiler { stderr, .. }) => Ok(Err(complaint(&stderr))),
-        Err(error) => Err(error),
-    }
 }
 
 /// Drops the flags that a toolchain does not know.
 fn drop_unknown(maker: &Maker, abi: Abi, how: &mut Build) -> Result<Vec<String>, Error> {
     let mut dropped = Vec::new();
-    let mut knows = |flags: &[String]| match compiles(maker, abi, flags) {
-        Ok(()) => Ok(true),
-        Err(Error::Compiler { .. }) => {
+    let mut is_known = |flags: &[String]| {
+        let is_known = knows(maker, abi, flags)?;
+        if !is_known {
             dropped.extend_from_slice(flags);
-            Ok(false)
         }
-        Err(error) => Err(error),
+        Ok::<_, Error>(is_known)
     };
     let mut flags = Vec::new();
     for group in std::mem::take(&mut how.flags) {
-        if knows(&group)? {
+        if is_known(&group)? {
             flags.push(group);
         }
     }
     how.flags = flags;
     let mut flags = Vec::new();
     for flag in std::mem::take(&mut how.link.flags) {
-        if knows(std::slice::from_ref(&flag))? {
+        if is_known(std::slice::from_ref(&flag))? {
             flags.push(flag);
         }
     }
@@ -142,38 +130,15 @@ fn of(judged: &Judged, bytes: &[u8], fault: &Fault) -> Elsewhere {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generate::c::oracle::Witness;
-    use crate::generate::c::shape::Cause;
-    use sframe_inspect::Blame;
-
-    fn fault(function: &str, wrong: &str) -> Fault {
-        Fault {
-            cause: Cause {
-                wrong: wrong.to_owned(),
-                section: Section::Both,
-                blame: Blame::CompilerOrCfi,
-                row: "CFA = SP+N".to_owned(),
-                after: "pop".to_owned(),
-            },
-            witness: Witness::Run,
-            function: function.to_owned(),
-            message: String::new(),
-            listing: Vec::new(),
-            before_row: None,
-            evidence: Vec::new(),
-            layout: Vec::new(),
-        }
-    }
-
     #[test]
     fn only_what_is_in_the_same_function_counts() {
         let wrong = |faults| Judged { faults, ..Judged::default() };
-        let says = |judged: &Judged| of(judged, b"", &fault("f1", "wrong-fp"));
-        assert_eq!(says(&wrong(vec![fault("f1.cold", "wrong-fp")])), Elsewhere::Same);
-        assert!(matches!(says(&wrong(vec![fault("f1", "wrong-cfa")])), Elsewhere::Other { .. }));
-        let other = wrong(vec![fault("f10", "wrong-fp")]);
+        let says = |judged: &Judged| of(judged, b"", &Fault::of("f1", "wrong-fp"));
+        assert_eq!(says(&wrong(vec![Fault::of("f1.cold", "wrong-fp")])), Elsewhere::Same);
+        assert!(matches!(says(&wrong(vec![Fault::of("f1", "wrong-cfa")])), Elsewhere::Other { .. }));
+        let other = wrong(vec![Fault::of("f10", "wrong-fp")]);
         assert!(matches!(says(&other), Elsewhere::Unjudged { why } if why == "it has no function f1"));
-        assert_eq!(of(&other, b"", &fault(OF_FILE, "decode-error")), Elsewhere::Right);
+        assert_eq!(of(&other, b"", &Fault::of(OF_FILE, "decode-error")), Elsewhere::Right);
         let left_out = Judged { without_fde: ["f1".to_owned()].into(), ..Judged::default() };
         assert_eq!(says(&left_out), Elsewhere::LeftOut);
     }

@@ -7,26 +7,20 @@ use std::path::Path;
 
 use sframe_engine::Abi;
 use sframe_inspect::Blame;
-use sframe_inspect::text::with_causes;
 use sframe_judge::finding::Finding;
-use sframe_judge::vocabulary::Verdict;
-use sframe_suite::corpus::{Error, MadeExample, Maker};
-use sframe_suite::faults::{Observed, filled_in, keep};
-use sframe_suite::spec::{
-    self, Assembler, Component, Fault, FaultySection, Linker, NO_ROW, Producer, Tool, ToolName, ToolRange,
-    Upstream, UpstreamState,
-};
-use sframe_suite::yaml;
+use sframe_suite::corpus::{Error, Maker};
+use sframe_suite::faults::{Observed, filled_in};
+use sframe_suite::spec::{self, Assembler, Component, Fault, FaultySection, Linker};
 
 use super::example::{Complete, complaint, complete, files, shortened};
 use super::expected_rules::expected_rules;
 use super::flags::{COMMON, Compiler};
 use super::found::{Example, Group};
-use super::other_toolchain::Tried;
 use super::reduce::Reduced;
 use super::shape::{Cause, Section, operation_before, without_numbers};
 use crate::generate::Elsewhere;
-use crate::generate::draft::{self, observed, program_name, range, write_files};
+use crate::generate::draft::{self, observed, program_name, write_files};
+use crate::generate::outcome::Outcome;
 
 /// What a compiler must not say of an example: it would not do what it seems to.
 const SOUND: [&str; 3] =
@@ -86,7 +80,7 @@ impl Page<'_> {
         others: &[Maker],
         folder: &Path,
     ) -> Result<Written, String> {
-        let Some((reduced, _)) = &self.group.first.reduced else {
+        let Some(reduced) = &self.group.first.reduced else {
             return Err("its program was not reduced".to_owned());
         };
         let name = self.name(maker);
@@ -108,24 +102,35 @@ impl Page<'_> {
         let (abi, elsewhere) = (self.abi, &self.group.first.elsewhere);
         let is_clang = Compiler::of(maker, abi) == Compiler::Clang;
         let own = &maker.toolchain().properties;
+        let makers: Vec<&Maker> = std::iter::once(maker).chain(others).collect();
+        // Of one that has another fault, or refuses the program, nothing is known.
+        let has = |toolchain: &str| match elsewhere.get(toolchain).map(|tried| &tried.result) {
+            _ if toolchain == maker.toolchain().name => Some(true),
+            Some(Elsewhere::Same) => Some(true),
+            Some(Elsewhere::Right) => Some(false),
+            _ => None,
+        };
         Ok(match self.cause.blame {
             Blame::CompilerOrCfi => {
                 let usual = if is_clang { spec::Compiler::Clang } else { spec::Compiler::Gcc };
                 let name = own.compiler.as_ref().map_or(usual, |tool| tool.name);
-                let tool = |producer: &Producer| producer.compiler.clone();
-                Component::Compiler(versions(name, self.abi, maker, others, elsewhere, &tool))
+                Component::Compiler(draft::versions(name, abi, &makers, &|producer| producer.compiler, &has))
             }
             Blame::ProducerAssembler => {
                 let usual = if is_clang { Assembler::Llvm } else { Assembler::Gas };
                 let name = own.assembler.as_ref().map_or(usual, |tool| tool.name);
-                let tool = |producer: &Producer| producer.assembler.clone();
-                Component::Assembler(versions(name, self.abi, maker, others, elsewhere, &tool))
+                Component::Assembler(draft::versions(
+                    name,
+                    abi,
+                    &makers,
+                    &|producer| producer.assembler,
+                    &has,
+                ))
             }
             Blame::ProducerLinker => {
                 let usual = if is_clang { Linker::Lld } else { Linker::Ld };
                 let name = own.linker.as_ref().map_or(usual, |tool| tool.name);
-                let tool = |producer: &Producer| producer.linker.clone();
-                Component::Linker(versions(name, self.abi, maker, others, elsewhere, &tool))
+                Component::Linker(draft::versions(name, abi, &makers, &|producer| producer.linker, &has))
             }
             blame => return Err(format!("no component is to blame: {blame}")),
         })
@@ -134,38 +139,20 @@ impl Page<'_> {
     /// The page as far as it is known without a program.
     fn draft(&self, maker: &Maker, others: &[Maker], name: &str) -> Result<Fault, String> {
         let Group { first, places, .. } = self.group;
-        let Example { program, level, function, message, elsewhere, .. } = first;
-        let mut summary =
-            format!("Program {program} of the seed {} has it at {level}, reduced: {message}.", self.seed);
-        for (toolchain, tried) in elsewhere {
-            let _ = write!(summary, " {toolchain}: {tried}.");
-        }
+        let Example { program, level, fault, elsewhere, .. } = first;
+        let known = format!(
+            "Program {program} of the seed {} has it at {level}, reduced: {}.",
+            self.seed, fault.message
+        );
+        let section = match self.cause.section {
+            Section::EhFrame => FaultySection::EhFrame,
+            Section::Sframe | Section::Both => FaultySection::Sframe,
+        };
+        let component = self.component(maker, others)?;
+        let blank = draft::blank((maker, self.abi), name, fault.function.clone(), component);
+        let (title, summary) = (self.title(), draft::summary(known, elsewhere));
         let generated = places.iter().map(|place| place.known(self.abi, self.cause)).collect();
-        Ok(Fault {
-            title: self.title(),
-            component: self.component(maker, others)?,
-            summary,
-            section: match self.cause.section {
-                Section::EhFrame => FaultySection::EhFrame,
-                Section::Sframe | Section::Both => FaultySection::Sframe,
-            },
-            sites: Vec::new(),
-            generated,
-            example: spec::Example {
-                abi: self.abi,
-                toolchain: maker.toolchain().name.clone(),
-                sources: BTreeMap::new(),
-                commands: Vec::new(),
-                program: name.to_owned(),
-                function: function.clone(),
-                row: None,
-                verdict: Verdict::WrongCfa,
-                wrong: NO_ROW.to_owned(),
-                right: NO_ROW.to_owned(),
-            },
-            witnesses: BTreeMap::new(),
-            upstream: Upstream { state: UpstreamState::Unreported, link: None, version: None },
-        })
+        Ok(Fault { title, summary, section, generated, ..blank })
     }
 
     /// Whether a finding is of the cause.
@@ -220,18 +207,16 @@ impl Page<'_> {
         flags: &[String],
     ) -> Result<Option<Observed>, Error> {
         let sources: Vec<(String, String)> = sources(complete, &draft.example.program).into_iter().collect();
-        let made = match maker.make(self.abi, &sources, flags) {
-            Ok(made) => made,
-            Err(Error::Compiler { .. }) => return Ok(None),
-            Err(error) => return Err(error),
+        let made = maker.make(self.abi, &sources, flags);
+        let Outcome::Judged(shown) = Outcome::of(made, |bytes| observed(bytes, draft))? else {
+            return Ok(None);
         };
         let is_it = |finding: &Finding| {
             finding.function.as_deref() == Some(&*draft.example.function)
                 && finding.blame == draft.blame()
                 && self.is_it(finding)
         };
-        let shown = observed(&made.bytes, draft).ok();
-        Ok(shown.filter(|observed| observed.findings().iter().any(is_it)))
+        Ok(Some(shown).filter(|observed| observed.findings().iter().any(is_it)))
     }
 
     /// Writes the page and its build.
@@ -243,26 +228,11 @@ impl Page<'_> {
         draft: &Fault,
         shown: &Shown,
     ) -> Result<(), String> {
-        let name = &draft.example.program;
-        let sources = sources(&shown.complete, name);
-        let lines = shown.complete.count();
-        if lines > spec::MAX_LINES {
-            return Err(format!(
-                "the smallest program has {lines} lines, and pages at most {}",
-                spec::MAX_LINES
-            ));
-        }
-        let toolchain = maker.toolchain();
-        let mut words = maker.command(self.abi, &shown.flags).map_err(|error| with_causes(&error))?;
-        // Each machine has its own.
-        words.retain(|word| !word.starts_with("-B"));
-        words.extend(["-o".to_owned(), name.clone()]);
-        words.extend(sources.keys().cloned());
-        let command = shlex::try_join(words.iter().map(String::as_str)).map_err(|error| error.to_string())?;
+        draft::fits(shown.complete.count())?;
         let mut draft = draft.clone();
-        (draft.example.sources, draft.example.commands) = (sources, vec![command]);
-        let made = MadeExample::make_instead(name, &draft.example, toolchain, toolchain, toolchains_dir)
-            .map_err(|error| with_causes(&error))?;
+        let sources = sources(&shown.complete, &draft.example.program);
+        draft::set_sources(&mut draft.example, maker, sources, &shown.flags)?;
+        let made = draft::make(&draft.example, maker, toolchains_dir)?;
         let finding = shown.observed.findings().iter().find(|finding| {
             finding.function.as_deref() == Some(&*draft.example.function) && self.is_it(finding)
         });
@@ -272,14 +242,7 @@ impl Page<'_> {
             let mut fault = draft.clone();
             fault.example.right = right.to_string();
             match filled_in(fault, made.program(), &|finding| self.is_it(finding)) {
-                Ok(fault) => {
-                    let text = yaml::to_string(&fault)?;
-                    let page = format!("# yaml-language-server: $schema=../fault.schema.json\n{text}");
-                    write_files(folder, &[(format!("specs/faults/{name}.yaml"), page)])?;
-                    let corpus = folder.join("corpus");
-                    return keep(&corpus, name, &fault.example, made.program())
-                        .map_err(|error| with_causes(&error));
-                }
+                Ok(fault) => return draft::write_page(folder, &fault, made.program()),
                 Err(error) => why = error,
             }
         }
@@ -297,7 +260,6 @@ impl Page<'_> {
     ) -> Vec<(String, String)> {
         let (program, title, abi) = (program_name(name), self.title(), self.abi);
         let level = self.group.first.level.trim_start_matches('-');
-        let (component, function) = (&draft.component, &draft.example.function);
         let mut parts = files(&shown.complete.lines).into_iter();
         let first = parts.next().unwrap_or_default();
         let main = shown.complete.main();
@@ -325,47 +287,33 @@ impl Page<'_> {
             let _ = writeln!(how, "ldflags: [{}]", quoted(link));
         }
         all.push((format!("corpus/programs/{program}.yaml"), how));
-        let kind = match component {
-            Component::Compiler(_) => "compiler",
-            Component::Assembler(_) => "assembler",
-            Component::Linker(_) => "linker",
-            Component::Library(_) => "toolchain",
-        };
-        let selects = format!("where: {{{kind}: {component}}}");
         let why = match page {
-            Ok(()) => format!("fault: {name}"),
-            Err(why) => format!("reason: {:?}", format!("A fault of {component} without a page: {why}.")),
-        };
-        let mut text = format!(
-            "# yaml-language-server: $schema=spec.schema.json\nprogram: {program}\nsummary: >-\n  {title}.\n\
-             targets: [{abi}]\nsweep:\n  min_instructions: 10\n"
-        );
-        let unexercised: BTreeSet<&String> =
-            shown.observed.unexercised().iter().filter(|name| *name != "_start").collect();
-        if draft.section == FaultySection::EhFrame {
-            // What only .eh_frame says is judged by no spec.
-            let _ = write!(
-                text,
-                "uncovered:\n  - {selects}\n    functions: [{function}]\n    reason: .sframe leaves it out, \
-                 and its CFI is wrong ({name}).\n"
-            );
-        } else {
-            let _ = write!(
-                text,
-                "known:\n  - {selects}\n    verdict: {}\n    blame: {}\n    function: {function}\n    {why}\n",
-                self.cause.wrong,
-                draft.blame()
-            );
-            if !unexercised.is_empty() {
-                let functions: Vec<&str> = unexercised.iter().map(|name| name.as_str()).collect();
-                let _ = write!(
-                    text,
-                    "unreached:\n  - {selects}\n    functions: [{}]\n    reason: The smallest program has \
-                     paths that it does not take.\n",
-                    functions.join(", ")
-                );
+            Ok(()) => ("fault", name.to_owned()),
+            Err(why) => {
+                let reason = format!("A fault of {} without a page: {why}.", draft.component);
+                ("reason", format!("{reason:?}"))
             }
-        }
+        };
+        let exceptions = if draft.section == FaultySection::EhFrame {
+            // What only .eh_frame says is judged by no spec.
+            let reason = format!(".sframe leaves it out, and its CFI is wrong ({name}).");
+            let functions = format!("[{}]", draft.example.function);
+            vec![draft::exception("uncovered", draft, &[("functions", functions), ("reason", reason)])]
+        } else {
+            let unexercised: BTreeSet<&str> = shown
+                .observed
+                .unexercised()
+                .iter()
+                .map(String::as_str)
+                .filter(|name| *name != "_start")
+                .collect();
+            let reason = "The smallest program has paths that it does not take.";
+            vec![
+                draft::known(draft, &self.cause.wrong, why),
+                draft::unreached(draft, &Vec::from_iter(unexercised), reason),
+            ]
+        };
+        let text = draft::spec(&title, draft, &exceptions);
         all.push((format!("specs/{program}.yaml"), text));
         all
     }
@@ -383,32 +331,4 @@ fn sources(complete: &Complete, name: &str) -> BTreeMap<String, String> {
         }
     }
     all
-}
-
-/// The versions of a tool that were seen to have a fault. Of one that has another, or refuses the program,
-/// nothing is known.
-fn versions<N: ToolName>(
-    name: N,
-    abi: Abi,
-    maker: &Maker,
-    others: &[Maker],
-    elsewhere: &BTreeMap<String, Tried>,
-    tool: &dyn Fn(&Producer) -> Option<Tool<N>>,
-) -> ToolRange<N> {
-    let of = |maker: &Maker| {
-        let producer = maker.producer(abi).ok()?;
-        tool(&producer).filter(|tool| tool.name == name).map(|tool| tool.version)
-    };
-    let (mut with, mut without) = (Vec::from_iter(of(maker)), Vec::new());
-    for other in others {
-        let all = match elsewhere.get(&other.toolchain().name).map(|tried| &tried.result) {
-            Some(Elsewhere::Same) => &mut with,
-            Some(Elsewhere::Right) => &mut without,
-            _ => continue,
-        };
-        all.extend(of(other));
-    }
-    // A version that has it in one toolchain has it.
-    without.retain(|version| !with.contains(version));
-    range(name, &with, &without)
 }

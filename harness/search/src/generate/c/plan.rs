@@ -238,6 +238,13 @@ pub(super) fn each<'s>(body: &'s [Statement], of: &mut dyn FnMut(&'s Statement))
     }
 }
 
+/// Whether any statement of some, or of their blocks, is what is looked for.
+pub(super) fn any(body: &[Statement], is: impl Fn(&Statement) -> bool) -> bool {
+    let mut found = false;
+    each(body, &mut |statement| found |= is(statement));
+    found
+}
+
 impl FunctionPlan {
     /// The functions that it calls.
     #[must_use]
@@ -261,11 +268,11 @@ impl Plan {
     /// Whether a function has, or is called with, a number with a point.
     #[must_use]
     pub fn computes_with_floats(&self) -> bool {
-        self.functions.iter().any(|function| {
-            let mut floats = function.convention == Convention::Double;
-            each(&function.body, &mut |statement| floats |= matches!(statement, Statement::Float(_)));
-            floats
-        })
+        let is_float = |statement: &Statement| matches!(statement, Statement::Float(_));
+        let has = |function: &FunctionPlan| {
+            function.convention == Convention::Double || any(&function.body, is_float)
+        };
+        self.functions.iter().any(has)
     }
 
     /// Drops the functions that nothing calls.

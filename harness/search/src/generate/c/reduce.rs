@@ -10,6 +10,8 @@ use super::links::{Form, ObjectForm};
 use super::oracle::NotJudged;
 use super::plan::{Attribute, Convention, Ending, Hint, Plan, Statement};
 use super::shape::{Cause, without_addresses};
+use crate::generate::outcome::Outcome;
+use crate::generate::reduction::Reduction;
 
 /// What must stay when a program gets smaller.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,8 +37,6 @@ pub struct Reduced {
     pub build: Build,
     /// What is known of it.
     pub judged: Judged,
-    /// How many programs were made on the way.
-    pub tries: u32,
 }
 
 impl Reduced {
@@ -63,45 +63,28 @@ pub fn reduce(
     symptom: &Symptom,
     known: &KnownCauses<'_>,
 ) -> Result<Option<Reduced>, Error> {
-    let mut reduction = Reduction { maker, abi, level, symptom, known, tries: 0, best: None };
-    if !reduction.keeps(plan.clone(), build.clone())? {
-        return Ok(None);
-    }
+    let trial = Trial { maker, abi, level, symptom, known };
+    let mut shows = |(plan, build): &(Plan, Build)| trial.shown(plan, build);
+    let whole = [(plan.clone(), build.clone())];
+    let Some(mut reduction) = Reduction::of(whole, MOST_TRIES, &mut shows)? else { return Ok(None) };
     let is_one_unit = maker.toolchain().one_unit;
-    while reduction.tries < MOST_TRIES {
-        let mut is_smaller = false;
-        // What is dropped first takes the most with it.
-        for step in STEPS {
-            let mut index = 0;
-            while reduction.tries < MOST_TRIES {
-                let Some((best_plan, best_build)) = reduction.best() else { return Ok(None) };
-                let (mut plan, mut build) = (best_plan.clone(), best_build.clone());
-                if !step(&mut plan, &mut build, index) {
-                    break;
-                }
-                plan.drop_unused();
-                if is_one_unit {
-                    build.link.objects.truncate(1);
-                }
-                let is_same = plan == *best_plan && build == *best_build;
-                if !is_same && reduction.keeps(plan, build)? {
-                    is_smaller = true;
-                } else {
-                    index += 1;
-                }
-            }
+    reduction.by_kind(&STEPS, |step, (plan, build), number| {
+        let (mut plan, mut build) = (plan.clone(), build.clone());
+        let is_there = step(&mut plan, &mut build, number);
+        plan.drop_unused();
+        if is_one_unit {
+            build.link.objects.truncate(1);
         }
-        if !is_smaller {
-            break;
-        }
-    }
-    let tries = reduction.tries;
-    Ok(reduction.best.map(|best| Reduced { tries, ..best }))
+        is_there.then_some((plan, build))
+    })?;
+    let ((plan, build), judged) = reduction.end();
+    Ok(Some(Reduced { plan, build, judged }))
 }
 
 /// Makes the change of a number. Returns whether there is one of that number.
 type Step = fn(&mut Plan, &mut Build, usize) -> bool;
 
+/// What is dropped first takes the most with it.
 const STEPS: [Step; 9] = [
     plain_link,
     one_root,
@@ -114,8 +97,7 @@ const STEPS: [Step; 9] = [
     plainer,
 ];
 
-fn plain_link(plan: &mut Plan, build: &mut Build, index: usize) -> bool {
-    let _ = plan;
+fn plain_link(_: &mut Plan, build: &mut Build, index: usize) -> bool {
     let flags = build.link.flags.len();
     match index {
         0 => build.link = super::links::Link::plain(build.link.objects.len()),
@@ -275,43 +257,34 @@ fn plainer(plan: &mut Plan, _: &mut Build, index: usize) -> bool {
     })
 }
 
-struct Reduction<'r> {
-    maker: &'r Maker,
+/// How programs are made, and what they have to show.
+struct Trial<'t> {
+    maker: &'t Maker,
     abi: Abi,
     level: Level,
-    symptom: &'r Symptom,
-    known: &'r KnownCauses<'r>,
-    tries: u32,
-    best: Option<Reduced>,
+    symptom: &'t Symptom,
+    known: &'t KnownCauses<'t>,
 }
 
-impl Reduction<'_> {
-    fn best(&self) -> Option<(&Plan, &Build)> {
-        self.best.as_ref().map(|best| (&best.plan, &best.build))
-    }
-
-    /// Whether a program shows the symptom. It is the best one then.
-    fn keeps(&mut self, plan: Plan, build: Build) -> Result<bool, Error> {
-        self.tries += 1;
-        let judged = match self.judged(&plan, &build, self.level)? {
-            None => return Ok(false),
-            Some(Ok(judged)) => judged,
-            Some(Err(why)) => {
-                let is_kept = match (self.symptom, &why) {
+impl Trial<'_> {
+    /// What is known of a program if it shows the symptom.
+    fn shown(&self, plan: &Plan, build: &Build) -> Result<Option<Judged>, Error> {
+        let judged = match self.judged(plan, build, self.level)? {
+            Outcome::Judged(judged) => judged,
+            Outcome::Refused(_) => return Ok(None),
+            Outcome::Unjudged(why) => {
+                let is_shown = match (self.symptom, &why) {
                     (Symptom::Unjudged(symptom), _) => *symptom == without_addresses(why.why()),
                     (Symptom::Stops(symptom, other), NotJudged::Stops(why)) => {
                         *symptom == without_addresses(why)
-                            && self.judged(&plan, &build, other)?.is_some_and(|other| other.is_ok())
+                            && matches!(self.judged(plan, build, other)?, Outcome::Judged(_))
                     }
                     _ => false,
                 };
-                if is_kept {
-                    self.best = Some(Reduced { plan, build, judged: Judged::default(), tries: 0 });
-                }
-                return Ok(is_kept);
+                return Ok(is_shown.then(Judged::default));
             }
         };
-        let is_kept = match self.symptom {
+        let is_shown = match self.symptom {
             Symptom::Unjudged(_) | Symptom::Stops(..) => false,
             Symptom::Fault(cause) => {
                 let flags = build.words(self.level);
@@ -320,27 +293,14 @@ impl Reduction<'_> {
             }
             Symptom::Contradiction(kind) => judged.contradictions.iter().any(|found| found.kind == *kind),
             Symptom::Differs(other) => {
-                let other = self.judged(&plan, &build, other)?;
-                other.is_some_and(|other| other.is_ok_and(|other| other.checksum != judged.checksum))
+                let other = self.judged(plan, build, other)?;
+                matches!(other, Outcome::Judged(other) if other.checksum != judged.checksum)
             }
         };
-        if is_kept {
-            self.best = Some(Reduced { plan, build, judged, tries: 0 });
-        }
-        Ok(is_kept)
+        Ok(is_shown.then_some(judged))
     }
 
-    /// What is known of a program, or why it can't be judged. `None` if it can't be made.
-    fn judged(
-        &self,
-        plan: &Plan,
-        how: &Build,
-        level: Level,
-    ) -> Result<Option<Result<Judged, NotJudged>>, Error> {
-        match build(self.maker, self.abi, plan, how, level) {
-            Ok(built) => Ok(Some(judge(&built.made.bytes))),
-            Err(Error::Compiler { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
+    fn judged(&self, plan: &Plan, how: &Build, level: Level) -> Result<Outcome<Judged, NotJudged>, Error> {
+        Outcome::of(build(self.maker, self.abi, plan, how, level), judge)
     }
 }

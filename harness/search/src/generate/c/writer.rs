@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::declare::{apply, call, called_back, calls_back, is_static, signature, words};
-use super::plan::{Convention, Ending, FunctionPlan, Hint, Plan, Statement, each};
+use super::plan::{Convention, Ending, FunctionPlan, Hint, Plan, Statement, any};
 
 /// The name of the header with the declarations of one program.
 const PROGRAM: &str = "program.h";
@@ -96,10 +96,7 @@ struct Writer<'p> {
 
 impl<'p> Writer<'p> {
     fn new(plan: &'p Plan, function: &'p FunctionPlan) -> Self {
-        let mut avoids_goto = false;
-        each(&function.body, &mut |statement| {
-            avoids_goto |= matches!(statement, Statement::Jump { .. });
-        });
+        let avoids_goto = any(&function.body, |statement| matches!(statement, Statement::Jump { .. }));
         Self { plan, function, text: String::new(), names: 0, avoids_goto }
     }
 
@@ -135,8 +132,7 @@ impl<'p> Writer<'p> {
             Convention::Double => self.line(1, "u32 x = (u32)(long long)d;"),
             Convention::Recursive => self.line(1, "u32 x = y ^ levels;"),
         }
-        let mut floats = false;
-        each(&function.body, &mut |statement| floats |= matches!(statement, Statement::Float(_)));
+        let floats = any(&function.body, |statement| matches!(statement, Statement::Float(_)));
         if floats && is_number {
             self.line(1, "double d = 0;");
         }

@@ -6,15 +6,16 @@ use sframe_vectors::{
     SectionSource, boundaries,
 };
 
+use super::fault::Rule;
 use super::plan::{FunctionPlan, RowPlan, SectionPlan};
 use super::words::fre_len;
 
 /// Functions with more rows are not asked about at each of them.
 const MANY_ROWS: usize = 64;
 
-/// The rejection of a function or row, wherever it is.
-fn reject(kind: sframe_vectors::RejectKind) -> Reject {
-    Reject { kind, offset: None }
+/// The rejection of a function or row that breaks a rule, wherever it is.
+const fn reject(rule: Rule) -> Reject {
+    Reject { kind: rule.kind, offset: None }
 }
 
 impl SectionPlan {
@@ -45,19 +46,18 @@ impl SectionPlan {
     }
 
     fn fde(&self, function: &FunctionPlan) -> Fde {
-        let broken = function.broken.map(super::fault::FdeFault::reject);
-        if let Some((kind, true)) = broken {
-            return Fde::rejected(reject(kind));
+        if let Some(fault) = function.broken.filter(|fault| fault.is_of_function()) {
+            return Fde::rejected(reject(fault.rule()));
         }
         let mut rows = Vec::new();
         for row in &function.rows {
             if let Some(fault) = row.broken {
-                rows.push(Row::Reject(reject(fault.reject())));
+                rows.push(Row::Reject(reject(fault.rule())));
                 break;
             }
             rows.push(Row::Rules(rules(row)));
         }
-        rows.extend(broken.map(|(kind, _)| Row::Reject(reject(kind))));
+        rows.extend(function.broken.map(|fault| Row::Reject(reject(fault.rule()))));
         Fde {
             reject: None,
             start: Some(Address(function.start)),
@@ -87,9 +87,9 @@ impl SectionPlan {
         let address = if return_address { pc.wrapping_sub(1) } else { pc };
         let Some(index) = self.function_at(address) else { return Some(Answer::NoFde) };
         let function = &self.functions[index];
-        match function.broken.map(super::fault::FdeFault::reject) {
-            Some((kind, true)) => return Some(Answer::Reject(reject(kind))),
-            Some((_, false)) => return None,
+        match function.broken {
+            Some(fault) if fault.is_of_function() => return Some(Answer::Reject(reject(fault.rule()))),
+            Some(_) => return None,
             None => {}
         }
         if self.is_outermost(function) {
@@ -98,7 +98,7 @@ impl SectionPlan {
         let row = function.row_at(address);
         if function.is_broken() {
             let fault = row.and_then(|row| function.rows[row].broken)?;
-            return Some(Answer::Reject(reject(fault.reject())));
+            return Some(Answer::Reject(reject(fault.rule())));
         }
         Some(row.map_or(Answer::NoRow(index), |row| Answer::Row(index, row)))
     }

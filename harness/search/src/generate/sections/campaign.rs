@@ -1,108 +1,73 @@
 //! Makes many sections, asks a reader about them, and groups what is found.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use rayon::prelude::*;
 use sframe_engine::{Abi, Version};
-use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::external::ExternalError;
 use sframe_vectors::SectionPart;
 
-use super::case::{Case, CaseError};
-use super::cause::{Cause, Causes, Counts, Example, Found};
-use super::difference::{Difference, Differences, Strictness, differences};
-use super::feature::{features, open_readings};
+use super::cause::{Cause, Causes, Count, Counts, Example, Found};
+use super::difference::{Demands, Difference, Differences, ask};
+use super::feature::{clauses, features, open_readings, readings};
 use super::plan::SectionPlan;
 use super::reader::Reader;
 use super::reduce::reduce;
 use super::vector::vector_file;
+use crate::generate::search::{End, Search, Share};
 
 /// Which sections, and what is asked about them.
 #[derive(Clone, Debug)]
 pub struct CampaignOptions {
-    /// The seed.
-    pub seed: u64,
-    /// The numbers of the sections.
-    pub sections: Range<u64>,
+    /// Which of a seed.
+    pub search: Search,
     /// Only these versions; all if there is none.
     pub versions: Vec<Version>,
     /// Only these ABIs; all if there is none.
     pub abis: Vec<Abi>,
-    /// Whether to ask for what the specification leaves to the reader.
-    pub open: bool,
-    /// The parts that the reader answers.
-    pub parts: Vec<SectionPart>,
-    /// What is demanded where a section breaks a rule.
-    pub strictness: Strictness,
-    /// Ends the search: what was found by then is told.
-    pub stop: StopRequest,
+    /// What is asked about them.
+    pub demands: Demands,
 }
 
-/// Sections that are asked about before causes are looked for.
-const BATCH: u64 = 1000;
 /// Causes that are reduced, at most, for a version and an ABI.
 const REDUCED: usize = 60;
 /// Contradictions that are kept.
 const CONTRADICTIONS: usize = 20;
+
+/// Starts a reader.
+type Start<'s, 'r> = &'s (dyn Fn() -> Result<Box<dyn Reader + 'r>, ExternalError> + Sync + 's);
 
 /// Makes the sections and asks a reader about them, of which there are several.
 ///
 /// # Errors
 /// A reader can't be started.
 pub fn campaign<'r>(
-    start: &(dyn Fn() -> Result<Box<dyn Reader + 'r>, ExternalError> + Sync),
+    start: Start<'_, 'r>,
     options: &CampaignOptions,
-    done: &(dyn Fn(u64) + Sync),
+    done: &(dyn Fn() + Sync),
 ) -> Result<Found, ExternalError> {
-    let mut campaign = Campaign { options, found: Found::default(), known: Vec::new() };
-    campaign.note_parts();
-    let mut reducer = start()?;
-    let workers = u64::try_from(rayon::current_num_threads()).unwrap_or(1).max(1);
-    let mut restarts = 0;
-    let mut next = options.sections.start;
-    while next < options.sections.end && campaign.found.gave_up.is_none() {
-        if options.stop.reason().is_some() {
-            campaign.found.interrupted = true;
-            break;
-        }
-        let end = options.sections.end.min(next.saturating_add(BATCH * workers));
-        let share = (end - next).div_ceil(workers).max(1);
-        let shares: Vec<Range<u64>> =
-            (0..workers).map(|worker| next + worker * share..end.min(next + (worker + 1) * share)).collect();
-        let asked: Vec<_> = shares
-            .into_par_iter()
-            .map(|numbers| {
-                let mut reader = start()?;
-                let mut outcomes = Vec::new();
-                let mut error = None;
-                for number in numbers {
-                    match outcome(&mut *reader, options, number) {
-                        Ok(outcome) => outcomes.extend(outcome),
-                        Err(stopped) => {
-                            error = Some(stopped);
-                            break;
-                        }
-                    }
-                    done(1);
-                }
-                Ok::<_, ExternalError>((outcomes, reader.restarts(), error))
-            })
-            .collect::<Result<_, _>>()?;
-        for (outcomes, restarted, error) in asked {
-            restarts += restarted;
-            let added = outcomes.into_iter().try_for_each(|outcome| campaign.add(&mut *reducer, outcome));
-            // What was found until then is told. An interrupt may have ended the reader, too.
-            if let Some(error) = error.or(added.err()) {
-                campaign.found.interrupted = options.stop.reason().is_some();
-                campaign.found.gave_up = (!campaign.found.interrupted).then(|| error.to_string());
-            }
-        }
-        next = end;
+    let CampaignOptions { search, demands, .. } = options;
+    let mut seen = Seen { demands, reducer: start()?, found: Found::default(), known: Vec::new() };
+    seen.note_parts();
+    let restarts = AtomicU32::new(0);
+    let attempt = |reader: &mut Box<dyn Reader + 'r>, number| {
+        let before = reader.restarts();
+        let outcome = outcome(&mut **reader, options, number);
+        restarts.fetch_add(reader.restarts() - before, Ordering::Relaxed);
+        outcome
+    };
+    let mut add = |outcome: Option<Outcome>| outcome.map_or(Ok(()), |outcome| seen.add(outcome));
+    let end = search.run(Share::Equal, start, &attempt, &mut add, done)?;
+    let mut found = seen.found;
+    match end {
+        End::Complete => {}
+        End::Interrupted => found.interrupted = true,
+        // What was found until then is told.
+        End::Failed(why) => found.gave_up = Some(why.to_string()),
     }
-    campaign.found.restarts = restarts;
-    join(&mut campaign.found.causes);
-    Ok(campaign.found)
+    found.restarts = restarts.into_inner();
+    join(&mut found.causes);
+    Ok(found)
 }
 
 /// What came of one section.
@@ -117,42 +82,36 @@ fn outcome(
     options: &CampaignOptions,
     number: u64,
 ) -> Result<Option<Outcome>, ExternalError> {
-    let plan = SectionPlan::random(options.seed, number, options.open);
-    let wanted = |version: Version, abi: Abi| {
-        (options.versions.is_empty() || options.versions.contains(&version))
-            && (options.abis.is_empty() || options.abis.contains(&abi))
-    };
-    if !wanted(plan.version, plan.abi) {
+    let CampaignOptions { search, versions, abis, demands } = options;
+    let plan = SectionPlan::random(search.seed, number, demands.open);
+    let is_wanted = (versions.is_empty() || versions.contains(&plan.version))
+        && (abis.is_empty() || abis.contains(&plan.abi));
+    if !is_wanted {
         return Ok(None);
     }
-    let case = match Case::new(plan, "generated/section", options.open) {
-        Ok(case) => case,
-        Err(CaseError::NotExpressible) => {
-            let message = "the plan can't be written".to_owned();
-            return Ok(Some(Outcome::Contradiction { number, message }));
-        }
-        Err(CaseError::Writer(message)) => return Ok(Some(Outcome::Contradiction { number, message })),
-    };
-    let reply = reader.ask(&case.vector.question())?;
-    let differences = differences(&case, &reply, &options.parts, options.strictness);
-    Ok(Some(Outcome::Asked { number, plan: Box::new(case.plan), differences }))
+    Ok(Some(match ask(reader, plan, demands)? {
+        Ok((case, differences)) => Outcome::Asked { number, plan: Box::new(case.plan), differences },
+        Err(error) => Outcome::Contradiction { number, message: error.to_string() },
+    }))
 }
 
 /// A cause that is known, with the smallest section that has it.
 struct Known {
     cause: Cause,
     plan: Option<SectionPlan>,
-    /// The versions and ABIs of which it was seen.
-    of: BTreeSet<(Version, Abi)>,
 }
 
-struct Campaign<'c> {
-    options: &'c CampaignOptions,
+/// What was found.
+struct Seen<'s, 'r> {
+    demands: &'s Demands,
+    /// The reader that is asked about smaller sections.
+    reducer: Box<dyn Reader + 'r>,
     found: Found,
+    /// The causes, in the order in which they were found.
     known: Vec<Known>,
 }
 
-impl Campaign<'_> {
+impl Seen<'_, '_> {
     fn note_parts(&mut self) {
         let all = [
             (SectionPart::Header, "header"),
@@ -160,11 +119,11 @@ impl Campaign<'_> {
             (SectionPart::Lookups, "lookups"),
             (SectionPart::Steps, "steps"),
         ];
-        let missing = all.iter().filter(|(part, _)| !self.options.parts.contains(part));
+        let missing = all.iter().filter(|(part, _)| !self.demands.parts.contains(part));
         self.found.parts_not_answered = missing.map(|(_, name)| *name).collect();
     }
 
-    fn add(&mut self, reducer: &mut dyn Reader, outcome: Outcome) -> Result<(), ExternalError> {
+    fn add(&mut self, outcome: Outcome) -> Result<(), ExternalError> {
         let (number, plan, differences) = match outcome {
             Outcome::Contradiction { number, message } => {
                 self.found.contradicting += 1;
@@ -184,34 +143,32 @@ impl Campaign<'_> {
         self.found.agree += u64::from(differences.found.is_empty());
         self.found.compared += differences.compared;
         if differences.unnoticed {
-            *self.found.unnoticed.entry(broken_rule(&plan)).or_default() += 1;
+            let rule = plan.broken_rules().next().map_or("none", |rule| rule.name);
+            *self.found.unnoticed.entry(rule).or_default() += 1;
         }
         for difference in &differences.found {
-            self.add_difference(reducer, number, &plan, difference)?;
+            self.add_difference(number, &plan, difference)?;
         }
         Ok(())
     }
 
     fn add_difference(
         &mut self,
-        reducer: &mut dyn Reader,
         number: u64,
         plan: &SectionPlan,
         difference: &Difference,
     ) -> Result<(), ExternalError> {
         let of = (plan.version, plan.abi);
         let has = features(plan, difference.function, difference.row);
-        if let Some(known) = self.known_cause(reducer, of, difference, &has)? {
-            let cause = self.known[known].cause.clone();
+        if let Some(cause) = self.known_cause(of, difference, &has)? {
             self.count(cause, number, of, None);
             return Ok(());
         }
-        let alike = |known: &&Known| known.cause.is_of(difference) && known.of.contains(&of);
-        let is_reduced = self.known.iter().filter(alike).count() < REDUCED;
-        let options = self.options;
-        let reduced = match is_reduced {
-            true => reduce(reducer, plan, difference, &options.parts, options.strictness, options.open)?,
-            false => None,
+        let alike = |known: &&Known| known.cause.is_of(difference) && self.is_seen(&known.cause, of);
+        let reduced = if self.known.iter().filter(alike).count() < REDUCED {
+            reduce(&mut *self.reducer, plan, difference, self.demands)?
+        } else {
+            None
         };
         let (features, plan, example) = match reduced {
             Some((case, difference)) => {
@@ -231,8 +188,8 @@ impl Campaign<'_> {
                 let example = Example {
                     section: number,
                     message: difference.message.clone(),
-                    readings: super::feature::readings(plan).into_iter().map(str::to_owned).collect(),
-                    clauses: super::feature::clauses(plan),
+                    readings: readings(plan).into_iter().map(str::to_owned).collect(),
+                    clauses: clauses(plan),
                     vector: None,
                     bytes: 0,
                 };
@@ -241,14 +198,16 @@ impl Campaign<'_> {
         };
         let Difference { part, field, site, .. } = difference.clone();
         let cause = Cause { part, field, site, features };
-        match self.known.iter_mut().find(|known| known.cause == cause) {
-            Some(known) => {
-                known.of.insert(of);
-            }
-            None => self.known.push(Known { cause: cause.clone(), plan, of: BTreeSet::from([of]) }),
+        if !self.known.iter().any(|known| known.cause == cause) {
+            self.known.push(Known { cause: cause.clone(), plan });
         }
         self.count(cause, number, of, Some(example));
         Ok(())
+    }
+
+    /// Whether a cause was seen of a version and an ABI.
+    fn is_seen(&self, cause: &Cause, of: (Version, Abi)) -> bool {
+        self.found.causes.get(cause).is_some_and(|(counts, _)| counts.contains_key(&of))
     }
 
     /// Returns the cause that is known and explains a difference: all that its smallest section has is in
@@ -256,62 +215,45 @@ impl Campaign<'_> {
     /// and ABI has it.
     fn known_cause(
         &mut self,
-        reducer: &mut dyn Reader,
         of: (Version, Abi),
         difference: &Difference,
         has: &BTreeSet<&'static str>,
-    ) -> Result<Option<usize>, ExternalError> {
-        let explains = |known: &Known| known.cause.is_of(difference) && known.cause.features.is_subset(has);
-        let mut possible: Vec<usize> =
-            (0..self.known.len()).filter(|index| explains(&self.known[*index])).collect();
+    ) -> Result<Option<Cause>, ExternalError> {
+        let explains = |known: &&Known| known.cause.is_of(difference) && known.cause.features.is_subset(has);
+        let mut possible: Vec<&Known> = self.known.iter().filter(explains).collect();
         // The one with the most features that this section has.
-        possible.sort_by_key(|index| {
-            let known = &self.known[*index];
-            (!known.of.contains(&of), usize::MAX - known.cause.features.len())
-        });
-        for index in possible {
-            if self.known[index].of.contains(&of) {
-                return Ok(Some(index));
+        possible
+            .sort_by_key(|known| (!self.is_seen(&known.cause, of), usize::MAX - known.cause.features.len()));
+        for known in possible {
+            if self.is_seen(&known.cause, of) {
+                return Ok(Some(known.cause.clone()));
             }
-            let Some(plan) = self.known[index].plan.as_ref().and_then(|plan| moved(plan, of)) else {
-                continue;
-            };
-            let Ok(case) = Case::new(plan, "generated/moved", self.options.open) else { continue };
-            let reply = reducer.ask(&case.vector.question())?;
-            let found = differences(&case, &reply, &self.options.parts, self.options.strictness).found;
-            if found.iter().any(|found| found.is_like(difference)) {
-                self.known[index].of.insert(of);
-                return Ok(Some(index));
+            let Some(plan) = known.plan.as_ref().and_then(|plan| moved(plan, of)) else { continue };
+            let Ok((_, differences)) = ask(&mut *self.reducer, plan, self.demands)? else { continue };
+            if differences.found.iter().any(|found| found.is_like(difference)) {
+                return Ok(Some(known.cause.clone()));
             }
         }
         Ok(None)
     }
 
+    /// Counts a section with a cause. Of one that is new, the example is given.
     fn count(&mut self, cause: Cause, number: u64, of: (Version, Abi), example: Option<Example>) {
-        let Some((counts, first)) = self.found.causes.get_mut(&cause) else {
-            if let Some(example) = example {
-                let mut counts = BTreeMap::new();
-                counts.insert(of, super::cause::Count { sections: 1, first: number, last: number });
-                self.found.causes.insert(cause, (counts, example));
+        let causes = &mut self.found.causes;
+        if let Some(example) = example {
+            let (_, first) = causes.entry(cause.clone()).or_insert_with(|| (Counts::new(), example.clone()));
+            // The smallest of all.
+            if example.vector.is_some() && (first.vector.is_none() || example.bytes < first.bytes) {
+                *first = example;
             }
-            return;
-        };
-        let count = counts.entry(of).or_default();
-        if count.sections == 0 {
-            count.first = number;
         }
+        let Some((counts, _)) = causes.get_mut(&cause) else { return };
+        let count = counts.entry(of).or_insert(Count { sections: 0, first: number, last: number });
         // A section has a cause once, however many of its functions show it.
         if count.sections == 0 || count.last != number {
             count.sections += 1;
         }
         count.last = number;
-        // The smallest of all.
-        let is_smaller = |example: &Example| {
-            example.vector.is_some() && (first.vector.is_none() || example.bytes < first.bytes)
-        };
-        if let Some(example) = example.filter(is_smaller) {
-            *first = example;
-        }
     }
 }
 
@@ -328,7 +270,7 @@ fn join(causes: &mut Causes) {
         match causes.iter_mut().find(|(known, (seen, _))| explains(known, seen)) {
             Some((_, (seen, _))) => {
                 for (of, count) in counts {
-                    let known = seen.entry(of).or_insert(super::cause::Count { sections: 0, ..count });
+                    let known = seen.entry(of).or_insert(Count { sections: 0, ..count });
                     known.sections += count.sections;
                     known.first = known.first.min(count.first);
                     known.last = known.last.max(count.last);
@@ -375,13 +317,4 @@ fn moved(plan: &SectionPlan, (version, abi): (Version, Abi)) -> Option<SectionPl
         moved.frame_pointer = false;
     }
     (open_readings(&moved).is_subset(&open_readings(plan))).then_some(moved)
-}
-
-/// The rule that a section breaks.
-fn broken_rule(plan: &SectionPlan) -> &'static str {
-    let of_header = plan.broken.map(super::fault::SectionFault::name);
-    let of_fde = plan.functions.iter().find_map(|function| function.broken.map(super::fault::FdeFault::name));
-    let rows = plan.functions.iter().flat_map(|function| &function.rows);
-    let of_row = rows.filter_map(|row| row.broken).map(super::fault::RowFault::name).next();
-    of_header.or(of_fde).or(of_row).unwrap_or("none")
 }

@@ -1,7 +1,8 @@
 //! A section with all questions and answers.
 
-use sframe_vectors::{Reject, Vector};
+use sframe_vectors::Vector;
 
+use super::fault::SectionFault;
 use super::feature::readings;
 use super::plan::SectionPlan;
 
@@ -35,10 +36,7 @@ impl Case {
                 return Err(CaseError::Writer(message));
             }
         }
-        let reject = plan.broken.map(|fault| {
-            let (kind, offset) = fault.reject();
-            Reject { kind, offset }
-        });
+        let reject = plan.broken.map(SectionFault::reject);
         let (mut header, mut fdes, mut lookups, mut steps) = (None, Vec::new(), Vec::new(), Vec::new());
         if reject.is_none() {
             header = Some(plan.header(&source));

@@ -44,7 +44,7 @@ impl fmt::Display for Cause {
 }
 
 /// In how many sections a cause was seen, of one version and ABI.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Count {
     /// Sections.
     pub sections: u64,

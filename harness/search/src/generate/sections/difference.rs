@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Debug, Display};
 
 use serde::Serialize;
-use sframe_judge::external::SectionReply;
+use sframe_judge::external::{ExternalError, SectionReply};
 use sframe_vectors::{Fde, Header, Reject, RejectKind, Row, Rules, SectionAnswer, SectionPart};
 
-use super::case::Case;
+use super::case::{Case, CaseError};
+use super::plan::SectionPlan;
+use super::reader::Reader;
 
 /// What is different.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -69,6 +71,17 @@ pub enum Strictness {
     Answers,
 }
 
+/// What a reader is asked, and what is demanded of its answers.
+#[derive(Clone, Debug)]
+pub struct Demands {
+    /// Whether it is asked for what the specification leaves to the reader.
+    pub open: bool,
+    /// The parts that it answers.
+    pub parts: Vec<SectionPart>,
+    /// What is demanded where a section breaks a rule.
+    pub strictness: Strictness,
+}
+
 /// The differences of a section.
 #[derive(Clone, Debug, Default)]
 pub struct Differences {
@@ -82,16 +95,26 @@ pub struct Differences {
     pub unnoticed: bool,
 }
 
-/// Compares a reply with the answers that follow from the plan. Parts that are not in `parts` are not asked
-/// for.
+/// Makes a section of a plan, and asks a reader about it.
+pub(super) fn ask(
+    reader: &mut dyn Reader,
+    plan: SectionPlan,
+    demands: &Demands,
+) -> Result<Result<(Case, Differences), CaseError>, ExternalError> {
+    let case = match Case::new(plan, "generated/section", demands.open) {
+        Ok(case) => case,
+        Err(error) => return Ok(Err(error)),
+    };
+    let reply = reader.ask(&case.vector.question())?;
+    let differences = differences(&case, &reply, demands);
+    Ok(Ok((case, differences)))
+}
+
+/// Compares a reply with the answers that follow from the plan.
 #[must_use]
-pub fn differences(
-    case: &Case,
-    reply: &SectionReply,
-    parts: &[SectionPart],
-    strictness: Strictness,
-) -> Differences {
-    let mut all = Comparison { case, strictness, result: Differences::default(), wrong: BTreeSet::new() };
+pub fn differences(case: &Case, reply: &SectionReply, demands: &Demands) -> Differences {
+    let (result, wrong) = (Differences::default(), BTreeSet::new());
+    let mut all = Comparison { case, strictness: demands.strictness, result, wrong };
     match reply {
         SectionReply::Unsupported(reason) => all.result.unsupported = Some(reason.clone()),
         SectionReply::Fault(fault) => {
@@ -102,7 +125,7 @@ pub fn differences(
             };
             all.add(Part::Process, field, (None, None), fault.message.clone());
         }
-        SectionReply::Answer(answer) => all.compare(answer, parts),
+        SectionReply::Answer(answer) => all.compare(answer, &demands.parts),
     }
     all.result
 }

@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 use sframe_engine::{Abi, Version};
-use sframe_vectors::RejectKind;
+use sframe_vectors::{Reject, RejectKind};
+
+use super::plan::SectionPlan;
 
 /// A broken header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -64,127 +66,101 @@ pub enum RowFault {
     CfaOnCfa,
 }
 
+/// A rule that is broken, and what has to be rejected then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// What breaks it, in words.
+    pub name: &'static str,
+    /// The clause, without the version.
+    pub clause: &'static str,
+    /// Why it has to be rejected.
+    pub kind: RejectKind,
+}
+
+const fn rule((name, clause, kind): (&'static str, &'static str, RejectKind)) -> Rule {
+    Rule { name, clause, kind }
+}
+
 impl SectionFault {
+    /// Returns the rule that is broken.
+    #[must_use]
+    pub const fn rule(self) -> Rule {
+        let behind = RejectKind::SubSectionOutOfBounds;
+        rule(match self {
+            Self::Magic(_) => ("wrong magic number", "magic", RejectKind::BadMagic),
+            Self::Version(_) => ("unknown version", "version", RejectKind::UnknownVersion),
+            Self::Abi(_) => ("unknown ABI", "abi", RejectKind::UnknownAbi),
+            Self::ByteOrder => ("wrong byte order", "byte-order", RejectKind::WrongByteOrder),
+            Self::CutHeader(_) => ("cut header", "header", RejectKind::Truncated),
+            Self::Cut(_) => ("cut sub-section", "sub-sections", behind),
+            Self::NumFdes(_) => ("too many FDEs", "sub-sections", behind),
+            Self::Fdeoff(_) => ("FDEs behind the end", "sub-sections", behind),
+            Self::Freoff(_) => ("rows behind the end", "sub-sections", behind),
+            Self::FreLen(_) => ("rows too long", "sub-sections", behind),
+        })
+    }
+
     /// Returns what has to be rejected, and where, as far as readers can agree.
     #[must_use]
-    pub const fn reject(self) -> (RejectKind, Option<usize>) {
-        match self {
-            Self::Magic(_) => (RejectKind::BadMagic, Some(0)),
-            Self::Version(_) => (RejectKind::UnknownVersion, Some(2)),
-            Self::Abi(_) => (RejectKind::UnknownAbi, Some(4)),
-            Self::ByteOrder => (RejectKind::WrongByteOrder, Some(0)),
-            Self::CutHeader(_) => (RejectKind::Truncated, None),
-            Self::Cut(_) | Self::NumFdes(_) | Self::Fdeoff(_) | Self::Freoff(_) | Self::FreLen(_) => {
-                (RejectKind::SubSectionOutOfBounds, None)
-            }
-        }
-    }
-
-    /// Returns the clause that is broken, without the version.
-    #[must_use]
-    pub const fn clause(self) -> &'static str {
-        match self {
-            Self::Magic(_) => "magic",
-            Self::Version(_) => "version",
-            Self::Abi(_) => "abi",
-            Self::ByteOrder => "byte-order",
-            Self::CutHeader(_) => "header",
-            Self::Cut(_) | Self::NumFdes(_) | Self::Fdeoff(_) | Self::Freoff(_) | Self::FreLen(_) => {
-                "sub-sections"
-            }
-        }
-    }
-
-    /// Returns its name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Magic(_) => "wrong magic number",
-            Self::Version(_) => "unknown version",
-            Self::Abi(_) => "unknown ABI",
-            Self::ByteOrder => "wrong byte order",
-            Self::CutHeader(_) => "cut header",
-            Self::Cut(_) => "cut sub-section",
-            Self::NumFdes(_) => "too many FDEs",
-            Self::Fdeoff(_) => "FDEs behind the end",
-            Self::Freoff(_) => "rows behind the end",
-            Self::FreLen(_) => "rows too long",
-        }
+    pub const fn reject(self) -> Reject {
+        let offset = match self {
+            Self::Magic(_) | Self::ByteOrder => Some(0),
+            Self::Version(_) => Some(2),
+            Self::Abi(_) => Some(4),
+            _ => None,
+        };
+        Reject { kind: self.rule().kind, offset }
     }
 }
 
 impl FdeFault {
-    /// Returns what has to be rejected: the function, or (false) a row behind its last one.
+    /// Returns the rule that is broken.
     #[must_use]
-    pub const fn reject(self) -> (RejectKind, bool) {
-        match self {
-            Self::FreOffset(_) => (RejectKind::FreOffsetOutOfBounds, true),
-            Self::FreType(_) => (RejectKind::UnknownFreType, true),
-            Self::FdeType(_) => (RejectKind::UnknownFdeType, true),
-            Self::RepSize => (RejectKind::ZeroRepSize, true),
-            Self::NumFres => (RejectKind::Truncated, false),
-        }
+    pub const fn rule(self) -> Rule {
+        rule(match self {
+            Self::FreOffset(_) => {
+                ("offset to rows behind their end", "fre-offset", RejectKind::FreOffsetOutOfBounds)
+            }
+            Self::FreType(_) => ("unknown FRE type", "fre-type", RejectKind::UnknownFreType),
+            Self::FdeType(_) => ("unknown FDE type", "fde-type", RejectKind::UnknownFdeType),
+            Self::RepSize => ("blocks of size 0", "rep-size", RejectKind::ZeroRepSize),
+            Self::NumFres => ("more rows than there are", "sub-sections", RejectKind::Truncated),
+        })
     }
 
-    /// Returns the clause that is broken, without the version.
+    /// Returns whether the function has to be rejected, and not a row behind its last one.
     #[must_use]
-    pub const fn clause(self) -> &'static str {
-        match self {
-            Self::FreOffset(_) => "fre-offset",
-            Self::FreType(_) => "fre-type",
-            Self::FdeType(_) => "fde-type",
-            Self::RepSize => "rep-size",
-            Self::NumFres => "sub-sections",
-        }
-    }
-
-    /// Returns its name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::FreOffset(_) => "offset to rows behind their end",
-            Self::FreType(_) => "unknown FRE type",
-            Self::FdeType(_) => "unknown FDE type",
-            Self::RepSize => "blocks of size 0",
-            Self::NumFres => "more rows than there are",
-        }
+    pub const fn is_of_function(self) -> bool {
+        !matches!(self, Self::NumFres)
     }
 }
 
 impl RowFault {
-    /// Returns what has to be rejected.
+    /// Returns the rule that is broken.
     #[must_use]
-    pub const fn reject(self) -> RejectKind {
-        match self {
-            Self::WordSize => RejectKind::UnknownDataWordSize,
-            Self::WordCount(_) | Self::NoWords => RejectKind::BadDataWordCount,
-            Self::HalfPair => RejectKind::BadFlexWordCount,
-            Self::NoCfa | Self::CfaOnCfa => RejectKind::FlexCfaWithoutRegister,
-        }
+    pub const fn rule(self) -> Rule {
+        let no_cfa = RejectKind::FlexCfaWithoutRegister;
+        let count = RejectKind::BadDataWordCount;
+        rule(match self {
+            Self::WordSize => {
+                ("reserved size of data words", "data-word-size", RejectKind::UnknownDataWordSize)
+            }
+            Self::WordCount(_) => ("too many data words", "data-word-count", count),
+            Self::NoWords => ("no data words in version 1", "data-word-count", count),
+            Self::HalfPair => ("half a pair", "flex-pairs", RejectKind::BadFlexWordCount),
+            Self::NoCfa => ("padding for the CFA", "flex-cfa-first", no_cfa),
+            Self::CfaOnCfa => ("CFA based on the CFA", "flex-cfa-first", no_cfa),
+        })
     }
+}
 
-    /// Returns the clause that is broken, without the version.
-    #[must_use]
-    pub const fn clause(self) -> &'static str {
-        match self {
-            Self::WordSize => "data-word-size",
-            Self::WordCount(_) | Self::NoWords => "data-word-count",
-            Self::HalfPair => "flex-pairs",
-            Self::NoCfa | Self::CfaOnCfa => "flex-cfa-first",
-        }
-    }
-
-    /// Returns its name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::WordSize => "reserved size of data words",
-            Self::WordCount(_) => "too many data words",
-            Self::NoWords => "no data words in version 1",
-            Self::HalfPair => "half a pair",
-            Self::NoCfa => "padding for the CFA",
-            Self::CfaOnCfa => "CFA based on the CFA",
-        }
+impl SectionPlan {
+    /// Returns the rules that are broken: of the header first, then of functions and rows.
+    pub fn broken_rules(&self) -> impl Iterator<Item = Rule> {
+        let of_functions = self.functions.iter().filter_map(|function| function.broken).map(FdeFault::rule);
+        let rows = self.functions.iter().flat_map(|function| &function.rows);
+        let of_rows = rows.filter_map(|row| row.broken).map(RowFault::rule);
+        self.broken.map(SectionFault::rule).into_iter().chain(of_functions).chain(of_rows)
     }
 }
 

@@ -13,32 +13,34 @@ use super::plan::{FunctionPlan, RowPlan, RowRules, SectionPlan};
 #[must_use]
 pub fn features(plan: &SectionPlan, function: Option<usize>, row: Option<usize>) -> BTreeSet<&'static str> {
     let mut all = BTreeSet::new();
-    of_section(plan, &mut all);
-    let chosen: Vec<&FunctionPlan> = match function.and_then(|index| plan.functions.get(index)) {
-        Some(function) => vec![function],
-        None => plan.functions.iter().collect(),
-    };
-    for function in chosen {
-        of_function(plan, function, &mut all);
-        let rows: Vec<&RowPlan> = match row.and_then(|index| function.rows.get(index)) {
-            Some(row) => vec![row],
-            None => function.rows.iter().collect(),
-        };
-        for row in rows {
-            of_row(plan, function, row, &mut all);
-        }
-    }
-    all
-}
-
-fn of_section(plan: &SectionPlan, all: &mut BTreeSet<&'static str>) {
     let mut add = |is: bool, name: &'static str| {
         if is {
             all.insert(name);
         }
     };
-    let broken = plan.broken.map(super::fault::SectionFault::name);
-    add(broken.is_some(), broken.unwrap_or_default());
+    of_section(plan, &mut add);
+    let chosen: Vec<&FunctionPlan> = match function.and_then(|index| plan.functions.get(index)) {
+        Some(function) => vec![function],
+        None => plan.functions.iter().collect(),
+    };
+    for function in chosen {
+        of_function(plan, function, &mut add);
+        let rows: Vec<&RowPlan> = match row.and_then(|index| function.rows.get(index)) {
+            Some(row) => vec![row],
+            None => function.rows.iter().collect(),
+        };
+        for row in rows {
+            of_row(plan, function, row, &mut add);
+        }
+    }
+    all
+}
+
+/// Adds what is special, if it is there.
+type Add<'a> = dyn FnMut(bool, &'static str) + 'a;
+
+fn of_section(plan: &SectionPlan, add: &mut Add<'_>) {
+    add(plan.broken.is_some(), plan.broken.map_or("", |fault| fault.rule().name));
     add(plan.functions.is_empty(), "no functions");
     add(plan.functions.len() > 1, "several functions");
     add(!plan.sorted, "unsorted");
@@ -59,14 +61,8 @@ fn of_section(plan: &SectionPlan, all: &mut BTreeSet<&'static str>) {
     add(plan.functions.iter().any(far), "further than 2 GiB");
 }
 
-fn of_function(plan: &SectionPlan, function: &FunctionPlan, all: &mut BTreeSet<&'static str>) {
-    let mut add = |is: bool, name: &'static str| {
-        if is {
-            all.insert(name);
-        }
-    };
-    let broken = function.broken.map(super::fault::FdeFault::name);
-    add(broken.is_some(), broken.unwrap_or_default());
+fn of_function(plan: &SectionPlan, function: &FunctionPlan, add: &mut Add<'_>) {
+    add(function.broken.is_some(), function.broken.map_or("", |fault| fault.rule().name));
     let end = function.start.wrapping_add(function.size.into());
     add(end < function.start && end == 0, "ends at 2^64");
     add(function.start == 0, "starts at 0");
@@ -97,14 +93,8 @@ fn of_function(plan: &SectionPlan, function: &FunctionPlan, all: &mut BTreeSet<&
     add(plan.functions.iter().any(touches), "adjacent functions");
 }
 
-fn of_row(plan: &SectionPlan, function: &FunctionPlan, row: &RowPlan, all: &mut BTreeSet<&'static str>) {
-    let mut add = |is: bool, name: &'static str| {
-        if is {
-            all.insert(name);
-        }
-    };
-    let broken = row.broken.map(super::fault::RowFault::name);
-    add(broken.is_some(), broken.unwrap_or_default());
+fn of_row(plan: &SectionPlan, function: &FunctionPlan, row: &RowPlan, add: &mut Add<'_>) {
+    add(row.broken.is_some(), row.broken.map_or("", |fault| fault.rule().name));
     add(row.start > 127, "row start of 128 or more");
     add(row.start > 0x7fff, "row start of 32768 or more");
     add(row.mangled, "mangled RA");
@@ -247,12 +237,7 @@ fn has_odd_slot(plan: &SectionPlan) -> bool {
 /// Returns the clauses that a section is about, with their version.
 #[must_use]
 pub(super) fn clauses(plan: &SectionPlan) -> Vec<String> {
-    let mut names: BTreeSet<&str> = BTreeSet::new();
-    names.extend(plan.broken.map(super::fault::SectionFault::clause));
-    for function in &plan.functions {
-        names.extend(function.broken.map(super::fault::FdeFault::clause));
-        names.extend(function.rows.iter().filter_map(|row| row.broken.map(super::fault::RowFault::clause)));
-    }
+    let mut names: BTreeSet<&str> = plan.broken_rules().map(|rule| rule.clause).collect();
     if names.is_empty() {
         let has = features(plan, None, None);
         let of = [

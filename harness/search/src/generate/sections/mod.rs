@@ -12,6 +12,7 @@
 //! | `fault.rs` | what breaks one rule, and what a reader says of it |
 //! | `case.rs` | a section with all questions and answers |
 //! | `difference.rs`, `found.rs` | where a reader's answers differ |
+//! | `reader.rs` | the readers that are asked |
 //! | `feature.rs` | what is special about a plan, and which readings it depends on |
 //! | `reduce.rs` | the smallest section with a difference |
 //! | `vector.rs` | a section in the format of `corpus/vectors` |
@@ -39,8 +40,8 @@ mod written;
 pub use campaign::{CampaignOptions, campaign};
 pub use case::Case;
 pub use cause::{Cause, Causes, Count, Counts, Example, Found};
-pub use difference::{Difference, Part, Strictness, differences};
-pub use fault::{FdeFault, RowFault, SectionFault};
+pub use difference::{Demands, Difference, Part, Strictness, differences};
+pub use fault::{FdeFault, RowFault, Rule, SectionFault};
 pub use feature::{features, readings};
 pub use plan::{FunctionPlan, RowPlan, RowRules, SectionPlan};
 pub use reader::{ALL_PARTS, EngineReader, Reader};

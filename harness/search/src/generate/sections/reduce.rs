@@ -1,18 +1,17 @@
 //! The smallest section that shows a difference: parts of a plan are dropped, or made plainer, while the
 //! difference stays.
 
-use std::collections::BTreeSet;
-
 use sframe_engine::Version;
 use sframe_judge::external::ExternalError;
-use sframe_vectors::{Base, Equation, FreType, PcType, Recovery, SectionPart};
+use sframe_vectors::{Base, Equation, FreType, PcType, Recovery};
 
 use super::case::Case;
 use super::dialect::Dialect;
-use super::difference::{Difference, Part, Strictness, TIMED_OUT, differences};
+use super::difference::{Demands, Difference, Part, TIMED_OUT, ask};
 use super::feature::open_readings;
 use super::plan::{FunctionPlan, RowPlan, SectionPlan};
 use super::reader::Reader;
+use crate::generate::reduction::Reduction;
 
 /// Sections that are tried for one difference, at most.
 const TRIES: u32 = 300;
@@ -30,58 +29,24 @@ pub fn reduce(
     reader: &mut dyn Reader,
     plan: &SectionPlan,
     difference: &Difference,
-    parts: &[SectionPart],
-    strictness: Strictness,
-    open: bool,
+    demands: &Demands,
 ) -> Result<Option<(Case, Difference)>, ExternalError> {
-    let readings = open_readings(plan);
-    let symptom = difference;
-    let mut reduction = Reduction { reader, symptom, parts, strictness, open, readings, tries: 0 };
-    let Some(mut best) = reduction.keeps(plan.clone())? else { return Ok(None) };
     let tries = match difference.part {
         Part::Process if difference.field == TIMED_OUT => SLOW_TRIES,
         Part::Process => ENDING_TRIES,
         _ => TRIES,
     };
-    'again: while reduction.tries < tries {
-        for smaller in smaller(&best.0.plan) {
-            if reduction.tries >= tries {
-                break 'again;
-            }
-            if let Some(found) = reduction.keeps(smaller)? {
-                best = found;
-                continue 'again;
-            }
-        }
-        break;
-    }
-    Ok(Some(best))
-}
-
-struct Reduction<'r> {
-    reader: &'r mut dyn Reader,
-    symptom: &'r Difference,
-    parts: &'r [SectionPart],
-    strictness: Strictness,
-    open: bool,
-    /// What the specification leaves open, and the plan depends on.
-    readings: BTreeSet<&'static str>,
-    tries: u32,
-}
-
-impl Reduction<'_> {
-    /// Returns the section of a plan with the difference, if it has it.
-    fn keeps(&mut self, plan: SectionPlan) -> Result<Option<(Case, Difference)>, ExternalError> {
-        if !open_readings(&plan).is_subset(&self.readings) {
-            return Ok(None);
-        }
-        self.tries += 1;
-        let Ok(case) = Case::new(plan, "generated/reduced", self.open) else { return Ok(None) };
-        let reply = self.reader.ask(&case.vector.question())?;
-        let found = differences(&case, &reply, self.parts, self.strictness).found;
-        let found = found.into_iter().find(|found| found.is_like(self.symptom));
-        Ok(found.map(|difference| (case, difference)))
-    }
+    let mut shows = |plan: &SectionPlan| -> Result<_, ExternalError> {
+        let Ok((case, differences)) = ask(reader, plan.clone(), demands)? else { return Ok(None) };
+        let found = differences.found.into_iter().find(|found| found.is_like(difference));
+        Ok(found.map(|found| (case, found)))
+    };
+    let Some(mut reduction) = Reduction::of([plan.clone()], tries, &mut shows)? else { return Ok(None) };
+    // What the specification leaves open, and the plan does not depend on, stays out of it.
+    let readings = open_readings(plan);
+    let is_open = |plan: &SectionPlan| open_readings(plan).is_subset(&readings);
+    reduction.by_first(|plan| smaller(plan).into_iter().filter(is_open))?;
+    Ok(Some(reduction.end().1))
 }
 
 /// What a plan becomes without one part, or with a plainer one: the greatest steps first.

@@ -91,18 +91,11 @@ impl SectionPlan {
         changes.push(*random.pick(&others));
         changes.push(*random.pick(&others));
         for change in changes {
-            steps.extend(self.step(function, row, at, change, &mut random));
+            steps.extend(self.step(row, at, change, &mut random));
         }
     }
 
-    fn step(
-        &self,
-        function: &FunctionPlan,
-        row: &RowPlan,
-        at: u64,
-        change: Change,
-        random: &mut Random,
-    ) -> Option<Step> {
+    fn step(&self, row: &RowPlan, at: u64, change: Change, random: &mut Random) -> Option<Step> {
         let kind = if change == Change::Outer { PcKind::Return } else { PcKind::Instruction };
         let pc = Address(if change == Change::Outer { at.wrapping_add(1) } else { at });
         let stack = *random.pick(STACKS) + random.below(256) * 8;
@@ -112,7 +105,7 @@ impl SectionPlan {
             return self.result(frame, registers, BTreeMap::new(), None);
         };
         let mut state = State::new(self, stack, random);
-        state.place_cfa(self, &rules, change, random)?;
+        state.place_cfa(&rules, change, random)?;
         let address_bits = row.mangled.then(|| *random.pick(&[39_u32, 48, 52]));
         state.place_ra(self, &rules, address_bits, random);
         state.place_fp(&rules, random);
@@ -131,7 +124,6 @@ impl SectionPlan {
         let registers = state.registers.into_iter().map(|(number, value)| (number, Address(value)));
         let registers = (kind == PcKind::Instruction).then(|| registers.collect());
         let frame = Frame { pc, kind, sp: Address(state.sp), fp: Address(state.fp) };
-        let _ = function;
         self.result(frame, registers, memory, address_bits)
     }
 
@@ -264,13 +256,7 @@ impl State {
 
     /// Makes up values for which the CFA is a multiple of 8 and towards the base of the stack, as far as
     /// the rule allows, unless the change says otherwise.
-    fn place_cfa(
-        &mut self,
-        plan: &SectionPlan,
-        rules: &RowRules,
-        change: Change,
-        random: &mut Random,
-    ) -> Option<()> {
+    fn place_cfa(&mut self, rules: &RowRules, change: Change, random: &mut Random) -> Option<()> {
         let Equation { base, offset, dereference } = rules.cfa;
         let misalign = if change == Change::Misaligned { 1 + random.below(7) } else { 0 };
         let distance = 160 + 8 * random.below(64);
@@ -285,7 +271,9 @@ impl State {
             }
             (Base::Sp | Base::Fp | Base::Register(_), true) => {
                 self.cfa = aim;
-                let from = self.holder(plan, base, random)?;
+                let is_register = matches!(base, Base::Register(_));
+                let made = if is_register { self.sp + 0x2000 + 8 * random.below(64) } else { 0 };
+                let from = self.holder(base, made);
                 self.store(from.wrapping_add_signed(offset), aim);
             }
             (Base::Fp, false) => {
@@ -301,17 +289,13 @@ impl State {
         Some(())
     }
 
-    /// The value of a base, which is made up if it is a register that nothing else needs.
-    fn holder(&mut self, plan: &SectionPlan, base: Base, random: &mut Random) -> Option<u64> {
-        let _ = plan;
+    /// The value of a base: one that is made up if it is a register that nothing else needs.
+    fn holder(&mut self, base: Base, made: u64) -> u64 {
         match base {
-            Base::Sp => Some(self.sp),
-            Base::Fp => Some(self.fp),
-            Base::Cfa => Some(self.cfa),
-            Base::Register(number) => {
-                let value = self.sp + 0x2000 + 8 * random.below(64);
-                Some(*self.registers.entry(number).or_insert(value))
-            }
+            Base::Sp => self.sp,
+            Base::Fp => self.fp,
+            Base::Cfa => self.cfa,
+            Base::Register(number) => *self.registers.entry(number).or_insert(made),
         }
     }
 
@@ -350,15 +334,7 @@ impl State {
     /// Puts a value where a rule finds it, unless something is there already.
     fn place(&mut self, rule: Equation, value: u64, random: &mut Random) {
         let made = self.sp + 0x4000 + 8 * random.below(64);
-        let base = match rule.base {
-            Base::Sp => self.sp,
-            Base::Fp => self.fp,
-            Base::Cfa => self.cfa,
-            Base::Register(number) => {
-                let made = if rule.dereference { made } else { value };
-                *self.registers.entry(number).or_insert(made)
-            }
-        };
+        let base = self.holder(rule.base, if rule.dereference { made } else { value });
         if rule.dereference {
             self.store(base.wrapping_add_signed(rule.offset), value);
         }

@@ -81,47 +81,43 @@ fn list(name: &str, len: usize, line: &mut Line<'_>) {
     }
 }
 
-fn step_lines(step: &Step, line: &mut Line<'_>) {
-    line(1, &format!("- frame: {}", flow_of(&step.frame)));
-    if let Some(registers) = &step.registers {
-        let registers: Vec<String> =
-            registers.iter().map(|(number, value)| format!("{number}: \"{value}\"")).collect();
-        line(2, &format!("registers: {{{}}}", registers.join(", ")));
-    }
-    if !step.memory.is_empty() {
-        let memory: Vec<String> =
-            step.memory.iter().map(|(at, value)| format!("\"{at}\": \"{value}\"")).collect();
-        line(2, &format!("memory: {{{}}}", memory.join(", ")));
-    }
-    if let Some(bits) = step.address_bits {
-        line(2, &format!("address_bits: {bits}"));
-    }
-    if let Some(caller) = &step.caller {
-        line(2, &format!("caller: {}", flow_of(caller)));
-    }
-    if let Some(end) = &step.end {
-        line(2, &format!("end: {}", flow_of(end)));
+fn field_line(level: usize, name: &str, value: Option<String>, line: &mut Line<'_>) {
+    if let Some(value) = value {
+        line(level, &format!("{name}: {value}"));
     }
 }
 
+fn step_lines(step: &Step, line: &mut Line<'_>) {
+    line(1, &format!("- frame: {}", flow_of(&step.frame)));
+    let mut field = |name: &str, value: Option<String>| field_line(2, name, value, line);
+    let map = |entries: Vec<String>| format!("{{{}}}", entries.join(", "));
+    field(
+        "registers",
+        step.registers.as_ref().map(|registers| {
+            map(registers.iter().map(|(number, value)| format!("{number}: \"{value}\"")).collect())
+        }),
+    );
+    let memory = step.memory.iter().map(|(at, value)| format!("\"{at}\": \"{value}\"")).collect();
+    field("memory", (!step.memory.is_empty()).then(|| map(memory)));
+    field("address_bits", step.address_bits.map(|bits| bits.to_string()));
+    field("caller", step.caller.as_ref().map(flow_of));
+    field("end", step.end.as_ref().map(flow_of));
+}
+
 fn section_lines(section: &SectionSource, line: &mut Line<'_>) {
-    let mut field = |level: usize, name: &str, value: Option<String>| {
-        if let Some(value) = value {
-            line(level, &format!("{name}: {value}"));
-        }
-    };
+    let mut field = |name: &str, value: Option<String>| field_line(1, name, value, line);
     let number = |value: i64| (value != 0).then(|| value.to_string());
     let hex = |bytes: &Hex| (!bytes.0.is_empty()).then(|| flow_of(bytes));
-    field(1, "version", Some(section.version.to_string()));
-    field(1, "abi", Some(flow_of(&section.abi)));
-    field(1, "byte_order", section.byte_order.as_ref().map(flow_of));
-    field(1, "flags", (!section.flags.is_empty()).then(|| flow_of(&section.flags)));
-    field(1, "fixed_fp", number(section.fixed_fp.into()));
-    field(1, "fixed_ra", number(section.fixed_ra.into()));
-    field(1, "aux", hex(&section.aux));
-    field(1, "fde_gap", hex(&section.fde_gap));
-    field(1, "fre_gap", hex(&section.fre_gap));
-    field(1, "row_order", section.row_order.as_ref().map(flow_of));
+    field("version", Some(section.version.to_string()));
+    field("abi", Some(flow_of(&section.abi)));
+    field("byte_order", section.byte_order.as_ref().map(flow_of));
+    field("flags", (!section.flags.is_empty()).then(|| flow_of(&section.flags)));
+    field("fixed_fp", number(section.fixed_fp.into()));
+    field("fixed_ra", number(section.fixed_ra.into()));
+    field("aux", hex(&section.aux));
+    field("fde_gap", hex(&section.fde_gap));
+    field("fre_gap", hex(&section.fre_gap));
+    field("row_order", section.row_order.as_ref().map(flow_of));
     let raw = &section.header;
     let overridden = [
         ("magic", raw.magic.map(u32::from)),
@@ -135,9 +131,9 @@ fn section_lines(section: &SectionSource, line: &mut Line<'_>) {
         ("fdeoff", raw.fdeoff),
         ("freoff", raw.freoff),
     ];
-    field(1, "header", overrides(&overridden));
-    field(1, "trailing", hex(&section.trailing));
-    field(1, "keep", section.keep.map(|keep| keep.to_string()));
+    field("header", overrides(&overridden));
+    field("trailing", hex(&section.trailing));
+    field("keep", section.keep.map(|keep| keep.to_string()));
     if !section.fdes.is_empty() {
         line(1, "fdes:");
     }
@@ -151,19 +147,10 @@ fn overrides(fields: &[(&str, Option<u32>)]) -> Option<String> {
 }
 
 fn fde_lines(fde: &FdeSource, line: &mut Line<'_>) {
-    let mut field = |name: &str, value: Option<String>| {
-        if let Some(value) = value {
-            line(3, &format!("{name}: {value}"));
-        }
-    };
     let other = |value: Value| (!is_first(&value)).then(|| flow(&value));
     let of = |value: Result<Value, serde_yaml::Error>| value.ok().and_then(other);
-    field("- start", Some(flow_of(&fde.start)));
-    let mut field = |name: &str, value: Option<String>| {
-        if let Some(value) = value {
-            line(4, &format!("{name}: {value}"));
-        }
-    };
+    line(3, &format!("- start: {}", flow_of(&fde.start)));
+    let mut field = |name: &str, value: Option<String>| field_line(4, name, value, line);
     field("size", Some(fde.size.to_string()));
     field("fre_type", of(serde_yaml::to_value(fde.fre_type)));
     field("pc_type", of(serde_yaml::to_value(fde.pc_type)));

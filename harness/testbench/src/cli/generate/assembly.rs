@@ -14,7 +14,7 @@ use sframe_search::generate::assembly::{
 };
 use sframe_suite::corpus::Maker;
 
-use super::programs::Programs;
+use super::programs::{All, Programs, each};
 use super::stop::{INTERRUPTED, stop_request};
 use crate::cli::definitions;
 
@@ -50,9 +50,7 @@ impl Assembly {
         }
         let stop = stop_request()?;
         let options = CampaignOptions {
-            stop: stop.clone(),
-            seed: self.of.seed,
-            programs: self.of.numbers(),
+            search: self.of.search(&stop),
             functions: self.functions,
             misdeclares: self.wrong,
             reduces_known: self.known,
@@ -70,14 +68,7 @@ impl Assembly {
         if let Some(folder) = self.pages.as_ref().filter(|_| !is_stopped()) {
             let mut pages =
                 Pages { of: self, makers: &makers, folder, written: BTreeMap::new(), notes: Text::default() };
-            for (toolchain, abis) in &all {
-                let Some(maker) = makers.iter().find(|maker| maker.toolchain().name == *toolchain) else {
-                    continue;
-                };
-                for (abi, found) in abis {
-                    pages.write(*abi, found, maker);
-                }
-            }
+            each(&all, &makers).for_each(|(maker, abi, found)| pages.write(abi, found, maker));
             tell(&pages.notes);
         }
         if self.of.json {
@@ -154,7 +145,7 @@ fn verify(found: &mut Found, toolchain: &str, makers: &[Maker], with_known: bool
     Ok(())
 }
 
-fn text(all: &BTreeMap<String, BTreeMap<Abi, Found>>) -> Text {
+fn text(all: &All<Found>) -> Text {
     let mut text = Text::default();
     for (toolchain, abis) in all {
         for (abi, found) in abis {

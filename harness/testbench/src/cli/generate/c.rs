@@ -13,7 +13,7 @@ use sframe_search::generate::c::{
 };
 use sframe_suite::corpus::Maker;
 
-use super::programs::Programs;
+use super::programs::{All, Programs, each};
 use super::stop::{INTERRUPTED, stop_request};
 use crate::cli::definitions;
 
@@ -50,9 +50,7 @@ impl C {
         }
         let stop = stop_request()?;
         let options = CampaignOptions {
-            stop: stop.clone(),
-            seed: self.of.seed,
-            programs: self.of.numbers(),
+            search: self.of.search(&stop),
             functions: self.functions,
             links: self.links,
             reduces: !self.no_reduce,
@@ -101,32 +99,19 @@ impl C {
 
 impl C {
     /// Writes the pages of all causes. Returns what was written, and what could not be.
-    fn write_pages(
-        &self,
-        all: &BTreeMap<String, BTreeMap<Abi, Found>>,
-        makers: &[Maker],
-        folder: &Path,
-    ) -> Text {
+    fn write_pages(&self, all: &All<Found>, makers: &[Maker], folder: &Path) -> Text {
         let mut notes = Text::default();
-        for (toolchain, abis) in all {
-            let Some(maker) = makers.iter().find(|maker| maker.toolchain().name == *toolchain) else {
-                continue;
-            };
-            for (abi, found) in abis {
-                for (cause, group) in &found.causes {
-                    let page = Page { abi: *abi, cause, group, seed: self.of.seed };
-                    let name = page.name(maker);
-                    let name = neutral(&name);
-                    match page.write(maker, &self.of.roots, makers, folder) {
-                        Ok(Written::Page) => notes.line(format!("{name}: written")),
-                        Ok(Written::Program(why)) => {
-                            notes.line(format!(
-                                "{name}: a program and a spec, and no page: {}",
-                                neutral(&why)
-                            ));
-                        }
-                        Err(why) => notes.line(format!("{name}: no page: {}", neutral(&why))),
+        for (maker, abi, found) in each(all, makers) {
+            for (cause, group) in &found.causes {
+                let page = Page { abi, cause, group, seed: self.of.seed };
+                let name = page.name(maker);
+                let name = neutral(&name);
+                match page.write(maker, &self.of.roots, makers, folder) {
+                    Ok(Written::Page) => notes.line(format!("{name}: written")),
+                    Ok(Written::Program(why)) => {
+                        notes.line(format!("{name}: a program and a spec, and no page: {}", neutral(&why)));
                     }
+                    Err(why) => notes.line(format!("{name}: no page: {}", neutral(&why))),
                 }
             }
         }
@@ -137,15 +122,15 @@ impl C {
 /// Asks all other toolchains about the smallest program with each cause.
 fn verify(found: &mut Found, toolchain: &str, abi: Abi, makers: &[Maker]) -> Result<(), Failure> {
     for Group { first, .. } in found.causes.values_mut() {
-        let Some((reduced, fault)) = &first.reduced else { continue };
-        let ask = |maker: &Maker| try_with(maker, abi, first.level, reduced, fault);
+        let Some(reduced) = &first.reduced else { continue };
+        let ask = |maker: &Maker| try_with(maker, abi, first.level, reduced, &first.fault);
         first.elsewhere = ask_others(makers, toolchain, abi, ask).map_err(definitions::failure)?;
     }
     Ok(())
 }
 
 /// The programs that compute something else with another toolchain or for another ABI.
-fn differ_between(all: &BTreeMap<String, BTreeMap<Abi, Found>>) -> BTreeMap<u64, BTreeMap<String, u64>> {
+fn differ_between(all: &All<Found>) -> BTreeMap<u64, BTreeMap<String, u64>> {
     let mut programs: BTreeMap<u64, BTreeMap<String, u64>> = BTreeMap::new();
     for (toolchain, abis) in all {
         for (abi, found) in abis {
@@ -164,7 +149,7 @@ fn list(checksums: &BTreeMap<impl std::fmt::Display, u64>) -> String {
     all.join(", ")
 }
 
-fn text(all: &BTreeMap<String, BTreeMap<Abi, Found>>) -> Text {
+fn text(all: &All<Found>) -> Text {
     let mut text = Text::default();
     for (toolchain, abis) in all {
         for (abi, found) in abis {
@@ -221,22 +206,22 @@ fn show(text: &mut Text, found: &Found) {
         text.line(format!(
             "  CONTRADICTION at {}: {}: program {}, {}: {}",
             counted(found.places, "place"),
-            found.kind,
+            found.found.kind,
             found.program,
             found.level,
-            neutral(&found.says)
+            neutral(&found.found.says)
         ));
         show_source(text, &found.flags, &found.source);
     }
 }
 
 fn show_example(text: &mut Text, example: &Example) {
-    let Example { program, level, message, .. } = example;
-    text.line(format!("      program {program}, {level}: {}", neutral(message)));
-    for line in &example.listing {
+    let Example { program, level, fault, .. } = example;
+    text.line(format!("      program {program}, {level}: {}", neutral(&fault.message)));
+    for line in &fault.listing {
         text.line(format!("        {}", neutral(&line.to_string())));
     }
-    for line in &example.evidence {
+    for line in &fault.evidence {
         text.line(format!("      {}", neutral(line)));
     }
     for (toolchain, tried) in &example.elsewhere {

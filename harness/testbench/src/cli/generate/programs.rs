@@ -8,6 +8,7 @@ use clap::Args;
 use sframe_engine::Abi;
 use sframe_inspect::command::{Failure, detail_since};
 use sframe_judge::examine::stop::StopRequest;
+use sframe_search::generate::Search;
 use sframe_suite::corpus::{Error, Maker, Toolchain};
 use sframe_suite::failure::of_documents;
 use sframe_suite::spec::{Faults, parse_abi};
@@ -15,6 +16,19 @@ use sframe_suite::spec::{Faults, parse_abi};
 use crate::cli::definitions;
 use crate::cli::options::{at_home, demand, parse_jobs, set_jobs};
 use crate::cli::run::progress_bar;
+
+/// What was found, by toolchain and ABI.
+pub(super) type All<F> = BTreeMap<String, BTreeMap<Abi, F>>;
+
+/// What was found with each toolchain that is there, and for each ABI.
+pub(super) fn each<'a, F>(
+    all: &'a All<F>,
+    makers: &'a [Maker],
+) -> impl Iterator<Item = (&'a Maker, Abi, &'a F)> {
+    let maker = |name: &String| makers.iter().find(|maker| maker.toolchain().name == *name);
+    let there = all.iter().filter_map(move |(toolchain, abis)| Some((maker(toolchain)?, abis)));
+    there.flat_map(|(maker, abis)| abis.iter().map(move |(abi, found)| (maker, *abi, found)))
+}
 
 /// Which programs are made, and by what.
 #[derive(Args)]
@@ -67,8 +81,10 @@ impl Programs {
         Faults::load(&self.specs).map_err(|errors| of_documents(&errors))
     }
 
-    pub(super) fn numbers(&self) -> std::ops::Range<u64> {
-        self.first..self.first.saturating_add(self.programs)
+    /// The programs that are tried.
+    pub(super) fn search(&self, stop: &StopRequest) -> Search {
+        let numbers = self.first..self.first.saturating_add(self.programs);
+        Search { seed: self.seed, numbers, stop: stop.clone() }
     }
 
     /// Opens the toolchains, each with the ABIs that are wanted of it.
@@ -91,11 +107,11 @@ impl Programs {
         &self,
         stop: &StopRequest,
         campaign: impl Fn(&Maker, Abi, &(dyn Fn() + Sync)) -> Result<F, Error>,
-    ) -> Result<BTreeMap<String, BTreeMap<Abi, F>>, Failure> {
+    ) -> Result<All<F>, Failure> {
         let work = self.open()?;
         let count = work.iter().map(|(_, abis)| abis.len() as u64).sum::<u64>() * self.programs;
         let bar = progress_bar(count, "programs");
-        let mut all: BTreeMap<String, BTreeMap<Abi, F>> = BTreeMap::new();
+        let mut all: All<F> = BTreeMap::new();
         for (maker, abis) in &work {
             // What was not begun is not told.
             for abi in abis.iter().take_while(|_| stop.reason().is_none()) {

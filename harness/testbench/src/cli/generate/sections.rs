@@ -6,9 +6,10 @@ use sframe_inspect::command::{Failure, Status, print, print_json};
 use sframe_inspect::text::{Text, counted, grouped, neutral};
 use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::external::{ExternalError, StopsPerCase};
+use sframe_search::generate::Search;
 use sframe_search::generate::sections::{
-    ALL_PARTS, CampaignOptions, Case, Cause, Counts, EngineReader, Example, Found, Reader, SectionPlan,
-    Strictness, campaign, vector_file,
+    ALL_PARTS, CampaignOptions, Case, Cause, Counts, Demands, EngineReader, Example, Found, Reader,
+    SectionPlan, Strictness, campaign, vector_file,
 };
 use sframe_suite::spec::parse_abi;
 
@@ -66,14 +67,18 @@ impl Sections {
         let all = ALL_PARTS.to_vec();
         let parts = external.as_ref().map_or(all, |external| external.hello().section.clone());
         let options = CampaignOptions {
-            seed: self.seed,
-            sections: self.first..self.first.saturating_add(self.sections),
+            search: Search {
+                seed: self.seed,
+                numbers: self.first..self.first.saturating_add(self.sections),
+                stop: stop_request()?,
+            },
             versions: self.versions.clone(),
             abis: self.abis.clone(),
-            open: self.readings,
-            parts,
-            stop: stop_request()?,
-            strictness: if external.is_some() { Strictness::Answers } else { Strictness::Exact },
+            demands: Demands {
+                open: self.readings,
+                parts,
+                strictness: if external.is_some() { Strictness::Answers } else { Strictness::Exact },
+            },
         };
         if let Some(external) = external.as_ref().filter(|external| external.hello().section.is_empty()) {
             let name = &external.hello().name;
@@ -84,7 +89,7 @@ impl Sections {
             return Ok(Status::NothingCompared);
         }
         let bar = progress_bar(self.sections, "sections");
-        let done = |count| bar.inc(count);
+        let done = || bar.inc(1);
         let found = match &external {
             None => campaign(&|| Ok(Box::new(EngineReader) as Box<dyn Reader>), &options, &done),
             Some(external) => {

@@ -10,6 +10,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 
 use sframe_engine::{Abi, DwarfRegister};
+use sframe_suite::corpus::{Error, MadeProgram, Maker};
 
 use super::dialect::{Dialect, Move};
 use super::directive::{Cfa, Declared, Directive, Operation, Saved, plain};
@@ -64,6 +65,16 @@ pub(super) fn parts(program: &Program) -> Vec<Range<usize>> {
         }
     }
     parts
+}
+
+impl Program {
+    /// Has a toolchain make it.
+    ///
+    /// # Errors
+    /// The toolchain refuses it, does not compile for the ABI, or can't be started.
+    pub fn make(&self, maker: &Maker) -> Result<MadeProgram, Error> {
+        maker.make(self.abi, &[("generated.s".to_owned(), self.source.clone())], &[])
+    }
 }
 
 /// Writes a plan.
