@@ -24,8 +24,7 @@ pub(super) struct KnownOptions {
     #[arg(long, value_name = "DIR", default_value_os_t = at_home("specs"), hide_default_value = true)]
     specs: PathBuf,
     /// Write all findings into a new file for --known, or into the file of --known
-    /// again. Faults and reasons are taken from there; where there is none, a person has to
-    /// write one.
+    /// again. Faults and reasons are kept from there; where one is missing, a person must write it.
     #[arg(long, value_name = "FILE")]
     write_known: Option<PathBuf>,
 }
@@ -73,7 +72,7 @@ impl KnownSoFar<'_> {
         })
     }
 
-    /// The same for an exploration, of which the proved findings count.
+    /// Does so for the proved findings of an exploration.
     pub(super) fn apply_to_exploration(&self, report: ExploreReport) -> Result<ExploreReport, Failure> {
         let proved: Vec<Finding> = report.proved().map(|found| found.finding.clone()).collect();
         self.write(&proved, !report.interrupted)?;
