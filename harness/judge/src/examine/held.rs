@@ -23,6 +23,8 @@ pub(super) struct Held {
     red_zone: u64,
     ignores_fp: bool,
     backtrace: Backtrace,
+    /// The call of the frame that control is about to leave.
+    call: Option<Record>,
     /// What it is if control lands elsewhere.
     pub(super) found: Vec<(Disagreement, Triage)>,
 }
@@ -38,6 +40,7 @@ impl Held {
             red_zone: truth.red_zone,
             ignores_fp: truth.ignores_fp,
             backtrace,
+            call: truth.call_of(0).copied(),
             found: Vec::new(),
         }
     }
@@ -57,13 +60,21 @@ impl Held {
     /// was then left, its other values may still be those of the caller.
     pub(super) fn why_set_aside(&self, landing: &Landing) -> Option<SetAsideReason> {
         let cfa = self.backtrace.frames.first().and_then(|frame| frame.cfa);
-        if landing.is_new() {
+        if self.returns_at(landing) {
+            None
+        } else if landing.is_new() {
             Some(SetAsideReason::NewContext)
         } else if landing.cfa.is_some() && cfa == landing.cfa {
             Some(SetAsideReason::LeavesElsewhere)
         } else {
             None
         }
+    }
+
+    /// Whether the function has not left otherwise in the end, but has returned to its caller.
+    fn returns_at(&self, landing: &Landing) -> bool {
+        let call = self.call.zip(landing.returned_to);
+        call.is_some_and(|(call, place)| (call.return_address, call.caller_sp) == place)
     }
 
     /// Whether the walk is that of the call stack where control has landed: the code was already part of the frame
@@ -84,13 +95,15 @@ impl Held {
             // Without a caller, nothing would disagree.
             agrees && call_stack.depth() > 1 && end.has_compared(call_stack.depth())
         };
-        std::iter::once(&landing.frames).chain(&landing.with_callee).any(agrees)
+        !self.returns_at(landing) && std::iter::once(&landing.frames).chain(&landing.with_callee).any(agrees)
     }
 }
 
 /// The call stack where control has landed.
 pub(super) struct Landing {
     frames: CallStack,
+    /// The place, if a function has returned there: PC and SP.
+    returned_to: Option<(u64, u64)>,
     /// The CFA of what has left for there, if it has left frames.
     cfa: Option<u64>,
     /// The same with a callee that was about to return there, if control has come by a branch: to the place itself, or
@@ -112,6 +125,7 @@ impl Landing {
             // The frame that SP was loaded for has made a call.
             return Self {
                 frames: moment.call_stack.without(calls.len() - 1..calls.len()),
+                returned_to: None,
                 cfa: None,
                 with_callee: Vec::new(),
             };
@@ -135,6 +149,11 @@ impl Landing {
             .chain(last)
             .map(|return_address| moment.call_stack.with(calls.len(), callee(return_address)))
             .collect();
-        Self { frames: moment.call_stack.clone(), cfa: moment.call_stack.exit().map(|_| cfa), with_callee }
+        Self {
+            returned_to: (moment.call_stack.exit() == Some(Exit::Return)).then_some((moment.pc, moment.sp)),
+            frames: moment.call_stack.clone(),
+            cfa: moment.call_stack.exit().map(|_| cfa),
+            with_callee,
+        }
     }
 }

@@ -46,7 +46,8 @@ pub enum Doubt {
     JumpWithFrame,
     /// The path has run past the end of a function.
     RunsInto,
-    /// A system call led there, after which the stack may be another one.
+    /// A system call led there, after which the stack may be another one, or an instruction of systems, which may not go
+    /// on.
     SystemCall,
     /// The CFA is computed from a register that does not point into the stack.
     BaseOffStack,
@@ -55,7 +56,8 @@ pub enum Doubt {
     ComputedSp,
     /// What the rule reads was stored there by an instruction that may not mean that place.
     WildStore,
-    /// What the rule reads may have been stored there by a callee, or by a loop that was not followed to its end.
+    /// What the rule reads may have been stored there by a callee, by a loop that was not followed to its end, or by an
+    /// instruction that was not executed.
     UnseenStore,
     /// The function has overwritten the return address that it was called with.
     OverwrittenRa,
@@ -100,11 +102,13 @@ impl Doubt {
             Self::ImpossibleJump => "a jump led there into a part of the code that may be another function's",
             Self::JumpWithFrame => "a jump to another function's entry led there, from within a frame",
             Self::RunsInto => "the path has run past the end of a function",
-            Self::SystemCall => "a system call led there",
+            Self::SystemCall => "a system call led there, or an instruction that may not go on",
             Self::BaseOffStack => "the CFA's register does not point into the stack",
             Self::ComputedSp => "the function allocates memory on the stack, perhaps of an impossible size",
             Self::WildStore => "what the rule reads may have been overwritten by chance",
-            Self::UnseenStore => "what the rule reads may have been stored by a callee or a loop",
+            Self::UnseenStore => {
+                "what the rule reads may have been stored by a callee, a loop, or what is not emulated"
+            }
             Self::OverwrittenRa => "the function has overwritten its return address",
             Self::FpNotKept => "the function was not seen to return with its caller's FP after that",
         }
@@ -140,7 +144,12 @@ pub(super) fn doubts(found: &Disagreement, row: Option<&Row>, point: &Point<'_>)
             Assumption::Table { is_bounded: false, .. } => doubts.push(Doubt::UnknownTable),
             Assumption::JumpWithFrame { .. } => doubts.push(Doubt::JumpWithFrame),
             Assumption::RunsInto { .. } => doubts.push(Doubt::RunsInto),
-            Assumption::SystemCall { .. } => doubts.push(Doubt::SystemCall),
+            Assumption::SystemCall { .. } | Assumption::Skipped { is_system: true, .. } => {
+                doubts.push(Doubt::SystemCall);
+            }
+            Assumption::Skipped { may_store: true, .. } if reads_memory(found.verdict) => {
+                doubts.push(Doubt::UnseenStore);
+            }
             _ => {}
         }
     }
@@ -157,6 +166,11 @@ pub(super) fn doubts(found: &Disagreement, row: Option<&Row>, point: &Point<'_>)
     doubts.sort_unstable();
     doubts.dedup();
     doubts
+}
+
+/// Whether a disagreement may be about what a rule reads from memory.
+const fn reads_memory(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::WrongRa | Verdict::WrongFp | Verdict::ByLuck)
 }
 
 /// Whether the path comes from a call that may not return.

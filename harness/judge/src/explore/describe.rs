@@ -32,7 +32,7 @@ pub(super) fn describe(assumption: &Assumption, target: &Target<'_>) -> String {
         Assumption::LandingPad { at, to } => {
             format!("an exception leaves the call at {} for {}", place(at), place(to))
         }
-        Assumption::Skipped { at } => format!("{} does nothing but set registers", place(at)),
+        Assumption::Skipped { at, .. } => format!("{} does nothing but set registers", place(at)),
         Assumption::SystemCall { at } => format!("the system call at {} returns", place(at)),
         Assumption::Shortened { at } => format!("{} may be repeated fewer times", place(at)),
         Assumption::Internal { at } => format!("the call at {} is a jump within the function", place(at)),

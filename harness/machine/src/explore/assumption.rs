@@ -65,6 +65,11 @@ pub enum Assumption {
     Skipped {
         /// The instruction.
         at: u64,
+        /// Whether it has no results at all, or is privileged: what it does is nothing that exploring knows, and it may
+        /// never go on.
+        is_system: bool,
+        /// Whether it may store something.
+        may_store: bool,
     },
     /// A system call returns.
     SystemCall {

@@ -27,6 +27,8 @@ pub(super) struct LabelCall {
     pub(super) label: u64,
     /// Where it returns to, if it does.
     pub(super) next: u64,
+    /// Whether the path has made it again before it has returned: how often is not counted.
+    pub(super) is_repeated: bool,
 }
 
 struct Waiting {

@@ -191,12 +191,13 @@ impl Paths<'_, '_> {
         Ok(())
     }
 
-    /// Ends the call within the function that returns to an address, and those that it has made. Returns false if
-    /// there is none.
+    /// Ends the call within the function that returns to an address, and those that it has made. One that was made more
+    /// than once stays. Returns false if there is none.
     fn label_returns(&mut self, to: u64) -> bool {
         let Some(call) = self.labels.iter().rposition(|call| call.next == to) else { return false };
         self.observer.returns_from_label(self.labels[call].label);
-        self.labels.truncate(call);
+        let is_left = self.labels[call].is_repeated;
+        self.labels.truncate(call + usize::from(is_left));
         true
     }
 

@@ -358,7 +358,7 @@ impl<'o, 'b> Paths<'o, 'b> {
                 // Code that fetches the PC, and thunks: the call is part of the function, as its
                 // unwind information has it.
                 if !self.skips_trap(pc, decoded.len, to) {
-                    self.call_label(pc, LabelCall { label: to, next: pc.wrapping_add(decoded.len) });
+                    self.call_label(pc, to, pc.wrapping_add(decoded.len));
                 }
                 self.is_joint = true;
             }
@@ -367,12 +367,12 @@ impl<'o, 'b> Paths<'o, 'b> {
         Ok(())
     }
 
-    /// Notes a call within the function: it may return, unless it fetches the PC. Of those that a loop makes again,
-    /// one is kept.
-    fn call_label(&mut self, pc: u64, call: LabelCall) {
+    /// Notes a call within the function: it may return, unless it fetches the PC.
+    fn call_label(&mut self, pc: u64, label: u64, next: u64) {
         self.assumptions.push(Assumption::Internal { at: pc });
-        if !self.labels.contains(&call) {
-            self.labels.push(call);
+        match self.labels.iter_mut().find(|call| (call.label, call.next) == (label, next)) {
+            Some(call) => call.is_repeated = true,
+            None => self.labels.push(LabelCall { label, next, is_repeated: false }),
         }
     }
 

@@ -12,6 +12,7 @@ use super::code::{Decoded, Kind};
 use super::paths::{Paths, Stop};
 use super::tables::{self, Targets};
 use crate::cpu::Link;
+use crate::effect_cache::with_code;
 
 /// What a register holds that a callee may have changed, or of which nothing is known.
 const UNKNOWN: u64 = 0xdead_0000_0000_0005;
@@ -202,7 +203,12 @@ impl Paths<'_, '_> {
                 unicorn.reg_write(register, UNKNOWN)?;
             }
         }
-        self.assumptions.push(Assumption::Skipped { at: pc });
+        let is_privileged = with_code(self.cpu, &self.space, pc, self.cpu.is_privileged);
+        self.assumptions.push(Assumption::Skipped {
+            at: pc,
+            is_system: is_privileged || defs.is_empty(),
+            may_store: decoded.instruction.may_store,
+        });
         Ok(Some(pc.wrapping_add(decoded.len)))
     }
 

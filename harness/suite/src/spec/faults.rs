@@ -413,7 +413,12 @@ upstream: {state: unreported}
             ),
             ("{state: unreported}", "{state: reported}", 20, "reported where?"),
             ("{state: unreported}", "{state: known}", 20, "unknown name `known`"),
-            ("{state: unreported}", "{state: unreported, link: 'https://x'}", 20, "though the fault is `unreported`"),
+            (
+                "{state: unreported}",
+                "{state: unreported, link: 'https://x'}",
+                20,
+                "though the fault is `unreported`",
+            ),
             ("{state: unreported}", "{state: fixed, link: PR 1}", 20, "links begin with `https://`"),
             ("{state: unreported}", "{state: unreported, version: '1'}", 20, "no version has a fix"),
         ] {
