@@ -65,7 +65,8 @@ impl Dispute<'_> {
         }
         if self.malformed_row {
             let says =
-                "rows that can't be read do not tell whether they were written so or overwritten".to_owned();
+                "rows that can't be read do not show whether they were written that way or overwritten"
+                    .to_owned();
             return of(Blame::Unknown, Low, Witness::Reader, says);
         }
         if start != cfi_start {

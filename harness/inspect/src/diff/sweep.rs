@@ -526,7 +526,7 @@ impl<'s> Sweep<'s> {
             if let Some(looked_up) = looked_up {
                 let behind = looked_up.wrapping_sub(first);
                 message += &format!(
-                    "; its callee's caller is looked up {behind} bytes behind, at the call's last byte"
+                    "; its callee's caller is looked up {behind} bytes later, at the call's last byte"
                 );
             }
             if let Some(row) = row {

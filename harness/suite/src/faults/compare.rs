@@ -54,7 +54,7 @@ fn doubt(example: &Example, finding: &Finding, observed: &Observed) -> Option<St
         return None;
     }
     let Some(value) = finding.stack.as_ref().and_then(|stack| value(example.verdict, &rules, stack)) else {
-        return Some(format!("no witness says {right}, and the stack can't tell what it gives"));
+        return Some(format!("no witness says {right}, and its value can't be computed from the stack"));
     };
     let is_expected = finding.expected.address() == Some(value);
     (!is_expected).then(|| format!("{right} gives {}, and not {}", Address(value), finding.expected))

@@ -575,7 +575,7 @@ impl CheckReport {
         };
         let refused: Vec<String> = self.system_calls_refused.keys().cloned().collect();
         let refused = (!refused.is_empty()).then(|| {
-            format!("did without system calls that the bench does not have: {}", refused.join(", "))
+            format!("got ENOSYS for system calls that the bench does not have: {}", refused.join(", "))
         });
         let unobserved = (self.summary.unobserved > 0).then(|| {
             let instructions = counted(self.summary.unobserved, "instruction");

@@ -239,7 +239,7 @@ impl ExploreReport {
             partly => format!("{} in part, ", grouped(partly)),
         };
         format!(
-            "{} explored, {} executed; {} of {} judged: {} agree, {partly}{} wrong, {} may be",
+            "{} explored, {} executed; {} of {} judged: {} agree, {partly}{} wrong, {} possibly wrong",
             counted(functions, "function"),
             counted(instructions, "instruction"),
             grouped(rows_judged),
@@ -270,7 +270,7 @@ impl ExploreReport {
         let possible = self.findings.iter().filter(|found| all && found.certainty == Certainty::Possible);
         for found in possible {
             Group::alone(&found.finding).line(&mut text, "    ", style);
-            text.line(format!("        may be: {}", found.doubts_text()));
+            text.line(format!("        may be wrong: {}", found.doubts_text()));
         }
         if !style.is_brief() {
             for line in known_lines(&self.known) {

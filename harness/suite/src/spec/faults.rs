@@ -147,7 +147,7 @@ impl Check<'_> {
             (true, false) => {
                 self.wrong(
                     &["witnesses"],
-                    "nobody says that it is wrong",
+                    "no witness says that it is wrong",
                     "give `witnesses`, as `check` prints them",
                 );
             }
@@ -257,7 +257,7 @@ impl Check<'_> {
         let at = |key| ["upstream", key];
         match (state, link) {
             (UpstreamState::Unreported, Some(_)) => {
-                self.wrong(&at("link"), "a link, though nobody has reported it", "`reported` has one");
+                self.wrong(&at("link"), "a link, though the fault is `unreported`", "`reported` has one");
             }
             (UpstreamState::Reported, None) => {
                 self.wrong(&at("state"), "reported where?", "give the `link`");
@@ -396,7 +396,7 @@ upstream: {state: unreported}
             ("verdict: wrong-ra", "verdict: broken", 15, "`broken` is no verdict of a fault"),
             ("*(CFA-16)", "*(CFA-8)", 17, "the right row is the wrong one"),
             ("  run: RA = 0x1, should be 0x2\n", "  run: ' '\n", 19, "this witness says nothing"),
-            ("\n  run: RA = 0x1, should be 0x2", " {}", 18, "nobody says that it is wrong"),
+            ("\n  run: RA = 0x1, should be 0x2", " {}", 18, "no witness says that it is wrong"),
             ("{assembler: gas >= 2.44 < 2.47}", "{library: glibc}", 2, "where does the library have it?"),
             ("{assembler: gas >= 2.44 < 2.47}", "{library: glib}", 2, "unknown library `glib`"),
             (
@@ -413,7 +413,12 @@ upstream: {state: unreported}
             ),
             ("{state: unreported}", "{state: reported}", 20, "reported where?"),
             ("{state: unreported}", "{state: known}", 20, "unknown name `known`"),
-            ("{state: unreported}", "{state: unreported, link: 'https://x'}", 20, "nobody has reported it"),
+            (
+                "{state: unreported}",
+                "{state: unreported, link: 'https://x'}",
+                20,
+                "though the fault is `unreported`",
+            ),
             ("{state: unreported}", "{state: fixed, link: PR 1}", 20, "links begin with `https://`"),
             ("{state: unreported}", "{state: unreported, version: '1'}", 20, "no version has a fix"),
         ] {

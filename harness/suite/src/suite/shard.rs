@@ -20,7 +20,7 @@ pub struct Shard {
 
 /// A text that is not a shard.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a shard: `K/N` with K from 1 to N is one")]
+#[error("`{0}` is not a shard: write `K/N`, with K from 1 to N")]
 pub struct InvalidShard(String);
 
 impl Shard {

@@ -52,7 +52,7 @@ pub(crate) struct Explore {
     timeout: u64,
     #[command(flatten)]
     known: KnownOptions,
-    /// Show also what is not proved.
+    /// Also show findings that are not proved.
     #[arg(long)]
     possible: bool,
     /// Write report.html, report.json, report.sarif and summary.md into this folder.

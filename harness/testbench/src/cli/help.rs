@@ -40,14 +40,14 @@ Examples:
   sframe-testbench try recursion --toolchain gnu-2.47 --abi s390x --variant O2
   sframe-testbench try my_program --bless
 
-A program need not have any build in the corpus, nor a spec. A spec is held in full, unless it was
-written for builds of the corpus, and this toolchain is not one of the corpus.
+A program needs neither a build in the corpus nor a spec. A spec must hold in full, unless it was written
+for builds of the corpus and this toolchain is not one of the corpus.
 
 Exit status:
   0  all as expected
   1  a finding
-  2  unusable arguments, corpus or spec; no toolchain is there
-  3  nothing was compared: the specs are about no such builds
+  2  unusable arguments, corpus or spec; no toolchain is installed
+  3  nothing was compared: no spec is about these builds
   4  broken: no build could be made, the program's result is wrong, or the bench could not do its work";
 
 pub(super) const CHECK: &str = "\
@@ -67,7 +67,7 @@ Exit status:
   2  the file, or a library of it, can't be used
   3  no executed instruction has an FDE or is in the sample, or the unwinder was not asked anything
   4  broken: the program did not end as it should, the run was interrupted or took too long,
-     or the bench could not follow it. The report has what was seen until then
+     or the bench could not follow it. The report has the results so far
 
 An interrupt (SIGINT, SIGTERM) ends the run with its report; a second one, a second later, kills it.";
 
@@ -77,8 +77,8 @@ Examples:
   sframe-testbench explore root/lib/libc.so.6 --from eh-frame --report report
   sframe-testbench explore libfoo.so --functions 'parse_*' --possible
 
-Each function is executed from its entry with a caller that is known, both ways at each branch. Calls are
-stepped over, and memory appears where there is none. A row is proved to be wrong if it is so on every
+Each function is executed from its entry with a made-up caller, both ways at each branch. Calls are
+stepped over, and memory appears where there is none. A row is proved to be wrong if it is wrong on every
 path to some instruction; each finding says what its path assumes.
 
 Exit status:
@@ -123,7 +123,7 @@ Examples:
 
 Exit status:
   0  each clause is proved, or has a reason why not
-  1  one is neither, or both
+  1  a clause has neither, or both
   2  unusable arguments, catalogue, specs or vectors";
 
 pub(super) const FAULTS: &str = "\
@@ -137,7 +137,7 @@ Exit status:
   0  the toolchains, if any were named, have the faults that pages say, and no others
   1  one has a fault, or does not have it, in a version for which its page says otherwise
   2  unusable arguments, pages, specs, corpus or toolchain
-  3  no fault is of a component of these toolchains
+  3  no known fault is about a component of these toolchains
   4  a toolchain can't make an example, or its build can't be judged";
 
 pub(super) const MUTATE: &str = "\
@@ -147,10 +147,10 @@ Examples:
 
 Exit status:
   0  every mutant that a run exercises was noticed, or is right for a reason that was checked
-  1  some were not noticed: each is listed
+  1  some mutants were not noticed: each is listed
   2  unusable arguments, specs or corpus
   3  no mutant was exercised
-  4  a case does not even pass with its true section";
+  4  a case does not pass even with its true section";
 
 pub(super) const MATRIX: &str = "\
 Examples:
@@ -160,7 +160,7 @@ Examples:
 
 Exit status:
   0  nothing is worse than with the reference
-  1  something is; with --strict, also where a build is refused or has no section
+  1  something is worse; with --strict, also if a build is refused or has no section
   2  unusable arguments or definition, or no compiler of a toolchain can be started
   3  nothing was compared
   4  broken: a case that is not broken with the reference; nothing is worse";
@@ -171,7 +171,7 @@ Examples:
   sframe-testbench merge shards/* --baseline baseline.json
 
 Exit status:
-  That of the run without shards; 2 if these are not all shards of one run: what differs is named.";
+  That of the run without shards; 2 if these are not all shards of one run; the error names what differs.";
 
 pub(super) const BASELINE: &str = "\
 Examples:
@@ -271,7 +271,7 @@ Exit status:
   2  unusable arguments or unwinder
   3  nothing was compared
   4  the bench contradicts itself: its engine or its writer is wrong; the unwinder can't be asked any more;
-     or the search was interrupted: what was found is told";
+     or the search was interrupted: what was found so far is reported";
 
 pub(super) const GENERATE_ASSEMBLY: &str = "\
 Examples:
@@ -280,11 +280,11 @@ Examples:
   sframe-testbench generate assembly --programs 1000 --pages target/found
 
 Exit status:
-  0  every section is right, but for faults that have a page
-  1  a section is wrong in another way, or a tool crashes in another way: the causes are listed
+  0  every section is right, except for faults that have a page
+  1  a section is wrong, or a tool crashes, in another way: the causes are listed
   2  a toolchain can't be used
   3  no program was made
-  4  the bench contradicts itself, could not do its work, or was interrupted: what was found is told";
+  4  the bench contradicts itself, could not do its work, or was interrupted: what was found so far is reported";
 
 pub(super) const GENERATE_C: &str = "\
 Examples:
@@ -297,12 +297,12 @@ Each program is made at five levels of optimisation with the same flags, which a
 number that must be the same at each.
 
 Exit status:
-  0  every section is right, but for faults that have a page
+  0  every section is right, except for faults that have a page
   1  a section is wrong in another way, a program depends on its level, or a tool crashes in another
      way: the causes are listed
   2  a toolchain can't be used
   3  no program was made
-  4  the bench contradicts itself, could not do its work, or was interrupted: what was found is told";
+  4  the bench contradicts itself, could not do its work, or was interrupted: what was found so far is reported";
 
 #[cfg(test)]
 mod tests {

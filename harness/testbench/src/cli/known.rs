@@ -24,8 +24,7 @@ pub(super) struct KnownOptions {
     #[arg(long, value_name = "DIR", default_value_os_t = at_home("specs"), hide_default_value = true)]
     specs: PathBuf,
     /// Write all findings into a new file for --known, or into the file of --known
-    /// again. Faults and reasons are taken from there; where there is none, a person has to
-    /// write one.
+    /// again. Faults and reasons are kept from there; where one is missing, a person must write it.
     #[arg(long, value_name = "FILE")]
     write_known: Option<PathBuf>,
 }
@@ -44,8 +43,7 @@ impl KnownOptions {
             self.write_known.as_ref().filter(|path| path.exists() && self.known.as_ref() != Some(path))
         {
             let path = path.display();
-            let message =
-                format!("error: {path} exists already; with --known {path} too, its reasons are kept");
+            let message = format!("error: {path} exists already; add --known {path} to keep its reasons");
             return Err(Failure::unusable(message));
         }
         Ok(KnownSoFar { options: self, file })
@@ -73,7 +71,7 @@ impl KnownSoFar<'_> {
         })
     }
 
-    /// The same for an exploration, of which the proved findings count.
+    /// Writes the proved findings of an exploration if that is wanted, and separates those that are known.
     pub(super) fn apply_to_exploration(&self, report: ExploreReport) -> Result<ExploreReport, Failure> {
         let proved: Vec<Finding> = report.proved().map(|found| found.finding.clone()).collect();
         self.write(&proved, !report.interrupted)?;

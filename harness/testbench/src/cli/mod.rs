@@ -92,7 +92,7 @@ enum Command {
     /// .eh_frame.
     #[command(after_help = inspect_help::convert(PROGRAM))]
     Convert(Convert),
-    /// Break sections on purpose, and measure how much of it the bench notices.
+    /// Break sections on purpose, and measure how many of the mutants the bench notices.
     #[command(after_help = help::MUTATE)]
     Mutate(mutate::Mutate),
     /// Join the reports of all shards of a run.
@@ -111,7 +111,7 @@ enum Command {
     /// Compile the corpus again with the reference toolchains.
     #[command(after_help = help::REBUILD)]
     Rebuild(rebuild::Rebuild),
-    /// Look for unknown faults with programs and sections that are made up.
+    /// Look for unknown faults with generated programs and sections.
     #[command(after_help = help::GENERATE)]
     Generate(generate::Generate),
     /// Build the corpus with any toolchain, and compare it with a reference.

@@ -16,7 +16,7 @@ pub(super) struct SamplingOptions {
     /// other place as in specs.
     #[arg(long, value_name = "NAME")]
     from_function: Option<Location>,
-    /// Compare at one in N instructions, at distances that vary around N. Faults are missed.
+    /// Compare at one in N instructions, at distances that vary around N. Rare faults may be missed.
     #[arg(long, value_name = "N")]
     every: Option<NonZeroU64>,
     /// Compare at each place at most K times: at each PC, for each return address of its

@@ -28,7 +28,7 @@ pub(super) struct SystemOptions {
     /// The program's working folder, below the root.
     #[arg(long, value_name = "DIR", default_value = "/", requires = "root")]
     cwd: PathBuf,
-    /// A file with what the program has to write to its standard output.
+    /// A file with the standard output that the program must write.
     #[arg(long, value_name = "FILE")]
     expect_stdout: Option<PathBuf>,
 }

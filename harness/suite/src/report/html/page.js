@@ -209,7 +209,7 @@
       OUTCOMES.map((outcome) => tile(outcome, grouped(run[outcome]), `#/?outcome=${outcome}`, outcome)),
       tile("instructions compared", short(run.comparisons)),
       tile("frames derived", short(run.frames_derived)),
-      tile("frames that stood unchanged", short(run.frames - run.frames_derived)),
+      tile("unchanged frames", short(run.frames - run.frames_derived)),
       tile(`of ${grouped(run.rows_total)} rows exercised`, share(run.rows_exercised, run.rows_total)));
   }
 
@@ -277,7 +277,7 @@
       bars("Cases by toolchain and outcome", outcomes, (kind) => `var(--${kind})`, total),
       bars("Rows exercised by toolchain", rows, () => "var(--agree)",
         (row) => `${share(row.parts[0][1], row.whole)} of ${grouped(row.whole)}`),
-      bars("Rows with findings, known ones too, by verdict", verdicts, (kind) => COLOURS[VERDICTS.indexOf(kind)] ?? "gray", total));
+      bars("Rows with findings, known ones included, by verdict", verdicts, (kind) => COLOURS[VERDICTS.indexOf(kind)] ?? "gray", total));
   }
 
   function matrix(kept) {
@@ -448,7 +448,7 @@
   function findingSection(list, withCase) {
     const sorted = [...list].sort((a, b) => (a.known !== undefined) - (b.known !== undefined) || a.case - b.case);
     return el("section", {}, el("h2", {}, `Findings (${grouped(list.length)})`),
-      el("p", { class: "faint" }, "One for each wrong row and verdict of a case; of known ones, one for each entry that explains them."),
+      el("p", { class: "faint" }, "One for each wrong row and verdict of a case; known ones are grouped by the entry that explains them."),
       list.length ? [
         glossary([["verdict", list.map((finding) => finding.verdict)], ["blame", list.filter(isBlamed).map((finding) => finding.blame)]]),
         sortedTable(withCase ? "findings" : "", findingColumns(withCase), sorted, "findings", csvOfFindings),
@@ -554,7 +554,7 @@
     return el("section", {}, el("h3", {}, "Witnesses"), el("div", { class: "scroll" }, el("table", {},
       el("thead", {}, el("tr", {}, ["witness", "says", "agrees with"].map((name) => el("th", { scope: "col" }, name)))),
       el("tbody", {}, finding.evidence.map((evidence) => el("tr", {}, el("td", {}, term("witness", evidence.witness)),
-        el("td", { class: "code" }, evidence.says), el("td", {}, SIDES[evidence.agrees_with] ?? "does not tell")))))));
+        el("td", { class: "code" }, evidence.says), el("td", {}, SIDES[evidence.agrees_with] ?? "undecided")))))));
   }
   const lines = (texts) => el("ul", {}, texts.map((text) => el("li", {}, text)));
   /** The page of the fault that a finding comes from, folded. */
@@ -746,7 +746,7 @@
       ...(isRun ? [["build", el("a", { href: `#/build/${path(entry.build)}` }, entry.build)]] : []),
       ["ABI", entry.abi], ["SFrame version", entry.version],
       ["instructions", `${grouped(entry.instructions)} executed, ${grouped(entry.comparisons)} compared, ${grouped(entry.agree)} agree`],
-      ["frames", `${grouped(entry.frames_derived)} derived, ${grouped(entry.frames - entry.frames_derived)} stood unchanged, at most ${grouped(entry.depth)} deep`], ["rows", rows],
+      ["frames", `${grouped(entry.frames_derived)} derived, ${grouped(entry.frames - entry.frames_derived)} unchanged, at most ${grouped(entry.depth)} deep`], ["rows", rows],
       ...(entry.ends ? [["walks ended", ends(entry.ends)]] : []),
       ...(entry.signals ? [["signals", grouped(entry.signals)]] : []),
       ...(entry.uncovered.length ? [["without FDE", uncoveredNames(entry)]] : []),
@@ -777,7 +777,7 @@
 
   // An explored file.
   function functionRows() {
-    const heads = ["function", "address", "rows", "judged", "wrong", "may be", "not judged"];
+    const heads = ["function", "address", "rows", "judged", "wrong", "may be wrong", "not judged"];
     const functions = index.functions ?? [];
     return el("section", {}, el("h2", {}, `Functions with rows that don't agree (${grouped(functions.length)})`),
       functions.length ? pagedTable(el("thead", {}, el("tr", {}, heads.map((name) => el("th", { scope: "col" }, name)))), functions,

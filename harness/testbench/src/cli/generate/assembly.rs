@@ -25,15 +25,15 @@ pub(super) struct Assembly {
     /// How many functions each has.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
     functions: u32,
-    /// Make the CFI wrong on purpose: of each function, the CFA, the return address or FP, throughout. Then a run
-    /// has to find each, and one that it misses is a contradiction.
+    /// Make the CFI wrong on purpose: in each function the CFA, the return address or FP, throughout. A run
+    /// must find each of these functions; one that it misses is a contradiction.
     #[arg(long, conflicts_with = "pages")]
     wrong: bool,
     /// Write each cause that has no page into this folder: its page, the page's build, and a program with a
     /// spec, laid out as in the repository.
     #[arg(long, value_name = "DIR")]
     pages: Option<PathBuf>,
-    /// Reduce programs with faults that have a page, too, and write their pages if any are written.
+    /// Also reduce programs with faults that have a page, and with --pages write their pages.
     #[arg(long)]
     known: bool,
 }
@@ -113,7 +113,8 @@ struct Pages<'p> {
 }
 
 impl Pages<'_> {
-    /// Writes those of what one toolchain has for one ABI. What can't be written is said, and no more.
+    /// Writes those of what one toolchain has for one ABI. What can't be written is reported, and not an
+    /// error.
     fn write(&mut self, abi: Abi, found: &Found, maker: &Maker) {
         let known = found.known.iter().filter(|_| self.of.known);
         let known = known.map(|(page, group)| ((*page).to_owned(), format!("Known as {page}"), group));
@@ -167,7 +168,7 @@ fn text(all: &BTreeMap<String, BTreeMap<Abi, Found>>) -> Text {
                 counted(found.compared, "instruction")
             ));
             if found.noticed > 0 {
-                text.line(format!("  {} found that is wrong on purpose", counted(found.noticed, "function")));
+                text.line(format!("  {} wrong on purpose and found", counted(found.noticed, "function")));
             }
             for (page, group) in &found.known {
                 text.line(format!("  known, {page}: {}", counted(group.count, "function")));

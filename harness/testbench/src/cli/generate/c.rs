@@ -25,14 +25,14 @@ pub(super) struct C {
     #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u32).range(1..=200))]
     functions: u32,
     /// Link each program in its own way: as several objects, some of them without call frame information,
-    /// in archives or linked before, position-independent, with flags of the linker.
+    /// in archives or linked before, position-independent, with flags for the linker.
     #[arg(long)]
     links: bool,
-    /// Show the programs as they were found, and not the smallest ones.
+    /// Show the programs as they were found, without reducing them.
     #[arg(long)]
     no_reduce: bool,
     /// Write each cause that has no page into this folder: its page, the page's build, and a program with a
-    /// spec, laid out as in the repository. What can't be written is said.
+    /// spec, laid out as in the repository. What can't be written is reported.
     #[arg(long, value_name = "DIR", conflicts_with = "no_reduce")]
     pages: Option<PathBuf>,
 }
@@ -121,7 +121,7 @@ impl C {
                         Ok(Written::Page) => notes.line(format!("{name}: written")),
                         Ok(Written::Program(why)) => {
                             notes.line(format!(
-                                "{name}: a program and a spec, and no page: {}",
+                                "{name}: a program and a spec, but no page: {}",
                                 neutral(&why)
                             ));
                         }

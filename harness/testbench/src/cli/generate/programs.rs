@@ -41,7 +41,7 @@ pub(super) struct Programs {
     /// The folder of the corpus.
     #[arg(long, value_name = "DIR", default_value_os_t = at_home("corpus"), hide_default_value = true)]
     pub(super) corpus: PathBuf,
-    /// The folder of the specs, which has the pages of faults. What these say is known.
+    /// The folder of the specs, with the pages of faults. A fault that has a page is known.
     #[arg(long, value_name = "DIR", default_value_os_t = at_home("specs"), hide_default_value = true)]
     pub(super) specs: PathBuf,
     /// The folder with the roots of toolchains that are made of packages.
@@ -86,7 +86,8 @@ impl Programs {
         Ok(work)
     }
 
-    /// Runs a campaign for each toolchain and ABI that is wanted. It is told what to call after each program.
+    /// Runs a campaign for each toolchain and ABI that is wanted. It gets the function to call after each
+    /// program.
     pub(super) fn campaigns<F>(
         &self,
         stop: &StopRequest,
@@ -109,7 +110,7 @@ impl Programs {
         Ok(all)
     }
 
-    /// Opens all toolchains that are there: those that are wanted, and those of the corpus.
+    /// Opens all toolchains that are installed: the selected ones, and those of the corpus.
     pub(super) fn all_that_are_there(&self) -> Result<Vec<Maker>, Failure> {
         let mut all = self.definitions()?;
         for toolchain in Toolchain::load_all(&self.corpus).map_err(definitions::failure)? {
