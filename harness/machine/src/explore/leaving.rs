@@ -39,8 +39,8 @@ impl Paths<'_, '_> {
             return Ok(true);
         }
         if !has_jumped {
-            // Within the same body it only seems to be an entry: what calls it may be data. Nor is it one, perhaps, where
-            // a frame comes with control, and no call is seen.
+            // Within the same body it only seems to be an entry: what calls it may be data. Nor is it one,
+            // perhaps, where a frame comes with control, and no call is seen.
             let body = self.body(pc);
             let is_within = body.is_some() && self.body(previous) == body;
             let comes_with_frame =
@@ -84,7 +84,7 @@ impl Paths<'_, '_> {
         })
     }
 
-    /// Tells the observer that control goes to a function that returns to the caller.
+    /// Notifies the observer that control goes to a function that returns to the caller.
     pub(super) fn leave(
         &mut self,
         unicorn: &Unicorn<'_, ()>,
@@ -153,7 +153,8 @@ impl Paths<'_, '_> {
         Ok(None)
     }
 
-    /// Looks at a jump through a register. Returns whether it leads to the return address, and so is a return.
+    /// Looks at a jump through a register. Returns whether it leads to the return address, and so is a
+    /// return.
     pub(super) fn returns_by_jump(
         &mut self,
         unicorn: &Unicorn<'_, ()>,
@@ -171,7 +172,7 @@ impl Paths<'_, '_> {
         Ok(true)
     }
 
-    /// Tells the observer of a return, after which SP is as given.
+    /// Notifies the observer of a return, after which SP is as given.
     fn return_to(
         &mut self,
         unicorn: &Unicorn<'_, ()>,
@@ -188,8 +189,8 @@ impl Paths<'_, '_> {
         Ok(())
     }
 
-    /// Ends the call within the function that returns to an address, and those that it has made. Returns false if
-    /// there is none.
+    /// Ends the call within the function that returns to an address, and those that it has made. Returns
+    /// false if there is none.
     fn label_returns(&mut self, to: u64) -> bool {
         let Some(call) = self.labels.iter().rposition(|call| call.next == to) else { return false };
         self.observer.returns_from_label(self.labels[call].label);

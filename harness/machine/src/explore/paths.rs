@@ -24,7 +24,7 @@ use crate::observer::Moment;
 const COMPARE_DISTANCE: usize = 8;
 /// Speculation traps are shorter than this, in bytes.
 const LONGEST_TRAP: usize = 64;
-/// At most this many places where FP or RA have been stored tell states apart.
+/// At most this many places where FP or RA have been stored distinguish states.
 const MOST_SAVED: usize = 16;
 /// Arguments on the stack, in words, and the number of the first one.
 const STACK_ARGUMENTS: u64 = 8;
@@ -152,7 +152,7 @@ impl<'o, 'b> Paths<'o, 'b> {
         self.layout.caller_sp() + self.cpu.cfa_above_sp
     }
 
-    /// Begins the next function. Returns false if there is none.
+    /// Begins the next function. Returns false after the last one.
     pub(super) fn begin(
         &mut self,
         unicorn: &mut Unicorn<'_, ()>,
@@ -367,8 +367,8 @@ impl<'o, 'b> Paths<'o, 'b> {
         Ok(())
     }
 
-    /// Notes a call within the function: it may return, unless it fetches the PC. Of those that a loop makes again,
-    /// one is kept.
+    /// Notes a call within the function: it may return, unless it fetches the PC. Of those that a loop makes
+    /// again, one is kept.
     fn call_label(&mut self, pc: u64, call: LabelCall) {
         self.assumptions.push(Assumption::Internal { at: pc });
         if !self.labels.contains(&call) {
