@@ -74,7 +74,7 @@ impl Frame {
     /// Where calls leave the return address in a register, a function may call before it has
     /// made its own frame, as s390x code does for `_mcount`: it has saved RA in its caller's
     /// frame, and its SP is its caller's. So the CFA of a frame further out than the topmost
-    /// need not move, but for at most this number of consecutive steps: a walk with rules that
+    /// need not move, for at most this number of consecutive steps: a walk with rules that
     /// lead back to an earlier frame would never end.
     ///
     /// Each such function needs its own word for RA in the same frame of a caller; chains

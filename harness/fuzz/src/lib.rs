@@ -285,7 +285,7 @@ fn said(mut section: write::Section) -> write::Section {
     section
 }
 
-/// The same with the smallest data words.
+/// Returns a section with the smallest data words.
 fn narrow(mut section: write::Section) -> write::Section {
     section.functions.iter_mut().for_each(|function| function.wide_rows.clear());
     section
@@ -306,8 +306,7 @@ fn layout(data: &[u8]) -> Layout {
 }
 
 /// What was read can be written, unless it is refused by name, and reads back the same; writing
-/// it again gives the same bytes. It does not grow. In another layout it reads back the same,
-/// too.
+/// it again gives the same bytes. It does not grow. In another layout it also reads back the same.
 pub fn write(data: &[u8]) {
     let Some(section) = parse(data) else { return };
     let owned = match write::Section::from_read(&section) {

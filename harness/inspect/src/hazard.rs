@@ -84,7 +84,7 @@ pub struct Hazard {
     pub image: Option<String>,
     /// The function, or its address if no symbol names it.
     pub function: String,
-    /// The row; `None` if there is none.
+    /// The row, if any.
     pub row: Option<FindingRow>,
     /// The number of instructions affected: of the row, or of those executed.
     pub instructions: u64,

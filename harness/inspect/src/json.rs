@@ -21,7 +21,7 @@ pub fn pretty(document: &impl Serialize) -> serde_json::Result<Text> {
     Ok(Text::made_neutral(json))
 }
 
-/// The same as [`pretty`], but written as it is produced.
+/// Writes what [`pretty`] returns, as it is produced.
 ///
 /// # Errors
 /// It can't be serialized as JSON, or the output can't be written.

@@ -135,7 +135,7 @@ impl<'a> Source<'a> {
         self.read_bytes_at(range.start, range.end.checked_sub(range.start)?).ok()
     }
 
-    /// The same for bytes that are used once: what is in memory is borrowed.
+    /// Returns bytes for one use: those in memory are borrowed, others are read.
     #[must_use]
     pub fn copy(self, range: Range<u64>) -> Option<Cow<'a, [u8]>> {
         match self.0 {

@@ -54,7 +54,7 @@ pub fn is_shown(c: char) -> bool {
     matches!(c, '\\' | '\'' | '"') || c.escape_debug().next() != Some('\\')
 }
 
-/// The same as [`neutral`], for the start of a line: GitHub's runner interprets
+/// Does what [`neutral`] does, for the start of a line: GitHub's runner interprets
 /// lines that begin with `::`, with or without leading spaces.
 fn line_of(text: &str) -> Cow<'_, str> {
     let mut text = neutral(text);
@@ -199,7 +199,7 @@ pub fn per_second(count: u64, name: &str, seconds: f64) -> String {
     }
 }
 
-/// Breaks prose into lines of at most `width` characters, but for words that are longer.
+/// Breaks prose into lines of at most `width` characters, except for words that are longer.
 #[must_use]
 pub fn wrapped(prose: &str, width: usize) -> String {
     let mut text = String::new();

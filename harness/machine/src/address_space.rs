@@ -95,7 +95,7 @@ struct Region {
     len: u64,
     permissions: Permissions,
     /// The host's memory, which several regions may share, and where in it this region starts.
-    /// `None` while nobody has been allowed to use it: programs reserve more than the host has.
+    /// `None` while it may not be used: programs reserve more than the host has.
     memory: Option<(Rc<MmapRaw>, usize)>,
     /// Whether copies of the process share it.
     is_shared: bool,

@@ -33,7 +33,7 @@ pub struct Options {
     /// The content of uninitialised registers and stack.
     pub pattern: Pattern,
     /// The program is broken if it executes more instructions than this. Each KiB that its system
-    /// calls move counts as one, so that the budget bounds the time, too.
+    /// calls move counts as one, so that the budget also bounds the time.
     pub budget: u64,
     /// Size of the stack, in bytes.
     pub stack_size: u64,
@@ -180,8 +180,8 @@ impl Machine {
     /// Runs the program to its end and shows the observer each instruction.
     ///
     /// # Errors
-    /// The emulator can't be set up. Later failures are an [`End::Broken`](crate::End::Broken), with everything
-    /// that was observed before.
+    /// The emulator can't be set up. Later failures are an [`End::Broken`](crate::End::Broken), with
+    /// everything that was observed before.
     pub fn run(self, observer: &mut dyn Observer) -> Result<Outcome, MachineError> {
         self.run_with(observer, Hook::Observer)
     }

@@ -17,7 +17,7 @@ pub enum Flow {
     /// Send this signal to the program, which receives it before the instruction unless it
     /// blocks it. The instruction will be seen again after the handler.
     Signal(u8),
-    /// The same in a copy of the process. The instruction will be seen again, in the state that
+    /// Send this signal to a copy of the process. The instruction will be seen again, in the state that
     /// it has now, when the observer answers [`Flow::Rewind`] or the copy has ended.
     Fork(u8),
     /// In a copy of the process: end the copy.
@@ -64,8 +64,8 @@ impl Moment<'_> {
         self.call_stack.records().last().filter(|call| call.since + 1 == self.time)
     }
 
-    /// Returns the call stack as it will continue, if signal handlers have changed the saved contexts of what was
-    /// interrupted: its PC, SP or FP.
+    /// Returns the call stack as it will continue, if signal handlers have changed the saved contexts of what
+    /// was interrupted: its PC, SP or FP.
     #[must_use]
     pub fn rewritten(&self) -> Option<CallStack> {
         let calls = self.call_stack.records();

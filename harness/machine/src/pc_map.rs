@@ -42,7 +42,7 @@ impl<T> PcMap<T> {
         Some(&mut self.entries[position.checked_sub(1)?].1)
     }
 
-    /// Returns the entry of an address, and makes it if there is none.
+    /// Returns the entry of an address, which is made if necessary.
     #[inline(always)]
     pub fn get_or_insert_with(&mut self, pc: u64, make: impl FnOnce() -> T) -> &mut T {
         let (page, offset) = split(pc);
@@ -65,7 +65,7 @@ impl<T> PcMap<T> {
         &mut self.entries[entries as usize - 1].1
     }
 
-    /// Returns the position of a page, and makes it if there is none.
+    /// Returns the position of a page, which is made if necessary.
     #[cold]
     fn page(&mut self, page: u64) -> usize {
         *self.pages.entry(page).or_insert_with(|| {
@@ -80,7 +80,7 @@ impl<T> PcMap<T> {
         self.entries.len()
     }
 
-    /// Whether there are none.
+    /// Whether the map is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.entries.is_empty()

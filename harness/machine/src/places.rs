@@ -62,7 +62,7 @@ impl Places {
         self.start + (1 << 30)..self.start + Self::LEN - (1 << 31)
     }
 
-    /// Where calls are bound lazily; and the same where the slot's value is signed, too.
+    /// Where calls are bound lazily; and where they are bound if the slot's value is signed.
     pub(crate) const fn resolver(self, signs: bool) -> u64 {
         self.linker().start + if signs { 0x100 } else { 0 }
     }
@@ -77,7 +77,7 @@ impl Places {
         self.linker().start + 0x200
     }
 
-    /// Where functions return to that nobody has called.
+    /// Where functions return to that were never called.
     pub(crate) const fn nobody(self) -> u64 {
         self.linker().start + 0x400
     }

@@ -4,7 +4,7 @@
 //! the previous instruction could do to control and to SP. It knows nothing about
 //! symbols, debug information or unwind tables, so its call stack can judge them.
 //!
-//! - A call puts a record on the call stack, unless nobody can return from it:
+//! - A call puts a record on the call stack, unless it can't return:
 //!   it leads to its own return address and the instruction there is not the
 //!   first of a function, which is how the PC is fetched; or it skips a speculation
 //!   trap and its first instruction replaces the return address, as in retpolines.
@@ -24,7 +24,7 @@
 //!   from a saved context, arrives in a frame that was on the call stack before:
 //!   the call that was made from it with the same SP has ended too. The place of
 //!   each frame's last call identifies the frame, since tail calls lead to
-//!   functions that nobody has called. If several frames have the same SP, the
+//!   functions that were never called. If several frames have the same SP, the
 //!   function decides. `setjmp` is a call that returns twice: if control arrives at
 //!   a return address, with the SP of a call that returned there, the frame is
 //!   the one that the call returned to, in whatever part of its function the last
@@ -247,7 +247,7 @@ pub(crate) struct Witness {
     entered: Option<u64>,
     /// The number of records and contexts that are parked.
     parked_size: usize,
-    /// First instructions of all callees so far, and of functions that nobody called.
+    /// First instructions of all callees so far, and of functions that were never called.
     callees: Callees,
     /// Where calls have returned to.
     returned: Returned,
@@ -299,7 +299,7 @@ impl Witness {
         self.control_flow.lazy_bindings += 1;
     }
 
-    /// Forgets all calls: nobody called what runs next.
+    /// Forgets all calls: what runs next was not called.
     pub(crate) fn start_again(&mut self, sp: u64, bottom: Bottom) {
         self.previous = Previous::nothing(self.previous.time, self.previous.pc, sp, 0);
         self.current = Context {
@@ -502,9 +502,10 @@ impl Witness {
         }
     }
 
-    /// Follows a jump to a place that the instruction names, if it has led to the code that has called, with SP as a
-    /// callee leaves it: the callee may have ended, and may as well go on in a function that nobody has called. With SP
-    /// from a saved context, it lands in the frame that SP was loaded for, if that is another function's.
+    /// Follows a jump to a place that the instruction names, if it has led to the code that has called, with
+    /// SP as a callee leaves it: the callee may have ended, and may as well continue in a function that was
+    /// never called. With SP from a saved context, it lands in the frame that SP was loaded for, if that is
+    /// another function's.
     #[inline]
     fn follow_jump(&mut self, at: Place) {
         let Place { pc, sp, .. } = at;
@@ -521,7 +522,7 @@ impl Witness {
         }
     }
 
-    /// Follows an instruction behind one that has loaded SP from a saved context.
+    /// Follows an instruction after one that has loaded SP from a saved context.
     #[cold]
     fn follow_landing(&mut self, at: Place) {
         let is_direct = self.previous.action.control == Control::Other && !self.faults.misses_landings;
@@ -548,8 +549,8 @@ impl Witness {
         self.current.call_stack.exit = Some(landing(None, Some(frame)));
     }
 
-    /// Takes frames back that SP has been above, if it is below them again before control has gone anywhere. They may
-    /// as well have ended.
+    /// Takes frames back that SP has been above, if it is below them again before control has gone anywhere.
+    /// They may as well have ended.
     fn take_back(&mut self, sp: u64) {
         let pushed = self.pushed_by_calls();
         let call_stack = &mut self.current.call_stack;
@@ -752,8 +753,8 @@ impl Witness {
                 self.callees.insert(pc);
                 self.stubs.insert(top.callee, pc);
             } else if leaves && !self.links_on_stack && (is_return || self.is_callers(pc, &top)) {
-                // Its callee may have come back behind data, or may be in a function that nobody has called, as is what
-                // a return address leads to that a hook has put in place of its own.
+                // Its callee may have come back behind data, or may be in a function that nobody has called,
+                // as is what a return address leads to that a hook has put in place of its own.
                 return self.may_have_ended();
             }
             if !(self.faults.misses_tail_calls && leaves) {
@@ -769,14 +770,14 @@ impl Witness {
         call.return_address == at.pc && call.caller_sp == at.sp && !call.interrupted
     }
 
-    /// Whether control returns with SP lower than at the call: an outlined prologue, or a probe of the stack, has taken
-    /// its return address off the stack and made a frame for its caller.
+    /// Whether control returns with SP lower than at the call: an outlined prologue, or a probe of the stack,
+    /// has taken its return address off the stack and made a frame for its caller.
     fn returns_outlined(&self, call: &Record, at: Place) -> bool {
         self.popped == Some(call.since) && self.returns_below(call, at)
     }
 
-    /// Whether control goes to the return address of a call and leaves it on the stack: it has returned, unless a
-    /// function begins there that the callee goes on in.
+    /// Whether control goes to the return address of a call and leaves it on the stack: it has returned,
+    /// unless a function begins there that the callee goes on in.
     fn returns_keeping(&self, call: &Record, at: Place) -> bool {
         self.links_on_stack && self.returns_below(call, at) && self.callees.at(at.pc) != Some(at.pc)
     }
@@ -904,11 +905,11 @@ impl Witness {
     /// innermost remaining call: in the innermost frame, or in one further out. `left` is the
     /// call that the innermost frame had made, if SP has moved past it.
     ///
-    /// A frame is identified by where it made its call, whatever function was called there
-    /// first: it may have left that function by a tail call. If that place is in the function
-    /// that control has come to, it is the frame. Among several frames of one function, FP
-    /// decides. If calls have returned to the innermost frame with this SP, and none of the others has made its last
-    /// call with it, control may as well have stayed: compiled code leaves for its interpreter like that.
+    /// A frame is identified by where it made its call, whatever function was called there first: it may have
+    /// left that function by a tail call. If that place is in the function that control has come to, it is
+    /// the frame. Among several frames of one function, FP decides. If calls have returned to the innermost
+    /// frame with this SP, and none of the others has made its last call with it, control may as well have
+    /// stayed: compiled code leaves for its interpreter like that.
     fn land(&mut self, at: Place, from: u64, left: Option<Record>) {
         let Place { pc, sp, fp } = at;
         self.control_flow.nonlocal_exits += 1;
@@ -1172,7 +1173,8 @@ impl Context {
     }
 }
 
-/// A landing in the frame that has made a call, or in the innermost one; it may be in another, with so many calls below.
+/// A landing in the frame that has made a call, or in the innermost one; it may be in another, with this many
+/// calls below.
 fn landing(call: Option<Record>, or: Option<usize>) -> Exit {
     Exit::Landing { call: call.map(|call| call.return_address), or }
 }

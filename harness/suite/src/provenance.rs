@@ -128,7 +128,7 @@ pub(crate) fn started() -> DateTime<Utc> {
     seconds.and_then(|seconds| DateTime::from_timestamp(seconds, 0)).unwrap_or_default()
 }
 
-/// The option with which the bench tells its own child process that it is one. No user gives it.
+/// The option by which the bench's child processes know that they are children. Users don't give it.
 pub const IN_CHILD: &str = "--in-child";
 
 /// The words of the user's command, quoted for a shell.

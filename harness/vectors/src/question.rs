@@ -19,7 +19,7 @@ pub struct SectionQuestion {
     pub address: Address,
     /// The section.
     pub bytes: Hex,
-    /// Its ABI, as the header of the file would give it; `None` if there is none.
+    /// Its ABI, as the header of the file would give it; `None` if it is not known.
     pub abi: Option<Abi>,
     /// The byte order of the ABI.
     pub endian: Option<ByteOrder>,

@@ -19,7 +19,7 @@ pub struct Vector {
     pub address: u64,
     /// The section.
     pub bytes: Vec<u8>,
-    /// The same, field by field.
+    /// The section, field by field.
     pub section: Option<SectionSource>,
     /// Why it can't be opened.
     pub reject: Option<Reject>,

@@ -22,7 +22,7 @@ struct Peer {
     /// The command that starts it.
     command: String,
     about: String,
-    /// The same with an option that works around a defect.
+    /// An option that works around a defect, with its results.
     #[serde(default)]
     workaround: Option<Workaround>,
     findings: Vec<Entry>,

@@ -1,6 +1,6 @@
 //! `simple-frame-rs` as an unwinder. The crate finds functions and rows, and
 //! decodes their data words; this file uses that as the crate's example and
-//! documentation tell its users to, for all ABIs.
+//! documentation say, for all ABIs.
 
 use fallible_iterator::FallibleIterator as _;
 use sframe_adapters::{Roles, frame, register, roles, strip, unreadable};
@@ -84,7 +84,7 @@ macro_rules! each {
     };
 }
 
-/// The same for a section and a function in it.
+/// Evaluates an expression for a section and a function in it, whatever their version.
 macro_rules! both {
     ($section:expr, $fde:expr, ($a:ident, $b:ident) => $what:expr) => {
         match ($section, $fde) {

@@ -12,7 +12,7 @@ pub(crate) trait Order {
     /// Returns the number in the first 1, 2 or 4 of some bytes, whose width is given in bits.
     fn leading(bytes: [u8; 4], width: u32) -> u32;
 
-    /// The same, with its sign.
+    /// Returns that number with its sign.
     #[inline]
     fn leading_signed(bytes: [u8; 4], width: u32) -> i32 {
         let unused = 32 - width;

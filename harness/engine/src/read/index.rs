@@ -176,7 +176,7 @@ impl Table {
         self.places.get((before as usize + count).checked_sub(1)?)
     }
 
-    /// Makes the table of a section. `None` if the order of the functions alone does not tell
+    /// Makes the table of a section. `None` if the order of the functions alone does not show
     /// which one covers an address, or if a table would be larger than the section.
     fn of(section: &Section<'_>) -> Option<Self> {
         let (first, functions) = functions(section)?;

@@ -34,7 +34,7 @@ pub enum LsdaError {
         /// The fault.
         source: gimli::Error,
     },
-    /// There are so many call sites that it can't be intentional: LSDAs overlap.
+    /// There are more call sites than can be intentional: LSDAs overlap.
     #[error("the LSDA at {0:#x} is not read to its end: there are more than {MAX_CALL_SITES} call sites")]
     TooMany(u64),
 }

@@ -38,7 +38,7 @@ pub enum CfiError {
         /// The fault.
         source: gimli::Error,
     },
-    /// CIEs are so long, and FDEs so many, that it can't be intentional.
+    /// CIEs are too long for the number of FDEs to be intentional.
     #[error("the CIEs of {section} are too long for its number of FDEs, at offset {offset:#x}")]
     TooLong {
         /// The section.
@@ -314,7 +314,7 @@ impl CallFrameInfo {
         Ok(rows.get(next).filter(|row| row.range.contains(&address)).cloned())
     }
 
-    /// The same as [`Self::rows`], but executed once for many addresses.
+    /// Returns the rows as [`Self::rows`] does, executed once for many addresses.
     ///
     /// # Errors
     /// The instructions are malformed.
@@ -514,8 +514,8 @@ where
     })
 }
 
-/// Whether the state that a rule gives says that the return address is signed: whatever rule gives it, and not only
-/// the instruction that is there for it.
+/// Whether the state that a rule gives says that the return address is signed: whatever rule gives it, and
+/// not only the instruction that is there for it.
 fn is_signed<'t, S: UnwindSection<Slice<'t>>>(rule: &RegisterRule<usize>, section: &S, pc: u64) -> bool {
     let state = match rule {
         RegisterRule::Constant(state) => Some(*state),
@@ -541,7 +541,8 @@ const fn defines_cfa(instruction: &CallFrameInstruction<usize>) -> bool {
     )
 }
 
-/// Returns from which addresses on the CFA is defined, and is not, in an FDE. `in_cie` is whether its CIE defines it.
+/// Returns from which addresses on the CFA is defined, and is not, in an FDE. `in_cie` is whether its CIE
+/// defines it.
 fn definitions<'t>(
     in_cie: bool,
     entry: &FrameDescriptionEntry<Slice<'t>>,
@@ -583,7 +584,7 @@ fn has(
 ///
 /// `gimli` rejects CIEs with an unknown augmentation. `B` and `G` (tagged stacks)
 /// have no data, like `S`, and so are replaced with `S`. Without `z`, as in
-/// `.debug_frame`, it reads the length of data where there are none: such an
+/// `.debug_frame`, it reads the length of data where no data follow: such an
 /// augmentation is cut out, and the CIE filled up with `DW_CFA_nop`.
 fn augmentations(
     section: CfiSection,

@@ -59,7 +59,7 @@ impl Rules {
         self.cfa != Err(Inexpressible::Nothing) && self.ra != Ok(Recovery::Undefined)
     }
 
-    /// The same as the rules of a row; `None` if no row can say it.
+    /// Returns the rules as those of a row; `None` if no row can express them.
     #[must_use]
     pub fn row_rules(&self) -> Option<RowRules> {
         if self.ra == Ok(Recovery::Undefined) {

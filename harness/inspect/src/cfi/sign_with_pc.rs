@@ -1,7 +1,8 @@
 //! `DW_CFA_AARCH64_negate_ra_state_with_pc`, which `gimli` does not know.
 //!
-//! It is for return addresses that are signed together with the PC of the signing instruction. For what is read here,
-//! whether one is signed, it does the same as `DW_CFA_AARCH64_negate_ra_state`, and is replaced with that.
+//! It is for return addresses that are signed together with the PC of the signing instruction. For what is
+//! read here, whether one is signed, it does the same as `DW_CFA_AARCH64_negate_ra_state`, and is replaced
+//! with that.
 
 use std::ops::Range;
 
@@ -16,7 +17,8 @@ use super::table::{CfiSection, Slice, Table};
 const NEGATE_WITH_PC: u8 = 0x2c;
 const NEGATE: u8 = constants::DW_CFA_AARCH64_negate_ra_state.0;
 
-/// Returns where a table's FDEs have it. The instructions of an FDE with another unknown one are left as they are.
+/// Returns where a table's FDEs have it. The instructions of an FDE with another unknown one are left as they
+/// are.
 pub(super) fn places<'t, S: UnwindSection<Slice<'t>>>(table: &'t Table, section: &S) -> Vec<usize> {
     let mut places = Vec::new();
     let mut entries = section.entries(&table.bases);
@@ -123,7 +125,8 @@ enum Operand {
     Block,
 }
 
-/// Returns the operands of an instruction. Those of `DW_CFA_set_loc` depend on the CIE; nobody writes it.
+/// Returns the operands of an instruction. Those of `DW_CFA_set_loc` depend on the CIE; no compiler writes
+/// it.
 #[expect(non_upper_case_globals, reason = "the names are those of DWARF")]
 fn operands(opcode: u8) -> Option<&'static [Operand]> {
     use Operand::{Block, Bytes, Leb};

@@ -55,7 +55,7 @@ fn an_augmentation_without_data_is_read_in_debug_frame() {
     assert_eq!(rules(&cfi, 0x1001).to_string(), "CFA = SP+16, RA = *(CFA-8), FP = *(CFA-16)");
 }
 
-/// On amd64 the return address may be in a register, too: an FDE of the CIE
+/// On amd64 the return address may be in a register as well: an FDE of the CIE
 /// `.cfi_return_column 11`.
 #[test]
 fn a_column_that_is_a_register_is_read_on_amd64() {
@@ -240,7 +240,7 @@ fn written(instructions: &[u8], starts: impl Iterator<Item = u64>) -> CallFrameI
     with_ranges(instructions, starts.map(|start| (start, 16)))
 }
 
-/// The same with FDEs of any start and size.
+/// Call frame information whose FDEs have any start and size.
 fn with_ranges(instructions: &[u8], ranges: impl Iterator<Item = (u64, u64)>) -> CallFrameInfo {
     let entry = |content: Vec<u8>| {
         let len = u32::try_from(content.len()).expect("small");

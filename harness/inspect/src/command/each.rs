@@ -48,7 +48,7 @@ pub(super) trait Show {
     where
         T: IntoIterator<Item: Borrow<Text>>;
 
-    /// Takes notice of a file that can't be used, which has been told.
+    /// Counts a file that can't be used, after its error was printed.
     fn refuse(&mut self, file: &str, error: &str) -> Result<(), Failure>;
 }
 

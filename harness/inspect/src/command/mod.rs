@@ -106,8 +106,8 @@ fn print_with(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()
 /// The size of the output buffer in bytes.
 const OUTPUT_BUFFER: usize = 1 << 16;
 
-/// Writes text to standard error. If that is full or closed, nobody can be
-/// informed, and the command continues: its status shows the result.
+/// Writes text to standard error. If that is full or closed, no message is possible, and the command
+/// continues: its status shows the result.
 pub fn tell(text: &Text) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }

@@ -118,7 +118,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// How many of the first bytes it takes to know, if there are so many.
+    /// How many of the first bytes decide it, if the file has that many.
     pub(super) const BYTES: u64 = 20;
 
     pub(super) fn of(start: &[u8]) -> Self {

@@ -153,7 +153,7 @@ impl Request {
         self.imply(file.into(), None)
     }
 
-    /// The same for any address: the section is used without putting it into the
+    /// Does what [`Self::synthesize`] does, for any address: the section is used without putting it into the
     /// file, which may have no place for it.
     ///
     /// # Errors

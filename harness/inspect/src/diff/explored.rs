@@ -58,7 +58,7 @@ pub enum ExploredError {
     /// It can't be read.
     #[error(transparent)]
     Read(#[from] std::io::Error),
-    /// It is none of `explore --json`.
+    /// It is not a report of `explore --json`.
     #[error("this is no report of explore --json: {0}")]
     Json(#[from] serde_json::Error),
     /// It is about another file.
@@ -73,7 +73,7 @@ impl Explored {
     /// Reads a report.
     ///
     /// # Errors
-    /// It can't be read, or is none.
+    /// The file can't be read, or is not such a report.
     pub fn read(path: &Path) -> Result<Self, ExploredError> {
         Ok(serde_json::from_slice(&read(path, MAX_BYTES)?)?)
     }

@@ -1,7 +1,7 @@
 //! Code of a function that no FDE covers, although one covers other code of the function.
 //!
-//! A look-up there finds nothing, and the walk ends as if the code were unknown to the section. A function that has
-//! no FDE at all is something else: assemblers leave out what they can't express.
+//! A look-up there finds nothing, and the walk ends as if the code were unknown to the section. A function
+//! that has no FDE at all is something else: assemblers leave out what they can't express.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -25,8 +25,8 @@ pub struct Gap {
     pub function: Range<u64>,
     /// The FDE that should cover them: the one that ends too early, or else the one that starts too late.
     pub fde: Fde,
-    /// The FDE of call frame information that covers them. `None` if there is none for any of the function, and its
-    /// symbol says how far it extends.
+    /// The FDE of call frame information that covers them. `None` if no FDE covers any of the function, and
+    /// its symbol says how far it extends.
     pub cfi: Option<(CfiSection, usize)>,
     /// Where instructions can be read from: at the start of one, before the gap.
     origin: u64,
@@ -43,9 +43,9 @@ pub struct GapCode {
     pub count: u64,
     /// The instruction before the first one, if the function has one.
     pub before: Option<u64>,
-    /// Whether it is known that they are the function's. A symbol also covers data, and code whose author ended its CFI
-    /// before it. So where only a symbol says that the code belongs to the function, control must come from its entry,
-    /// or from the code before the gap: from there on, or by a jump.
+    /// Whether it is known that they are the function's. A symbol also covers data, and code whose author
+    /// ended its CFI before it. So where only a symbol says that the code belongs to the function, control
+    /// must come from its entry, or from the code before the gap: from there on, or by a jump.
     pub is_entered: bool,
 }
 
@@ -65,16 +65,17 @@ impl Gap {
         self.cfi.map_or("its symbol", |(section, _)| section.name())
     }
 
-    /// Returns the addresses of the bytes that [`Self::code`] needs. Those that do not exist may be left out at the
-    /// end.
+    /// Returns the addresses of the bytes that [`Self::code`] needs. Those that do not exist may be left out
+    /// at the end.
     #[must_use]
     pub const fn needs(&self) -> Range<u64> {
         self.origin..self.range.end.saturating_add(MAX_INSTRUCTION)
     }
 
-    /// Returns the instructions of the gap that a walk can meet: those that are more than padding, and calls that end
-    /// there, whose return addresses are looked up at their last byte. `bytes` are those of [`Self::needs`]. `None` if
-    /// there are none, or if it is not known that they are the function's.
+    /// Returns the instructions of the gap that a walk can meet: those that are more than padding, and calls
+    /// that end there, whose return addresses are looked up at their last byte. `bytes` are those of
+    /// [`Self::needs`]. `None` if there are no instructions, or if it is not known that they are the
+    /// function's.
     #[must_use]
     pub fn code(&self, abi: Abi, bytes: &[u8]) -> Option<GapCode> {
         self.code_of_any(abi, bytes).filter(|code| code.is_entered)
@@ -160,8 +161,8 @@ impl fmt::Display for Offset {
 pub struct Gaps(Vec<Gap>);
 
 impl Gaps {
-    /// Finds the gaps of a file's section, whose addresses are to be those of the file. `cfi` is the file's call frame
-    /// information, where there is any.
+    /// Finds the gaps of a file's section, whose addresses are to be those of the file. `cfi` is the file's
+    /// call frame information, where there is any.
     #[must_use]
     pub fn of(subject: &ObjectFile<'_>, section: &Section<'_>, cfi: Option<&CallFrameInfo>) -> Self {
         let faults = subject.merge_faults(section);
@@ -256,7 +257,8 @@ impl Search<'_> {
         owned
     }
 
-    /// Whether an FDE that overlaps a function was written for it: it starts with it, or with no function at all.
+    /// Whether an FDE that overlaps a function was written for it: it starts with it, or with no function at
+    /// all.
     fn is_of(&self, fde: &Fde, function: &CfiFde) -> bool {
         match self.cfi_starting_at(fde.start).and_then(|own| self.cfi.fdes().get(own)) {
             Some(own) => own.range.start == function.range.start,
@@ -271,15 +273,15 @@ impl Search<'_> {
         fdes.get(first).filter(|fde| fde.range.start == start).map(|_| first)
     }
 
-    /// Whether assemblers write an FDE for a function. An FDE of size 0 at the start of one that they leave out is
-    /// that of an empty part of another.
+    /// Whether assemblers write an FDE for a function. An FDE of size 0 at the start of one that they leave
+    /// out is that of an empty part of another.
     fn is_expected(&self, function: &CfiFde) -> bool {
         let version = self.section.header().version;
         reason_to_leave_out(self.cfi, function, version, self.section.header().abi).is_none()
     }
 
-    /// Gaps of functions whose symbols have a size: of those without call frame information, and of others between two
-    /// FDEs, where that information has the same gap.
+    /// Gaps of functions whose symbols have a size: of those without call frame information, and of others
+    /// between two FDEs, where that information has the same gap.
     fn by_symbols(&self) -> Vec<Gap> {
         let symbols: Vec<_> = self.subject.symbols.sized_functions().collect();
         let starts = |start: u64| symbols.binary_search_by_key(&start, |range| range.start).is_ok();
@@ -319,7 +321,7 @@ impl Search<'_> {
     }
 }
 
-/// Returns the FDE that ends before a gap, or else the one that starts behind it.
+/// Returns the FDE that ends before a gap, or else the one that starts after it.
 fn nearest(fdes: &[Fde], gap: &Range<u64>) -> Option<Fde> {
     let before = fdes.iter().filter(|fde| fde.start < gap.end).max_by_key(|fde| fde.start);
     before.or_else(|| fdes.iter().min_by_key(|fde| fde.start)).copied()

@@ -71,8 +71,8 @@ impl Reason {
     }
 }
 
-/// Returns the first reason in an FDE's instructions why `.sframe` has none for it. `None` if there is none:
-/// an assembler has left it out by mistake, or a linker has lost it.
+/// Returns the first reason in an FDE's instructions why `.sframe` has no FDE for it. `None` without a
+/// reason: an assembler has left it out by mistake, or a linker has lost it.
 #[must_use]
 pub fn reason_to_leave_out(info: &CallFrameInfo, fde: &CfiFde, version: Version, abi: Abi) -> Option<Reason> {
     match info.rows(fde) {

@@ -70,13 +70,13 @@ pub struct Difference {
     pub pcs: u64,
     /// The last of them.
     pub last_pc: Address,
-    /// The last byte of the first instruction, if that is what differs: it is a call, and for walks through it the
-    /// return address - 1 is looked up.
+    /// The last byte of the first instruction, if that is what differs: it is a call, and for walks through
+    /// it the return address - 1 is looked up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub looked_up: Option<Address>,
     /// The row of `.sframe`.
     pub row: Option<FindingRow>,
-    /// The FDE that should cover the instructions, if there is none for them.
+    /// The FDE that should cover the instructions, if none does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fde: Option<FdePlace>,
     /// The call frame information that it differs from; `None` if the section as a
@@ -155,7 +155,7 @@ pub struct Uncovered {
     pub extent: Extent,
     /// `.eh_frame` or `.debug_frame`.
     pub cfi_section: String,
-    /// The likely cause in its call frame information; `None` if there is none.
+    /// The likely cause in its call frame information, if any.
     pub reason: Option<Reason>,
     /// The first place with it, in bytes from the start of the function.
     pub offset: Option<Address>,
@@ -180,7 +180,8 @@ impl DiffReport {
         text
     }
 
-    /// Returns what is wrong as text: the report without what is not in one of the sections, and without hazards.
+    /// Returns what is wrong as text: the report without what is not in one of the sections, and without
+    /// hazards.
     #[must_use]
     pub fn brief(&self) -> Text {
         let mut text = self.differences();

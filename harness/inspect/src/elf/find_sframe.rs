@@ -116,7 +116,7 @@ pub fn find_sframe<'a>(source: impl Into<Source<'a>>) -> Result<Option<SectionBy
 /// The rule. A section is an SFrame section by its type, whatever its name; or by
 /// its name, if it has contents in this file: GNU as before 2.45 writes
 /// `SHT_PROGBITS`, and a `SHT_NOBITS` section has its contents elsewhere. The first
-/// such section is used. If there is none, for example because the section table is
+/// such section is used. If no section has it, for example because the section table is
 /// stripped, the first `PT_GNU_SFRAME` segment with contents in the file gives the
 /// position.
 impl<'a> Tables<'a> {

@@ -71,7 +71,7 @@ pub struct ObjectFile<'a> {
     pub symbols: Symbols<'a>,
     /// The section's index in the section table, if it is there.
     sframe_index: Option<SectionIndex>,
-    /// Why there is no section, if there is none.
+    /// Why the file has no section, if it has none.
     missing: MissingSection,
     elf: File<'a>,
 }
@@ -164,7 +164,7 @@ impl<'a> ObjectFile<'a> {
         code.chain(segments).filter(move |code| code.len > 0 && has(code))
     }
 
-    /// The same with all of the code.
+    /// Returns all of the code with its addresses.
     pub fn code(&self) -> impl Iterator<Item = (u64, &'a [u8])> {
         let bytes = |code: CodeRange| {
             let data = self.elf.data().bytes(code.offset..code.offset + code.len)?;
@@ -253,7 +253,7 @@ impl<'a> ObjectFile<'a> {
     /// Returns the line tables. They are read at each call: few specs need them.
     ///
     /// # Errors
-    /// There are none, or they are malformed.
+    /// The tables are missing or malformed.
     pub fn lines(&self) -> Result<Lines, LinesError> {
         Lines::read(&self.elf)
     }

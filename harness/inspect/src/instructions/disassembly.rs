@@ -126,9 +126,9 @@ impl Disassembly {
     }
 }
 
-/// Calls `visit` with the address of each instruction of some code that starts before `end`: the same ones as in
-/// [`Disassembly`], but decoding only their lengths. Returns the address after the last one, which may lie beyond
-/// `end`.
+/// Calls `visit` with the address of each instruction of some code that starts before `end`: the same ones as
+/// in [`Disassembly`], but decoding only their lengths. Returns the address after the last one, which may lie
+/// beyond `end`.
 pub fn starts(abi: Abi, address: u64, code: &[u8], end: u64, mut visit: impl FnMut(u64)) -> u64 {
     let Some(len_at) = Architecture::of(abi).len else {
         return decoded_starts(abi, address, code, end, visit);
@@ -173,7 +173,7 @@ fn decoded_starts(abi: Abi, address: u64, code: &[u8], end: u64, mut visit: impl
     })
 }
 
-/// Measures instructions whose first byte does not tell their length: those of amd64.
+/// Measures instructions whose first byte does not give their length: those of amd64.
 struct Measure {
     /// Without details, which take most of the time.
     decoder: Capstone,

@@ -40,13 +40,13 @@ impl Registers {
         self.0 == 0
     }
 
-    /// Returns those that are in another set, too.
+    /// Returns the registers that are in both sets.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
-    /// Returns those of both sets.
+    /// Returns the registers that are in either set.
     #[must_use]
     pub const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)

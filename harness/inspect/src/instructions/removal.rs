@@ -1,7 +1,7 @@
 //! How many bytes of arguments functions remove from the stack when they return, from their code alone.
 //!
-//! By the psABIs it is none. Calling conventions that guarantee tail calls have callees remove them, and so have
-//! older ones of other systems.
+//! By the psABIs, they remove none. Calling conventions that guarantee tail calls have callees remove them,
+//! and so have older ones of other systems.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use sframe_engine::{Abi, DwarfRegister};
@@ -19,7 +19,7 @@ pub const MOST_REMOVED: u64 = 1 << 12;
 
 /// Code of which single instructions are asked for.
 pub trait Code {
-    /// Passes on the instruction at an address; `None` if there is none that the decoder knows.
+    /// Passes on the instruction at an address; `None` if the decoder does not know it.
     fn look<T>(&self, address: u64, look: impl FnOnce(&Instruction) -> T) -> Option<T>;
 
     /// Returns where the function begins that a call of an address leads to; `None` if it is not this code's.
@@ -55,15 +55,15 @@ pub struct Removals {
 }
 
 impl Removals {
-    /// Whether a jump in the function that begins at an address is a return: the register that it takes has the return
-    /// address.
+    /// Whether a jump in the function that begins at an address is a return: the register that it takes has
+    /// the return address.
     pub fn returns_by(&mut self, abi: Abi, code: &impl Code, entry: u64, jump: u64) -> bool {
         self.of(abi, code, entry);
         self.returns.contains(&jump)
     }
 
-    /// Returns how many bytes the function at an address removes; `None` if its code does not show that it is the same
-    /// at each return.
+    /// Returns how many bytes the function at an address removes; `None` if its code does not show that it is
+    /// the same at each return.
     pub fn of(&mut self, abi: Abi, code: &impl Code, called: u64) -> Option<u64> {
         self.left = MOST_TOGETHER;
         match self.function(abi, code, called, DEPTH) {
@@ -136,8 +136,8 @@ struct Exit {
 }
 
 impl<C: Code> Search<'_, C> {
-    /// Where return addresses are on the stack, a return with SP above its own takes another: one that the function has
-    /// put there, as its own, or one of its caller, which it then does not return to.
+    /// Where return addresses are on the stack, a return with SP above its own takes another: one that the
+    /// function has put there, as its own, or one of its caller, which it then does not return to.
     fn removed(&mut self) -> Option<u64> {
         let mut stored: FxHashSet<i64> = FxHashSet::default();
         let mut before: FxHashMap<u64, Before> = FxHashMap::default();
@@ -303,7 +303,8 @@ mod tests {
         assert_eq!(removed(Abi::Amd64, code, &[0]), expected, "{code:02x?}");
     }
 
-    /// `push %rax` twice, a call of `ret $16`, `ret`. Without the callee's removal the second push is still there.
+    /// `push %rax` twice, a call of `ret $16`, `ret`. Without the callee's removal the second push is still
+    /// there.
     #[test]
     fn arguments_that_callees_remove_are_counted() {
         let code = [0x50, 0x50, 0xe8, 1, 0, 0, 0, 0xc3, 0xc2, 16, 0];

@@ -86,7 +86,7 @@ pub struct LintReport {
 
 /// The number of places shown for each rule in the text; all are counted.
 const SHOWN: usize = 3;
-/// The same for errors.
+/// The number of places shown for each rule whose breach is an error.
 const SHOWN_ERRORS: usize = 10;
 
 impl LintReport {

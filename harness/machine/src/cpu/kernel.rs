@@ -22,7 +22,7 @@ pub(crate) struct SystemCalls {
     /// Unicorn's numbers of exceptions, with the signal and its code that Linux sends. For all
     /// others it is `SIGILL`.
     pub(crate) exceptions: &'static [(u32, u64, i32)],
-    /// Those of them after which the program goes on behind the instruction.
+    /// Those after which the program continues after the instruction.
     pub(crate) traps: &'static [u32],
     /// The instruction by which debuggers stop a program, if it has no exception of its own: Linux
     /// sends `SIGTRAP`.

@@ -20,13 +20,13 @@ pub enum Control {
     Other,
     /// To a callee, with a return address left behind.
     Call,
-    /// To a place that the instruction names, or a register, with a return address left elsewhere than where calls
-    /// leave it.
+    /// To a place that the instruction names, or a register, with a return address left elsewhere than where
+    /// calls leave it.
     Link,
     /// To an address from a register or from memory. Every ABI has several
     /// forms of returns, and some of them are among these.
     Indirect,
-    /// The same, by an instruction that is meant to return.
+    /// To such an address, by an instruction that is meant to return.
     Return,
     /// To itself, for ever. Programs that have no system call to exit with do so.
     SelfJump,
@@ -275,7 +275,7 @@ pub struct Cpu {
     pub(crate) branch_target: fn(&[u8]) -> Option<BranchTarget>,
     /// Whether a call skips a speculation trap: the code between its return address and its
     /// callee only loops or traps, and the first instruction of the callee replaces the return
-    /// address, so that nobody returns there.
+    /// address, so that nothing returns there.
     pub(crate) skips_speculation_trap: fn(between: &[u8], callee: &[u8]) -> bool,
     /// The length of the end of a retpoline, which replaces its return address and returns to
     /// it.

@@ -87,7 +87,7 @@ impl Paths<'_, '_> {
         })
     }
 
-    /// Tells the observer that control goes to a function that returns to the caller.
+    /// Notifies the observer that control goes to a function that returns to the caller.
     pub(super) fn leave(
         &mut self,
         unicorn: &Unicorn<'_, ()>,
@@ -156,7 +156,8 @@ impl Paths<'_, '_> {
         Ok(None)
     }
 
-    /// Looks at a jump through a register. Returns whether it leads to the return address, and so is a return.
+    /// Looks at a jump through a register. Returns whether it leads to the return address, and so is a
+    /// return.
     pub(super) fn returns_by_jump(
         &mut self,
         unicorn: &Unicorn<'_, ()>,
@@ -174,7 +175,7 @@ impl Paths<'_, '_> {
         Ok(true)
     }
 
-    /// Tells the observer of a return, after which SP is as given.
+    /// Notifies the observer of a return, after which SP is as given.
     fn return_to(
         &mut self,
         unicorn: &Unicorn<'_, ()>,

@@ -33,8 +33,9 @@ impl Paths<'_, '_> {
         Ok(are_too_many)
     }
 
-    /// What tells states apart: SP, FP as far as it is the caller's or points into the stack, where the
-    /// caller's FP and RA have been saved, what calls within the function have not returned, and what the observer says.
+    /// What distinguishes states: SP, FP as far as it is the caller's or points into the stack, where the
+    /// caller's FP and RA have been saved, what calls within the function have not returned, and what the
+    /// observer says.
     pub(super) fn key(
         &self,
         unicorn: &Unicorn<'_, ()>,

@@ -2,7 +2,7 @@
 //!
 //! A caller is made up: its CFA, its frame pointer and the return address are known. From there
 //! the function is executed both ways at each branch; states that are alike are followed once.
-//! Calls are stepped over as the ABI says, and memory that nobody has mapped appears. The
+//! Calls are stepped over as the ABI says, and memory that is not mapped appears. The
 //! [`Observer`] is shown every instruction of every path, with registers, memory, the call stack
 //! of one call, and what the path [assumes](Assumption).
 //!
@@ -53,7 +53,7 @@ pub struct Binary<'a> {
     pub trampolines: Vec<Range<u64>>,
     /// Entries of procedure linkage tables that lead to functions of this binary, with those.
     pub aliases: FxHashMap<u64, u64>,
-    /// Code that stands for functions of other files, of which nothing is known.
+    /// Code that stands for functions of other files, which are unknown.
     pub stubs: Range<u64>,
     /// Whether callees return, by the addresses of their first instructions, and those of words that
     /// hold their addresses, if more is known than their code says.
@@ -115,8 +115,8 @@ pub struct Leaving {
     pub departure: Departure,
     /// Whether registers and stack are as callees leave them.
     pub is_regular: bool,
-    /// The bytes of arguments that a return to the caller removes from the stack; `None` if it is none, or SP is
-    /// elsewhere.
+    /// The bytes of arguments that a return to the caller removes from the stack; `None` if it is not such a
+    /// return, or SP is elsewhere.
     pub removed: Option<u64>,
 }
 
@@ -125,15 +125,15 @@ pub trait Observer {
     /// Returns the next function, or `None` at the end.
     fn next(&mut self) -> Option<Function>;
 
-    /// Called before each instruction of each path. The class that it returns tells states apart
+    /// Called before each instruction of each path. The class that it returns distinguishes states
     /// that are otherwise alike; at the next instruction of the path it is [`Point::class`].
     fn instruction(&mut self, point: &Point<'_>) -> Class;
 
     /// Called before an instruction that leaves the function, after [`Self::instruction`].
     fn leaves(&mut self, point: &Point<'_>, leaving: Leaving);
 
-    /// Called when a call within the function returns, which has led to an address that is no function's first
-    /// instruction.
+    /// Called when a call within the function returns, which has led to an address that is no function's
+    /// first instruction.
     fn returns_from_label(&mut self, label: u64) {
         let _ = label;
     }

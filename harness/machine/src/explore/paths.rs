@@ -24,7 +24,7 @@ use crate::observer::Moment;
 const COMPARE_DISTANCE: usize = 8;
 /// Speculation traps are shorter than this, in bytes.
 const LONGEST_TRAP: usize = 64;
-/// At most this many places where FP or RA have been stored tell states apart.
+/// At most this many places where FP or RA have been stored distinguish states.
 const MOST_SAVED: usize = 16;
 /// Arguments on the stack, in words, and the number of the first one.
 const STACK_ARGUMENTS: u64 = 8;
@@ -152,7 +152,7 @@ impl<'o, 'b> Paths<'o, 'b> {
         self.layout.caller_sp() + self.cpu.cfa_above_sp
     }
 
-    /// Begins the next function. Returns false if there is none.
+    /// Begins the next function. Returns false after the last one.
     pub(super) fn begin(
         &mut self,
         unicorn: &mut Unicorn<'_, ()>,

@@ -14,7 +14,7 @@ use super::tables::{self, Targets};
 use crate::cpu::Link;
 use crate::effect_cache::with_code;
 
-/// What a register holds that a callee may have changed, or of which nothing is known.
+/// What a register holds that a callee may have changed, or whose value is unknown.
 const UNKNOWN: u64 = 0xdead_0000_0000_0005;
 /// String instructions are not repeated more often than this.
 const MOST_REPETITIONS: u64 = 64;
@@ -149,8 +149,8 @@ impl Paths<'_, '_> {
         Ok(Some(next))
     }
 
-    /// The register in which a call leaves the return address: on s390x any may be named, and calls at a function's
-    /// entry leave its own one alone.
+    /// The register in which a call leaves the return address: on s390x any may be named, and calls at a
+    /// function's entry leave its own one alone.
     fn link_of(&self, pc: u64) -> Option<i32> {
         let Link::Register(link) = self.cpu.link else { return None };
         let other = self.code.at(&self.space, pc).instruction.other_link(self.cpu.abi);

@@ -37,7 +37,7 @@ pub struct Dynamic {
     pub soname: Option<String>,
     /// Folders to look for libraries in (`DT_RUNPATH`), separated by colons.
     pub runpath: Option<String>,
-    /// The same in its older form (`DT_RPATH`).
+    /// Folders to look for libraries in, in the older form (`DT_RPATH`).
     pub rpath: Option<String>,
     entries: Vec<(u64, u64)>,
 }

@@ -31,7 +31,7 @@ pub enum LoadError {
     /// It is ELF, but not for a supported machine.
     #[error("{0}")]
     Unsupported(String),
-    /// It is a file that nobody runs, such as a relocatable object.
+    /// It is a file that can't be run, such as a relocatable object.
     #[error("ELF type {0} is not an executable (relocatable objects can't be run)")]
     NotExecutable(&'static str),
     /// Its program headers or dynamic section contradict themselves or the file.

@@ -11,7 +11,7 @@ use super::objects::special::Processes;
 #[derive(Clone, Debug)]
 pub struct System {
     /// The folder that the program sees as `/`; nothing else of the host is visible. Programs
-    /// read what is below it, and their writes are kept in memory. If there is none, there are no
+    /// read what is below it, and their writes are kept in memory. Without a root, there are no
     /// files.
     pub root: Option<PathBuf>,
     /// The path of the program, as it sees it.

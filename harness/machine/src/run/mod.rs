@@ -427,7 +427,7 @@ impl<'o> Run<'o> {
         true
     }
 
-    /// Passes an instruction that nobody observes.
+    /// Passes an instruction that is not observed.
     fn pass(&mut self, pc: u64, size: u32) {
         let repeats = pc == self.last_pc;
         self.instructions += 1;
@@ -615,7 +615,7 @@ impl<'o> Run<'o> {
         self.end(End::Broken(Broken::Fault { access, address, pc }));
     }
 
-    /// The last instruction has led to where there is none. The one that is not there counts as
+    /// The last instruction has led to an address without an instruction. The one that is not there counts as
     /// started, like others that fail.
     fn fetch_failed(&mut self, unicorn: &Unicorn<'_, ()>, address: u64) {
         let read = |register| unicorn.reg_read(register).unwrap_or_default();

@@ -76,7 +76,7 @@ impl Run<'_> {
         self.unless_refused(result)
     }
 
-    /// Delivers the signal of a failed instruction, which nobody can block or ignore.
+    /// Delivers the signal of a failed instruction, which can't be blocked or ignored.
     fn deliver_fault(
         &mut self,
         unicorn: &mut Unicorn<'_, ()>,

@@ -26,7 +26,7 @@ pub(crate) enum Pause {
     Signal,
     /// The last instruction has failed, and the program handles that signal.
     Fault(u64, SignalInfo),
-    /// The last instruction has trapped, the program handles that signal, and goes on behind it.
+    /// The last instruction has trapped, the program handles that signal, and continues after it.
     Trap(u64, SignalInfo),
     /// The last instruction is a system call.
     SystemCall,

@@ -95,7 +95,7 @@ impl Run<'_> {
         Ok(Some(snapshot.at.pc))
     }
 
-    /// Gives the copy up because it has ended. Returns `None` if there is none, or if a fault of
+    /// Gives the copy up because it has ended. Returns `None` without a copy, or if a fault of
     /// the harness has ended it.
     pub(super) fn fork_ended(
         &mut self,

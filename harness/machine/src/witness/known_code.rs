@@ -87,7 +87,7 @@ impl<K, V> Default for Memory<K, V> {
 }
 
 impl<K: Eq + Hash, V: Copy> Memory<K, V> {
-    /// When it has so many entries, it is cleared.
+    /// When it has this many entries, it is cleared.
     const LIMIT: usize = 1 << 19;
 
     pub(super) fn insert(&mut self, key: K, value: V) {

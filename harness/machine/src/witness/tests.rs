@@ -212,7 +212,8 @@ fn a_frame_that_sp_has_passed_is_kept_until_control_leaves() {
     assert_eq!(runner.witness.call_stack().departed(), None);
 }
 
-/// The caller's caller was called from the same place: control that comes back there with its SP has left two frames.
+/// The caller's caller was called from the same place: control that comes back there with its SP has left two
+/// frames.
 #[test]
 fn a_recursive_caller_that_is_dropped_has_not_been_returned_to() {
     let mut runner = Runner::new(&AMD64, 0x1080);
@@ -609,7 +610,7 @@ fn a_signal_before_a_new_context_has_begun_is_delivered_to_that_context() {
     assert_eq!(stacks, [NONE, NONE]);
 }
 
-/// Three calls with one SP: nobody has made a frame.
+/// Three calls with one SP: no function has made a frame.
 const SAME_SP: [Step; 4] = [
     (0x10, 0x1_1080, Call, Relative),
     (0x100, 0x1_1080, Call, Relative),
@@ -685,7 +686,7 @@ fn a_context_goes_on_in_the_function_that_has_left_it() {
     assert_eq!(runner.step((0x120, 0x1_1080, Other, Relative)), [0x100]);
 }
 
-/// Until control shows it, nobody knows whether a stack goes on or begins anew where it began.
+/// Until control shows it, it is not known whether a stack continues or begins anew where it began.
 #[test]
 fn a_context_whose_sp_is_that_of_its_beginning_is_unsettled_until_control_arrives() {
     let mut runner = Runner::new(&AARCH64, 0x1_1080);

@@ -11,7 +11,7 @@ use crate::case::settle::places;
 use crate::spec::{Known, KnownFinding};
 use crate::yaml;
 
-/// Stands for a reason that nobody has given. Too short for one, so that a file with
+/// Stands for a reason that is still missing. Too short for one, so that a file with
 /// it is refused.
 const TODO: &str = "TODO";
 

@@ -25,7 +25,7 @@ pub enum Outcome {
     Agree,
     /// All findings are known, and all known findings were seen.
     Known,
-    /// There is a finding that nobody has explained.
+    /// There is an unexplained finding.
     Unexpected,
     /// The bench could not do its work, and says nothing of what is under test.
     Broken,
@@ -168,7 +168,7 @@ pub struct CaseReport {
     pub findings_omitted: BTreeMap<Verdict, u64>,
     /// Findings that are known.
     pub known: Vec<SeenKnown>,
-    /// The command that reproduces it, with everything that the run was told.
+    /// The command that reproduces it, with all options of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reproduce: Option<String>,
 }

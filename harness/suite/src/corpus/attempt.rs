@@ -151,7 +151,7 @@ pub struct Refusal {
 pub struct ToolVersions {
     /// The compiler's version line, or its fault.
     pub compiler: String,
-    /// The same for the assembler or linker.
+    /// The version line of the assembler or linker, or its fault.
     pub binutils: String,
 }
 

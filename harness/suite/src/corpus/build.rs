@@ -44,7 +44,7 @@ pub struct Build {
     pub derived_from: Option<String>,
     /// The SHA-256 of the file, in hexadecimal.
     pub sha256: String,
-    /// What its compiler was told about frames; nothing is known of a derived build.
+    /// The options about frames that its compiler was given; unknown for a derived build.
     pub frames: FrameFlags,
     /// The libraries that it was linked with.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -39,7 +39,7 @@ impl MadeExample {
         Self::make_as(id, example, toolchain, toolchains_dir, BTreeMap::new())
     }
 
-    /// The same by another toolchain than the commands are for: in place of the compiler of
+    /// Makes the example with another toolchain than the commands are for: in place of the compiler of
     /// `written_for`, this one's is called.
     ///
     /// # Errors

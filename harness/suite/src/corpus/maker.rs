@@ -70,7 +70,7 @@ impl Maker {
         toolchain.abis.get(&abi).ok_or_else(none)
     }
 
-    /// The words of a command, with flags in front of those of the toolchain and behind them.
+    /// The words of a command, with flags before and after those of the toolchain.
     fn words(
         &self,
         abi: Abi,
@@ -241,7 +241,7 @@ pub struct RecipeObject {
     pub sources: Vec<String>,
     /// Flags of their own.
     pub flags: Vec<String>,
-    /// Whether the assembler is told to write SFrame.
+    /// Whether the assembler's options make it write SFrame.
     pub writes_sframe: bool,
     /// How they are joined.
     pub joint: Joint,

@@ -63,7 +63,7 @@ impl<'a> Order<'a> {
         Parts { libraries, program }
     }
 
-    /// Returns what the compiler is told about frames, for all of the program.
+    /// Returns the compiler's options about frames, for all of the program.
     pub(super) fn frame_flags(&self, toolchain: &Toolchain) -> FrameFlags {
         let shared: Vec<&str> = (self.variant.flags.iter().copied())
             .chain(

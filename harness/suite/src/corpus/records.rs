@@ -227,7 +227,7 @@ impl Records {
         document.records().map_err(|message| Error::Invalid { path, message })
     }
 
-    /// The same; a corpus without a manifest has no builds.
+    /// Loads the manifest as [`Self::load`] does, but a corpus without a manifest has no builds.
     pub(super) fn load_if_any(corpus_dir: &Path) -> Result<Self, Error> {
         if Self::path(corpus_dir).exists() { Self::load(corpus_dir) } else { Ok(Self::default()) }
     }

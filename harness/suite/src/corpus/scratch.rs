@@ -76,7 +76,7 @@ impl Scratch {
         self.path().join(SOURCES)
     }
 
-    /// The same as commands see it.
+    /// The folder of the sources, as commands see it.
     pub(super) fn sources_inside(&self) -> PathBuf {
         self.inside.join(SOURCES)
     }

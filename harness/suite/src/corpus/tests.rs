@@ -567,7 +567,7 @@ fn committed() -> PathBuf {
 }
 
 /// Returns a folder with tools that have the names of those of `toolchain`. Each writes the same
-/// file whatever it is told, in which `memcpy` is undefined.
+/// file whatever its options are, in which `memcpy` is undefined.
 fn fake_tools(toolchain: &Toolchain) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let mut made = fs::read(committed().join("builds/gnu-2.47/amd64/crossing.O2-dynamic.first.so")).unwrap();

@@ -311,7 +311,7 @@ impl Toolchain {
         self.candidates(program).filter(|(abi, variant)| self.exclusion(program, variant, *abi).is_none())
     }
 
-    /// The same, including those that it excludes.
+    /// The ABIs and variants to build a program for, including those that the toolchain excludes.
     pub(super) fn candidates<'a>(
         &'a self,
         program: &'a Program,

@@ -59,7 +59,7 @@ impl Workshop {
         Self::open_in(toolchain, corpus_dir, root, &std::env::temp_dir(), "corpus-", None)
     }
 
-    /// The same, with scratch folders whose names start with `prefix`, in `parent`
+    /// Opens a workshop with scratch folders whose names start with `prefix`, in `parent`
     /// or otherwise in the root, and a time limit for each command.
     pub(super) fn open_in(
         toolchain: Toolchain,

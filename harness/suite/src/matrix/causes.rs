@@ -25,8 +25,8 @@ pub(super) struct Cause<'r> {
     pub(super) follows: BTreeMap<&'r str, u64>,
 }
 
-/// The causes of what is worse, but for broken cases. In a build of which a whole section can't be decoded, code
-/// without an FDE and other ends of backtraces are not counted by themselves.
+/// The causes of what is worse, without broken cases. In a build of which a whole section can't be decoded,
+/// code without an FDE and other ends of backtraces are not counted by themselves.
 pub(super) fn causes<'r>(cases: impl Iterator<Item = &'r Comparison> + Clone) -> Vec<Cause<'r>> {
     let judged = cases.filter(|case| case.standing != Standing::Broken);
     let undecoded: BTreeSet<(&str, Abi)> = judged
@@ -80,7 +80,8 @@ fn follows(kind: &Kind, group: &Group<'_>) -> bool {
         && matches!(group.detail.blame, Blame::ProducerLinker | Blame::Unknown)
 }
 
-/// A message without what differs between places with one cause: names and numbers, but for those of registers.
+/// A message without what differs between places with one cause: names and numbers, except those of
+/// registers.
 fn shape(kind: &Kind, message: &str) -> String {
     let mut text = message.to_owned();
     for name in [&kind.image, &kind.function].into_iter().flatten() {

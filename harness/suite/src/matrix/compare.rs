@@ -72,7 +72,7 @@ pub struct KindDetail {
 pub enum Standing {
     /// Its spec says not to run it.
     Skipped,
-    /// The same kinds of findings.
+    /// It has the same kinds of findings as the reference.
     Same,
     /// Some of the reference's kinds, and no others.
     Better,
@@ -119,9 +119,9 @@ pub struct Comparison {
     pub rows_total: u64,
     /// Rows that the topmost frame used.
     pub rows_exercised: u64,
-    /// The same for the reference.
+    /// Rows of the reference that cover at least one byte.
     pub reference_rows_total: u64,
-    /// The same for the reference.
+    /// Rows that the reference's topmost frame used.
     pub reference_rows_exercised: u64,
 }
 

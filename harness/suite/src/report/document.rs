@@ -296,7 +296,7 @@ pub struct CheckReport {
     pub unwinder: Option<UnwinderReport>,
     /// The run in numbers.
     pub summary: CheckSummary,
-    /// The command that reproduces the findings, with everything that the check was told.
+    /// The command that reproduces the findings, with all options of the check.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reproduce: Option<String>,
     /// What is wrong, and not known to be.
@@ -344,7 +344,7 @@ pub enum Origin {
     Sframe,
     /// It was made from the file's `.eh_frame` section.
     EhFrame,
-    /// There is none: the image's code has no FDEs.
+    /// The image has no section: its code has no FDEs.
     None,
 }
 
@@ -373,7 +373,7 @@ impl JudgedImage {
 
     /// Returns a description in a line. `executable` is the executable's name.
     pub(super) fn line(&self, executable: &str) -> String {
-        /// At most this many reasons are told.
+        /// At most this many reasons are listed.
         const TOLD: usize = 3;
         let name = self.name.as_deref().unwrap_or(executable);
         let mut line = match self.section {
@@ -446,8 +446,8 @@ impl CheckReport {
         self.images.iter().map(|image| image.line(file_name(&self.file))).collect()
     }
 
-    /// The command that repeats the check. If nobody has said how it was called, it lacks what only
-    /// that one was told, such as where libraries are.
+    /// The command that repeats the check. If the original command line is not known, options such as where
+    /// libraries are found are missing.
     pub(super) fn command(&self) -> String {
         if let Some(command) = &self.reproduce {
             return command.clone();
@@ -486,8 +486,8 @@ impl CheckReport {
         self.summary.rows_explored = ExploredRows::of(&self.unexercised);
     }
 
-    /// Makes findings with one cause one, which counts its places: see [`groups`]. Known findings are settled before,
-    /// since their lists count places.
+    /// Makes findings with one cause one, which counts its places: see [`groups`]. Known findings are settled
+    /// before, since their lists count places.
     #[must_use]
     pub fn by_cause(self) -> Self {
         let findings: Vec<Finding> = groups(&self.findings).iter().map(Group::finding).collect();
@@ -562,8 +562,8 @@ impl CheckReport {
         }
     }
 
-    /// Describes how the program ended, and what it did without, line by line. Empty if it ended
-    /// with status 0 and did without nothing.
+    /// Describes how the program ended, and which system calls it was refused, line by line. Empty if it
+    /// ended with status 0 and none was refused.
     pub(super) fn program(&self) -> Vec<String> {
         let ended = match (self.killed_by, self.exit_status) {
             (Some(signal), _) => Some(format!("ended by signal {signal}")),

@@ -44,7 +44,7 @@ pub struct ExploreReport {
     pub interrupted: bool,
     /// The numbers.
     pub summary: ExploreSummary,
-    /// The command that reproduces the findings, with everything that the exploration was told.
+    /// The command that reproduces the findings, with all options of the exploration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reproduce: Option<String>,
     /// The rows that are wrong, and not known to be, and those that may be.

@@ -64,7 +64,7 @@ fn fingerprint(build: &str, finding: &Finding) -> String {
     digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Describes findings that are only counted. `None` if there are none.
+/// Describes findings that are only counted. `None` without any.
 fn omission(omitted: &BTreeMap<Verdict, u64>) -> Option<String> {
     if omitted.is_empty() {
         return None;

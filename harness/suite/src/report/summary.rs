@@ -323,7 +323,7 @@ fn show_findings(
     }
 }
 
-/// The command that reproduces a case. If nobody has said how the run was called, its options are
+/// The command that reproduces a case. If the command line of the run is not known, its options are
 /// missing.
 pub(super) fn command_for(case: &CaseReport) -> String {
     let plain = || format!("sframe-testbench run --case {}", quoted(&case.id));

@@ -16,7 +16,7 @@ const NAMES: [&str; Abi::ALL.len()] = {
 /// The ABI of a name.
 ///
 /// # Errors
-/// There is none; the error lists those that there are.
+/// There is no such ABI; the error lists all that exist.
 pub fn parse_abi(name: &str) -> Result<Abi, UnknownName> {
     name.parse().map_err(|_| UnknownName { what: "ABI", given: name.to_owned(), allowed: &NAMES })
 }

@@ -166,7 +166,7 @@ fn apply(text: &str, mut changes: Vec<Change>) -> String {
     out
 }
 
-/// Reads the result back: it must be the same spec but for the frames.
+/// Reads the result back: it must be the same spec except for the frames.
 fn verify(source: &Source, blessed: &str, wanted: &Spec) -> Result<(), Error> {
     let read = Spec::from_source(&Source::new(source.path(), blessed))?;
     if read == *wanted {

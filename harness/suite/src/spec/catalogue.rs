@@ -127,7 +127,7 @@ impl Catalogue {
         self.clauses.iter().find(|clause| clause.id == id)
     }
 
-    /// What is wrong with an ID that is none of the catalogue.
+    /// The error for an ID that is not in the catalogue.
     pub(crate) fn unknown(&self, id: &str) -> String {
         unknown("clause", id, self.clauses.iter().map(|clause| clause.id.as_str()))
     }

@@ -36,7 +36,7 @@ pub(super) fn check(spec: &Spec, source: &Source) -> Vec<Error> {
     check.errors
 }
 
-/// The clauses of a spec that are none of the catalogue.
+/// The clauses of a spec that are not in the catalogue.
 pub(super) fn check_clauses(spec: &Spec, source: &Source, catalogue: Option<&Catalogue>) -> Vec<Error> {
     let mut errors = Vec::new();
     for (index, id) in spec.clauses.iter().enumerate() {

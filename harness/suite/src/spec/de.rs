@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 
-/// Reads a string, and parses it; what fails is told by the parser.
+/// Reads a string, and parses it; the parser's errors say what is wrong.
 pub(super) fn parsed<'de, D, T>(deserializer: D, expected: &'static str) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,

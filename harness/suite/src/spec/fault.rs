@@ -64,7 +64,7 @@ pub struct GeneratedCause {
     /// The rules of the row, with `N` for each number; `R` stands for any register but SP and FP.
     #[schemars(length(min = 1))]
     pub row: String,
-    /// The last instructions in front of the first one that the row is wrong for, with `N` for each number; `R`
+    /// The last instructions before the first one that the row is wrong for, with `N` for each number; `R`
     /// stands for any register.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<String>,
@@ -72,7 +72,7 @@ pub struct GeneratedCause {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     pub at: Option<String>,
-    /// Operations, one of which is right in front of the row's first instruction, in the text.
+    /// Operations, one of which directly precedes the row's first instruction in the text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub begins_after: Vec<String>,
     /// Flags of the compiler and the linker that must be there.

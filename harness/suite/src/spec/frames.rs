@@ -21,7 +21,7 @@ struct InvalidCount(String);
 const MAX: u32 = 1_000_000;
 
 impl Frames {
-    /// From so many frames of a function on, `bless` writes them once.
+    /// From this many frames of a function on, `bless` writes them once.
     const WORTH_COUNTING: u32 = 3;
 
     /// Adds frames of a function to the outer end.
@@ -37,7 +37,7 @@ impl Frames {
         self.0.iter().flat_map(|(name, count)| (0..*count).map(move |_| name.as_str()))
     }
 
-    /// Whether there are none.
+    /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -22,7 +22,7 @@ pub struct KnownFindings {
     pub known: Vec<KnownFinding>,
 }
 
-/// A known failure of a program: as in a spec, but for the builds that it is about.
+/// A known failure of a program: as in a spec, without the builds that it is about.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[schemars(extend("oneOf" = [{ "required": ["fault"] }, { "required": ["reason"] }]))]
 #[serde(deny_unknown_fields, expecting = "a known finding, which is a mapping")]

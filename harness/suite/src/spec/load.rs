@@ -18,7 +18,7 @@ pub struct SpecFolder {
     pub faults: Faults,
 }
 
-/// A YAML file among the specs which is none: the clause catalogue.
+/// The YAML file among the specs that is not a spec: the clause catalogue.
 const CLAUSES: &str = "clauses.yaml";
 
 impl Spec {
@@ -59,7 +59,7 @@ pub fn load_dir(dir: &Path) -> Result<SpecFolder, Vec<Error>> {
     if errors.is_empty() { Ok(folder) } else { Err(errors) }
 }
 
-/// The same, without the files that have mistakes, and with these.
+/// Loads the specs without mistakes, and returns the mistakes in the others.
 ///
 /// # Errors
 ///

@@ -26,7 +26,7 @@ impl<T> OneOrMany<T> {
         self.0.len()
     }
 
-    /// Whether there are none: an empty list.
+    /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

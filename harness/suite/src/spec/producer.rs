@@ -1,4 +1,4 @@
-//! Who made a build, as far as specs tell builds apart by it.
+//! Who made a build, as far as specs distinguish builds by it.
 
 use std::collections::BTreeSet;
 
@@ -52,8 +52,8 @@ pub struct Producer {
 }
 
 impl Producer {
-    /// The same code, with sections that were converted to a version. What that
-    /// can't express is lost.
+    /// The producer of the same code with sections converted to a version. Abilities that the version lacks
+    /// are dropped.
     #[must_use]
     pub fn derived(&self, toolchain: &str, version: Version) -> Self {
         let can = self.can.iter().copied().filter(|ability| ability.is_expressible_in(version)).collect();

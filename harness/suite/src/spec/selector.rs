@@ -10,8 +10,8 @@ use super::{Ability, Assembler, Compiler, Linker, OneOrMany, Producer, ToolRange
 /// Which builds an entry is about: those for which every key that is given
 /// holds. At least one key must be given.
 ///
-/// Each key takes one value or a list. A list matches any of its values, but for
-/// `can` and `cannot`, where each of them counts.
+/// Each key takes one value or a list. A list matches any of its values, except for `can` and `cannot`, where
+/// each of them counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("minProperties" = 1))]
 #[serde(
@@ -97,7 +97,7 @@ impl Selector {
         *self == Self::default()
     }
 
-    /// The same builds, written in one way, to compare selectors.
+    /// A normal form that selects the same builds, to compare selectors.
     pub(super) fn normalised(&self) -> Self {
         Self {
             toolchain: sorted(self.toolchain.as_ref()),

@@ -20,7 +20,7 @@ pub struct Stop {
     pub at: Location,
     /// Which arrival at the place is meant, counted from 1.
     pub hit: NonZeroU32,
-    /// The builds that the stop is for; all, if there is none.
+    /// The builds that the stop is for; all by default.
     pub selector: Option<Selector>,
     /// The functions on the stack. Without them, only the call stack and the
     /// backtrace are compared with one another.

@@ -32,7 +32,7 @@ const PER_PLACE: NonZeroU32 = NonZeroU32::MIN.saturating_add(2);
 /// What to study.
 #[derive(Clone, Debug)]
 pub struct StudyOptions {
-    /// Stacks are walked at one in so many instructions, at distances that vary.
+    /// Stacks are walked at one in this many instructions, at distances that vary.
     pub every: NonZeroU64,
     /// Ends the run if somebody asks for that.
     pub stop: StopRequest,

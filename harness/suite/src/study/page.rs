@@ -54,7 +54,7 @@ struct Group {
     instructions: u64,
     walked: u64,
     executed: Executed,
-    /// By name. The same name is the same file in all programs of a group.
+    /// The images by name. Images of one name are one file in all programs of a group.
     images: BTreeMap<String, ImageStudy>,
     /// The programs whose run was not valid, which are not counted, and why.
     broken: BTreeMap<String, String>,
@@ -65,7 +65,7 @@ struct Group {
 /// like that folder: `GROUP/PROGRAM.json`, where `GROUP` may have several parts.
 ///
 /// # Errors
-/// A report can't be read, or there is none.
+/// A report can't be read, or no report exists.
 pub fn page(folder: &Path) -> Result<String, PageError> {
     let mut files = Vec::new();
     reports(folder, &mut files)?;

@@ -22,7 +22,7 @@ pub struct StudyReport {
     pub file: String,
     /// Its ABI.
     pub abi: String,
-    /// Stacks were walked at one in so many instructions.
+    /// Stacks were walked at one in this many instructions.
     pub every: u64,
     /// Instructions executed that were observed: not those of programs that this one started.
     pub instructions: u64,

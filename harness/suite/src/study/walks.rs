@@ -51,7 +51,7 @@ impl Walks {
         self.whole.saturating_add(self.cut_short).saturating_add(self.wrong)
     }
 
-    /// Adds others, each as if there were so many of it.
+    /// Adds others, each multiplied by a weight.
     pub const fn add(&mut self, other: &Self, times: u64) {
         self.whole = self.whole.saturating_add(other.whole.saturating_mul(times));
         self.cut_short = self.cut_short.saturating_add(other.cut_short.saturating_mul(times));
@@ -217,7 +217,8 @@ enum Worth<'m> {
 
 fn judge<'m>(truth: &Truth<'m>, backtrace: &Backtrace, target: &Target<'_>) -> Worth<'m> {
     let depth = truth.call_stack.depth();
-    // Whether a frame gave a wrong FP that is still wrong: then what is wrong further out says nothing of an exit.
+    // Whether a frame gave a wrong FP that is still wrong: then what is wrong further out says nothing of an
+    // exit.
     let mut has_wrong_fp = false;
     let mut inner: Option<&Record> = None;
     for (index, frame) in backtrace.frames.iter().enumerate().take(depth) {

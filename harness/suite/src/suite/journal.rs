@@ -75,7 +75,7 @@ struct Line {
     listing: Option<Listing>,
 }
 
-/// The same, for writing.
+/// A line of the journal, for writing.
 #[derive(Serialize)]
 struct LineOf<'r> {
     inputs: String,

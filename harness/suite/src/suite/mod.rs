@@ -81,11 +81,11 @@ impl Suite {
         if errors.is_empty() { Ok(suite) } else { Err(SuiteError::Specs(errors)) }
     }
 
-    /// The same for the specs that a filter names. The mistakes in others are returned; what can't be
-    /// read of them is left out. If it names none, all of them are meant.
+    /// Opens the suite for the specs that a filter names: all of them, if it names none. Mistakes in other
+    /// specs are returned, and what can't be read of these is left out.
     ///
     /// # Errors
-    /// The same, but for what is wrong with other specs only.
+    /// As for [`Self::open`], without mistakes in other specs.
     pub fn open_selected(
         corpus: &Path,
         specs: &Path,
@@ -101,10 +101,10 @@ impl Suite {
         if errors.is_empty() { Ok((suite, other)) } else { Err(SuiteError::Specs(errors)) }
     }
 
-    /// The same for specs of programs that need not have any build yet.
+    /// Opens the suite as [`Self::open_selected`] does, but programs need not have any build yet.
     ///
     /// # Errors
-    /// The same, but for builds that are missing.
+    /// As for [`Self::open_selected`], without those for missing builds.
     pub fn open_without_builds(
         corpus: &Path,
         specs: &Path,
@@ -325,7 +325,7 @@ impl Suite {
     /// Runs cases as planned: see [`execute`].
     ///
     /// # Errors
-    /// The same.
+    /// As for [`execute`].
     pub fn execute(
         &self,
         cases: &[Case<'_>],

@@ -33,7 +33,7 @@ struct Place {
     column: usize,
 }
 
-/// A line that is longer than this, in bytes, is not shown: nobody would find a place in it.
+/// A line that is longer than this, in bytes, is not shown, since no place could be found in it.
 const WIDEST: usize = 1000;
 
 impl Place {

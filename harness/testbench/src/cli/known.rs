@@ -43,8 +43,7 @@ impl KnownOptions {
             self.write_known.as_ref().filter(|path| path.exists() && self.known.as_ref() != Some(path))
         {
             let path = path.display();
-            let message =
-                format!("error: {path} exists already; with --known {path} too, its reasons are kept");
+            let message = format!("error: {path} exists already; add --known {path} to keep its reasons");
             return Err(Failure::unusable(message));
         }
         Ok(KnownSoFar { options: self, file })
@@ -72,7 +71,7 @@ impl KnownSoFar<'_> {
         })
     }
 
-    /// Does so for the proved findings of an exploration.
+    /// Writes the proved findings of an exploration if that is wanted, and separates those that are known.
     pub(super) fn apply_to_exploration(&self, report: ExploreReport) -> Result<ExploreReport, Failure> {
         let proved: Vec<Finding> = report.proved().map(|found| found.finding.clone()).collect();
         self.write(&proved, !report.interrupted)?;

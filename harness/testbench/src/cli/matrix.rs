@@ -105,7 +105,9 @@ impl Matrix {
             let opened = Attempts::open(toolchain, &path, &work, options.clone()).map_err(failure)?;
             if opened.count() == 0 {
                 let name = &opened.toolchain().name;
-                return Err(Failure::unusable(format!("error: nothing of this is for `{name}` to build")));
+                return Err(Failure::unusable(format!(
+                    "error: `{name}` builds none of the selected programs"
+                )));
             }
             attempts.push(opened);
         }
@@ -214,7 +216,10 @@ impl Matrix {
             if let Some(name) =
                 toolchain.reference.as_ref().filter(|name| !known().any(|known| known == **name))
             {
-                return Err(wrong(format!("no build is by the reference `{name}`{}", hint(name, known()))));
+                return Err(wrong(format!(
+                    "the corpus has no build by the reference `{name}`{}",
+                    hint(name, known())
+                )));
             }
             if let Some(abi) = self.abi.iter().find(|abi| !toolchain.abis.contains_key(abi)) {
                 return Err(wrong(format!("it has no ABI `{abi}`")));

@@ -23,13 +23,13 @@ pub(super) struct Folders {
 /// The variable that names the bench's home: a clone, with the corpus and the specs.
 const HOME: &str = "SFRAME_TESTBENCH_HOME";
 
-/// The bench's home, if somebody has named one.
+/// The bench's home, if one is named.
 fn home() -> Option<PathBuf> {
     std::env::var_os(HOME).filter(|home| !home.is_empty()).map(PathBuf::from)
 }
 
-/// A folder of a clone: the one that is here, or else that of the bench's home; if nobody has named one, of
-/// the clone that the bench was built from.
+/// A folder of a clone: the one in the current directory, or else that of the bench's home; without a home,
+/// that of the clone that the bench was built from.
 pub(super) fn at_home(name: &str) -> PathBuf {
     let here = PathBuf::from(name);
     if here.is_dir() {
@@ -64,13 +64,13 @@ pub(super) fn demand(name: &str, folder: &Path) -> Result<(), Failure> {
 }
 
 impl Folders {
-    /// Checks that they are there.
+    /// Checks that the folders exist.
     pub(super) fn check(&self) -> Result<(), Failure> {
         demand("corpus", &self.corpus)?;
         demand("specs", &self.specs)
     }
 
-    /// Opens the suite. If the filter names specs, what is wrong with others is only told.
+    /// Opens the suite. If the filter names specs, mistakes in others are only warnings.
     pub(super) fn open(&self, filter: &Filter) -> Result<Suite, Failure> {
         self.check()?;
         let (suite, others) = Suite::open_selected(&self.corpus, &self.specs, filter)?;
@@ -78,7 +78,7 @@ impl Folders {
         Ok(suite)
     }
 
-    /// The same for specs of programs that need not have builds.
+    /// Opens the suite as [`Self::open`] does, but programs need not have builds.
     pub(super) fn open_without_builds(&self, filter: &Filter) -> Result<Suite, Failure> {
         self.check()?;
         let (suite, others) = Suite::open_without_builds(&self.corpus, &self.specs, filter)?;
@@ -87,7 +87,7 @@ impl Folders {
     }
 }
 
-/// Tells of mistakes in specs that are not used: a line for each file.
+/// Warns of mistakes in specs that are not used: a line for each file.
 fn warn(mistakes: &[Error]) {
     let mut by_file: BTreeMap<&Path, Vec<&Error>> = BTreeMap::new();
     for mistake in mistakes {

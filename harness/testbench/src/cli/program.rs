@@ -17,7 +17,7 @@ use super::system::SystemOptions;
 /// The default budget. Specs are for small programs; others may be large.
 const BUDGET: &str = "1000000000";
 
-/// How the program runs. These options belong behind a command's own ones: those of the
+/// How the program runs. These options belong after a command's own ones: those of the
 /// surroundings have a heading, which would be that of all options after them.
 #[derive(Args)]
 #[command(mut_arg("budget", |budget| budget.default_value(BUDGET)))]

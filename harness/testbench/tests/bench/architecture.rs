@@ -446,7 +446,7 @@ fn files_with_abis() -> Vec<String> {
 }
 
 /// The source files of all crates, without those of tests: their paths in `harness`, and their texts.
-fn sources() -> BTreeMap<PathBuf, String> {
+pub(crate) fn sources() -> BTreeMap<PathBuf, String> {
     let harness = repository().join("harness");
     let files = CRATES.iter().flat_map(|(name, _)| walk(&folder(name).join("src")));
     let files = files.filter(|file| !file.iter().any(|part| part == "tests" || part == "tests.rs"));

@@ -48,7 +48,7 @@ fn repository() -> PathBuf {
 }
 
 /// All pages of the repository, as relative paths.
-fn pages() -> Vec<PathBuf> {
+pub(crate) fn pages() -> Vec<PathBuf> {
     fn collect(folder: &Path, pages: &mut Vec<PathBuf>) {
         for entry in std::fs::read_dir(folder).expect("a folder") {
             let entry = entry.expect("an entry");

@@ -1,4 +1,4 @@
-//! All tests of the bench but `conformance`, as one program: the emulator is linked once.
+//! All tests of the bench except `conformance`, as one program: the emulator is linked once.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -12,6 +12,7 @@ mod command;
 mod comparing;
 mod constructed;
 mod doctor;
+mod english;
 mod explore;
 mod explore_doubts;
 mod explore_faults;

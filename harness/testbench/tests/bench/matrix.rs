@@ -508,10 +508,10 @@ fn mistakes_in_a_definition_are_one_clear_error_each() {
         (["--variant", "O9"], "no variant `O9`"),
         (["--abi", "s390x"], "it has no ABI `s390x`"),
         (["--spec", "nothing*"], "no spec matches"),
-        (["--reference", "gnu-2.4"], "no build is by the reference"),
+        (["--reference", "gnu-2.4"], "the corpus has no build by the reference"),
         (["--timeout", "0"], "--timeout"),
         // A program that is for other ABIs only.
-        (["--spec", "packed_stack"], "nothing of this is for `fake` to build"),
+        (["--spec", "packed_stack"], "`fake` builds none of the selected programs"),
     ] {
         let output = vendor.run(&arguments);
         assert_eq!(status(&output), 2, "{arguments:?}");

@@ -86,7 +86,7 @@ pub(super) enum Range {
     Any,
 }
 
-/// A number of so many bytes.
+/// A number of this many bytes.
 pub(super) const fn data(size: u8, range: Range) -> Field {
     let parts: &[Part] = match size {
         1 => &[Part { len: 8, at: 0 }],

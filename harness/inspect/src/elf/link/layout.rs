@@ -50,7 +50,7 @@ pub(super) struct Segment {
     pub(super) memory_len: u64,
 }
 
-/// Lays out the parts that are not `None`, behind one page of headers, in a file of at
+/// Lays out the parts that are not `None`, after one page of headers, in a file of at
 /// most `limit` bytes. Returns `None` if they do not fit.
 pub(super) fn lay_out(parts: &[Option<Part>], limit: u64) -> Option<Layout> {
     let mut layout = Layout { places: vec![None; parts.len()], segments: Vec::new(), end: PAGE };

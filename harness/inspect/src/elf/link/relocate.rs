@@ -62,7 +62,7 @@ pub(super) struct Relocation {
     /// Where it is in its section.
     pub(super) offset: u64,
     pub(super) howto: Howto,
-    /// The index of its symbol; 0 is none.
+    /// The index of its symbol; 0 stands for no symbol.
     pub(super) symbol: usize,
     pub(super) addend: i64,
     number: u32,

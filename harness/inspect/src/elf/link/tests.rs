@@ -388,7 +388,7 @@ fn a_damaged_file_is_refused_or_linked() {
     assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
 }
 
-/// An FDE of `.text` whose LSDA is behind the code.
+/// An FDE of `.text` whose LSDA is after the code.
 #[test]
 fn landing_pads_are_read_from_what_is_loaded() {
     let mut relocatable = Relocatable::new(Abi::Amd64);

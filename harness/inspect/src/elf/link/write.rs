@@ -22,7 +22,7 @@ pub(super) struct Section<'a> {
     pub(super) content: Cow<'a, [u8]>,
 }
 
-/// Returns the bytes of all segments and sections, behind a page for headers. In those
+/// Returns the bytes of all segments and sections, after a page for headers. In those
 /// with code, `filler` is where no section is. Returns `None` if they would be more than
 /// the limit.
 pub(super) fn image(
@@ -64,7 +64,7 @@ fn range(start: u64, len: u64) -> Option<std::ops::Range<usize>> {
     Some(start..start.checked_add(usize::try_from(len).ok()?)?)
 }
 
-/// Puts the headers before and behind an image. `header` is that of the relocatable
+/// Puts the headers before and after an image. `header` is that of the relocatable
 /// file, and `sframe` the index of its SFrame section.
 pub(super) fn headers(
     file: &mut Vec<u8>,

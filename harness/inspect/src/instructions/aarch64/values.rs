@@ -6,7 +6,7 @@ use sframe_engine::DwarfRegister;
 use super::super::instruction::Registers;
 use super::super::operation::{Comparand, Condition, Extension, Operation, Relation, Width};
 
-/// Returns an operation on values; `None` if it is none. `pc` is the address of the
+/// Returns an operation on values; `None` for other instructions. `pc` is the address of the
 /// instruction.
 pub(super) fn operation(code: &[u8], pc: u64) -> Option<Operation> {
     let word = Word(u32::from_le_bytes(*code.first_chunk()?));
@@ -96,7 +96,7 @@ impl Word {
         DwarfRegister(self.field(low, 5).into())
     }
 
-    /// Returns the register at a bit, where 31 is none: zero is read, and what is written
+    /// Returns the register at a bit, where 31 is no register: zero is read, and what is written
     /// is lost.
     fn register(self, low: u32) -> Option<DwarfRegister> {
         Some(self.register_or_sp(low)).filter(|_| self.field(low, 5) != ZERO)

@@ -7,7 +7,7 @@ use super::super::instruction::Registers;
 use super::super::operation::{Comparand, Extension, Operation, Width};
 use super::{place, register};
 
-/// Returns an operation on values; `None` if it is none. `end` is the address of the
+/// Returns an operation on values; `None` for other instructions. `end` is the address of the
 /// next instruction.
 pub(super) fn operation(id: X86Insn, operands: &[X86Operand], end: u64) -> Option<Operation> {
     use X86Insn::*;
@@ -82,7 +82,7 @@ pub(super) fn operation(id: X86Insn, operands: &[X86Operand], end: u64) -> Optio
 }
 
 /// Returns the registers from which all follows that an instruction writes to its operands,
-/// which are registers and constants; `None` if it is none of those, or has others.
+/// which are registers and constants; `None` for other instructions and operands.
 ///
 /// No instruction is among them that reads a register which is no operand.
 pub(super) fn sources(id: X86Insn, operands: &[X86Operand]) -> Option<Registers> {
@@ -161,7 +161,7 @@ impl Address {
         Some(Self { base, index, shift, offset: origin.wrapping_add(memory.disp()) })
     }
 
-    /// The load of so many bytes from it.
+    /// The load of this many bytes from it.
     fn load(self, to: Option<DwarfRegister>, size: u8, signed: bool, width: Width) -> Operation {
         let Self { base, index, shift, offset: displacement } = self;
         let extension = Extension::NONE;

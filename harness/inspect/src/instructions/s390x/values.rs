@@ -11,7 +11,7 @@ use super::{place, register, register_of};
 /// The lower half of a register, when the upper one stays as it is.
 const LOW: Width = Width { bits: 32, clears_rest: false };
 
-/// Returns an operation on values; `None` if it is none.
+/// Returns an operation on values; `None` for other instructions.
 pub(super) fn operation(code: u16, bytes: &[u8], operands: &[SysZOperand]) -> Option<Operation> {
     sum(code, operands)
         .or_else(|| bit_field(code, operands))

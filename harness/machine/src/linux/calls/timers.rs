@@ -121,7 +121,7 @@ impl Linux {
         Ok(0)
     }
 
-    /// Reads a `sigevent`: its value, its signal, and whom to tell.
+    /// Reads a `sigevent`: its value, its signal, and whom to notify.
     fn notice(&self, user: &User<'_, '_>, event: u64) -> Result<Notice, Errno> {
         const SIGEV_SIGNAL: u32 = 0;
         const SIGEV_NONE: u32 = 1;
@@ -297,7 +297,7 @@ impl Linux {
         tasks.flat_map(|task| task.signals.pending.of(signal)).any(is_its)
     }
 
-    /// Completes what a task is told of a signal that it takes: how often its timer has expired
+    /// Completes the information about a signal that a task takes: how often its timer has expired
     /// since it was sent.
     pub(crate) fn taken(&mut self, info: SignalInfo) -> SignalInfo {
         let own = self.tasks.current().process;
@@ -312,7 +312,7 @@ impl Linux {
         SignalInfo { word: self.pair(number, overrun), ..info }
     }
 
-    /// Returns when the next timer expires of which somebody is told.
+    /// Returns when the next timer expires that notifies somebody.
     pub(crate) fn next_timer(&self) -> Next {
         let mut next = Next::default();
         for (process, id, timer, notice) in self.process_timers() {

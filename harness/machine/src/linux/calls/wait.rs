@@ -92,7 +92,7 @@ impl Linux {
         if flags & WNOHANG != 0 { Ok(None) } else { Err(Refused::Wait(Wait::event(None))) }
     }
 
-    /// Tells a process that one of its children has ended.
+    /// Notifies a process that one of its children has ended.
     pub(crate) fn child_has_ended(&mut self, parent: ProcessId) {
         self.tasks.retry();
         self.send_to_process(parent, SIGCHLD, SignalInfo::default());

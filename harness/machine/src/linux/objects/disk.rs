@@ -65,7 +65,7 @@ struct Changed {
 type Page = [u8; PAGE_LEN];
 
 impl Changed {
-    /// Returns what a page has, with zeroes behind the end of the host's file.
+    /// Returns what a page has, with zeroes after the end of the host's file.
     fn page(&self, number: u64) -> Result<Page, Errno> {
         if let Some(page) = self.pages.get(&number) {
             return Ok(**page);
@@ -480,7 +480,7 @@ pub(crate) enum NewEntry {
     File(u32),
     Folder,
     Link(PathBuf),
-    /// A file that is somewhere else, too.
+    /// Another name of a file that exists: a hard link.
     Same(FileId),
 }
 
@@ -508,7 +508,7 @@ fn components(path: &Path) -> Vec<PathBuf> {
     components
 }
 
-/// What a program is told of an error of the host.
+/// The error number that a program gets for an error of the host.
 fn errno(error: io::Error) -> Errno {
     match error.kind() {
         io::ErrorKind::NotFound => Errno::NOENT,

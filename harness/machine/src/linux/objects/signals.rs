@@ -81,7 +81,7 @@ impl Actions {
     }
 }
 
-/// What a handler is told about its signal: the fields of `siginfo_t`.
+/// What a handler learns about its signal: the fields of `siginfo_t`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SignalInfo {
     /// `si_code`.
@@ -107,7 +107,7 @@ impl Pending {
         self.0.keys().copied().find(|signal| set & bit(*signal) != 0)
     }
 
-    /// Returns what was told of a signal.
+    /// Returns what is known about a signal.
     pub(crate) fn of(&self, signal: u64) -> impl Iterator<Item = &SignalInfo> {
         self.0.get(&signal).into_iter().flatten()
     }

@@ -24,7 +24,7 @@ pub(crate) enum Special {
     /// `/proc/self/stat`.
     Numbers,
     Comm,
-    /// The same for all programs.
+    /// A text that is the same for all programs.
     Text(&'static str),
 }
 

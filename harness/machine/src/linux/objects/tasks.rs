@@ -43,7 +43,7 @@ impl Wait {
         Self { on: On::Event, deadline, restarts: deadline.is_none() }
     }
 
-    /// The same, for a call that does not go on after the handler of a signal.
+    /// Waits for an event in a call that does not continue after the handler of a signal.
     pub(crate) const fn event_until(deadline: Option<u64>) -> Self {
         Self { on: On::Event, deadline, restarts: false }
     }
@@ -182,7 +182,7 @@ impl Tasks {
         self.tasks.iter_mut()
     }
 
-    /// Returns whether others may run, too.
+    /// Returns whether other tasks may run.
     pub(crate) const fn are_several(&self) -> bool {
         self.tasks.len() > 1
     }

@@ -1,4 +1,4 @@
-//! Timers: when they expire, and whom they tell (timer_settime(2), setitimer(2), timerfd(2)).
+//! Timers: when they expire, and whom they notify (timer_settime(2), setitimer(2), timerfd(2)).
 
 use std::collections::BTreeMap;
 
@@ -91,7 +91,7 @@ impl Timer {
     }
 }
 
-/// Whom a timer tells that it has expired.
+/// Whom a timer notifies when it expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Notice {
     /// Nobody.
@@ -108,7 +108,7 @@ pub(crate) struct OwnTimer {
     pub(crate) notice: Notice,
     /// How often it has expired since its signal was sent, which still waits.
     pub(crate) overrun: u64,
-    /// The same of the last signal that was taken.
+    /// The overrun of the last signal that was taken.
     pub(crate) last_overrun: u64,
 }
 
@@ -153,7 +153,7 @@ impl Timers {
         Ok(number)
     }
 
-    /// Returns all timers, and whom they tell.
+    /// Returns all timers, and whom they notify.
     pub(crate) fn all(&self) -> impl Iterator<Item = (TimerId, Timer, Notice)> {
         let interval = self.interval.iter().zip(SIGNALS).enumerate().map(|(index, (timer, signal))| {
             (TimerId::Interval(index), *timer, Notice::Signal { signal, value: 0, task: None })

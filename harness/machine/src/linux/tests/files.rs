@@ -68,7 +68,7 @@ fn files_are_sent_from_offsets_that_they_can_have() {
     assert_eq!(caller.content("/tmp/new"), Ok(b"sid".to_vec()));
 }
 
-/// A root in a folder with a file that is none of its programs' business.
+/// A root in a folder with a file outside the root.
 struct Root {
     folder: TempDir,
 }

@@ -1,4 +1,4 @@
-//! Timers, and descriptors that tell of them and of signals.
+//! Timers, and descriptors that report them and signals.
 
 use rustix::io::Errno;
 

@@ -91,10 +91,10 @@ pub struct CaseChange {
     /// Why it is broken or skipped now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Verdict, function and row of what was not found before, with what it comes from.
+    /// Verdict, function and row of new findings, with their causes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub new: Vec<String>,
-    /// The same of what is not found any more; nothing if the case is gone.
+    /// Verdict, function and row of findings that are gone, with their causes; empty if the case is gone.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gone: Vec<String>,
     /// Rows exercised, before and after; of an explored file, rows judged.
@@ -154,7 +154,7 @@ impl Changes {
     }
 }
 
-/// Says what was found, and what it comes from. A place begins with its verdict, which is not told twice.
+/// Says what was found, and what it comes from. A place begins with its verdict, which is not repeated.
 fn found_at(place: &str, cause: &Cause) -> String {
     let verdict = place.split(' ').next().unwrap_or_default();
     let rest = cause.name.strip_prefix(verdict).and_then(|rest| rest.strip_prefix(", "));
@@ -233,7 +233,7 @@ fn omitted(before: Option<&CaseResults>, after: Option<&CaseResults>) -> [Vec<St
     [beyond(&is, &was), beyond(&was, &is)]
 }
 
-/// Counts in how many cases each cause was seen. What only one of the reports has judged would not tell
+/// Counts in how many cases each cause was seen. What only one of the reports has judged would not show
 /// whether a cause is new or gone.
 fn cause_changes(
     before: &BTreeMap<String, CaseResults>,

@@ -134,7 +134,7 @@ struct CaseView<'r> {
     signals: u64,
     /// All rows, those exercised, and those exercised as a caller's.
     rows: [u64; 3],
-    /// Number of findings that nobody has explained; of an exploration, of those that are proved.
+    /// Number of unexplained findings; of an exploration, of those that are proved.
     unexplained: u64,
     /// Number of findings of the report, whether or not they are on the page.
     count: u64,
@@ -156,7 +156,7 @@ struct CaseView<'r> {
     /// Comparisons that say nothing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     set_aside: Vec<String>,
-    /// How the program ended, and what it did without.
+    /// How the program ended, and which system calls it was refused.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     program_did: Vec<String>,
 }

@@ -159,7 +159,7 @@ fn text(all: &All<Found>) -> Text {
                 counted(found.compared, "instruction")
             ));
             if found.noticed > 0 {
-                text.line(format!("  {} found that is wrong on purpose", counted(found.noticed, "function")));
+                text.line(format!("  {} wrong on purpose and found", counted(found.noticed, "function")));
             }
             for (page, group) in &found.known {
                 text.line(format!("  known, {page}: {}", counted(group.count, "function")));

@@ -109,7 +109,7 @@ impl C {
                 match page.write(maker, &self.of.roots, makers, folder) {
                     Ok(Written::Page) => notes.line(format!("{name}: written")),
                     Ok(Written::Program(why)) => {
-                        notes.line(format!("{name}: a program and a spec, and no page: {}", neutral(&why)));
+                        notes.line(format!("{name}: a program and a spec, but no page: {}", neutral(&why)));
                     }
                     Err(why) => notes.line(format!("{name}: no page: {}", neutral(&why))),
                 }

@@ -11,5 +11,4 @@ pub(super) fn stop_request() -> Result<StopRequest, Failure> {
 }
 
 /// What is said of a search that was interrupted.
-pub(super) const INTERRUPTED: &str =
-    "interrupted: what was not tried by then is missing, and nothing is reduced";
+pub(super) const INTERRUPTED: &str = "interrupted: the search is incomplete, and nothing is reduced";

@@ -163,7 +163,8 @@ impl Try {
         }
         let names: Vec<&str> =
             opened.iter().map(|opened| opened.attempts.toolchain().name.as_str()).collect();
-        let message = format!("error: nothing of this is for `{}` to build", names.join("`, `"));
+        let message =
+            format!("error: none of the selected programs can be built by `{}`", names.join("`, `"));
         Err(Failure::unusable(message))
     }
 
@@ -209,7 +210,7 @@ impl Try {
         Ok(!edits.is_empty())
     }
 
-    /// Runs the specs, or compares at every instruction if there are none.
+    /// Runs the specs, or compares at every instruction if there is no spec.
     fn judge(
         &self,
         suite: &Suite,

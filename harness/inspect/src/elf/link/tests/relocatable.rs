@@ -121,7 +121,7 @@ impl Relocatable {
         file
     }
 
-    /// Appends numbers of so many bytes.
+    /// Appends numbers of this many bytes.
     fn put(&self, out: &mut Vec<u8>, fields: &[(usize, u64)]) {
         for (width, value) in fields {
             let bytes = value.to_be_bytes();
