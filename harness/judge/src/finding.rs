@@ -282,7 +282,7 @@ impl Message {
         Self { place: Some(place.to_string().into()), says: says.into() }
     }
 
-    /// The same with more words at its end.
+    /// Adds words at the end of the message.
     #[must_use]
     pub fn and(self, more: impl std::fmt::Display) -> Self {
         Self { says: format!("{}{more}", self.says).into(), ..self }
@@ -449,13 +449,13 @@ impl Finding {
     }
 
     /// Whether a component may be its culprit: the one that is blamed, or any where a function has no FDE and
-    /// the file does not tell who has lost it.
+    /// the file does not show what has lost it.
     #[must_use]
     pub fn may_be_blamed_on(&self, blame: Blame) -> bool {
         self.blame == blame || self.is_without_culprit()
     }
 
-    /// Whether a function has no FDE, and the file does not tell who has lost it.
+    /// Whether a function has no FDE, and the file does not show what has lost it.
     #[must_use]
     pub fn is_without_culprit(&self) -> bool {
         self.verdict == Verdict::NoFde && self.blame == Blame::Unknown

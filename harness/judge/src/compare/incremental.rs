@@ -104,7 +104,7 @@ pub(crate) struct Walk {
     /// Frames that pass FP on although their callers have a different one: by
     /// either value.
     turns: FxHashMap<u64, BTreeSet<Position>>,
-    /// The same by frame.
+    /// These turns, by frame.
     turns_at: FxHashMap<Position, Turn>,
     /// The number of steps of the last walk.
     steps: u64,

@@ -315,7 +315,7 @@ pub fn compare(
     compare_at(0..truth.call_stack.depth() - 1, truth, walk, rules, report)
 }
 
-/// The same, with all that is reported.
+/// Compares a walk with the call stack, and returns how that ends and all disagreements.
 pub(crate) fn disagreements(
     truth: &Truth<'_>,
     walk: &impl Walked,

@@ -134,7 +134,7 @@ impl Rules for Sections<'_> {
     }
 }
 
-/// The same, looked up once for each address: a sweep comes to the same ones often.
+/// Rules that are looked up once for each address: a sweep comes to the same ones often.
 pub(crate) struct Remembered<'a> {
     sections: Sections<'a>,
     known: RefCell<FxHashMap<LookupAddress, RulesAt>>,

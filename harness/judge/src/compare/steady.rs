@@ -46,7 +46,7 @@ pub(crate) struct Steady {
     callers: Vec<Caller>,
     /// When the topmost frame's call was made.
     since: u64,
-    /// Addresses of words of which it is known that they hold what the row says, stored
+    /// Addresses of words that are known to hold what the row says, stored
     /// there by the function: where RA is, and where FP is.
     words: [Option<u64>; 2],
     rows: PcMap<Option<PlainRow>>,
@@ -206,7 +206,7 @@ impl Steady {
 }
 
 /// Whether a row leads to the true caller, with nothing that needs a closer look. `words` are
-/// those of which it is known.
+/// those that are known to hold what the row says.
 #[inline(always)]
 fn leads_to_caller(
     row: &PlainRow,

@@ -106,7 +106,7 @@ pub(super) struct Landing {
     returned_to: Option<(u64, u64)>,
     /// The CFA of what has left for there, if it has left frames.
     cfa: Option<u64>,
-    /// The same with a callee that was about to return there, if control has come by a branch: to the place itself, or
+    /// The frames with a callee on top that was about to return there, if control has come by a branch: to the place itself, or
     /// in place of the frame's last call, as libgcc's unwinder does before it leaves for a landing pad.
     with_callee: Vec<CallStack>,
 }

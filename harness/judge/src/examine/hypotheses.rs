@@ -8,7 +8,7 @@
 //!   If that is in the place of the one that the code before the jump was called with, and leads to the same caller,
 //!   the function returns in its place.
 //! - A jump for which SP was loaded from memory may stay in its frame, or land in one further out: compiled code that
-//!   leaves for its interpreter stays. So may one to the caller's code, past the data behind a call for instance. Where
+//!   leaves for its interpreter stays. So may one to the caller's code, past the data after a call for instance. Where
 //!   it has stayed, the frame returns.
 //!
 //! Until that is known, each comparison is made both ways. What comes of it counts once control has shown which it
@@ -51,7 +51,7 @@ pub(super) struct Hypothesis {
     /// Where the record is, or would be, from the oldest on.
     position: usize,
     call: Record,
-    /// The record that is on the call stack there, but for a jump: then it is the call of the frame that it was made
+    /// The record that is on the call stack there, except for a jump: then it is the call of the frame that it was made
     /// from.
     known: Option<Record>,
     /// The results of the moments since then, by what the hypotheses turn out to be: see [`Truth::at`].
@@ -97,7 +97,7 @@ pub(super) struct Settled {
     pub(super) pending: Vec<u64>,
     /// Whether it is not known which of the two it was.
     pub(super) is_open: bool,
-    /// The instructions of which nothing is known.
+    /// The instructions at which the result is unknown.
     pub(super) unknown: Vec<u64>,
 }
 
@@ -140,7 +140,8 @@ impl Hypotheses {
         self.open.push(Hypothesis { candidate, position, call, known, results, pending, unknown });
     }
 
-    /// The same as [`is_within_function`], which is asked once for each place and callee.
+    /// Whether a call leads to code within the function that makes it: [`is_within_function`] is asked once for each
+    /// place and callee.
     fn is_within_function(&mut self, call: &Record, target: &Target<'_>) -> bool {
         match self.within.get(&call.return_address) {
             Some((callee, is_within)) if *callee == call.callee => *is_within,

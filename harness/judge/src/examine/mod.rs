@@ -215,7 +215,7 @@ pub fn examine(
     examine_with(target, unwinder, look, options, None)
 }
 
-/// The same, with a probe.
+/// Examines a run, with a probe that sees each comparison.
 pub fn examine_with(
     target: &Target<'_>,
     unwinder: &mut dyn Unwinder,

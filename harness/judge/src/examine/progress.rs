@@ -23,8 +23,8 @@ pub struct Figures {
 }
 
 impl Progress {
-    /// The figures are renewed, and requests to stop are seen, whenever so many instructions
-    /// have executed.
+    /// The figures are renewed, and requests to stop are seen, each time this many
+    /// instructions have executed.
     pub const INTERVAL: u64 = 64;
 
     /// Returns the figures.

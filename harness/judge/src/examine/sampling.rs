@@ -18,7 +18,7 @@ pub struct Sampling {
     /// Only from the first arrival at a function on.
     #[serde(flatten)]
     pub from: Option<Start>,
-    /// One in so many instructions. The distance varies, so that no loop is always
+    /// One instruction in this many. The distance varies, so that no loop is always
     /// compared at the same place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub every: Option<NonZeroU64>,
@@ -125,7 +125,7 @@ fn caller(records: &[Record]) -> u64 {
     }
 }
 
-/// One instruction in each block of so many, at a place that a hash of the block's number
+/// One instruction in each block of this many, at a place that a hash of the block's number
 /// gives. Whatever the length of a loop, all its instructions are selected in time: regular
 /// steps, even by an irrational part of the block, keep missing some in loops of some
 /// lengths. Each run of the same program selects the same ones.

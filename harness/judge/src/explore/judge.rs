@@ -246,7 +246,11 @@ impl<'j, 'a> Judge<'j, 'a> {
     /// Says whose doing a disagreement is.
     fn triage(&self, disagreement: &Disagreement, point: &Point<'_>) -> Triage {
         let (truth, viewpoint) = (Truth::of(&point.moment), Viewpoint::new(&point.moment));
-        let scene = Circumstances::new(&truth, &viewpoint, self.target, &self.layouts);
+        let last_store = |word| point.last_store(word).map(|store| store.pc);
+        let scene = Circumstances {
+            last_store: Some(&last_store),
+            ..Circumstances::new(&truth, &viewpoint, self.target, &self.layouts)
+        };
         let Some((gap, _)) = self.gap_at(point.moment.pc).filter(|_| disagreement.verdict == Verdict::NoFde)
         else {
             return triage(disagreement, &scene, true);

@@ -49,9 +49,9 @@ pub(super) struct Ways {
     pub(super) restores_fp: bool,
     /// Whether it was left with everything that callees preserve.
     pub(super) regularly: bool,
-    /// The same, by a return to the caller.
+    /// Whether it was left so by a return to the caller.
     pub(super) to_caller: bool,
-    /// The same, by a jump to another function that the instruction names.
+    /// Whether it was left so by a jump to another function that the instruction names.
     pub(super) by_jump: bool,
     /// What it removes from the stack when it returns to the caller.
     pub(super) removed: Removed,

@@ -199,7 +199,7 @@ impl Roots {
         body.is_some_and(|body| body.contains(&address) && self.uncertain.contains(&body.start))
     }
 
-    /// Returns the entries of what may be functions, of all FDEs but those that paths have been in.
+    /// Returns the entries of what may be functions, of all FDEs except those that paths have been in.
     pub(super) fn unreached(&self, reached: &FxHashSet<u32>) -> Vec<u64> {
         self.spare.iter().filter(|(fde, _)| !reached.contains(fde)).map(|(_, entry)| *entry).collect()
     }
@@ -231,8 +231,8 @@ struct References {
     linked: FxHashMap<u64, Option<DwarfRegister>>,
     /// By jumps out of another FDE.
     jumped_to: FxHashSet<u64>,
-    /// By the starts of FDEs that are jumped into: that of the one that does it, and whether others do,
-    /// too.
+    /// By the starts of FDEs that are jumped into: that of the one that does it, and whether others
+    /// also do.
     jumping: FxHashMap<u64, (u64, bool)>,
     /// The starts of FDEs that a jump leads to if there is no entry in a table for a case. It may have
     /// none because the case is impossible.
@@ -242,7 +242,7 @@ struct References {
     last_branch: Option<(u64, u32)>,
 }
 
-/// At most so many instructions are between the comparison and a jump through a table.
+/// At most this many instructions are between the comparison and a jump through a table.
 const BEFORE_TABLE: u32 = 10;
 
 impl References {

@@ -35,7 +35,7 @@ pub(super) enum Judgement {
 pub enum Undecided {
     /// It says that there is no caller, which only running can show.
     Outermost,
-    /// It is for the frame of a signal, which nobody calls.
+    /// It is for the frame of a signal, which is not called.
     SignalFrame,
     /// SP is above the caller's frame there, which the function has given up.
     LeftCaller,
@@ -72,7 +72,7 @@ impl Undecided {
     pub const fn says(self) -> &'static str {
         match self {
             Self::Outermost => "the row says that there is no caller, which only running shows",
-            Self::SignalFrame => "for the frame of a signal, which nobody calls",
+            Self::SignalFrame => "for the frame of a signal, which is not called",
             Self::LeftCaller => "the function has given up its caller's frame there",
             Self::NoEntry => "no path begins in the function, or leads into it",
             Self::IndirectJump => "an indirect jump of the function may lead there",

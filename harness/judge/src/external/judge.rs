@@ -72,7 +72,7 @@ pub(super) struct Judged {
     pub(super) end: WalkEnd,
     /// Disagreements that the engine does not have.
     pub(super) own: Vec<Disagreement>,
-    /// Disagreements that the engine has, too.
+    /// Disagreements that the engine also has.
     pub(super) shared: Vec<Disagreement>,
     /// Disagreements where the engine has different ones.
     pub(super) unclear: Vec<Disagreement>,

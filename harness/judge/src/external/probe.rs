@@ -84,7 +84,7 @@ impl Pending {
         self.left.filter(left).and_then(says).is_some()
     }
 
-    /// Returns what other witnesses say about a disagreement that the engine has, too.
+    /// Returns what other witnesses say about a disagreement that the engine also has.
     fn triage_of(&self, found: &Disagreement) -> Triage {
         let same = self.engine.1.iter().zip(&self.triages).find(|(engines, _)| *engines == found);
         same.map_or(Triage::UNKNOWN, |(_, triage)| triage.clone())
@@ -116,7 +116,7 @@ pub(super) struct Questions<'q, 'a> {
     /// Disagreements that only the unwinder has.
     own: Findings,
     layouts: RefCell<FrameLayouts>,
-    /// Those that the engine has, too.
+    /// Those that the engine also has.
     shared: Findings,
     /// Disagreements where the engine has a different one.
     unclear: Findings,

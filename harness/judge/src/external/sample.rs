@@ -48,7 +48,7 @@ impl std::fmt::Display for StopsPerCase {
 /// See [`StopsPerCase::AtMost`].
 pub const FRAMES_PER_STOP: u64 = 100;
 
-/// The maximum number of different stops that are told apart; later ones count as new.
+/// The maximum number of different stops that are distinguished; later ones count as new.
 const TOLD_APART: usize = 1 << 22;
 
 /// A call on the path to the current function, with the path up to it.

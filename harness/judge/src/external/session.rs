@@ -94,7 +94,7 @@ impl<'s> Session<'s> {
         Ok(())
     }
 
-    /// What a fault means for the session: it is none of the unwinder's if the run was ended.
+    /// What a fault means for the session: it is not the unwinder's fault if the run was ended.
     fn failure(&self, fault: Fault) -> ExternalError {
         if self.stop.reason().is_some() { ExternalError::Stopped } else { ExternalError::Fault(fault) }
     }

@@ -33,7 +33,7 @@ const VERSION: Version = Version::V3;
 /// reaches any function from there.
 pub(super) const ADDRESS: u64 = 0;
 
-/// At most this many different reasons are told apart, and as many unreadable parts
+/// At most this many different reasons are distinguished, and as many unreadable parts
 /// listed: in a malformed file, each function may have its own.
 const MOST_REASONS: usize = 100;
 
@@ -73,7 +73,7 @@ impl MadeSections {
         Self::of_each(files.iter(), source)
     }
 
-    /// The same for a file alone.
+    /// Makes the section of a single file.
     #[must_use]
     pub fn alone(file: &[u8], source: SectionSource) -> Self {
         Self::of_each(std::iter::once(("", file)), source)

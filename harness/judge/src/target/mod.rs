@@ -190,7 +190,7 @@ impl<'a> Module<'a> {
         code_of(gap, self.subject.abi()?, code?)
     }
 
-    /// The instructions around an address: from the start of a function before it to a few behind it.
+    /// The instructions around an address: from the start of a function before it to a few after it.
     pub(crate) fn code_around(&self, address: impl Into<Loaded>) -> Arc<Disassembly> {
         let Linked(linked) = self.linked(address);
         let mut start = self
@@ -294,8 +294,7 @@ impl<'a> Target<'a> {
         Self::of(files.images()?, None)
     }
 
-    /// The same with the sections that were made for some of the files, instead of
-    /// their own.
+    /// Opens files with the sections that were made for some of them, instead of their own.
     ///
     /// # Errors
     /// As for [`Self::open_files`].

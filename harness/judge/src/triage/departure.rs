@@ -16,8 +16,8 @@ use crate::vocabulary::Verdict;
 pub enum ExitClaim {
     /// Control continues there.
     GoesTo(u64),
-    /// The same, and the function itself has put that address where return addresses are: going there is no return, but
-    /// a jump.
+    /// Control continues there, by an address that the function itself has put where return addresses are: going there
+    /// is no return, but a jump.
     JumpsTo(u64),
     /// This is the CFA.
     LeavesCfa(u64),

@@ -22,6 +22,8 @@ pub(crate) struct Circumstances<'s, 'a> {
     /// Whether calls are what call instructions say. Otherwise one is none, or a jump is one, and what the instructions
     /// of a function do follows from its code alone no more.
     pub(crate) is_as_called: bool,
+    /// What has last stored to a word, where the stores of a run are not known: the address of the instruction.
+    pub(crate) last_store: Option<&'s dyn Fn(u64) -> Option<u64>>,
 }
 
 impl<'s, 'a> Circumstances<'s, 'a> {
@@ -32,7 +34,15 @@ impl<'s, 'a> Circumstances<'s, 'a> {
         target: &'s Target<'a>,
         layouts: &'s RefCell<FrameLayouts>,
     ) -> Self {
-        Self { truth, viewpoint, target, layouts, is_as_called: true }
+        Self { truth, viewpoint, target, layouts, is_as_called: true, last_store: None }
+    }
+}
+
+impl Circumstances<'_, '_> {
+    /// The address of the instruction that has last stored to a word.
+    pub(super) fn last_store(&self, word: u64) -> Option<u64> {
+        let of_run = self.truth.stores.and_then(|stores| stores.last(word));
+        of_run.map(|store| store.pc).or_else(|| self.last_store?(word))
     }
 }
 

@@ -300,11 +300,11 @@ impl<'i, 'a> Inquiry<'i, 'a> {
             (_, Value::NotFp(place)) => (Some(place), true),
             _ => return false,
         };
-        let last = place.and_then(|place| Some((place, self.scene.truth.stores?.last(place)?)));
+        let last = place.and_then(|place| Some((place, self.scene.last_store(place)?)));
         let Some((place, store)) = last.filter(|_| self.section.cfa == self.truth.cfa) else { return false };
         let target = self.scene.target;
-        let Some(module) = target.module_at(Loaded(store.pc)) else { return false };
-        let Some(instruction) = module.instruction(Loaded(store.pc)) else { return false };
+        let Some(module) = target.module_at(Loaded(store)) else { return false };
+        let Some(instruction) = module.instruction(Loaded(store)) else { return false };
         let saves = if is_fp {
             self.abi.is_some_and(|abi| instruction.uses.contains(abi.fp()))
         } else {
@@ -317,7 +317,7 @@ impl<'i, 'a> Inquiry<'i, 'a> {
             let says = format!(
                 "the word at {place:#x} was last stored to by `{}` at {}, which does not save it",
                 instruction.text,
-                target.place(Loaded(store.pc))
+                target.place(Loaded(store))
             );
             self.note(Witness::Instructions, says, None);
         }

@@ -15,11 +15,11 @@ named! {
         NoFde = "no-fde",
         /// At the first function of a context that the program has made itself,
         /// or one that the dynamic linker has called, such as an initialiser;
-        /// it is not marked. What lies behind it is none of its call stack.
+        /// it is not marked. What lies beyond it is not part of its call stack.
         Context = "context",
         /// A frame that a signal has interrupted keeps its return address, or
         /// what its CFA depends on, in a register. Only SP and FP are known
-        /// behind the signal's frame, so that the format can't say more.
+        /// beyond the signal's frame, so that the format can't say more.
         InRegister = "in-register",
         /// A frame has gone on on a stack further down in memory, and the
         /// unwinder does not walk in that direction. The backtrace is right up

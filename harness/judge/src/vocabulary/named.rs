@@ -2,7 +2,7 @@
 
 use super::suggest::{hint, quoted_list};
 
-/// A name that is none of those allowed.
+/// A name that is not among those allowed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown {what} `{given}`{} (allowed: {})", self.suggestion(), quoted_list(self.allowed.iter().copied()))]
 pub struct UnknownName {

@@ -9,7 +9,7 @@ named! {
         /// The return addresses that amd64's calls put on the stack.
         ReturnAddresses = "return-addresses",
         /// The chain of frame records, where every function that calls another
-        /// one has one: in C without optimisation, but for s390x.
+        /// one has one: in C without optimisation, except on s390x.
         FramePointers = "frame-pointers",
         /// The backchain of s390x, in C that is compiled with `-mbackchain`.
         Backchain = "backchain",

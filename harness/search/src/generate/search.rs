@@ -102,7 +102,7 @@ impl Search {
         }
     }
 
-    /// The same of programs, which toolchains make. Returns whether some are missing.
+    /// Searches with programs, which toolchains make. Returns whether some are missing.
     ///
     /// # Errors
     /// A toolchain can't be used.

@@ -16,8 +16,8 @@ named! {
         /// Its rules do not differ in meaning at any instruction, nor at any
         /// call's return address.
         SameMeaning = "same-meaning",
-        /// What differs was used only for the frames of functions that nobody
-        /// has called. These have no caller to find.
+        /// What differs was used only for the frames of functions that were
+        /// never called. These have no caller to find.
         NoCaller = "no-caller",
         /// Wherever what differs was used, it gave the right values, and each
         /// from a place that is bound to hold it: SP or FP while neither changes,

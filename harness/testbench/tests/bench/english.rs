@@ -3,8 +3,6 @@
 //! The list is short, and has only what is never right here: a phrase that has another, good use is left to
 //! reviewers.
 
-use std::path::PathBuf;
-
 use regex::Regex;
 
 use crate::architecture::sources;
@@ -46,9 +44,6 @@ const PHRASES: &[(&str, &str, &str)] = &[
 
 /// How a doc comment begins that can't be read without the one before.
 const LEANING: &str = r"^The same(?: (?:for|as|by|in|with|of|without|including)\b|[,.])";
-
-/// Crates whose code is not looked at: it is being edited elsewhere, and joins when that is done.
-const NOT_YET: &[&str] = &["judge", "search"];
 
 struct Phrases {
     anywhere: Vec<(Regex, &'static str)>,
@@ -118,11 +113,6 @@ fn messages(code: &str) -> Vec<(usize, String)> {
     literals.map(|text| (line(text.start()), text.as_str().replace("\\\n", ""))).collect()
 }
 
-/// The files of the crates that are looked at, by their paths in `harness`, and their texts.
-fn code() -> impl Iterator<Item = (PathBuf, String)> {
-    sources().into_iter().filter(|(file, _)| !NOT_YET.iter().any(|name| file.starts_with(name)))
-}
-
 #[test]
 fn manuals_comments_and_messages_have_no_phrase_that_readers_stumble_over() {
     let phrases = Phrases::new();
@@ -135,7 +125,7 @@ fn manuals_comments_and_messages_have_no_phrase_that_readers_stumble_over() {
         faults.extend(found.into_iter().map(|fault| format!("{}: {fault}", page.display())));
     }
     let mut files = 0;
-    for (file, text) in code() {
+    for (file, text) in sources() {
         files += 1;
         let found = phrases.find_in_code(&text);
         faults.extend(found.into_iter().map(|fault| format!("harness/{}:{fault}", file.display())));

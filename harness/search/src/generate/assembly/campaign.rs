@@ -27,7 +27,7 @@ pub struct CampaignOptions {
     pub functions: u32,
     /// Whether their CFI is wrong on purpose: see [`Plan::misdeclared`].
     pub misdeclares: bool,
-    /// Whether programs with what is known are reduced, too.
+    /// Whether programs with what is known are also reduced.
     pub reduces_known: bool,
 }
 

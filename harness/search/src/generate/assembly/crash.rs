@@ -50,7 +50,7 @@ impl Crash {
         functions
     }
 
-    /// Whether a part of a function has what the assembler crashes on. The directives in front of each of
+    /// Whether a part of a function has what the assembler crashes on. The directives before each of
     /// its instructions are given.
     fn is_in(self, abi: Abi, part: &[&[Directive]]) -> bool {
         match self {

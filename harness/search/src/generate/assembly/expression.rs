@@ -59,7 +59,7 @@ pub(super) fn sleb(mut value: i64) -> Vec<u8> {
     }
 }
 
-/// The operand that is an expression: its length in front of it.
+/// The operand that is an expression: its length before it.
 fn block(expression: &[u8]) -> Vec<u8> {
     [uleb(expression.len() as u64), expression.to_vec()].concat()
 }

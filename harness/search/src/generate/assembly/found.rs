@@ -20,7 +20,7 @@ pub struct Cause {
     pub source: Source,
     /// What is wrong.
     pub wrong: &'static str,
-    /// The directives in front of the first instruction that is affected; of a function that is left out, all.
+    /// The directives before the first instruction that is affected; of a function that is left out, all.
     pub after: Vec<&'static str>,
 }
 
@@ -160,7 +160,7 @@ pub(super) fn cause(fault: &Fault, declared: &[Directive]) -> Cause {
     Cause { source: fault.source, wrong: fault.wrong.name(), after }
 }
 
-/// The directives that matter for a fault: those in front of the instruction, or all of a part that is left out.
+/// The directives that matter for a fault: those before the instruction, or all of a part that is left out.
 pub(super) fn declared(program: &Program, fault: &Fault) -> Vec<Directive> {
     let part = parts(program).into_iter().find(|part| part.contains(&fault.site));
     let sites = match part {

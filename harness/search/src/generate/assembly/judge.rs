@@ -64,7 +64,7 @@ pub fn judge(program: &Program, bytes: &[u8]) -> Result<Judged, String> {
     judge_by(program, bytes, &ExamineOptions::default())
 }
 
-/// The same, by a run that is examined in some way.
+/// Judges a program by a run that is examined in some way.
 #[doc(hidden)]
 pub fn judge_by(program: &Program, bytes: &[u8], look: &ExamineOptions) -> Result<Judged, String> {
     let addresses = addresses(bytes)?;

@@ -90,7 +90,7 @@ impl<'m> Model<'m> {
         }
     }
 
-    /// Reads the directives in front of an instruction, and returns what holds there.
+    /// Reads the directives before an instruction, and returns what holds there.
     pub fn read(&mut self, directives: &[Directive]) -> Claim {
         directives.iter().for_each(|directive| self.directive(directive));
         self.before.clone_from(&self.current);
@@ -261,7 +261,7 @@ impl<'m> Model<'m> {
         }
     }
 
-    /// Sets the CFA. Instructions that are written byte by byte do not tell the assembler its number.
+    /// Sets the CFA. Instructions that are written byte by byte do not give the assembler its number.
     fn set_cfa(&mut self, register: DwarfRegister, offset: i64, is_escape: bool) {
         self.current.cfa = Cfa::sum(register, offset);
         if !is_escape {

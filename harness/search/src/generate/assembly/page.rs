@@ -169,7 +169,7 @@ fn plain(text: &str) -> String {
     sites_left_out(text).lines().filter(is_needed).map(|line| format!("{line}\n")).collect()
 }
 
-/// The same, visible to other objects.
+/// Makes functions visible to other objects.
 fn for_corpus(functions: &str) -> String {
     let names = functions.lines().filter_map(|line| line.trim().strip_prefix(".type f")?.split(',').next());
     let globals: String = names.map(|number| format!("\t.globl f{number}\n")).collect();
@@ -177,7 +177,7 @@ fn for_corpus(functions: &str) -> String {
     format!("{globals}\t.text\n{functions}\t.section .note.GNU-stack,\"\",%progbits\n")
 }
 
-/// Puts labels in front of what they name.
+/// Puts labels before what they name.
 fn joined(text: &str) -> String {
     let mut joined = String::new();
     for line in text.lines() {

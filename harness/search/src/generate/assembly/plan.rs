@@ -55,8 +55,8 @@ pub enum Misdeclared {
     FpSlot(i64),
     /// FP is in its register, as if nothing had changed it.
     FpKept,
-    /// The same, of a function that begins by changing FP and never restores it: what its rows say is so when it has
-    /// returned.
+    /// FP is in its register, in a function that begins by changing FP and never restores it: its rows become true when
+    /// it has returned.
     FpLost,
     /// The CFA is this many bytes higher, of a function that removes as many from the stack when it returns: SP is then
     /// as its rows say.
@@ -81,7 +81,7 @@ pub struct Part<T> {
 pub enum Column {
     /// Where CIEs have it.
     Usual,
-    /// The same, and a directive says so.
+    /// Where CIEs have it, and a directive says so.
     Named,
     /// In the register in which an instruction before the CFI has put it. It is lost where it was.
     Moved,
@@ -146,7 +146,7 @@ pub enum Action {
 }
 
 impl Setup {
-    /// The same with less.
+    /// The least of its kind.
     pub(super) const fn smallest(self) -> Self {
         match self {
             Self::Save(_) => Self::Save(0),
@@ -158,7 +158,7 @@ impl Setup {
 }
 
 impl Action {
-    /// The same with less.
+    /// The least of its kind.
     pub(super) const fn smallest(self) -> Self {
         match self {
             Self::CallWith(_) => Self::CallWith(16),

@@ -6,7 +6,7 @@ use sframe_engine::{Abi, Base, CfaOffsetScaling, Recovery, RecoveryRule, Version
 use super::directive::{Directive, Operation};
 use super::state::Claim;
 
-/// Whether an assembler may leave out a part of a function. Given are the directives in front of each of its
+/// Whether an assembler may leave out a part of a function. Given are the directives before each of its
 /// instructions, and what they declare there.
 pub(super) fn may_be_left_out<'d>(
     version: Version,

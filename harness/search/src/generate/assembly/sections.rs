@@ -5,7 +5,7 @@
 pub struct Sections {
     /// The directive; empty for none.
     pub directive: &'static str,
-    /// Whether `.eh_frame` has to be there. It is what no directive asks for, too.
+    /// Whether `.eh_frame` has to be there. Nor does any directive ask for it.
     pub eh_frame: bool,
     /// Whether `.debug_frame` has to be there.
     pub debug_frame: bool,

@@ -37,7 +37,7 @@ impl Complete {
         format!("void _start(void)\n{{\n{}    for (;;) {{}}\n}}\n", self.statements())
     }
 
-    /// The same of a program of the corpus.
+    /// The main function of a program of the corpus.
     pub(super) fn main(&self) -> String {
         format!("int main(void)\n{{\n{}    return bench_check(0, 0);\n}}\n", self.statements())
     }
@@ -46,7 +46,7 @@ impl Complete {
         self.first.iter().map(|line| format!("    {line}\n")).collect()
     }
 
-    /// The same without the function that calls the others: the first one does that.
+    /// The example without the function that calls the others: the first one does that.
     fn with_run_inlined(&self) -> Option<Self> {
         let text = |index: &usize| self.lines.get(*index).map(|line| line.text.as_str());
         let all = items(&self.lines);
@@ -58,7 +58,7 @@ impl Complete {
         Some(Self { lines: left.map(|(_, line)| line.clone()).collect(), first })
     }
 
-    /// The same with another text in each line; lines that are empty then are dropped.
+    /// The example with another text in each line; lines that are empty then are dropped.
     fn replaced(&self, from: &str, to: &str) -> Self {
         let change = |text: &str| text.replace(from, to);
         let lines = self.lines.iter().map(|line| Line { file: line.file, text: change(&line.text) });
@@ -68,7 +68,7 @@ impl Complete {
         }
     }
 
-    /// The same with braces at the ends of lines.
+    /// The example with braces at the ends of lines.
     fn joined(&self) -> Self {
         let mut lines: Vec<Line> = Vec::new();
         for line in &self.lines {
@@ -80,7 +80,7 @@ impl Complete {
         Self { lines, first: self.first.clone() }
     }
 
-    /// The same, indented as its braces say.
+    /// The example, indented as its braces say.
     fn indented(&self) -> Self {
         let (mut depth, mut is_continued) = (0_usize, false);
         let mut indent = |line: &Line| {

@@ -126,7 +126,7 @@ const SMALLEST: &[Group] = &[&[&["-Oz"]]];
 
 /// How often a group is used, in programs of a hundred.
 const OFTEN: u64 = 12;
-/// The same of the first one, which decides who has a frame pointer.
+/// How often the first group is used, which decides what has a frame pointer.
 const FIRST: u64 = 60;
 
 fn groups(compiler: Compiler, abi: Abi) -> Vec<Group> {

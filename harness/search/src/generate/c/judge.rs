@@ -53,7 +53,7 @@ pub struct Fault {
     pub message: String,
     /// The instructions there.
     pub listing: Vec<Line>,
-    /// The instruction in front of the row's first one, in the text; `None` if there is no row.
+    /// The instruction before the row's first one, in the text; `None` if there is no row.
     #[serde(skip)]
     pub before_row: Option<String>,
     /// What other witnesses say.

@@ -58,7 +58,7 @@ impl<'f> KnownCauses<'f> {
     }
 }
 
-/// Whether the row begins behind an operation that a known cause names, if it names any.
+/// Whether the row begins after an operation that a known cause names, if it names any.
 fn begins_after(known: &GeneratedCause, fault: &Fault) -> bool {
     let before = fault.before_row.as_deref().and_then(|text| text.split_whitespace().next());
     known.begins_after.is_empty()
@@ -100,7 +100,7 @@ fn words(instruction: &str) -> Vec<&str> {
     words
 }
 
-/// The instructions in front of the first one that is wrong, and that one, without numbers.
+/// The instructions before the first one that is wrong, and that one, without numbers.
 fn around(fault: &Fault) -> Option<(Vec<String>, String)> {
     let listing = &fault.listing;
     let at = listing.iter().position(|line| line.is_wrong)?;
@@ -111,7 +111,7 @@ fn around(fault: &Fault) -> Option<(Vec<String>, String)> {
 /// Where a fault is seen, as pages say it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// The instruction in front of the first one that is wrong.
+    /// The instruction before the first one that is wrong.
     pub after: Option<String>,
     /// That instruction.
     pub at: String,

@@ -74,7 +74,7 @@ pub(super) struct Item {
     pub(super) finding: Finding,
     /// The first instruction of the row.
     pub(super) row: Option<u64>,
-    /// The instruction in front of that, in the text.
+    /// The instruction before that, in the text.
     pub(super) before_row: Option<String>,
     pub(super) is_entry: bool,
     /// Whether the row needs another register than SP and FP.

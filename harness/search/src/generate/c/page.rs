@@ -71,7 +71,7 @@ impl Page<'_> {
     /// are all toolchains that the example was tried with.
     ///
     /// # Errors
-    /// Nothing is written: the cause was not reduced, nobody can be blamed for it, or a run does not show it in
+    /// Nothing is written: the cause was not reduced, nothing can be blamed for it, or a run does not show it in
     /// a complete program; in a sentence.
     pub fn write(
         &self,

@@ -64,7 +64,7 @@ pub enum Attribute {
     OtherSystem,
 }
 
-/// What compilers are told of a condition.
+/// What compilers are to assume of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hint {
     /// Nothing.
@@ -177,7 +177,7 @@ impl Statement {
         }
     }
 
-    /// The same, to be changed.
+    /// The blocks of a statement, to be changed.
     pub fn blocks_mut(&mut self) -> Vec<&mut Vec<Self>> {
         match self {
             Self::VariableArray { body, .. } | Self::Array { body, .. } | Self::Loop { body, .. } => {

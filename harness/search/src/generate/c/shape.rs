@@ -39,7 +39,7 @@ pub struct Cause {
     pub blame: Blame,
     /// The rules of the row, without numbers.
     pub row: String,
-    /// The operation in front of the first instruction that it is wrong for.
+    /// The operation before the first instruction that it is wrong for.
     pub after: String,
 }
 
@@ -50,7 +50,7 @@ impl fmt::Display for Cause {
     }
 }
 
-/// Returns text without its numbers, but for those of registers.
+/// Returns text without its numbers, except those of registers.
 pub(super) fn without_numbers(text: &str) -> String {
     let mut shape = String::new();
     let mut is_number = false;
@@ -80,7 +80,7 @@ pub(super) fn without_addresses(text: &str) -> String {
     shape
 }
 
-/// The operation in front of the instruction that a finding is about.
+/// The operation before the instruction that a finding is about.
 pub(super) fn operation_before(finding: &Finding, is_entry: bool) -> String {
     if is_entry {
         return "the entry".to_owned();

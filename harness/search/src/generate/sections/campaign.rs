@@ -210,8 +210,8 @@ impl Seen<'_, '_> {
         self.found.causes.get(cause).is_some_and(|(counts, _)| counts.contains_key(&of))
     }
 
-    /// Returns the cause that is known and explains a difference: all that its smallest section has is in
-    /// this one, too; and if it was seen of another version or ABI only, the same section of this version
+    /// Returns the cause that is known and explains a difference: all that its smallest section has is also in
+    /// this one; and if it was seen of another version or ABI only, the same section of this version
     /// and ABI has it.
     fn known_cause(
         &mut self,

@@ -24,9 +24,9 @@ pub enum SectionFault {
     Cut(u8),
     /// More FDEs than there is room for, by this many.
     NumFdes(u32),
-    /// The FDE sub-section starts behind the end, by this many bytes.
+    /// The FDE sub-section starts past the end, by this many bytes.
     Fdeoff(u32),
-    /// The FRE sub-section starts behind the end, by this many bytes.
+    /// The FRE sub-section starts past the end, by this many bytes.
     Freoff(u32),
     /// The FRE sub-section is longer than the section, by this many bytes.
     FreLen(u32),
@@ -36,7 +36,7 @@ pub enum SectionFault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FdeFault {
-    /// Rows that start this many bytes, at least one, behind the FRE sub-section.
+    /// Rows that start this many bytes, at least one, past the FRE sub-section.
     FreOffset(u32),
     /// An FRE type that does not exist, from 3 to 15.
     FreType(u8),
@@ -94,8 +94,8 @@ impl SectionFault {
             Self::CutHeader(_) => ("cut header", "header", RejectKind::Truncated),
             Self::Cut(_) => ("cut sub-section", "sub-sections", behind),
             Self::NumFdes(_) => ("too many FDEs", "sub-sections", behind),
-            Self::Fdeoff(_) => ("FDEs behind the end", "sub-sections", behind),
-            Self::Freoff(_) => ("rows behind the end", "sub-sections", behind),
+            Self::Fdeoff(_) => ("FDEs past the end", "sub-sections", behind),
+            Self::Freoff(_) => ("rows past the end", "sub-sections", behind),
             Self::FreLen(_) => ("rows too long", "sub-sections", behind),
         })
     }
@@ -128,7 +128,7 @@ impl FdeFault {
         })
     }
 
-    /// Returns whether the function has to be rejected, and not a row behind its last one.
+    /// Returns whether the function has to be rejected, and not a row after its last one.
     #[must_use]
     pub const fn is_of_function(self) -> bool {
         !matches!(self, Self::NumFres)

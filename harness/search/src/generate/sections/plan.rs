@@ -167,7 +167,7 @@ impl FunctionPlan {
         }
     }
 
-    /// Returns the number of bytes of the function that rows tell apart: those of a block, or all.
+    /// Returns the number of bytes of the function that rows distinguish: those of a block, or all.
     #[must_use]
     pub fn extent(&self) -> u32 {
         match (self.pc_type, self.rep_size) {
