@@ -65,8 +65,8 @@ pub enum Assumption {
     Skipped {
         /// The instruction.
         at: u64,
-        /// Whether it has no results at all, or is privileged: what it does is nothing that exploring knows, and it may
-        /// never go on.
+        /// Whether it is privileged, or has no result in a register that exploring follows: what it does is unknown, and
+        /// it may never go on.
         is_system: bool,
         /// Whether it may store something.
         may_store: bool,
