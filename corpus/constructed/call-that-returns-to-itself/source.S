@@ -35,17 +35,10 @@
         .set    wrong, 1
         functions wrong
 
-        function main
-        frame
-        call_of twice_right
-        call_of twice_wrong
 #if defined(__x86_64__)
-        call_of four_times_right
-        call_of four_times_wrong
+        main_calls twice, four_times
+#else
+        main_calls twice
 #endif
-        zero
-        end_frame
-        returns
-        end     main
 
         .section .note.GNU-stack, "", %progbits

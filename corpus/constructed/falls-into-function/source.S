@@ -45,13 +45,6 @@
         .set    wrong, 1
         functions wrong
 
-        function main
-        frame
-        call_of first_right
-        call_of first_wrong
-        zero
-        end_frame
-        returns
-        end     main
+        main_calls first
 
         .section .note.GNU-stack, "", %progbits

@@ -52,13 +52,6 @@
         .set    wrong, 1
         thunk   wrong
 
-        function main
-        frame
-        call_of thunk_right
-        call_of thunk_wrong
-        zero
-        end_frame
-        returns
-        end     main
+        main_calls thunk
 
         .section .note.GNU-stack, "", %progbits

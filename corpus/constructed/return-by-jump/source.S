@@ -57,13 +57,6 @@
         .set    wrong, 1
         functions wrong
 
-        function main
-        frame
-        call_of calls_right
-        call_of calls_wrong
-        zero
-        end_frame
-        returns
-        end     main
+        main_calls calls
 
         .section .note.GNU-stack, "", %progbits

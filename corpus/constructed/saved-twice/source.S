@@ -54,13 +54,6 @@
         .set    wrong, 1
         functions wrong
 
-        function main
-        frame
-        call_of twice_right
-        call_of twice_wrong
-        zero
-        end_frame
-        returns
-        end     main
+        main_calls twice
 
         .section .note.GNU-stack, "", %progbits

@@ -64,6 +64,22 @@ impl Moment<'_> {
         self.call_stack.records().last().filter(|call| call.since + 1 == self.time)
     }
 
+    /// Returns the call that the last instruction would have made if it had called what begins here, with a return
+    /// address and the caller's SP.
+    #[must_use]
+    pub fn as_called(&self, return_address: u64, caller_sp: u64) -> Record {
+        Record {
+            return_address,
+            cfa: caller_sp.wrapping_add(self.cpu.cfa_above_sp),
+            caller_sp,
+            caller_fp: self.fp,
+            callee: self.pc,
+            since: self.time.saturating_sub(1),
+            interrupted: false,
+            signature: None,
+        }
+    }
+
     /// Returns the call stack as it will continue, if signal handlers have changed the saved contexts of what
     /// was interrupted: its PC, SP or FP.
     #[must_use]

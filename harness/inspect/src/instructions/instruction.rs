@@ -58,6 +58,13 @@ impl Registers {
         Self(self.0 & !other.0)
     }
 
+    /// Returns the register, if it is a single one.
+    #[must_use]
+    pub fn only(self) -> Option<DwarfRegister> {
+        let mut registers = self.iter();
+        registers.next().filter(|_| registers.next().is_none())
+    }
+
     /// Returns the registers, sorted by number.
     pub fn iter(self) -> impl Iterator<Item = DwarfRegister> {
         let mut rest = self.0;

@@ -177,7 +177,7 @@ impl<C: Code> Search<'_, C> {
         let abi = self.abi;
         let decoded = self.code.look(at, |instruction| {
             let after = before.after(abi, instruction, before.frame.after(abi, instruction));
-            let jumps_to_ra = before.ra.is_some_and(|ra| instruction.uses.iter().eq([ra]));
+            let jumps_to_ra = before.ra.is_some() && before.ra == instruction.uses.only();
             (instruction.flow, instruction.len, instruction.removes, jumps_to_ra, after)
         });
         let nothing = Step { next: Vec::new(), exit: None };

@@ -60,9 +60,7 @@ impl Held {
     /// was then left, its other values may still be those of the caller.
     pub(super) fn why_set_aside(&self, landing: &Landing) -> Option<SetAsideReason> {
         let cfa = self.backtrace.frames.first().and_then(|frame| frame.cfa);
-        if self.returns_at(landing) {
-            None
-        } else if landing.is_new() {
+        if landing.is_new() {
             Some(SetAsideReason::NewContext)
         } else if landing.cfa.is_some() && cfa == landing.cfa {
             Some(SetAsideReason::LeavesElsewhere)
@@ -71,8 +69,9 @@ impl Held {
         }
     }
 
-    /// Whether the function has not left otherwise in the end, but has returned to its caller.
-    fn returns_at(&self, landing: &Landing) -> bool {
+    /// Whether the function has not left otherwise in the end, but has returned to its caller: then nothing excuses what
+    /// disagrees with its own frame.
+    pub(super) fn returns_at(&self, landing: &Landing) -> bool {
         let call = self.call.zip(landing.returned_to);
         call.is_some_and(|(call, place)| (call.return_address, call.caller_sp) == place)
     }
@@ -95,7 +94,7 @@ impl Held {
             // Without a caller, nothing would disagree.
             agrees && call_stack.depth() > 1 && end.has_compared(call_stack.depth())
         };
-        !self.returns_at(landing) && std::iter::once(&landing.frames).chain(&landing.with_callee).any(agrees)
+        std::iter::once(&landing.frames).chain(&landing.with_callee).any(agrees)
     }
 }
 
@@ -131,23 +130,15 @@ impl Landing {
             };
         }
         let cfa = moment.sp.wrapping_sub(moment.abi().sp_from_cfa(0));
-        let callee = |return_address| Record {
-            return_address,
-            cfa,
-            caller_sp: moment.sp,
-            caller_fp: moment.fp,
-            callee: moment.pc,
-            since: moment.time.saturating_sub(1),
-            interrupted: false,
-            signature: None,
-        };
         let last = match moment.call_stack.exit() {
             Some(Exit::Landing { call, .. }) => call,
             _ => None,
         };
         let with_callee = std::iter::once(moment.pc)
             .chain(last)
-            .map(|return_address| moment.call_stack.with(calls.len(), callee(return_address)))
+            .map(|return_address| {
+                moment.call_stack.with(calls.len(), moment.as_called(return_address, moment.sp))
+            })
             .collect();
         Self {
             returned_to: (moment.call_stack.exit() == Some(Exit::Return)).then_some((moment.pc, moment.sp)),

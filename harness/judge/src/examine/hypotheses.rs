@@ -205,18 +205,9 @@ impl Hypotheses {
         let is_noted = self.open.last().is_some_and(|last| last.call.since + 1 == moment.time);
         let linked = moment.call_stack.linked().filter(|_| !is_noted && self.has_room(moment.thread));
         let Some(return_address) = linked else { return false };
-        let (abi, calls) = (moment.abi(), moment.call_stack.records());
-        let caller_sp = moment.sp.wrapping_add(abi.pushed_by_calls());
-        let call = Record {
-            return_address,
-            cfa: caller_sp.wrapping_sub(abi.sp_from_cfa(0)),
-            caller_sp,
-            caller_fp: moment.fp,
-            callee: moment.pc,
-            since: moment.time.saturating_sub(1),
-            interrupted: false,
-            signature: None,
-        };
+        let calls = moment.call_stack.records();
+        let caller_sp = moment.sp.wrapping_add(moment.abi().pushed_by_calls());
+        let call = moment.as_called(return_address, caller_sp);
         self.add(moment.thread, Candidate::Jump, calls.len(), call, calls);
         true
     }
@@ -399,8 +390,8 @@ fn is_within_function(call: &Record, target: &Target<'_>) -> bool {
 /// it.
 fn jump(moment: &Moment<'_>, backtrace: &Backtrace, stores: &LastStores) -> Option<Record> {
     let [topmost, caller, ..] = backtrace.frames[..] else { return None };
-    let (abi, cfa) = (moment.abi(), topmost.cfa?);
-    let caller_sp = abi.sp_from_cfa(cfa);
+    let abi = moment.abi();
+    let caller_sp = abi.sp_from_cfa(topmost.cfa?);
     let (linked, since) = match abi.ra() {
         Some(link) => (moment.register(link.0)?, moment.time.saturating_sub(1)),
         None => (moment.memory.read_u64(moment.sp)?, stores.last(moment.sp)?.time),
@@ -408,16 +399,8 @@ fn jump(moment: &Moment<'_>, backtrace: &Backtrace, stores: &LastStores) -> Opti
     let is_known = |call: &Record| (call.return_address, call.caller_sp) == (caller.pc, caller_sp);
     let is_linked = caller_sp == moment.sp.wrapping_add(abi.pushed_by_calls()) && linked == caller.pc;
     let is_new = !moment.call_stack.records().iter().any(is_known);
-    (is_linked && is_new && caller.fp == Ok(moment.fp)).then_some(Record {
-        return_address: caller.pc,
-        cfa,
-        caller_sp,
-        caller_fp: moment.fp,
-        callee: moment.pc,
-        since,
-        interrupted: false,
-        signature: None,
-    })
+    (is_linked && is_new && caller.fp == Ok(moment.fp))
+        .then(|| Record { since, ..moment.as_called(caller.pc, caller_sp) })
 }
 
 /// Whether the call that a jump was takes the place of the innermost one: its return address is where the other one

@@ -708,12 +708,13 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
                 self.set_aside(held.pc, SetAsideReason::NoLanding);
                 continue;
             }
-            if held.agrees(&landing, &self.rules) {
+            let leaves = !held.returns_at(&landing);
+            if leaves && held.agrees(&landing, &self.rules) {
                 self.executed.compared(held.pc);
                 self.count_departing();
                 continue;
             }
-            if let Some(reason) = held.why_set_aside(&landing) {
+            if let Some(reason) = held.why_set_aside(&landing).filter(|_| leaves) {
                 self.set_aside(held.pc, reason);
                 continue;
             }

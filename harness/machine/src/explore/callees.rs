@@ -20,8 +20,7 @@ impl Paths<'_, '_> {
         unicorn: &Unicorn<'_, ()>,
         decoded: &Decoded,
     ) -> Result<Callee, uc_error> {
-        let mut named = decoded.instruction.uses.iter();
-        let (Some(register), None) = (named.next(), named.next()) else { return Ok(Callee::Unknown) };
+        let Some(register) = decoded.instruction.uses.only() else { return Ok(Callee::Unknown) };
         let Some(number) = self.register(register) else { return Ok(Callee::Unknown) };
         let to = unicorn.reg_read(number)?;
         let is_certain = self.binary.entries.contains(&to) && self.follows_from_code(register);

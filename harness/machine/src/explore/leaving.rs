@@ -164,9 +164,8 @@ impl Paths<'_, '_> {
         pc: u64,
         decoded: &Decoded,
     ) -> Result<bool, uc_error> {
-        let mut uses = decoded.instruction.uses.iter();
-        let (Some(register), None) = (uses.next(), uses.next()) else { return Ok(false) };
-        let Some(register) = self.register(register) else { return Ok(false) };
+        let target = decoded.instruction.uses.only().and_then(|target| self.register(target));
+        let Some(register) = target else { return Ok(false) };
         if unicorn.reg_read(register)? != self.layout.return_address() {
             return Ok(false);
         }
