@@ -87,13 +87,23 @@ pub struct CallStack {
     settled: bool,
     pub(crate) exit: Option<Exit>,
     pub(crate) linked: Option<u64>,
+    pub(crate) skipped: Option<u64>,
     /// What it was before SP moved past frames that control has not left yet.
     departed: Option<Box<Self>>,
 }
 
 impl CallStack {
     pub(crate) const fn new(bottom: Bottom, records: Vec<Record>) -> Self {
-        Self { records, kept: 0, bottom, settled: true, exit: None, linked: None, departed: None }
+        Self {
+            records,
+            kept: 0,
+            bottom,
+            settled: true,
+            exit: None,
+            linked: None,
+            skipped: None,
+            departed: None,
+        }
     }
 
     /// Notes that the callers of the topmost frame are known, and that control has left what it has departed from.
@@ -113,8 +123,7 @@ impl CallStack {
     /// Notes that SP is past frames that control has not left yet.
     pub(crate) fn depart(&mut self, from: Self) {
         if self.departed.is_none() {
-            self.departed =
-                Some(Box::new(Self { settled: true, exit: None, linked: None, departed: None, ..from }));
+            self.departed = Some(Box::new(Self { kept: from.kept, ..Self::new(from.bottom, from.records) }));
         }
     }
 
@@ -195,6 +204,14 @@ impl CallStack {
         self.linked
     }
 
+    /// Returns the return address of the last instruction, if that was a call that skips a speculation trap: what it has
+    /// led to is about to remove or replace it, and is not taken for a callee.
+    #[inline]
+    #[must_use]
+    pub const fn skipped(&self) -> Option<u64> {
+        self.skipped
+    }
+
     /// Returns the calls from the innermost frame outwards.
     pub fn innermost_first(&self) -> impl Iterator<Item = &Record> {
         self.records.iter().rev()
@@ -242,6 +259,12 @@ impl CallStack {
             *record = call;
             self.kept = self.kept.min(position);
         }
+    }
+
+    /// Returns this call stack with one more call, the innermost one.
+    #[must_use]
+    pub fn entered(&self, call: Record) -> Self {
+        self.with(self.records.len(), call)
     }
 
     /// Returns this call stack with one more call, at a position from the oldest on.

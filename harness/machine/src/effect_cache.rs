@@ -1,7 +1,7 @@
 //! The effects of executed instructions on control and stack, decoded once.
 
 use crate::address_space::AddressSpace;
-use crate::cpu::{Cpu, Effect};
+use crate::cpu::{Cpu, Effect, LONGEST_TRAP};
 use crate::pc_map::PcMap;
 
 /// The effect of each executed instruction, decoded once per address.
@@ -37,6 +37,14 @@ impl EffectCache {
 
 fn decode(cpu: &Cpu, space: &AddressSpace, pc: u64) -> Effect {
     with_code(cpu, space, pc, |code| cpu.effect(code))
+}
+
+/// Whether a call skips a speculation trap, given where it returns to, and where it leads: see [`Cpu::skips_trap`].
+pub(crate) fn skips_trap(cpu: &Cpu, space: &AddressSpace, next: u64, callee: u64) -> bool {
+    let mut buffer = [0; LONGEST_TRAP];
+    let len = usize::try_from(callee.wrapping_sub(next)).unwrap_or(usize::MAX);
+    let Some(between) = buffer.get_mut(..len) else { return false };
+    space.read(next, between) && with_code(cpu, space, callee, |code| cpu.skips_trap(between, code))
 }
 
 /// Passes on the bytes of the instruction at an address; more may follow.

@@ -80,6 +80,12 @@ impl Moment<'_> {
         }
     }
 
+    /// Returns the call that has led here, if one has, given its return address: nothing has executed since.
+    #[must_use]
+    pub fn as_entered(&self, return_address: u64) -> Record {
+        self.as_called(return_address, self.sp.wrapping_add(self.abi().pushed_by_calls()))
+    }
+
     /// Returns the call stack as it will continue, if signal handlers have changed the saved contexts of what
     /// was interrupted: its PC, SP or FP.
     #[must_use]

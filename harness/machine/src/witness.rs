@@ -257,6 +257,8 @@ pub(crate) struct Witness {
     stubs: Stubs,
     /// The return address of the last instruction, if that was a call that fetches the PC.
     fetched: Option<u64>,
+    /// The return address of the last instruction, if that was a call that skips a speculation trap.
+    skipped: Option<u64>,
     /// Whether the next instruction is the first of the run.
     starts: bool,
     control_flow: ControlFlow,
@@ -289,6 +291,7 @@ impl Witness {
             frameless: Frameless::default(),
             stubs: Stubs::default(),
             fetched: None,
+            skipped: None,
             starts: true,
             control_flow: ControlFlow::default(),
         }
@@ -375,6 +378,7 @@ impl Witness {
             }
             Callee::SpeculationTrap if !self.faults.misses_speculation_traps => {
                 self.control_flow.speculation_traps += 1;
+                self.skipped = Some(return_address);
                 return;
             }
             _ => {}
@@ -458,6 +462,7 @@ impl Witness {
         }
         self.current.call_stack.exit = None;
         self.current.call_stack.linked = self.fetched.take();
+        self.current.call_stack.skipped = self.skipped.take();
         self.follow_jump(at);
         // Most instructions leave both control and SP alone, and so did the one before.
         let is_idle = self.previous.action == Action::NOTHING
@@ -514,9 +519,10 @@ impl Witness {
         }
         let Some(top) = self.top().filter(|top| top.caller_sp == sp) else { return };
         let (callee, control) = (top.callee, self.previous.action.control);
+        // Also out of a function that the callee has called, and that SP has left as well.
         if control == Control::Other
             && !self.callees.is_in(pc, callee)
-            && self.callees.is_in(self.previous.pc, callee)
+            && (self.left.is_some() || self.callees.is_in(self.previous.pc, callee))
         {
             self.leave_callee(pc);
         }
@@ -539,6 +545,7 @@ impl Witness {
     fn leave_callee(&mut self, pc: u64) {
         let leads_back = self.top().is_some_and(|top| self.is_callers(pc, top));
         if leads_back && self.unsettled.is_none() && self.current.call_stack.is_settled() {
+            self.left = None;
             self.may_have_ended();
         }
     }
@@ -956,6 +963,7 @@ impl Witness {
     fn park(&mut self, mut context: Context) {
         context.call_stack.settle();
         (context.call_stack.exit, context.call_stack.linked) = (None, None);
+        context.call_stack.skipped = None;
         context.left_at = self.previous.pc;
         self.parked_size += context.size();
         self.parked.push(context);

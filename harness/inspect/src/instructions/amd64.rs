@@ -204,6 +204,10 @@ fn operation(id: X86Insn, operands: &[X86Operand]) -> Operation {
             Operation::Store { values: vec![value(what)], place: place(*memory), size: *size }
         }
         (
+            X86_INS_ADD | X86_INS_SUB | X86_INS_INC | X86_INS_DEC,
+            [X86Operand { op_type: Mem(memory), size, .. }, ..],
+        ) => Operation::Store { values: vec![Value::Other], place: place(*memory), size: *size },
+        (
             X86_INS_MOV | X86_INS_MOVABS | X86_INS_MOVZX | X86_INS_MOVSX | X86_INS_MOVSXD,
             [to, X86Operand { op_type: Mem(memory), size, .. }],
         ) => Operation::Load { values: vec![value(to)], place: place(*memory), size: *size },

@@ -463,6 +463,8 @@ mod tests {
             (Abi::Aarch64, &[0xfd, 0x7b, 0xbe, 0xa9], &[x29, x30], at(31, -32, -32), 8),
             (Abi::Aarch64, &[0xfd, 0x7b, 0x82, 0xa8], &[x29, x30], at(31, 0, 32), 8),
             (Abi::Aarch64, &[0xfe, 7, 0, 0xf9], &[x30], at(31, 8, 0), 8),
+            // add [rbp - 8], 1
+            (Abi::Amd64, &[0x48, 0x83, 0x45, 0xf8, 1], &[Other], at(6, -8, 0), 8),
             // str x30, [sp, x1]
             (Abi::Aarch64, &[0xfe, 0x6b, 0x21, 0xf8], &[x30], None, 8),
         ] {
@@ -475,9 +477,9 @@ mod tests {
             let sources = Some(sources.collect()).filter(|_| !value.contains(&Other));
             assert_eq!(read.sources, sources, "{}", read.text);
         }
-        // The sum is stored, but its value is unknown: add [rbp - 8], 1.
-        let add = one(Abi::Amd64, &[0x48, 0x83, 0x45, 0xf8, 1]);
-        assert_eq!((&add.operation, add.may_store), (&Operation::Other, true), "{}", add.text);
+        // What is stored is not followed: not [rbp - 8].
+        let not = one(Abi::Amd64, &[0x48, 0xf7, 0x55, 0xf8]);
+        assert_eq!((&not.operation, not.may_store), (&Operation::Other, true), "{}", not.text);
         for (code, text) in [
             (&[0x58, 0x10, 0xb0, 0xa4][..], "l %r1, 0xa4(%r11)"),
             (&[0x41, 0x30, 0xf0, 0xa8], "la %r3, 0xa8(%r15)"),

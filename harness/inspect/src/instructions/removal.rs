@@ -6,7 +6,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use sframe_engine::{Abi, DwarfRegister};
 
-use super::{Destination, Flow, FrameLayout, Instruction};
+use super::{Destination, Flow, FrameLayout, Instruction, Operation, Registers, SavedLocation, Value};
 
 /// A function with more instructions than this is not followed.
 const MOST_INSTRUCTIONS: usize = 20_000;
@@ -50,6 +50,8 @@ pub struct Removals {
     known: FxHashMap<u64, Removal>,
     /// The jumps through a register that has the return address.
     returns: FxHashSet<u64>,
+    /// The functions that may go on in their caller elsewhere than at the return address, by their first instructions.
+    pass: FxHashSet<u64>,
     /// How many more instructions are looked at.
     left: usize,
 }
@@ -60,6 +62,13 @@ impl Removals {
     pub fn returns_by(&mut self, abi: Abi, code: &impl Code, entry: u64, jump: u64) -> bool {
         self.of(abi, code, entry);
         self.returns.contains(&jump)
+    }
+
+    /// Whether a function may go on in its caller elsewhere than where its call returns to: it computes the address from
+    /// its return address, as what takes data after its call does.
+    pub fn passes_return_address(&mut self, abi: Abi, code: &impl Code, called: u64) -> bool {
+        self.of(abi, code, called);
+        code.callee(called).is_some_and(|entry| self.pass.contains(&entry))
     }
 
     /// Returns how many bytes the function at an address removes; `None` if its code does not show that it is
@@ -104,18 +113,85 @@ struct Before {
     frame: FrameLayout,
     /// A register that has the return address, which was loaded from where it is saved.
     ra: Option<DwarfRegister>,
+    /// The registers that may have another address which was computed from it.
+    computed: Registers,
+    /// Whether such an address may have been stored where the return address was.
+    is_replaced: bool,
 }
 
 impl Before {
     /// What is known where two paths meet.
     fn join(self, other: Self) -> Self {
-        Self { frame: self.frame.join(other.frame), ra: self.ra.filter(|ra| Some(*ra) == other.ra) }
+        Self {
+            frame: self.frame.join(other.frame),
+            ra: self.ra.filter(|ra| Some(*ra) == other.ra),
+            computed: self.computed.or(other.computed),
+            is_replaced: self.is_replaced || other.is_replaced,
+        }
     }
 
     /// What is known after an instruction, with the frame that it leaves.
     fn after(self, abi: Abi, instruction: &Instruction, frame: FrameLayout) -> Self {
         let kept = self.ra.filter(|ra| !instruction.is_call() && !instruction.defs.contains(*ra));
-        Self { frame, ra: self.frame.loads_ra(abi, instruction).or(kept) }
+        let mut computed = self.computed.without(instruction.defs);
+        if let Some(to) = self.computes(abi, instruction) {
+            computed.insert(to);
+        }
+        Self {
+            frame,
+            ra: self.frame.loads_ra(abi, instruction).or(kept),
+            computed,
+            is_replaced: self.is_replaced || self.replaces(abi, instruction),
+        }
+    }
+
+    /// Whether a register has the return address, or an address that was computed from it.
+    fn is_return_address(self, abi: Abi, register: DwarfRegister) -> bool {
+        let is_link = self.frame.ra == SavedLocation::InRegister && abi.ra() == Some(register);
+        is_link || self.ra == Some(register) || self.computed.contains(register)
+    }
+
+    /// The register that an instruction computes from the return address.
+    fn computes(self, abi: Abi, instruction: &Instruction) -> Option<DwarfRegister> {
+        let is_from = |register| self.is_return_address(abi, register);
+        match instruction.operation {
+            Operation::Add { to, from, offset } if offset != 0 && is_from(from) => Some(to),
+            Operation::Sum { to, left, right, .. } if is_from(left) || is_from(right) => Some(to),
+            _ => None,
+        }
+    }
+
+    /// Whether an instruction replaces the return address on the stack by one that was computed from it.
+    fn replaces(self, abi: Abi, instruction: &Instruction) -> bool {
+        let SavedLocation::OnStack(own) = self.frame.ra else { return false };
+        let is_own = self.frame.stored(abi, instruction) == Some(own);
+        is_own
+            && match &instruction.operation {
+                Operation::Store { values, .. } => values.iter().any(|value| match value {
+                    Value::Register(register) => self.computed.contains(*register),
+                    Value::Constant => false,
+                    Value::Other => true,
+                }),
+                _ => false,
+            }
+    }
+
+    /// Whether a jump leads to an address that was computed from the return address.
+    fn leaves_past(self, abi: Abi, instruction: &Instruction) -> bool {
+        match instruction.flow {
+            Flow::Jump { to: Destination::Caller, .. } => {
+                let by = if instruction.uses.is_empty() { abi.ra() } else { instruction.uses.only() };
+                self.is_replaced || by.is_some_and(|by| self.computed.contains(by))
+            }
+            Flow::Jump { to: Destination::Indirect, .. } => {
+                let is_from = |register| self.is_return_address(abi, register);
+                match instruction.operation {
+                    Operation::JumpToSum { left, right, .. } => is_from(left) || is_from(right),
+                    _ => !self.computed.and(instruction.uses).is_empty(),
+                }
+            }
+            _ => false,
+        }
     }
 }
 
@@ -142,7 +218,12 @@ impl<C: Code> Search<'_, C> {
         let mut stored: FxHashSet<i64> = FxHashSet::default();
         let mut before: FxHashMap<u64, Before> = FxHashMap::default();
         let mut exits: FxHashMap<u64, Option<Exit>> = FxHashMap::default();
-        let at_entry = Before { frame: FrameLayout::at_entry(self.abi), ra: None };
+        let at_entry = Before {
+            frame: FrameLayout::at_entry(self.abi),
+            ra: None,
+            computed: Registers::default(),
+            is_replaced: false,
+        };
         let mut open = vec![(self.entry, at_entry)];
         while let Some((at, coming)) = open.pop() {
             let known = before.get(&at).copied();
@@ -153,6 +234,9 @@ impl<C: Code> Search<'_, C> {
             self.all.left = self.all.left.checked_sub(1)?;
             if before.len() > MOST_INSTRUCTIONS {
                 return None;
+            }
+            if self.code.look(at, |instruction| joined.leaves_past(self.abi, instruction)) == Some(true) {
+                self.all.pass.insert(self.entry);
             }
             let Step { next, exit } = self.step(at, joined);
             stored.extend(
@@ -301,6 +385,55 @@ mod tests {
     #[case(&[0x50, 0x50, 0x74, 7, 0xe8, 0xf7, 0xff, 0xff, 0xff, 0xeb, 2, 0x58, 0x58, 0xc2, 16, 0], Some(16))]
     fn returns_of_amd64_show_what_they_remove(#[case] code: &[u8], #[case] expected: Option<u64>) {
         assert_eq!(removed(Abi::Amd64, code, &[0]), expected, "{code:02x?}");
+    }
+
+    #[rstest]
+    // pop %rcx; inc %rcx; jmp *%rcx, and with lea 8(%rcx),%rcx
+    #[case(&[0x59, 0x48, 0xff, 0xc1, 0xff, 0xe1], true)]
+    #[case(&[0x59, 0x48, 0x8d, 0x49, 8, 0xff, 0xe1], true)]
+    #[case(&[0x59, 0xff, 0xe1], false)]
+    // pop %rcx; movslq (%rcx,%rdi,4),%rax; add %rcx,%rax; jmp *%rax
+    #[case(&[0x59, 0x48, 0x63, 4, 0xb9, 0x48, 1, 0xc8, 0xff, 0xe0], true)]
+    // incq (%rsp); ret; addq $8,(%rsp); ret
+    #[case(&[0x48, 0xff, 4, 0x24, 0xc3], true)]
+    #[case(&[0x48, 0x83, 4, 0x24, 8, 0xc3], true)]
+    // mov (%rsp),%rcx; add $4,%rcx; mov %rcx,(%rsp); ret
+    #[case(&[0x48, 0x8b, 0x0c, 0x24, 0x48, 0x83, 0xc1, 4, 0x48, 0x89, 0x0c, 0x24, 0xc3], true)]
+    // push %rbx; incq (%rsp); pop %rbx; ret
+    #[case(&[0x53, 0x48, 0xff, 4, 0x24, 0x5b, 0xc3], false)]
+    // pop %rcx; push %rcx; ret
+    #[case(&[0x59, 0x51, 0xc3], false)]
+    fn code_of_amd64_shows_that_it_passes_its_return_address(#[case] code: &[u8], #[case] expected: bool) {
+        let code = Bytes { abi: Abi::Amd64, code, entries: &[0] };
+        assert_eq!(
+            Removals::default().passes_return_address(Abi::Amd64, &code, 0),
+            expected,
+            "{:02x?}",
+            code.code
+        );
+    }
+
+    #[rstest]
+    // add x1,x30,#4; br x1, and with ret x1
+    #[case(Abi::Aarch64, &[0xc1, 0x13, 0, 0x91, 0x20, 0, 0x1f, 0xd6], true)]
+    #[case(Abi::Aarch64, &[0xc1, 0x13, 0, 0x91, 0x20, 0, 0x5f, 0xd6], true)]
+    // add x30,x30,#4; ret; ldrsw x1,[x30,x0,lsl #2]; add x1,x30,x1; br x1
+    #[case(Abi::Aarch64, &[0xde, 0x13, 0, 0x91, 0xc0, 3, 0x5f, 0xd6], true)]
+    #[case(Abi::Aarch64, &[0xc1, 0x7b, 0xa0, 0xb8, 0xc1, 3, 1, 0x8b, 0x20, 0, 0x1f, 0xd6], true)]
+    // paciasp; autiasp; ret; mov x1,x30; ret x1
+    #[case(Abi::Aarch64, &[0x3f, 0x23, 3, 0xd5, 0xbf, 0x23, 3, 0xd5, 0xc0, 3, 0x5f, 0xd6], false)]
+    #[case(Abi::Aarch64, &[0xe1, 3, 0x1e, 0xaa, 0x20, 0, 0x5f, 0xd6], false)]
+    // aghi %r14,4; br %r14; agr %r1,%r14; br %r1
+    #[case(Abi::S390x, &[0xa7, 0xeb, 0, 4, 7, 0xfe], true)]
+    #[case(Abi::S390x, &[0xb9, 8, 0, 0x1e, 7, 0xf1], true)]
+    #[case(Abi::S390x, &[7, 0xfe], false)]
+    fn code_shows_that_it_passes_its_return_address(
+        #[case] abi: Abi,
+        #[case] code: &[u8],
+        #[case] expected: bool,
+    ) {
+        let code = Bytes { abi, code, entries: &[0] };
+        assert_eq!(Removals::default().passes_return_address(abi, &code, 0), expected, "{:02x?}", code.code);
     }
 
     /// `push %rax` twice, a call of `ret $16`, `ret`. Without the callee's removal the second push is still

@@ -206,8 +206,7 @@ impl Hypotheses {
         let linked = moment.call_stack.linked().filter(|_| !is_noted && self.has_room(moment.thread));
         let Some(return_address) = linked else { return false };
         let calls = moment.call_stack.records();
-        let caller_sp = moment.sp.wrapping_add(moment.abi().pushed_by_calls());
-        let call = moment.as_called(return_address, caller_sp);
+        let call = moment.as_entered(return_address);
         self.add(moment.thread, Candidate::Jump, calls.len(), call, calls);
         true
     }

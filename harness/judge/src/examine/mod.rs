@@ -564,6 +564,19 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             (end, found) = compare::disagreements(&truth, &self.backtrace, &self.rules);
             frames = self.backtrace.frames.len();
         }
+        // What a call has led to that skips a speculation trap may as well be described as a callee, if it is a function.
+        if let Some(return_address) = moment.call_stack.skipped()
+            && !found.is_empty()
+            && self.functions.contains(&moment.pc)
+        {
+            let call_stack = &moment.call_stack.entered(moment.as_entered(return_address));
+            self.backtrace.unwind(self.unwinder, &viewpoint);
+            let called = compare::disagreements(&Truth { call_stack, ..truth }, &self.backtrace, &self.rules);
+            if called.1.is_empty() {
+                frames = self.backtrace.frames.len();
+                (end, found) = called;
+            }
+        }
         // What has been jumped to may have been called.
         if found.first().is_some_and(|first| first.frame == 0) {
             let has_jumped = self.has_jumped(moment);

@@ -32,6 +32,8 @@ pub enum Doubt {
     UncertainEntry,
     /// The disagreement begins right after a call that may not return.
     AfterCall,
+    /// A function that was called there computes where it goes on from its return address: data may follow the call.
+    PassesReturnAddress,
     /// A function that was called there does not keep the ABI, or is not known to, and its caller is not seen to find SP
     /// where it was.
     IrregularCallee,
@@ -68,11 +70,12 @@ pub enum Doubt {
 
 impl Doubt {
     /// All of them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::RightElsewhere,
         Self::OneSeed,
         Self::UncertainEntry,
         Self::AfterCall,
+        Self::PassesReturnAddress,
         Self::IrregularCallee,
         Self::UnknownTable,
         Self::InternalCall,
@@ -96,6 +99,9 @@ impl Doubt {
             Self::OneSeed => "with other arguments and memory the instruction was not reached",
             Self::UncertainEntry => "perhaps nobody enters the function where the path begins",
             Self::AfterCall => "it begins right after a call that may not return",
+            Self::PassesReturnAddress => {
+                "a function that was called may go on past data that follows the call"
+            }
             Self::IrregularCallee => "a function that was called does not keep the ABI, or is not seen to",
             Self::UnknownTable => "a jump through a table of unknown length led there",
             Self::InternalCall => "a call within the function led there, and may return",
@@ -142,6 +148,7 @@ pub(super) fn doubts(found: &Disagreement, row: Option<&Row>, point: &Point<'_>)
     for assumption in point.assumptions {
         match assumption {
             Assumption::Table { is_bounded: false, .. } => doubts.push(Doubt::UnknownTable),
+            Assumption::Call { passes: true, .. } => doubts.push(Doubt::PassesReturnAddress),
             Assumption::JumpWithFrame { .. } => doubts.push(Doubt::JumpWithFrame),
             Assumption::RunsInto { .. } => doubts.push(Doubt::RunsInto),
             Assumption::SystemCall { .. } | Assumption::Skipped { is_system: true, .. } => {

@@ -9,7 +9,7 @@ pub(super) fn describe(assumption: &Assumption, target: &Target<'_>) -> String {
     let place = |address: u64| target.place(Loaded(address)).to_string();
     match *assumption {
         Assumption::Forced { at, to } => format!("the branch at {} can go to {}", place(at), place(to)),
-        Assumption::Call { at, callee, returns, removes } => {
+        Assumption::Call { at, callee, returns, removes, passes: _ } => {
             let callee = match callee {
                 Callee::Function(entry) => place(entry),
                 Callee::Slot(slot) => format!("the function whose address is in {}", place(slot)),

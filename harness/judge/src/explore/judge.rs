@@ -277,6 +277,15 @@ impl<'j, 'a> Judge<'j, 'a> {
         backtrace.unwind(unwinder, &viewpoint);
         let truth = Truth::of(&point.moment);
         let (_, mut disagreements) = compare::disagreements(&truth, &*backtrace, &*rules);
+        // What it has led to may as well be described as a callee, if it is a function.
+        let is_function = !disagreements.is_empty() && self.roots.is_behind_trap(point.moment.pc);
+        if let Some(return_address) = point.skipped.filter(|_| is_function) {
+            let call_stack = &truth.call_stack.entered(point.moment.as_entered(return_address));
+            let (_, found) = compare::disagreements(&Truth { call_stack, ..truth }, &*backtrace, &*rules);
+            if found.is_empty() {
+                return found;
+            }
+        }
         let Some(found) = found else { return disagreements };
         if disagreements.is_empty()
             && let Some(address) = below_sp(&found.row, point)

@@ -53,6 +53,8 @@ pub struct Roots {
     pub(super) gaps: Gaps,
     /// Where exceptions go.
     pub exceptions: Exceptions,
+    /// The functions that calls skip speculation traps for: parts of those that make the calls.
+    behind_traps: FxHashSet<u64>,
     /// The starts of code that is no function, and of which it is not certain whose it is.
     uncertain: FxHashSet<u64>,
 }
@@ -87,7 +89,7 @@ impl Roots {
         let is_cold = |address: u64, name: &str| name.contains(".cold") && !code.called.contains(&address);
         let named: FxHashSet<u64> = functions
             .iter()
-            .filter(|(address, name)| !is_cold(*address, name))
+            .filter(|(address, name)| !is_cold(*address, name) && !code.behind_traps.contains(address))
             .map(|(address, _)| *address)
             .collect();
         let cold: FxHashSet<u64> = functions
@@ -127,7 +129,9 @@ impl Roots {
                 // Nobody calls a signal's restorer, or the common part of a linkage table.
                 continue;
             }
-            if late.contains_key(&fde.start) && !code.called.contains(&fde.start) {
+            if late.contains_key(&fde.start) && !code.called.contains(&fde.start)
+                || code.behind_traps.contains(&fde.start)
+            {
                 continue;
             }
             let is_entry = || {
@@ -171,6 +175,10 @@ impl Roots {
         let shared = empty.iter().map(|fde| fde.start).filter(|start| fde_at(&fdes, *start).is_some());
         let parts = code.of_several().chain(code.behind_tables.iter().copied()).chain(shared);
         found.uncertain = parts.filter(is_part).collect();
+        let symbols: FxHashSet<u64> = functions.iter().map(|(address, _)| *address).collect();
+        let starts_fde = |entry: u64| fde_at(&fdes, entry).is_some_and(|fde| fde.start == entry);
+        let is_function = |entry: &u64| symbols.contains(entry) || starts_fde(*entry);
+        found.behind_traps = code.behind_traps.iter().copied().filter(is_function).collect();
         found.called = code.called;
         found.named = named;
         found.roots = roots.into_iter().collect();
@@ -204,6 +212,11 @@ impl Roots {
         self.spare.iter().filter(|(fde, _)| !reached.contains(fde)).map(|(_, entry)| *entry).collect()
     }
 
+    /// Whether a call that skips a speculation trap leads to the function that begins at an address.
+    pub(super) fn is_behind_trap(&self, entry: u64) -> bool {
+        self.behind_traps.contains(&entry)
+    }
+
     /// Whether a symbol names a function.
     pub(super) fn is_named(&self, entry: u64) -> bool {
         self.named.contains(&entry)
@@ -226,6 +239,8 @@ impl Roots {
 struct References {
     /// By calls, except within the same FDE to somewhere other than its start.
     called: FxHashSet<u64>,
+    /// By calls that skip a speculation trap: a part of the function that makes them.
+    behind_traps: FxHashSet<u64>,
     /// Of those, what is called with another register than the ABI's for the return address, and that register, if
     /// nothing calls it otherwise.
     linked: FxHashMap<u64, Option<DwarfRegister>>,
@@ -252,7 +267,16 @@ impl References {
         // All of it at once would take many times the memory of the file.
         let code = module.subject.code().map(|(address, code)| (module.loaded(Linked(address)).0, code));
         let code = code.flat_map(|(address, code)| pieces(address, code, fdes));
-        Disassembly::each(abi, code, |address, instruction| found.add(abi, fdes, address, instruction));
+        Disassembly::each(abi, code, |address, instruction| {
+            if let Flow::Call(Some(to)) = instruction.flow
+                && module.skips_trap(Loaded(address.wrapping_add(instruction.len)), Loaded(to))
+            {
+                found.behind_traps.insert(to);
+            } else {
+                found.add(abi, fdes, address, instruction);
+            }
+        });
+        found.behind_traps.retain(|to| !found.called.contains(to));
         found
     }
 

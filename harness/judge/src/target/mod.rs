@@ -222,6 +222,17 @@ impl<'a> Module<'a> {
         self.subject.code().find(|(start, code)| linked.wrapping_sub(*start) < code.len() as u64)
     }
 
+    /// Whether a call skips a speculation trap, given where it returns to, and where it leads.
+    pub(crate) fn skips_trap(&self, next: Loaded, callee: Loaded) -> bool {
+        let (next, callee) = (self.linked(next).0, self.linked(callee).0);
+        let is_skipping = |(start, code): (u64, &[u8])| {
+            let offset = |address: u64| usize::try_from(address.checked_sub(start)?).ok();
+            let (from, to) = (offset(next)?, offset(callee)?);
+            Some(self.image.cpu.skips_trap(code.get(from..to)?, code.get(to..)?))
+        };
+        next < callee && self.section_of(next).and_then(is_skipping) == Some(true)
+    }
+
     /// The start of the function that contains an address of the file, by a symbol or else by the section's FDEs.
     fn function_start(&self, linked: u64) -> Option<u64> {
         if let Some((_, offset)) = self.subject.symbols.at(linked) {

@@ -308,7 +308,17 @@ pub struct Cpu {
     pub(crate) set_thread_pointer: fn(&mut Unicorn<'_, ()>, u64) -> Result<(), uc_error>,
 }
 
+/// The longest code between a call and what it leads to that may be a speculation trap, in bytes.
+pub(crate) const LONGEST_TRAP: usize = 64;
+
 impl Cpu {
+    /// Whether a call skips a speculation trap: the code between the call and its callee is one, and the callee's first
+    /// instruction replaces or removes the return address.
+    #[must_use]
+    pub fn skips_trap(&self, between: &[u8], callee: &[u8]) -> bool {
+        between.len() <= LONGEST_TRAP && (self.skips_speculation_trap)(between, callee)
+    }
+
     /// Returns how an instruction can move control. `code` starts with it.
     #[must_use]
     pub fn control(&self, code: &[u8]) -> Control {

@@ -70,7 +70,7 @@ pub static S390X: Cpu = Cpu {
     source,
     unreported,
     is_privileged: |_| false,
-    is_mistaken: |_| false,
+    is_mistaken,
     prepare,
     memory_operands: Some(memory_operands),
     set_thread_pointer,
@@ -353,6 +353,12 @@ fn source(code: &[u8], register: u8) -> Source {
     }
 }
 
+/// `risbhg` and `risblg` that keep the bits which they don't select: these become 0. `stmh`: it stores the
+/// other halves of registers.
+const fn is_mistaken(code: &[u8]) -> bool {
+    matches!(code, [0xec, _, _, 0..=0x7f, _, 0x51 | 0x5d, ..] | [0xeb, _, _, _, _, 0x26, ..])
+}
+
 /// Functions begin by saving registers into their caller's frame, or by making
 /// their own; code that fetches the PC does not.
 fn fetches_pc(code: &[u8]) -> bool {
@@ -444,6 +450,20 @@ fn memory_operands(code: &[u8], register: &dyn Fn(usize) -> u64) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_what_keeps_bits_of_the_other_half_is_computed_wrongly() {
+        for (code, expected) in [
+            ([0xec, 0x23, 16, 31, 32, 0x5d], true),     // risbhg %r2,%r3,16,31,32
+            ([0xec, 0x23, 0, 31, 0, 0x51], true),       // risblg %r2,%r3,0,31
+            ([0xec, 0x23, 16, 0x9f, 0, 0x51], false),   // risblgz %r2,%r3,16,31
+            ([0xec, 0x23, 32, 63, 0, 0x55], false),     // risbg %r2,%r3,32,63
+            ([0xeb, 0x23, 0xf0, 0xa0, 0, 0x26], true),  // stmh %r2,%r3,160(%r15)
+            ([0xeb, 0x23, 0xf0, 0xa0, 0, 0x24], false), // stmg %r2,%r3,160(%r15)
+        ] {
+            assert_eq!(is_mistaken(&code), expected, "{code:02x?}");
+        }
+    }
 
     /// `mvc` and the like have as many bytes as they say, unless `exrl` gives another number.
     #[test]

@@ -43,6 +43,9 @@ pub enum Assumption {
         /// How many bytes of arguments it removes from the stack when it does. `None` if its code does not show it:
         /// then it removes none, as the ABI says.
         removes: Option<u64>,
+        /// Whether its code shows that it may go on elsewhere than right after the call, as what takes data after the
+        /// call does.
+        passes: bool,
     },
     /// A jump through a table can go here.
     Table {

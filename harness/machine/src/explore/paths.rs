@@ -17,13 +17,11 @@ use super::{Binary, Callee, Explored, Function, Observer};
 use crate::address_space::AddressSpace;
 use crate::call_stack::{Bottom, CallStack, Record, Signature};
 use crate::cpu::{AuthenticationKey, Cpu, Link, Unreported};
-use crate::effect_cache::with_code;
+use crate::effect_cache::{skips_trap, with_code};
 use crate::observer::Moment;
 
 /// A state is abandoned where a compare with SP is this many instructions before the branch.
 const COMPARE_DISTANCE: usize = 8;
-/// Speculation traps are shorter than this, in bytes.
-const LONGEST_TRAP: usize = 64;
 /// At most this many places where FP or RA have been stored distinguish states.
 const MOST_SAVED: usize = 16;
 /// Arguments on the stack, in words, and the number of the first one.
@@ -83,6 +81,8 @@ pub(super) struct Paths<'o, 'b> {
     pub(super) is_after_call: bool,
     /// The calls within the function that have not returned, the last one last.
     pub(super) labels: Vec<LabelCall>,
+    /// The return address of the last instruction, if that was a call that skips a speculation trap.
+    skipped: Option<u64>,
     pub(super) stop: Option<Stop>,
     /// The length of the trace when an instruction failed.
     pub(super) failed_at: Option<usize>,
@@ -125,6 +125,7 @@ impl<'o, 'b> Paths<'o, 'b> {
             is_joint: false,
             is_after_call: false,
             labels: Vec::new(),
+            skipped: None,
             stop: None,
             failed_at: None,
         }
@@ -255,6 +256,7 @@ impl<'o, 'b> Paths<'o, 'b> {
         self.is_after_call = progress.is_after_call;
         self.labels = progress.labels;
         (self.signing, self.branch, self.is_joint, self.failed_at) = (None, None, true, None);
+        self.skipped = None;
         Ok(Some(pc))
     }
 
@@ -332,6 +334,7 @@ impl<'o, 'b> Paths<'o, 'b> {
         }
         self.signing = decoded.signs;
         self.class = self.observe(unicorn, pc, sp, fp, |observer, point| observer.instruction(point));
+        self.skipped = None;
         // What follows a call that never returns begins after padding.
         self.is_after_call &= decoded.is_padding();
         if std::mem::take(&mut self.is_joint) && self.is_known(unicorn, pc, is_free)? {
@@ -357,8 +360,11 @@ impl<'o, 'b> Paths<'o, 'b> {
             {
                 // Code that fetches the PC, and thunks: the call is part of the function, as its
                 // unwind information has it.
-                if !self.skips_trap(pc, decoded.len, to) {
-                    self.call_label(pc, to, pc.wrapping_add(decoded.len));
+                let next = pc.wrapping_add(decoded.len);
+                if skips_trap(self.cpu, &self.space, next, to) {
+                    self.skipped = Some(next);
+                } else {
+                    self.call_label(pc, to, next);
                 }
                 self.is_joint = true;
             }
@@ -376,22 +382,12 @@ impl<'o, 'b> Paths<'o, 'b> {
         }
     }
 
-    /// Whether a call within the function only skips a speculation trap.
-    fn skips_trap(&self, pc: u64, len: u64, to: u64) -> bool {
-        let next = pc.wrapping_add(len);
-        let between = to.checked_sub(next).and_then(|len| usize::try_from(len).ok());
-        let Some(between) = between.filter(|len| *len <= LONGEST_TRAP) else { return false };
-        let mut code = vec![0; between];
-        self.space.read(next, &mut code)
-            && with_code(self.cpu, &self.space, to, |callee| (self.cpu.skips_speculation_trap)(&code, callee))
-    }
-
     /// Whether code is a retpoline: it jumps to the address in a register, in the way that a return
     /// does.
     pub(super) fn is_retpoline(&self, pc: u64) -> bool {
         let decoded = self.code.at(&self.space, pc);
         let Kind::Call(Callee::Function(to)) = decoded.kind else { return false };
-        self.skips_trap(pc, decoded.len, to)
+        skips_trap(self.cpu, &self.space, pc.wrapping_add(decoded.len), to)
             && with_code(self.cpu, &self.space, to, |code| (self.cpu.retpoline_jump)(code)).is_some()
     }
 
@@ -434,6 +430,7 @@ impl<'o, 'b> Paths<'o, 'b> {
             return_address: is_call.then(|| pc.wrapping_add(decoded.len)),
             is_after_call: self.is_after_call,
             labels: &labels,
+            skipped: self.skipped,
             trace: &self.trace,
             saved: &self.saved,
             journal: &self.journal,

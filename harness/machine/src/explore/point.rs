@@ -40,6 +40,9 @@ pub struct Point<'p> {
     pub is_after_call: bool,
     /// Where calls within the function have led to that have not returned: to no function's first instruction.
     pub labels: &'p [u64],
+    /// The return address of the last instruction, if that was a call that skips a speculation trap: what it has led to
+    /// removes or replaces it, and until then the frame may as well be that of a callee.
+    pub skipped: Option<u64>,
     /// The instructions of the path, oldest first. This one is the last.
     pub trace: &'p [u64],
     /// Places where FP or the return address have been stored.

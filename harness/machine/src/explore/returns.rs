@@ -80,6 +80,18 @@ impl Known {
         self.removals.of(code.cpu.abi, &InSpace { code, space, binary }, entry)
     }
 
+    /// Whether a callee's code shows that it may go on elsewhere than right after its call.
+    pub(super) fn passes(
+        &mut self,
+        code: &Code,
+        space: &AddressSpace,
+        binary: &Binary<'_>,
+        callee: Callee,
+    ) -> bool {
+        let Callee::Function(entry) = callee else { return false };
+        self.removals.passes_return_address(code.cpu.abi, &InSpace { code, space, binary }, entry)
+    }
+
     fn function(
         &mut self,
         code: &Code,

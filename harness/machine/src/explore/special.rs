@@ -144,7 +144,8 @@ impl Paths<'_, '_> {
             let sp = unicorn.reg_read(self.cpu.sp)?;
             unicorn.reg_write(self.cpu.sp, sp.wrapping_add(removed))?;
         }
-        self.assumptions.push(Assumption::Call { at: pc, callee, returns, removes });
+        let passes = self.known.passes(&self.code, &self.space, self.binary, callee);
+        self.assumptions.push(Assumption::Call { at: pc, callee, returns, removes, passes });
         self.is_after_call = true;
         Ok(Some(next))
     }

@@ -21,7 +21,7 @@ use crate::address_space::{AddressSpace, PAGE};
 use crate::call_stack::Signature;
 use crate::control_flow::ControlFlow;
 use crate::cpu::{AuthenticationKey, BranchTarget, Control, Cpu, Link, Source, StackPointer, Unreported};
-use crate::effect_cache::{EffectCache, with_code};
+use crate::effect_cache::{EffectCache, skips_trap, with_code};
 use crate::link::lazy;
 use crate::linux::ids::{FIRST, SpaceId, TaskId};
 use crate::linux::kernel::Linux;
@@ -58,9 +58,6 @@ pub(crate) fn execute(
 
 /// Addresses that Unicorn reserves for what it translates, in bytes.
 pub(crate) const TRANSLATION_BUFFER: usize = 1 << 30;
-
-/// Retpolines are shorter than this, with their padding, in bytes.
-const LONGEST_RETPOLINE: usize = 64;
 
 /// No program has more calls that have not returned, in all its contexts. At 16 bytes each, a
 /// main thread's stack on Linux (8 MiB) has room for half of them.
@@ -448,7 +445,7 @@ impl<'o> Run<'o> {
             if pc == return_address {
                 return if self.fetches_pc(pc, code) { Callee::PcFetch } else { Callee::Function };
             }
-            if self.skips_speculation_trap(return_address, pc) {
+            if skips_trap(self.cpu, &self.space, return_address, pc) {
                 return Callee::SpeculationTrap;
             }
             if self.is_inline_retpoline(pc, code, return_address) {
@@ -486,17 +483,7 @@ impl<'o> Run<'o> {
                 after == return_address && after.wrapping_add_signed(distance) == pc
             })
         };
-        self.skips_speculation_trap(trap, jump) && jump_len.is_some_and(is_before_call)
-    }
-
-    fn skips_speculation_trap(&self, return_address: u64, callee: u64) -> bool {
-        let mut buffer = [0; LONGEST_RETPOLINE];
-        let len = usize::try_from(callee.wrapping_sub(return_address)).unwrap_or(usize::MAX);
-        let Some(between) = buffer.get_mut(..len) else { return false };
-        self.space.read(return_address, between)
-            && with_code(self.cpu, &self.space, callee, |code| {
-                (self.cpu.skips_speculation_trap)(between, code)
-            })
+        skips_trap(self.cpu, &self.space, trap, jump) && jump_len.is_some_and(is_before_call)
     }
 
     /// Returns where the new value of SP comes from.

@@ -37,10 +37,11 @@ fn findings(report: &Value) -> &Vec<Value> {
 }
 
 /// Functions in the corpus about which explore doubts.
-const DOUBTS: [(Doubt, &str, &str); 10] = [
+const DOUBTS: [(Doubt, &str, &str); 11] = [
     (Doubt::RightElsewhere, "gnu-2.47/aarch64/clash.O2-clash", "with_alloca"),
     (Doubt::UncertainEntry, "gnu-2.40/aarch64/contexts.O2", "context_exit"),
     (Doubt::AfterCall, "gnu-2.47/amd64/long_jump.O2-fp", "finish"),
+    (Doubt::PassesReturnAddress, "../constructed/callee-skips-data/amd64", "with_raised"),
     (Doubt::IrregularCallee, "gnu-2.40/aarch64/outlined_frames.O0", "outlined_nested"),
     (Doubt::UnknownTable, "gnu-2.40/amd64/thunks_inline.O2", "to_labels"),
     (Doubt::JumpWithFrame, "gnu-2.40/aarch64/outlined_frames.O2", "outlined_epilogue_tail"),
