@@ -70,8 +70,27 @@ pub(crate) struct FrameLayouts {
     removals: Removals,
 }
 
+/// A frame as the instructions before it make it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Followed {
+    pub(crate) layout: FrameLayout,
+    /// Whether that assumes that calls leave SP as it was: their callees are not known, or they lead to code of the
+    /// function itself.
+    pub(crate) assumes_calls: bool,
+}
+
+impl Followed {
+    /// What is known where two paths meet.
+    fn join(self, other: Self) -> Self {
+        Self {
+            layout: self.layout.join(other.layout),
+            assumes_calls: self.assumes_calls || other.assumes_calls,
+        }
+    }
+}
+
 /// The frame before each instruction of a function; `None` if control is not known to reach it.
-type Layouts = BTreeMap<u64, Option<FrameLayout>>;
+type Layouts = BTreeMap<u64, Option<Followed>>;
 
 impl FrameLayouts {
     /// Returns the frame before the instruction of a function that contains an
@@ -81,7 +100,7 @@ impl FrameLayouts {
         module: &Module<'_>,
         function: Range<u64>,
         address: u64,
-    ) -> Option<FrameLayout> {
+    ) -> Option<Followed> {
         let abi = module.subject.abi()?;
         let Self { by_function, removals } = self;
         let start = function.start;
@@ -93,7 +112,7 @@ impl FrameLayouts {
         // A frame that would end above its SP is impossible, unless the function removes its arguments: what was
         // taken for the entry is the middle of a function.
         let is_possible = |sp: i64| sp >= 0 || removals.of(abi, module, start) >= Some(sp.unsigned_abs());
-        layout.filter(|layout| layout.sp.is_none_or(is_possible))
+        layout.filter(|followed| followed.layout.sp.is_none_or(is_possible))
     }
 }
 
@@ -130,14 +149,17 @@ fn layouts(
     let mut removed = |callee: u64| *calls.entry(callee).or_insert_with(|| removed_by(callee));
     // Those of which nothing is known keep the ABI, and calls to the next instruction fetch the PC, unless returns then
     // don't find what they need.
-    let mut assumed = |callee: Option<u64>| Some(callee.and_then(&mut removed).unwrap_or(0));
+    let mut assumed = |callee: Option<u64>| {
+        let known = callee.and_then(&mut removed);
+        Some((known.unwrap_or(0), known.is_none()))
+    };
     for fetches_pc in [true, false] {
         let found = followed(abi, code, &function, fetches_pc, &mut assumed);
         if !is_unbalanced(abi, code, &found) {
             return found;
         }
     }
-    followed(abi, code, &function, false, &mut |callee| callee.and_then(&mut removed))
+    followed(abi, code, &function, false, &mut |callee| Some((callee.and_then(&mut removed)?, false)))
 }
 
 /// Whether a return finds SP below where the function's caller has left it, or not the return address that was saved:
@@ -146,7 +168,7 @@ fn is_unbalanced(abi: Abi, code: &Disassembly, layouts: &Layouts) -> bool {
     let returns = code
         .iter()
         .filter(|(_, instruction)| matches!(instruction.flow, Flow::Jump { to: Destination::Caller, .. }));
-    returns.filter_map(|(at, instruction)| Some((layouts.get(&at)?.as_ref()?, instruction))).any(
+    returns.filter_map(|(at, instruction)| Some((layouts.get(&at)?.as_ref()?.layout, instruction))).any(
         |(layout, instruction)| {
             let at_entry = abi.cfa_offset_at_entry() + i64::from(instruction.removes);
             layout.sp.is_some_and(|sp| sp > at_entry)
@@ -156,17 +178,18 @@ fn is_unbalanced(abi: Abi, code: &Disassembly, layouts: &Layouts) -> bool {
 }
 
 /// Follows a function both ways at each branch. `removed` says what is removed by a callee, whose address is `None` if
-/// it is not part of the call; where it says nothing, SP is unknown from there on. `fetches_pc` says what calls to the next
+/// it is not part of the call, and whether that is assumed; where it says nothing, SP is unknown from there on. `fetches_pc` says what calls to the next
 /// instruction do: otherwise that may return.
 fn followed(
     abi: Abi,
     code: &Disassembly,
     function: &Range<u64>,
     fetches_pc: bool,
-    removed: &mut dyn FnMut(Option<u64>) -> Option<u64>,
+    removed: &mut dyn FnMut(Option<u64>) -> Option<(u64, bool)>,
 ) -> Layouts {
     let mut before: Layouts = code.iter().map(|(address, _)| (address, None)).collect();
-    let mut open = vec![(function.start, FrameLayout::at_entry(abi))];
+    let at_entry = Followed { layout: FrameLayout::at_entry(abi), assumes_calls: false };
+    let mut open = vec![(function.start, at_entry)];
     while let Some((at, coming)) = open.pop() {
         let known = before.get(&at).copied().flatten();
         let joined = known.map_or(coming, |known| known.join(coming));
@@ -175,7 +198,8 @@ fn followed(
         }
         let Some(instruction) = code.at(at) else { continue };
         let next = at + instruction.len;
-        let mut after = joined.after(abi, instruction);
+        let Followed { layout, mut assumes_calls } = joined;
+        let mut after = layout.after(abi, instruction);
         if let Flow::Call(callee) = instruction.flow {
             let pushed = after.without_arguments(abi.fixed_ra_offset().unwrap_or(0).into());
             after = match callee.filter(|to| *to != function.start && function.contains(to)) {
@@ -183,15 +207,20 @@ fn followed(
                 Some(label) if label == next && fetches_pc => pushed,
                 // It skips data, or is a jump through a thunk. If it returns, that has removed what it has pushed.
                 Some(label) => {
-                    open.push((label, pushed));
+                    open.push((label, Followed { layout: pushed, assumes_calls: true }));
+                    assumes_calls = true;
                     after
                 }
                 None => match removed(callee) {
-                    Some(bytes) => after.without_arguments(bytes.cast_signed()),
+                    Some((bytes, is_assumed)) => {
+                        assumes_calls |= is_assumed;
+                        after.without_arguments(bytes.cast_signed())
+                    }
                     None => FrameLayout { sp: None, ..after },
                 },
             };
         }
+        let after = Followed { layout: after, assumes_calls };
         if let Some(target) = instruction.target().filter(|target| function.contains(target)) {
             open.push((target, after));
         }
@@ -212,7 +241,7 @@ mod tests {
         let end = code.len() as u64;
         let known = layouts(abi, &instructions, 0..end, |_| None);
         let (at, last) = instructions.iter().last().expect("an instruction");
-        known[&at].expect("control reaches it").after(abi, last).to_string()
+        known[&at].expect("control reaches it").layout.after(abi, last).to_string()
     }
 
     #[rstest::rstest]

@@ -71,6 +71,8 @@ impl DisputedValue {
             (Verdict::WrongFp, _) => Self::Fp,
             (Verdict::WrongCfa | Verdict::BadMemory | Verdict::NoProgress, _) => Self::Cfa,
             (Verdict::ByLuck, _) => Self::Places,
+            // There is a caller, and its address is where the rule does not say.
+            (_, Value::End(End::Failed(StepError::RaNotSaved))) => Self::Ra,
             _ => Self::Caller,
         }
     }
@@ -94,10 +96,10 @@ impl Values {
         match subject {
             DisputedValue::Cfa => Some(self.cfa? == other.cfa?),
             DisputedValue::Ra => Some(self.ra? == other.ra?),
+            DisputedValue::Caller => Some(self.ra?.is_some() == other.ra?.is_some()),
             DisputedValue::Fp => Some(self.fp? == other.fp?),
             DisputedValue::Signature => Some(self.signature? == other.signature?),
             DisputedValue::Signal => Some(self.signal? == other.signal?),
-            DisputedValue::Caller => Some(self.ra?.is_some() == other.ra?.is_some()),
             DisputedValue::Places => None,
         }
     }
@@ -126,6 +128,9 @@ pub(super) struct Inquiry<'i, 'a> {
     /// Whether the row has the same rules for the subject as CFI. If not, it is
     /// not a copy, and an error in CFI does not excuse the row.
     pub(super) copies_cfi: bool,
+    /// Whether what the instructions show depends on callees that are not known, or on calls that are taken for none:
+    /// they are assumed to leave SP as it was.
+    pub(super) assumes_calls: bool,
     pub(super) evidence: Vec<Evidence>,
 }
 
@@ -143,6 +148,7 @@ impl<'i, 'a> Inquiry<'i, 'a> {
             truth: Values::default(),
             section: Values::default(),
             copies_cfi: false,
+            assumes_calls: false,
             evidence: Vec::new(),
         };
         inquiry.truth = inquiry.true_values();

@@ -18,6 +18,7 @@ pub use collect::MOST_FINDINGS;
 pub(crate) use collect::{Findings, listing};
 pub use departure::{Departure, ExitClaim, ExitClaims};
 
+use frame_layout::Followed;
 pub(crate) use frame_layout::FrameLayouts;
 pub(crate) use inquiry::Circumstances;
 
@@ -33,7 +34,7 @@ use crate::target::{Linked, Loaded, Module, Target};
 use crate::unwind::{End, State};
 use crate::vocabulary::{LayoutFact, Verdict};
 use sframe_inspect::cfi::{EvaluationError, LAST_REGISTER, Registers, Rules, register_column};
-use sframe_inspect::instructions::{FrameLayout, SavedLocation};
+use sframe_inspect::instructions::SavedLocation;
 
 /// What other witnesses say about a disagreement.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -221,10 +222,11 @@ impl<'i, 'a> Inquiry<'i, 'a> {
         }
         let others = [chain, instructions];
         let for_truth = others.contains(&Some(CallStack));
-        let for_section = others.contains(&Some(Section));
-        // Everything that describes the frame agrees; only the call stack differs.
+        let for_section = others.contains(&Some(Section)) && !self.assumes_calls;
+        // Everything that describes the frame agrees; only the call stack differs. What calls were seen to do counts more
+        // than what they are assumed to do.
         if cfi == Some(Section) && instructions == Some(Section) && !for_truth {
-            return (Blame::Bench, High);
+            return if self.assumes_calls { (Blame::CompilerOrCfi, Low) } else { (Blame::Bench, High) };
         }
         if is_made && cfi == Some(CallStack) {
             // Conversion has changed what the information means.
@@ -476,7 +478,8 @@ impl<'i, 'a> Inquiry<'i, 'a> {
     }
 
     fn ask_instructions(&mut self) -> Option<Side> {
-        let (start, layout) = self.layout()?;
+        let (start, Followed { layout, assumes_calls }) = self.layout()?;
+        self.assumes_calls = assumes_calls;
         let abi = self.abi?;
         let link = abi.ra().filter(|_| self.found.frame == 0 && self.subject == DisputedValue::Ra);
         let link = link.and_then(|link| self.scene.viewpoint.register(link.0));
@@ -490,6 +493,9 @@ impl<'i, 'a> Inquiry<'i, 'a> {
             }
             subject => values.side(&self.truth, &self.section, subject),
         };
+        if assumes_calls && side == Some(Side::Section) {
+            says += ", if its calls leave SP as it was";
+        }
         // A jump to a function may leave a frame there, as jumps to labels through a thunk do. Then its
         // instructions do not show the whole frame.
         if side == Some(Side::Section) && self.is_jumped_to(start) {
@@ -504,20 +510,20 @@ impl<'i, 'a> Inquiry<'i, 'a> {
     }
 
     /// The function, and its frame as its instructions make it.
-    fn layout(&self) -> Option<(Loaded, FrameLayout)> {
+    fn layout(&self) -> Option<(Loaded, Followed)> {
         let address = self.address().get();
         let start = self.scene.target.function_at(Loaded(address))?;
         let extent = self.scene.target.extent(start)?;
         // The address in a caller is within its call: what holds before the call holds there.
-        let layout = self.scene.layouts.borrow_mut().at(self.module?, extent, address)?;
-        Some((start, layout))
+        let followed = self.scene.layouts.borrow_mut().at(self.module?, extent, address)?;
+        Some((start, followed))
     }
 
     /// Whether the return address is in its register as the row says, and the function itself has put another value
     /// there.
     fn has_lost_ra(&self) -> bool {
         self.row.as_ref().is_some_and(|found| found.row.ra == Recovery::Unchanged)
-            && self.layout().is_some_and(|(_, layout)| layout.ra == SavedLocation::Unknown)
+            && self.layout().is_some_and(|(_, followed)| followed.layout.ra == SavedLocation::Unknown)
     }
 
     /// Whether the function called was another one, which then jumped to the
