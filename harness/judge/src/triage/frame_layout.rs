@@ -95,12 +95,7 @@ type Layouts = BTreeMap<u64, Option<Followed>>;
 impl FrameLayouts {
     /// Returns the frame before the instruction of a function that contains an
     /// address. `None` if control can't be followed there.
-    pub(super) fn at(
-        &mut self,
-        module: &Module<'_>,
-        function: Range<u64>,
-        address: u64,
-    ) -> Option<Followed> {
+    pub(super) fn at(&mut self, module: &Module<'_>, function: Range<u64>, address: u64) -> Option<Followed> {
         let abi = module.subject.abi()?;
         let Self { by_function, removals } = self;
         let start = function.start;

@@ -82,6 +82,19 @@
     return entries.length ? el("details", { class: "glossary" }, el("summary", {}, "What these words mean"), el("dl", { class: "body" }, entries)) : "";
   }
 
+  /** A text in which the equations of a row, like `CFA = SP+8`, are not broken over lines. */
+  const EQUATION = /((?:CFA|RA|FP)(?: = [^,;() ]+(?:\([^()]*\))?| unchanged| undefined| unknown))/;
+  const prose = (text) => clean(text ?? "").split(EQUATION).map((part, position) => (position % 2 ? el("span", { class: "whole" }, part) : part));
+  /** The name of what is at an address, or the library and the address. */
+  const nameAt = (name, image, address) => (name && name !== address ? name : `${image ? `${image}!` : ""}${address ?? "–"}`);
+
+  /** A box that scrolls where its contents are wider; each has a name of its own. */
+  let boxes = 0;
+  const scrolled = (name, ...children) => el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `${name} (${++boxes})` }, ...children);
+  /** The head of a table. A name in parentheses is heard, and not seen. */
+  const headOf = (names) => el("thead", {}, el("tr", {}, names.map((name) => el("th", { scope: "col" },
+    name.startsWith("(") ? el("span", { class: "heard" }, name.slice(1, -1)) : name))));
+
   // Places within the page.
   const path = (id) => encodeURIComponent(id).replaceAll("%2F", "/");
   const caseLink = (entry, at) => `#/case/${path(entry.id)}${at === undefined ? "" : `?at=${encodeURIComponent(at)}`}`;
@@ -102,7 +115,7 @@
   // Filters.
   const FILTERS = ["program", "toolchain", "abi", "version", "outcome", "verdict", "blame", "text"];
   /** The parameters that say how tables are sorted: a column, with - before it if from the end. */
-  const ORDERS = ["cases", "findings"];
+  const ORDERS = ["cases", "findings", "known findings"];
   const texts = new Map();
   const textOf = (finding) => {
     if (!texts.has(finding)) {
@@ -206,10 +219,9 @@
       : number.toLocaleString("en", { notation: "compact", compactDisplay: "long", maximumSignificantDigits: 3 }));
     return el("ul", { class: "tiles" },
       tile("cases", grouped(run.cases), "#/"),
-      OUTCOMES.map((outcome) => tile(outcome, grouped(run[outcome]), `#/?outcome=${outcome}`, outcome)),
+      OUTCOMES.filter((outcome) => run[outcome]).map((outcome) => tile(outcome, grouped(run[outcome]), `#/?outcome=${outcome}`, outcome)),
       tile("instructions compared", short(run.comparisons)),
       tile("frames derived", short(run.frames_derived)),
-      tile("unchanged frames", short(run.frames - run.frames_derived)),
       tile(`of ${grouped(run.rows_total)} rows exercised`, share(run.rows_exercised, run.rows_total)));
   }
 
@@ -336,9 +348,9 @@
   const findingColumns = (withCase) => [
     { name: "verdict", key: (finding) => finding.verdict, cell: (finding) => el("td", { class: "head" },
       el("a", { href: findingLink(finding), title: meaningOf("verdict", finding.verdict) }, finding.verdict), " ", chipOf(finding)) },
-    { name: "function", key: (finding) => finding.function ?? "", cell: (finding) => el("td", {}, finding.function ?? "–") },
+    { name: "function", key: (finding) => nameAt(finding.function, finding.image, finding.pc) },
     { name: "row, or what it is", key: (finding) => (finding.row ? `+${finding.row.start}: ${finding.row.rules}` : finding.message),
-      cell: (finding) => (finding.row ? el("td", { class: "code" }, `+${finding.row.start}: ${finding.row.rules}`) : el("td", {}, finding.message)) },
+      cell: (finding) => (finding.row ? el("td", { class: "code" }, prose(`+${finding.row.start}: ${finding.row.rules}`)) : el("td", {}, prose(finding.message))) },
     { name: "blame", key: (finding) => (isBlamed(finding) ? finding.blame : ""), cell: (finding) => el("td", {}, isBlamed(finding) ? term("blame", finding.blame) : "") },
     { name: "times", isNumber: true, key: (finding) => finding.hits, cell: (finding) => el("td", { class: "num" }, grouped(finding.hits)) },
     ...(withCase ? [{ name: "case", key: (finding) => finding.of.id,
@@ -401,7 +413,7 @@
   /** A table that grows by a hundred rows at a time. */
   function pagedTable(head, list, row) {
     const body = el("tbody", {});
-    const box = el("div", {}, el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "table" }, el("table", {}, head, body)));
+    const box = el("div", {}, scrolled("table", el("table", {}, head, body)));
     const more = el("button", { type: "button", class: "more", click: () => add() });
     const rest = el("p", { class: "rest" });
     const STEP = 100;
@@ -445,13 +457,26 @@
     return el("button", { type: "button", class: "csv", click: save }, `Save these ${name} as CSV`);
   }
 
-  function findingSection(list, withCase) {
+  // Of one case, the first findings are shown whole, and some more can be unfolded.
+  const [OPEN_DETAILS, MOST_DETAILS] = [3, 50];
+  function findingDetails(finding, isOpen) {
+    const details = el("details", { class: "finding", open: isOpen, toggle: () => fill() },
+      el("summary", {}, el("b", {}, finding.verdict), ` in ${nameAt(finding.function, finding.image, finding.pc)}: ${finding.certainty ?? kindOf(finding)}`));
+    const fill = () => details.open && details.children.length === 1 && details.append(el("div", { class: "body" }, findingBody(finding)));
+    fill();
+    return details;
+  }
+  /** The findings of several cases, under a name that the order of the table is kept by; or those of one. */
+  function findingSection(list, parameter) {
     const sorted = [...list].sort((a, b) => (a.known !== undefined) - (b.known !== undefined) || a.case - b.case);
-    return el("section", {}, el("h2", {}, `Findings (${grouped(list.length)})`),
+    const title = parameter === "known findings" ? "Known findings" : "Findings";
+    return el("section", {}, el("h2", {}, `${title} (${grouped(list.length)})`),
       el("p", { class: "faint" }, "One for each wrong row and verdict of a case; known ones are grouped by the entry that explains them."),
       list.length ? [
         glossary([["verdict", list.map((finding) => finding.verdict)], ["blame", list.filter(isBlamed).map((finding) => finding.blame)]]),
-        sortedTable(withCase ? "findings" : "", findingColumns(withCase), sorted, "findings", csvOfFindings),
+        sortedTable(parameter ?? "", findingColumns(parameter), sorted, "findings", csvOfFindings),
+        parameter ? "" : sorted.slice(0, MOST_DETAILS).map((finding, rank) => findingDetails(finding, rank < OPEN_DETAILS)),
+        !parameter && sorted.length > MOST_DETAILS ? el("p", { class: "faint" }, "Each of the others has a page of its own: see the table.") : "",
       ] : el("p", {}, "None."));
   }
   function caseSection(list) {
@@ -461,7 +486,7 @@
   function reasons(kept) {
     const told = kept.cases.filter((entry) => entry.reason);
     if (!told.length) return "";
-    return el("section", {}, el("h2", {}, "Broken and skipped"), el("div", { class: "scroll" }, el("table", {}, el("tbody", {},
+    return el("section", {}, el("h2", {}, "Broken and skipped"), scrolled("broken and skipped", el("table", {}, el("tbody", {},
       told.map((entry) => el("tr", {}, el("td", {}, outcomeChip(entry.outcome)),
         el("td", {}, el("a", { href: caseLink(entry) }, entry.id)), el("td", {}, entry.reason)))))));
   }
@@ -481,8 +506,7 @@
     };
     const ofCorpus = (entry) => el("tr", {}, el("td", {}, el("a", { href: first(entry) }, entry.group[0].known)),
       el("td", {}, term("blame", entry.group[0].blame)), el("td", { class: "num" }, grouped(entry.cases)));
-    const head = (names) => el("thead", {}, el("tr", {}, names.map((name) => el("th", {}, name))));
-    const part = (title, names, list, row) => (list.length ? el("section", { class: "causes" }, el("h2", {}, title), pagedTable(head(names), list, row)) : "");
+    const part = (title, names, list, row) => (list.length ? el("section", { class: "causes" }, el("h2", {}, title), pagedTable(headOf(names), list, row)) : "");
     return [
       part("Faults of toolchains", ["fault", "versions", "cases", "upstream"], groups.filter((entry) => entry.fault), ofFault),
       part("What is wrong on purpose, and other known findings", ["reason", "to blame", "cases"], groups.filter((entry) => !entry.fault), ofCorpus),
@@ -500,7 +524,9 @@
     byId("count").textContent = `${grouped(kept.cases.length)} of ${counted(cases.length, "case")}`;
     const set = FILTERS.filter((name) => filter[name]).map((name) => `${name} ${filter[name]}`);
     const printed = set.length ? el("p", { class: "printed" }, `Only ${set.join(", ")}: ${byId("count").textContent}.`) : "";
-    return [printed, tiles(kept), ...causes(kept), plots(kept), matrix(kept), findingSection(kept.findings, true), caseSection(kept.cases), reasons(kept), leftOut()];
+    const [unexpected, known] = [false, true].map((isKnown) => kept.findings.filter((finding) => (finding.known !== undefined) === isKnown));
+    return [printed, tiles(kept), unexpected.length ? findingSection(unexpected, "findings") : "", reasons(kept), ...causes(kept), plots(kept),
+      matrix(kept), known.length ? findingSection(known, "known findings") : "", caseSection(kept.cases), leftOut()];
   }
 
   // A finding.
@@ -520,9 +546,8 @@
         el("td", { class: "arrow" }, position === here ? el("span", { role: "img", "aria-label": "here" }, "➜") : ""),
         el("td", {}, line.pc), el("td", {}, line.text));
     });
-    return el("section", {}, el("h3", {}, "Instructions"), el("div", { class: "scroll" }, el("table", { class: "code" },
-      el("thead", {}, el("tr", {}, ["row", "", "address", "instruction"].map((name) => el("th", { scope: "col" }, name)))),
-      el("tbody", {}, rows))));
+    return el("section", {}, el("h3", {}, "Instructions"), scrolled("instructions", el("table", { class: "code" },
+      headOf(["row", "(here)", "address", "instruction"]), el("tbody", {}, rows))));
   }
   function stack(view) {
     const sp = BigInt(view.sp);
@@ -543,18 +568,17 @@
         el("td", { class: "value" }, slot.value ?? "unreadable"), el("td", {}, marks)));
     }
     return el("section", {}, el("h3", {}, "The stack when it was first seen, higher addresses first"),
-      el("div", { class: "scroll" }, el("table", { class: "stack code" },
-        el("thead", {}, el("tr", {}, ["address", "", "value", "what it is"].map((name) => el("th", { scope: "col" }, name)))),
-        el("tbody", {}, rows))),
+      scrolled("stack", el("table", { class: "stack code" },
+        headOf(["address", "(from SP)", "value", "what it is"]), el("tbody", {}, rows))),
       el("p", { class: "faint" }, `SP = ${view.sp}, FP = ${view.fp}. `, el("span", { class: "mark claim" }, "what the section says"),
         el("span", { class: "mark true" }, "what is true")));
   }
   const SIDES = { "call-stack": "the call stack", section: "the section", neither: "neither" };
   function witnesses(finding) {
-    return el("section", {}, el("h3", {}, "Witnesses"), el("div", { class: "scroll" }, el("table", {},
-      el("thead", {}, el("tr", {}, ["witness", "says", "agrees with"].map((name) => el("th", { scope: "col" }, name)))),
+    return el("section", {}, el("h3", {}, "Witnesses"), scrolled("witnesses", el("table", {},
+      headOf(["witness", "says", "agrees with"]),
       el("tbody", {}, finding.evidence.map((evidence) => el("tr", {}, el("td", {}, term("witness", evidence.witness)),
-        el("td", { class: "code" }, evidence.says), el("td", {}, SIDES[evidence.agrees_with] ?? "undecided")))))));
+        el("td", { class: "code" }, prose(evidence.says)), el("td", {}, SIDES[evidence.agrees_with] ?? "undecided")))))));
   }
   const lines = (texts) => el("ul", {}, texts.map((text) => el("li", {}, text)));
   /** The page of the fault that a finding comes from, folded. */
@@ -563,14 +587,15 @@
     if (!fault) return "";
     const { example, upstream } = fault;
     const [[tool, versions]] = Object.entries(fault.component);
-    const block = (lines) => el("div", { class: "scroll", tabindex: 0 }, el("pre", {}, document.createTextNode(lines.map(clean).join("\n"))));
+    const block = (lines) => scrolled("source", el("pre", {}, document.createTextNode(lines.map(clean).join("\n"))));
     const at = example.row === undefined ? example.function : `${example.function}, row +${example.row}`;
     const isLink = upstream.link?.startsWith("https://");
     const state = [upstream.state, upstream.version ? ` in ${upstream.version}` : "", upstream.link ? ": " : "",
       isLink ? el("a", { href: upstream.link }, upstream.link) : upstream.link];
     const facts = [
       [tool, versions], ["section", el("code", {}, fault.section)], ["upstream", state],
-      [`wrong in ${at}`, el("code", {}, example.wrong)], ["right", el("code", {}, example.right)],
+      [`wrong in ${at}`, el("code", {}, prose(example.wrong))], ["right", el("code", {}, prose(example.right))],
+      ["its page", el("code", {}, `sframe-testbench faults ${name}`)],
       ...Object.entries(fault.witnesses).map(([witness, says]) => [witness, says]),
     ];
     const sites = (fault.sites ?? []).map((site) =>
@@ -584,25 +609,27 @@
       block(example.commands.map((line) => `$ ${line}`)));
   }
   function findingView(finding) {
+    const title = `${finding.verdict} in ${nameAt(finding.function, finding.image, finding.pc)}`;
+    return [el("h2", { tabindex: -1 }, isBlamed(finding) || finding.function ? title : finding.verdict, " ", chipOf(finding)), ...findingBody(finding)];
+  }
+  function findingBody(finding) {
     const entry = finding.of;
-    const title = `${finding.verdict}${finding.function ? ` in ${finding.function}` : ""}`;
     const where = (finding.image ? `${finding.image}!` : "") + (finding.pc ?? "");
     const facts = [
       ["case", el("a", { href: caseLink(entry) }, entry.id)],
-      ...(finding.row ? [["row", el("code", {}, `+${finding.row.start}: ${finding.row.rules}`)]] : []),
+      ...(finding.row ? [["row", el("code", {}, prose(`+${finding.row.start}: ${finding.row.rules}`))]] : []),
       ["unwinder", finding.got], ["call stack", finding.expected],
       ...(isBlamed(finding) ? [["likely culprit", [el("b", {}, finding.blame), ` (confidence ${finding.confidence})`, el("br", {}),
         el("span", { class: "faint" }, `${meaningOf("blame", finding.blame) ?? ""} ${meaningOf("confidence", finding.confidence) ?? ""}`)]]] : []),
       ...(finding.hint ? [["hint", finding.hint]] : []),
       ["seen", `${counted(finding.hits, "time")}${finding.places > 1 ? `, at ${counted(finding.places, "place")}` : ""}`],
-      ...(finding.doubts?.length ? [["may be wrong", lines(finding.doubts)]] : []),
+      ...(finding.doubts?.length ? [["possibly wrong", lines(finding.doubts)]] : []),
       ...(finding.assumptions?.length ? [["assumed", lines(finding.assumptions)]] : []),
       ["Reproduce with", el("code", {}, entry.command)], ["fingerprint", el("code", {}, finding.id)],
     ];
     return [
-      el("h2", { tabindex: -1 }, title, " ", chipOf(finding)),
       el("p", { class: "faint meaning" }, el("b", {}, finding.verdict), ": ", meaningOf("verdict", finding.verdict)),
-      el("p", {}, finding.message),
+      el("p", {}, prose(finding.message)),
       finding.known === undefined ? "" : el("p", { class: "reason" }, el("b", {}, "Known: "), finding.known),
       finding.fault === undefined ? "" : faultView(finding.fault),
       el("dl", {}, facts.map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),
@@ -619,7 +646,7 @@
   function rulesCell(rules, wrong) {
     const spans = parts(rules).map((part, position) => {
       const isWrong = wrong & 8 || wrong & (BITS[part.split(" ")[0]] ?? 0);
-      return [position ? ", " : "", isWrong ? el("span", { class: "wrong", title: "wrong here" }, part) : part];
+      return [position ? ", " : "", el("span", isWrong ? { class: "wrong whole", title: "wrong here" } : { class: "whole" }, part)];
     });
     return spans;
   }
@@ -668,13 +695,12 @@
         el("td", { class: "num" }, hits[line] ? grouped(hits[line]) : "never"),
         el("td", {}, row ? el("span", { class: "start" }, row[1] ? `+${hex(row[0])}` : "") : "",
           row || bits ? (rules ? rulesCell(rules, bits) : bits ? el("span", { class: "wrong" }, "no row") : "no row") : ""),
-        el("td", {}, row || told ? (cfiText && cfiText === rules ? "the same" : cfiText || "none") : ""),
-        el("td", {}, row || frame ? frameText || "not compared" : "")));
+        el("td", {}, row || told ? (cfiText && cfiText === rules ? "the same" : prose(cfiText || "none")) : ""),
+        el("td", {}, row || frame ? prose(frameText || "not compared") : "")));
       address = next;
     }
     const heads = ["address", "instruction", "executed", "SFrame row", "CFI", "call stack, at the first comparison"];
-    return el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `listing of ${item.name}` }, el("table", { class: "code" },
-      el("thead", {}, el("tr", {}, heads.map((name) => el("th", { scope: "col" }, name)))), el("tbody", {}, lines)));
+    return scrolled(`listing of ${item.name}`, el("table", { class: "code" }, headOf(heads), el("tbody", {}, lines)));
   }
   function exercised(item) {
     const hits = hitsOf(item);
@@ -687,14 +713,14 @@
     });
     return used.size;
   }
-  function functionDetails(pool, entry, item, at) {
-    const isHere = at && at.image === item.image && at.address >= item.start && at.address < item.start + BigInt(lengthOf(item));
+  const isAt = (item, at) => at.image === item.image && at.address >= item.start && at.address < item.start + BigInt(lengthOf(item));
+  function functionDetails(pool, entry, item, at, isFirst) {
+    const isHere = at && isAt(item, at);
     const wrong = item.course.wrong.length / 2;
     const executed = hitsOf(item).filter(Boolean).length;
     const link = `${item.image ? `${item.image}!` : ""}${hex(item.start)}`;
     const details = el("details", { toggle: () => open() },
-      el("summary", {}, el("b", {}, item.image ? `${item.image}: ` : "", item.name),
-        ` at ${hex(item.start)}: `,
+      el("summary", {}, el("b", {}, nameAt(item.name, item.image, hex(item.start))), item.name === hex(item.start) ? ": " : ` at ${hex(item.start)}: `,
         item.body.row_count ? `${exercised(item)} of ${counted(item.body.row_count, "row")} exercised, ` : "no rows, ",
         `${executed} of ${counted(item.body.code.length / 2, "instruction")} executed `,
         wrong ? chip(`wrong at ${wrong}`, "unexpected") : ""));
@@ -703,24 +729,53 @@
       details.append(el("p", { class: "body" }, el("a", { href: caseLink(entry, link) }, "Link to this function")),
         functionTable(pool, item, isHere ? at.address : undefined));
     };
-    if (isHere) {
+    if (isHere || (wrong && isFirst)) {
       details.open = true;
       open();
-      details.dataset.here = "";
+    }
+    if (isHere) details.dataset.here = "";
+    return details;
+  }
+  /** Functions of a library in which nothing is wrong, folded. */
+  function rightFunctions(pool, entry, image, items, at) {
+    const executed = items.filter((item) => hitsOf(item).some(Boolean)).length;
+    const holds = at && items.some((item) => isAt(item, at));
+    const details = el("details", { class: "library", toggle: () => fill() }, el("summary", {}, el("b", {}, image || "the program"),
+      `: ${counted(items.length, "function")} in which nothing is wrong, ${grouped(executed)} of them executed`));
+    const fill = () => {
+      if (!details.open || details.children.length > 1) return;
+      const box = el("div", { class: "body" });
+      const more = el("button", { type: "button", class: "more", click: () => add() });
+      let shown = 0;
+      const add = () => {
+        const step = holds ? items.length : 200;
+        box.append(...items.slice(shown, shown + step).map((item) => functionDetails(pool, entry, item, at)));
+        shown = Math.min(shown + step, items.length);
+        more.textContent = `Show ${grouped(Math.min(items.length - shown, step))} of ${grouped(items.length - shown)} more`;
+        if (shown === items.length) more.remove();
+      };
+      details.append(box, more);
+      add();
+    };
+    if (holds) {
+      details.open = true;
+      fill();
     }
     return details;
   }
   function functionSection(entry, at) {
     const section = el("section", {}, el("h2", {}, "Functions"), el("p", { class: "faint" },
       "Rows are given where they begin and where they are wrong; CFI and call stack there too, and where they change. The call stack's column says what was observed ",
-      "of the frame before the instruction, without rules: “unchanged” is in the register, *(CFA-n) a word stored since ",
+      "of the frame before the instruction, without rules: “unchanged” is in the register, ", el("span", { class: "whole" }, "*(CFA-n)"), " a word stored since ",
       "the call which has the value; a frame pointer of 0 is not searched for."));
     const box = el("div", {}, el("p", {}, "Unpacking."));
     section.append(box);
     code().then((pool) => {
       const items = functionsOf(pool, entry).sort((a, b) => (a.image < b.image ? -1 : a.image > b.image ? 1 : a.start < b.start ? -1 : 1));
       const left = pool.cases[entry.id]?.left_out ?? [];
-      box.replaceChildren(...items.map((item) => functionDetails(pool, entry, item, at)),
+      const [wrong, right] = [true, false].map((isWrong) => items.filter((item) => item.course.wrong.length > 0 === isWrong));
+      box.replaceChildren(...wrong.map((item, rank) => functionDetails(pool, entry, item, at, rank < OPEN_DETAILS)),
+        ...[...groupBy(right, (item) => item.image)].map(([image, group]) => rightFunctions(pool, entry, image, group, at)),
         ...(items.length ? [] : [el("p", {}, entry.instructions ? "None: the code was not listed where the case was run." : "None: the case was not run.")]),
         ...(left.length ? [el("p", {}, `Left out, since the page has room for ${grouped(index.room)} different instructions, and nothing in them is wrong: ${left.map((name) => pool.texts[name]).join(", ")}`)] : []));
       box.querySelector("[data-here] tr.here, [data-here]")?.scrollIntoView({ block: "center" });
@@ -767,20 +822,22 @@
       el("h2", { tabindex: -1 }, entry.id, " ", outcomeChip(entry.outcome)),
       entry.reason ? el("p", { class: "reason" }, entry.reason) : "",
       entry.sample ? el("p", { class: "reason" }, `${entry.sample}.`) : "",
-      el("dl", {}, facts.map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),
-      findingSection(entry.findings, false),
+      findingSection(entry.findings),
       missing > 0 ? el("p", {}, `${counted(missing, "more finding")} of this case are in report.json only.`) : "",
       entry.omission ? el("p", {}, `${entry.omission}.`) : "",
-      unreached, functionSection(entry, at),
+      functionSection(entry, at),
+      el("h2", {}, "What was run"),
+      el("dl", {}, facts.map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),
+      unreached,
     ];
   }
 
   // An explored file.
   function functionRows() {
-    const heads = ["function", "address", "rows", "judged", "wrong", "may be wrong", "not judged"];
+    const heads = ["function", "address", "rows", "judged", "wrong", "possibly wrong", "not judged"];
     const functions = index.functions ?? [];
     return el("section", {}, el("h2", {}, `Functions with rows that don't agree (${grouped(functions.length)})`),
-      functions.length ? pagedTable(el("thead", {}, el("tr", {}, heads.map((name) => el("th", { scope: "col" }, name)))), functions,
+      functions.length ? pagedTable(headOf(heads), functions,
         ({ name, pc, rows, reasons }) => el("tr", {}, el("td", {}, name || "–"), el("td", {}, pc),
           rows.map((count) => el("td", { class: "num" }, grouped(count))), el("td", {}, reasons.join("; ")))) : el("p", {}, "None."));
   }
@@ -795,14 +852,13 @@
       el("h2", { tabindex: -1 }, entry.id, " ", outcomeChip(entry.outcome)),
       el("ul", { class: "tiles" }, tile("functions explored", grouped(all.functions)),
         tile(`of ${grouped(all.rows_total)} rows judged`, share(all.rows_judged, all.rows_total)),
-        tile("agree", grouped(all.rows_agree), undefined, "agree"),
-        ...(all.rows_partly > 0 ? [tile("agree in part", grouped(all.rows_partly))] : []),
-        tile("wrong", grouped(all.rows_wrong), undefined, "unexpected"),
-        tile("may be wrong", grouped(all.rows_possible))),
-      el("dl", {}, facts.map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),
-      findingSection(entry.findings, false),
+        [["wrong", all.rows_wrong, "unexpected"], ["possibly wrong", all.rows_possible], ["agree", all.rows_agree, "agree"],
+          ["agree in part", all.rows_partly]].filter(([, count]) => count).map(([name, count, kind]) => tile(name, grouped(count), undefined, kind))),
+      findingSection(entry.findings),
       missing > 0 ? el("p", {}, `${counted(missing, "more finding")} are in report.json only.`) : "",
       functionRows(),
+      el("h2", {}, "What was explored"),
+      el("dl", {}, facts.map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),
     ];
   }
 
@@ -861,7 +917,7 @@
   }
   byId("verdict").append(sentence());
   // On paper nothing can be unfolded.
-  addEventListener("beforeprint", () => document.querySelectorAll("details.glossary, details.fault, #provenance details")
+  addEventListener("beforeprint", () => document.querySelectorAll("details.glossary, details.fault, details.finding, #provenance details")
     .forEach((details) => (details.open = true)));
   addEventListener("hashchange", render);
   render();
