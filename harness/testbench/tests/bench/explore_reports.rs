@@ -66,7 +66,7 @@ fn the_page_says_how_sure_each_finding_is() {
     let page = folder.path().join("report/report.html");
     browser.load(&page, "");
     let tiles = browser.text("document.querySelector('.tiles').textContent");
-    assert_eq!(tiles, "4functions explored83.3 %of 6 rows judged3agree1wrong1may be wrong");
+    assert_eq!(tiles, "4functions explored83.3 %of 6 rows judged1wrong1possibly wrong3agree");
     let text = browser.text("document.querySelector('main').textContent");
     for part in [
         &*file,
@@ -86,7 +86,7 @@ fn the_page_says_how_sure_each_finding_is() {
     browser.wait("document.querySelector('h2').textContent.includes('in joined')");
     let text = browser.text("document.querySelector('main').textContent");
     for part in [
-        "may be wrongon another path to the same instruction the row is right",
+        "not proved, ason another path to the same instruction the row is right",
         "assumedthe branch at joined+0x2 (",
         "Reproduce withsframe-testbench explore ",
     ] {

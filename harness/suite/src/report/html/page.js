@@ -623,7 +623,7 @@
         el("span", { class: "faint" }, `${meaningOf("blame", finding.blame) ?? ""} ${meaningOf("confidence", finding.confidence) ?? ""}`)]]] : []),
       ...(finding.hint ? [["hint", finding.hint]] : []),
       ["seen", `${counted(finding.hits, "time")}${finding.places > 1 ? `, at ${counted(finding.places, "place")}` : ""}`],
-      ...(finding.doubts?.length ? [["possibly wrong", lines(finding.doubts)]] : []),
+      ...(finding.doubts?.length ? [["not proved, as", lines(finding.doubts)]] : []),
       ...(finding.assumptions?.length ? [["assumed", lines(finding.assumptions)]] : []),
       ["Reproduce with", el("code", {}, entry.command)], ["fingerprint", el("code", {}, finding.id)],
     ];
