@@ -3,6 +3,8 @@
 //! Everything that is decided about a finding is decided by types: verdict, place, rules, values, what a witness
 //! answers. Sentences are [`Prose`], which nothing can read back.
 
+use std::fmt;
+
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -362,6 +364,9 @@ pub struct Finding {
     /// blame and one does.
     #[serde(default)]
     pub hint: Option<Prose>,
+    /// The known fault that is its cause, as far as rules, place and versions show.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<KnownFault>,
     /// The instructions around the PC.
     pub listing: Vec<ListedInstruction>,
     /// The stack when it was first seen in that frame.
@@ -369,6 +374,27 @@ pub struct Finding {
     /// The finding in a sentence.
     #[serde(flatten)]
     pub message: Message,
+}
+
+/// A fault of a toolchain or library that the bench has a page of.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct KnownFault {
+    /// The page's name, as `faults` takes it.
+    pub name: String,
+    /// What is wrong.
+    pub title: String,
+    /// The component that needs the fix, in the versions that have the fault.
+    pub component: String,
+    /// What is known about it where the component is developed, as `unreported`.
+    pub upstream: String,
+}
+
+impl fmt::Display for KnownFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, title, component, upstream } = self;
+        write!(f, "{name}, a known fault of {component}, {upstream}: {title}")
+    }
 }
 
 /// A document that does not count places has one finding for each.
@@ -486,6 +512,7 @@ impl Finding {
             confidence: Confidence::Low,
             evidence: Vec::new(),
             hint: None,
+            fault: None,
             listing: Vec::new(),
             stack: None,
             message: message.into(),

@@ -209,6 +209,15 @@ impl<'a> ObjectFile<'a> {
         Some(self.elf.section_by_name(name)?.size())
     }
 
+    /// Returns what compilers and linkers say of themselves in `.comment`.
+    #[must_use]
+    pub fn comments(&self) -> Vec<String> {
+        let section = self.elf.section_by_name(".comment");
+        let bytes = section.and_then(|section| section.data().ok()).unwrap_or_default();
+        let texts = bytes.split(|byte| *byte == 0).filter(|text| !text.is_empty());
+        texts.map(|text| String::from_utf8_lossy(text).into_owned()).collect()
+    }
+
     /// Returns the name of the section that contains an address.
     #[must_use]
     pub fn section_at(&self, address: u64) -> Option<&str> {

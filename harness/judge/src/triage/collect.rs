@@ -427,6 +427,7 @@ fn describe(found: &Found, target: &Target<'_>) -> Finding {
         confidence,
         evidence: evidence.clone(),
         hint: None,
+        fault: None,
         listing,
         stack: stack.clone(),
         message: Message::at(at, says),

@@ -127,6 +127,9 @@ impl Described for Group<'_> {
         if let Some(hint) = &finding.hint {
             note(text, style, "hint: ", &hint.to_string());
         }
+        if let Some(fault) = &finding.fault {
+            note(text, style, "known: ", &format!("{fault} (sframe-testbench faults {})", fault.name));
+        }
     }
 }
 

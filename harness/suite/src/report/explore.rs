@@ -134,7 +134,7 @@ impl ExploreReport {
         self
     }
 
-    fn count(&mut self) {
+    pub(super) fn count(&mut self) {
         let Self { summary, findings, .. } = self;
         (summary.verdicts, summary.possible) = (BTreeMap::new(), BTreeMap::new());
         for found in findings {

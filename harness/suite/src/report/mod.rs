@@ -12,6 +12,7 @@ mod identity;
 mod json;
 mod junit;
 mod known;
+mod known_faults;
 mod markdown;
 mod merge;
 mod sarif;

@@ -237,6 +237,7 @@ fn result(case: &str, build: &str, file: &str, finding: &Finding, listings: &Lis
             "frame": finding.frame,
             "evidence": finding.evidence,
             "hint": finding.hint,
+            "fault": finding.fault,
         },
     });
     if let Some(SourceLine { file, line }) = listings.pool().line(case, finding) {

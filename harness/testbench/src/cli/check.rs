@@ -18,8 +18,10 @@ use sframe_judge::truth::cross_check::Traces;
 use sframe_judge::unwind::sframe_unwinder;
 use sframe_machine::{Options, Pattern};
 use sframe_suite::case::BrokenReason;
+use sframe_suite::faults::point_out;
 use sframe_suite::provenance::Began;
 use sframe_suite::report::{CheckReport, Document, Style, check_summary};
+use sframe_suite::spec::Faults;
 
 use super::isolation::ChildOptions;
 use super::known::KnownOptions;
@@ -95,11 +97,12 @@ impl Check {
         let known = self.known.open()?;
         let external = self.unwinder.start(stop.clone())?;
         let options = Options { stack_size: self.stack_size, ..self.program.machine.options() };
-        let Some(checked) = self.check_with(options.clone(), external.as_ref(), &stop)? else {
+        let Some(checked) = self.check_with(options.clone(), external.as_ref(), known.faults(), &stop)?
+        else {
             return Ok(Status::NothingCompared);
         };
         let Checked { mut report, listings, digests } =
-            self.without_garbage(checked, options, external.as_ref(), &stop)?;
+            self.without_garbage(checked, options, external.as_ref(), known.faults(), &stop)?;
         report.provenance = Some(began.ended(digests));
         let report = known.apply(report.reproduced_by(Invocation::of_this_process().again()))?.by_cause();
         if let Some(folder) = &self.report {
@@ -121,6 +124,7 @@ impl Check {
         first: Checked,
         options: Options,
         external: Option<&External>,
+        faults: &Faults,
         stop: &StopRequest,
     ) -> Result<Checked, Failure> {
         let is_over = options.pattern == Pattern::Zeroes || stop.reason().is_some();
@@ -129,7 +133,7 @@ impl Check {
         }
         detail(|| "the run is broken, and is repeated with zeroes on the stack".to_owned());
         let options = Options { pattern: Pattern::Zeroes, ..options };
-        let again = self.check_with(options, external, stop)?;
+        let again = self.check_with(options, external, faults, stop)?;
         Ok(match again.filter(|again| again.report.broken.is_none()) {
             Some(Checked { report, listings, digests }) => {
                 let report = CheckReport { zeroed_stack: first.report.broken, ..report };
@@ -145,6 +149,7 @@ impl Check {
         &self,
         options: Options,
         external: Option<&External>,
+        faults: &Faults,
         stop: &StopRequest,
     ) -> Result<Option<Checked>, Failure> {
         let program = self.program.open(&self.file, options)?;
@@ -183,6 +188,7 @@ impl Check {
                 format!("explored rows that did not run: {}", grouped(report.summary.rows_explored.total()))
             });
         }
+        point_out(report.findings.iter_mut(), &target, faults);
         let report = report.sampled(look.sampling.clone());
         Ok(Some(Checked { report, listings, digests: program.files.digests(&program.name) }))
     }

@@ -12,6 +12,7 @@ use sframe_judge::explore::{
     ExploreError, ExploreOptions, ExploredFile, Job, Progress, Roots, explore_isolated,
 };
 use sframe_judge::target::Loaded;
+use sframe_suite::faults::point_out;
 use sframe_suite::provenance::Began;
 use sframe_suite::report::{Document, ExploreReport, Style};
 use sframe_suite::spec::NamePattern;
@@ -115,6 +116,7 @@ impl Explore {
         let report = ExploreReport::new(name.clone(), &target, explored).of_relocatable(file.unapplied());
         let mut report = report.reproduced_by(Invocation::of_this_process().again());
         report.provenance = Some(began.ended([(name.clone(), file.digest().to_owned())]));
+        point_out(report.findings.iter_mut().map(|found| &mut found.finding), &target, known.faults());
         let report = known.apply_to_exploration(report)?;
         if let Some(folder) = &self.report {
             report::write(folder, &Document::Explore { report: &report })?;

@@ -20,7 +20,10 @@ pub(super) struct KnownOptions {
     /// a finding, and so is one that is listed but gone or changed.
     #[arg(long, value_name = "FILE")]
     known: Option<PathBuf>,
-    /// The folder of the specs, which has the pages of faults that --known may name.
+    /// Accept findings whose cause is a known fault of a toolchain or library: they are counted, and don't fail.
+    #[arg(long)]
+    known_faults: bool,
+    /// The folder of the specs, which has the pages of known faults.
     #[arg(long, value_name = "DIR", default_value_os_t = at_home("specs"), hide_default_value = true)]
     specs: PathBuf,
     /// Write all findings into a new file for --known, or into the file of --known
@@ -33,6 +36,7 @@ pub(super) struct KnownOptions {
 pub(super) struct KnownSoFar<'o> {
     options: &'o KnownOptions,
     file: Option<KnownFile>,
+    faults: Faults,
 }
 
 impl KnownOptions {
@@ -46,7 +50,11 @@ impl KnownOptions {
             let message = format!("error: {path} exists already; add --known {path} to keep its reasons");
             return Err(Failure::unusable(message));
         }
-        Ok(KnownSoFar { options: self, file })
+        if self.known_faults {
+            demand("specs", &self.specs)?;
+        }
+        let faults = Faults::load(&self.specs).map_err(|errors| of_documents(&errors))?;
+        Ok(KnownSoFar { options: self, file, faults })
     }
 
     fn read(&self, path: &Path) -> Result<KnownFile, Failure> {
@@ -62,23 +70,30 @@ impl KnownOptions {
 }
 
 impl KnownSoFar<'_> {
+    /// The pages of known faults.
+    pub(super) const fn faults(&self) -> &Faults {
+        &self.faults
+    }
+
     /// Writes the findings if that is wanted, and separates those that are known.
     pub(super) fn apply(&self, report: CheckReport) -> Result<CheckReport, Failure> {
         self.write(&report.findings, report.broken.is_none() && report.findings_omitted.is_empty())?;
-        Ok(match &self.file {
+        let report = match &self.file {
             Some(file) => report.with_known(file),
             None => report,
-        })
+        };
+        Ok(report.with_known_faults(&self.faults, self.options.known_faults))
     }
 
     /// Writes the proved findings of an exploration if that is wanted, and separates those that are known.
     pub(super) fn apply_to_exploration(&self, report: ExploreReport) -> Result<ExploreReport, Failure> {
         let proved: Vec<Finding> = report.proved().map(|found| found.finding.clone()).collect();
         self.write(&proved, !report.interrupted)?;
-        Ok(match &self.file {
+        let report = match &self.file {
             Some(file) => report.with_known(file),
             None => report,
-        })
+        };
+        Ok(report.with_known_faults(&self.faults, self.options.known_faults))
     }
 
     fn write(&self, findings: &[Finding], are_all: bool) -> Result<(), Failure> {

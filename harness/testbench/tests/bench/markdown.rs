@@ -46,6 +46,7 @@ fn finding(function: &str, row: u64) -> Finding {
         confidence: Confidence::High,
         evidence: Vec::new(),
         hint: None,
+        fault: None,
         listing: Vec::new(),
         stack: None,
         message: Message::at(format!("{function}+0x4 (0x104)"), "CFA is 0x8, the call stack has 0x10"),

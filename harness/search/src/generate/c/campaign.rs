@@ -16,10 +16,11 @@ use super::known::{KnownCauses, Place};
 use super::oracle::NotJudged;
 use super::plan::{Plan, each};
 use super::reduce::{Reduced, Symptom, reduce};
-use super::shape::{complaint, without_addresses};
+use super::shape::complaint;
 use super::writer::write;
 use crate::generate::Search;
 use crate::generate::outcome::Outcome;
+use sframe_suite::faults::without_addresses;
 
 /// Which programs.
 #[derive(Clone, Debug)]

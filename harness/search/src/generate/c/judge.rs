@@ -13,7 +13,8 @@ use sframe_judge::vocabulary::LayoutFact;
 
 use super::contradictions::{Contradiction, blames};
 use super::oracle::{Item, NotJudged, Seen, Witness, ask};
-use super::shape::{Cause, Section, operation_before, without_numbers};
+use super::shape::{Cause, Section, operation_before};
+use sframe_suite::faults::without_numbers;
 
 /// An instruction of a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]

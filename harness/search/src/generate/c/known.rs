@@ -1,16 +1,16 @@
 //! What is known of what programs show: faults that have a page.
 
 use sframe_engine::Abi;
-use sframe_inspect::Blame;
+use sframe_suite::faults::{self, SeenCause, without_numbers};
 use sframe_suite::spec::{self, Component, Faults, GeneratedCause, Producer};
 
 use super::judge::{Fault, Line};
-use super::shape::{Cause, without_numbers};
+use super::shape::Cause;
 
 /// The known causes that builds of one toolchain and ABI can have.
 #[derive(Clone, Debug, Default)]
 pub struct KnownCauses<'f> {
-    causes: Vec<(&'f str, Blame, &'f GeneratedCause)>,
+    causes: faults::KnownCauses<'f>,
     /// What compilers say when they crash, by page.
     crashes: Vec<(&'f str, &'f str)>,
 }
@@ -20,17 +20,13 @@ impl<'f> KnownCauses<'f> {
     #[must_use]
     pub fn of(faults: &'f Faults, producer: &Producer, abi: Abi) -> Self {
         let can_have = || faults.iter().filter(|(_, fault, _)| fault.component.contains(producer));
-        let causes = can_have().flat_map(|(name, fault, _)| {
-            let causes = fault.generated.iter().filter(|cause| cause.abi == abi);
-            causes.map(move |cause| (name, fault.blame(), cause))
-        });
         // What an assembler says does not tell what it has crashed on.
         let is_of_compiler = |fault: &spec::Fault| {
             fault.example.is_crash() && matches!(fault.component, Component::Compiler(_))
         };
         let crashes = can_have().filter(|(_, fault, _)| is_of_compiler(fault));
         let crashes = crashes.map(|(name, fault, _)| (name, fault.example.wrong.as_str()));
-        Self { causes: causes.collect(), crashes: crashes.collect() }
+        Self { causes: faults::KnownCauses::of(faults, producer, abi), crashes: crashes.collect() }
     }
 
     /// The page of a crash.
@@ -42,62 +38,18 @@ impl<'f> KnownCauses<'f> {
     /// The page of what a program shows that is made with these flags.
     #[must_use]
     pub fn page_of(&self, fault: &Fault, flags: &[String]) -> Option<&'f str> {
-        let is_it = |blame: Blame, known: &GeneratedCause| {
-            let cause = &fault.cause;
-            // Triage does not always know.
-            (cause.blame == blame || cause.blame == Blame::Unknown)
-                && known.wrong == cause.wrong
-                && known.section == cause.section.to_string()
-                && is_instruction(&known.row, &cause.row)
-                && begins_after(known, fault)
-                && known.with.iter().all(|with| flags.contains(with))
-                && known.layout.is_none_or(|fact| fault.layout.contains(&fact))
-                && is_at(known, fault)
+        let seen = SeenCause {
+            wrong: &fault.cause.wrong,
+            sections: &[fault.cause.section.as_str()],
+            blame: fault.cause.blame,
+            row: fault.cause.row.clone(),
+            before_row: fault.before_row.as_deref(),
+            around: around(fault),
+            layout: fault.layout.clone(),
+            flags,
         };
-        self.causes.iter().find(|(_, blame, known)| is_it(*blame, known)).map(|(page, ..)| *page)
+        self.causes.page_of(&seen)
     }
-}
-
-/// Whether the row begins after an operation that a known cause names, if it names any.
-fn begins_after(known: &GeneratedCause, fault: &Fault) -> bool {
-    let before = fault.before_row.as_deref().and_then(|text| text.split_whitespace().next());
-    known.begins_after.is_empty()
-        || before.is_some_and(|operation| known.begins_after.iter().any(|known| known == operation))
-}
-
-/// Whether a listing has the instructions of a known cause where it is wrong.
-fn is_at(known: &GeneratedCause, fault: &Fault) -> bool {
-    if known.at.is_none() && known.after.is_empty() {
-        return !known.with.is_empty() || !known.begins_after.is_empty() || known.layout.is_some();
-    }
-    let Some((before, at)) = around(fault) else { return false };
-    let is_before = |count: usize| {
-        let last = before.len().checked_sub(count).map(|first| &before[first..]);
-        last.is_some_and(|last| known.after.iter().zip(last).all(|(known, this)| is_instruction(known, this)))
-    };
-    known.at.as_ref().is_none_or(|known| is_instruction(known, &at)) && is_before(known.after.len())
-}
-
-/// Whether a page means this instruction, or these rules: an `R` stands for any register.
-fn is_instruction(known: &str, this: &str) -> bool {
-    let is_register = |word: &str| word.starts_with(|first: char| first.is_ascii_lowercase() || first == '%');
-    let (known, this) = (words(known), words(this));
-    known.len() == this.len()
-        && known.iter().zip(this).all(|(known, this)| *known == this || *known == "R" && is_register(this))
-}
-
-/// Splits an instruction into words and what is between them.
-fn words(instruction: &str) -> Vec<&str> {
-    let is_word = |char: char| char.is_ascii_alphanumeric() || char == '%';
-    let mut words = Vec::new();
-    let mut rest = instruction;
-    while let Some(first) = rest.chars().next() {
-        let end = rest.find(|char| is_word(char) != is_word(first)).unwrap_or(rest.len());
-        let (word, after) = rest.split_at(end);
-        words.push(word);
-        rest = after;
-    }
-    words
 }
 
 /// The instructions before the first one that is wrong, and that one, without numbers.
@@ -145,6 +97,7 @@ impl Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sframe_inspect::Blame;
     use sframe_judge::finding::Address;
     use sframe_judge::vocabulary::LayoutFact;
 
@@ -203,7 +156,7 @@ mod tests {
     #[test]
     fn all_of_a_known_cause_must_be_so() {
         let knows = |cause: &GeneratedCause, fault: &Fault| {
-            let causes = vec![("page", Blame::CompilerOrCfi, cause)];
+            let causes = faults::KnownCauses::new(vec![("page", Blame::CompilerOrCfi, cause)]);
             let known = KnownCauses { causes, crashes: Vec::new() };
             known.page_of(fault, &["-O9".to_owned()]) == Some("page")
         };

@@ -17,10 +17,11 @@ use super::expected_rules::expected_rules;
 use super::flags::{COMMON, Compiler};
 use super::found::{Example, Group};
 use super::reduce::Reduced;
-use super::shape::{Cause, Section, operation_before, without_numbers};
+use super::shape::{Cause, Section, operation_before};
 use crate::generate::Elsewhere;
 use crate::generate::draft::{self, observed, program_name, write_files};
 use crate::generate::outcome::Outcome;
+use sframe_suite::faults::without_numbers;
 
 /// What a compiler must not say of an example: it would not do what it seems to.
 const SOUND: [&str; 3] =

@@ -9,9 +9,10 @@ use super::known::KnownCauses;
 use super::links::{Form, ObjectForm};
 use super::oracle::NotJudged;
 use super::plan::{Attribute, Convention, Ending, Hint, Plan, Statement};
-use super::shape::{Cause, without_addresses};
+use super::shape::Cause;
 use crate::generate::outcome::Outcome;
 use crate::generate::reduction::Reduction;
+use sframe_suite::faults::without_addresses;
 
 /// What must stay when a program gets smaller.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::Serialize;
 use sframe_inspect::Blame;
 use sframe_judge::finding::Finding;
+use sframe_suite::faults::without_numbers;
 
 /// Which sections are wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -18,13 +19,20 @@ pub enum Section {
     Both,
 }
 
-impl fmt::Display for Section {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl Section {
+    /// The name, as pages have it.
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
             Self::Sframe => ".sframe",
             Self::EhFrame => ".eh_frame",
             Self::Both => "both sections",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Section {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
     }
 }
 
@@ -48,36 +56,6 @@ impl fmt::Display for Cause {
         let Self { wrong, section, blame, row, after } = self;
         write!(f, "{wrong} in {section}, of {blame}, after {after}, in a row like {row}")
     }
-}
-
-/// Returns text without its numbers, except those of registers.
-pub(super) fn without_numbers(text: &str) -> String {
-    let mut shape = String::new();
-    let mut is_number = false;
-    for character in without_addresses(text).chars() {
-        let is_of_name = shape.ends_with(|before: char| before.is_ascii_alphanumeric()) && !is_number;
-        if character.is_ascii_digit() && !is_of_name {
-            if !is_number {
-                shape.push('N');
-            }
-            is_number = true;
-        } else {
-            shape.push(character);
-            is_number = false;
-        }
-    }
-    shape
-}
-
-/// Returns text without addresses.
-pub(super) fn without_addresses(text: &str) -> String {
-    let mut words = text.split("0x");
-    let mut shape = words.next().unwrap_or_default().to_owned();
-    for word in words {
-        shape.push('N');
-        shape.push_str(word.trim_start_matches(|digit: char| digit.is_ascii_hexdigit()));
-    }
-    shape
 }
 
 /// The operation before the instruction that a finding is about.
@@ -104,16 +82,6 @@ pub(super) fn complaint(said: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_do_not_matter_and_registers_do() {
-        assert_eq!(
-            without_numbers("CFA = SP+160, RA = *(CFA-48), FP = x29"),
-            "CFA = SP+N, RA = *(CFA-N), FP = x29"
-        );
-        assert_eq!(without_numbers("CFA = r10, 1 of 22 at 0x28a"), "CFA = r10, N of N at N");
-        assert_eq!(without_addresses("at 0x4010ab: 12"), "at N: 12");
-    }
 
     #[test]
     fn complaints_have_no_place() {

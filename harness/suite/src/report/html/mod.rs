@@ -293,7 +293,9 @@ fn page<'r>(
             (finding.evidence, finding.listing, finding.stack) = (Vec::new(), Vec::new(), None);
         }
         let known = shown.known.map(|seen| seen.reason.as_str());
-        let fault = shown.known.and_then(|seen| seen.fault.as_deref());
+        finding.fault = None;
+        let own = shown.finding.fault.as_ref().map(|fault| fault.name.as_str());
+        let fault = shown.known.and_then(|seen| seen.fault.as_deref()).or(own);
         FindingView { case: shown.case, id, known, fault, brief, proof: shown.proof.clone(), finding }
     });
     let findings = views.collect();

@@ -630,7 +630,8 @@
     return [
       el("p", { class: "faint meaning" }, el("b", {}, finding.verdict), ": ", meaningOf("verdict", finding.verdict)),
       el("p", {}, prose(finding.message)),
-      finding.known === undefined ? "" : el("p", { class: "reason" }, el("b", {}, "Known: "), finding.known),
+      finding.known !== undefined ? el("p", { class: "reason" }, el("b", {}, "Known: "), finding.known)
+        : finding.fault ? el("p", { class: "reason" }, el("b", {}, "A known fault: "), index.faults[finding.fault]?.title ?? finding.fault) : "",
       finding.fault === undefined ? "" : faultView(finding.fault),
       el("dl", {}, facts.map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),
       finding.brief ? el("p", {}, "Instructions, witnesses and stack are in report.json only: there are too many findings.") : "",

@@ -1,0 +1,293 @@
+//! Which page describes what a finding shows: by its verdict, sections, rules and instructions, and by who made the file.
+
+use sframe_engine::Abi;
+use sframe_inspect::Blame;
+use sframe_judge::finding::{Address, Answer, Evidence, Finding, KnownFault, Side, Witness};
+use sframe_judge::target::{Module, Target};
+use sframe_judge::vocabulary::LayoutFact;
+
+use crate::spec::{Compiler, Component, Fault, Faults, GeneratedCause, Linker, Producer, Tool, ToolName};
+
+/// What is seen of a cause.
+#[derive(Clone, Debug)]
+pub struct SeenCause<'s> {
+    /// A verdict, or a difference.
+    pub wrong: &'s str,
+    /// The sections that may be meant, as pages say it.
+    pub sections: &'s [&'s str],
+    /// Who seems to be the culprit.
+    pub blame: Blame,
+    /// The rules of the row, without numbers.
+    pub row: String,
+    /// The instruction before the row's first one, in the text.
+    pub before_row: Option<&'s str>,
+    /// The instructions before the first one that is wrong, and that one.
+    pub around: Option<(Vec<String>, String)>,
+    /// What the layout of the file shows.
+    pub layout: Vec<LayoutFact>,
+    /// The flags that the file was made with, if they are known.
+    pub flags: &'s [String],
+}
+
+impl SeenCause<'_> {
+    /// Whether it is the cause that a page of a component knows. All that the page says of it must be so.
+    #[must_use]
+    pub fn is(&self, known: &GeneratedCause, blame: Blame) -> bool {
+        // Triage does not always know.
+        (self.blame == blame || self.blame == Blame::Unknown)
+            && known.wrong == self.wrong
+            && self.sections.contains(&known.section.as_str())
+            && is_instruction(&known.row, &self.row)
+            && self.begins_after(known)
+            && known.with.iter().all(|with| self.flags.contains(with))
+            && known.layout.is_none_or(|fact| self.layout.contains(&fact))
+            && self.is_at(known)
+    }
+
+    /// Whether the row begins after an operation that a known cause names, if it names any.
+    fn begins_after(&self, known: &GeneratedCause) -> bool {
+        let before = self.before_row.and_then(|text| text.split_whitespace().next());
+        known.begins_after.is_empty()
+            || before.is_some_and(|operation| known.begins_after.iter().any(|known| known == operation))
+    }
+
+    /// Whether the instructions of a known cause are where it is wrong.
+    fn is_at(&self, known: &GeneratedCause) -> bool {
+        if known.at.is_none() && known.after.is_empty() {
+            return !known.with.is_empty() || !known.begins_after.is_empty() || known.layout.is_some();
+        }
+        let Some((before, at)) = &self.around else { return false };
+        let last = before.len().checked_sub(known.after.len()).map(|first| &before[first..]);
+        let is_before = last.is_some_and(|last| {
+            known.after.iter().zip(last).all(|(known, this)| is_instruction(known, this))
+        });
+        known.at.as_ref().is_none_or(|known| is_instruction(known, at)) && is_before
+    }
+}
+
+/// Whether a page means this instruction, or these rules: an `R` stands for any register.
+fn is_instruction(known: &str, this: &str) -> bool {
+    let is_register = |word: &str| word.starts_with(|first: char| first.is_ascii_lowercase() || first == '%');
+    let (known, this) = (words(known), words(this));
+    known.len() == this.len()
+        && known.iter().zip(this).all(|(known, this)| *known == this || *known == "R" && is_register(this))
+}
+
+/// Splits an instruction into words and what is between them.
+fn words(instruction: &str) -> Vec<&str> {
+    let is_word = |char: char| char.is_ascii_alphanumeric() || char == '%';
+    let mut words = Vec::new();
+    let mut rest = instruction;
+    while let Some(first) = rest.chars().next() {
+        let end = rest.find(|char| is_word(char) != is_word(first)).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(end);
+        words.push(word);
+        rest = after;
+    }
+    words
+}
+
+/// Returns text without its numbers, except those of registers.
+#[must_use]
+pub fn without_numbers(text: &str) -> String {
+    let mut shape = String::new();
+    let mut is_number = false;
+    for character in without_addresses(text).chars() {
+        let is_of_name = shape.ends_with(|before: char| before.is_ascii_alphanumeric()) && !is_number;
+        if character.is_ascii_digit() && !is_of_name {
+            if !is_number {
+                shape.push('N');
+            }
+            is_number = true;
+        } else {
+            shape.push(character);
+            is_number = false;
+        }
+    }
+    shape
+}
+
+/// Returns text without addresses.
+#[must_use]
+pub fn without_addresses(text: &str) -> String {
+    let mut words = text.split("0x");
+    let mut shape = words.next().unwrap_or_default().to_owned();
+    for word in words {
+        shape.push('N');
+        shape.push_str(word.trim_start_matches(|digit: char| digit.is_ascii_hexdigit()));
+    }
+    shape
+}
+
+/// The tools that a file names in `.comment`, as compilers and some linkers write it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Makers {
+    compilers: Vec<Tool<Compiler>>,
+    linkers: Vec<Tool<Linker>>,
+}
+
+impl Makers {
+    fn of(comments: &[String]) -> Self {
+        let mut makers = Self::default();
+        for comment in comments {
+            // `GCC: (Debian 14.2.0-19) 14.2.0`, `Debian clang version 19.1.7 (3)`, `Linker: LLD 22.1.0`
+            if let Some(version) = comment.strip_prefix("GCC: (").and_then(|rest| rest.rsplit_once(") ")) {
+                makers.compilers.extend(tool("gcc", version.1));
+            } else if let Some((_, version)) = comment.split_once("clang version ") {
+                makers.compilers.extend(tool("clang", version));
+            } else if let Some((_, version)) = comment.split_once("LLD ") {
+                makers.linkers.extend(tool("lld", version));
+            }
+        }
+        makers
+    }
+
+    /// Whether a component may have made the file. Of a tool that writes no version, every version must have the fault.
+    fn may_have(&self, component: &Component) -> bool {
+        match component {
+            Component::Compiler(range) => self.compilers.iter().any(|compiler| range.contains(compiler)),
+            Component::Assembler(range) => range.since.is_none() && range.before.is_none(),
+            Component::Linker(range) if self.linkers.iter().any(|linker| linker.name == range.name) => {
+                self.linkers.iter().any(|linker| range.contains(linker))
+            }
+            Component::Linker(range) => {
+                range.since.is_none() && range.before.is_none() && self.linkers.is_empty()
+            }
+            Component::Library(_) => false,
+        }
+    }
+}
+
+/// A tool, with the version that text begins with.
+fn tool<N: ToolName>(name: &str, text: &str) -> Option<Tool<N>> {
+    let is_of_version = |char: char| char.is_ascii_digit() || char == '.';
+    let version = text.split(|char: char| !is_of_version(char)).next()?.trim_end_matches('.');
+    format!("{name} {version}").parse().ok()
+}
+
+/// The known causes that builds of one toolchain and ABI can have.
+#[derive(Clone, Debug, Default)]
+pub struct KnownCauses<'f>(Vec<(&'f str, Blame, &'f GeneratedCause)>);
+
+impl<'f> KnownCauses<'f> {
+    /// Some, each with its page, and who is to blame.
+    #[must_use]
+    pub const fn new(causes: Vec<(&'f str, Blame, &'f GeneratedCause)>) -> Self {
+        Self(causes)
+    }
+
+    /// Those of the pages of some components.
+    fn of_components(faults: &'f Faults, abi: Abi, can_have: impl Fn(&Component) -> bool) -> Self {
+        let pages = faults.iter().filter(|(_, fault, _)| can_have(&fault.component));
+        let causes = pages.flat_map(|(name, fault, _): (_, &Fault, _)| {
+            let causes = fault.generated.iter().filter(move |cause| cause.abi == abi);
+            causes.map(move |cause| (name, fault.blame(), cause))
+        });
+        Self::new(causes.collect())
+    }
+
+    /// Those that builds of a producer can have.
+    #[must_use]
+    pub fn of(faults: &'f Faults, producer: &Producer, abi: Abi) -> Self {
+        Self::of_components(faults, abi, |component| component.contains(producer))
+    }
+
+    /// Returns the page of a cause.
+    #[must_use]
+    pub fn page_of(&self, seen: &SeenCause<'_>) -> Option<&'f str> {
+        self.0.iter().find(|(_, blame, known)| seen.is(known, *blame)).map(|(page, ..)| *page)
+    }
+}
+
+/// Says of each finding which page describes its cause, if one does: see [`Finding::fault`].
+pub fn point_out<'i>(findings: impl Iterator<Item = &'i mut Finding>, target: &Target<'_>, faults: &Faults) {
+    for finding in findings {
+        let module = target.modules.iter().find(|module| module.name.as_deref() == finding.image.as_deref());
+        finding.fault = module.and_then(|module| page_of(finding, module, faults)).and_then(|name| {
+            let fault = faults.get(name)?;
+            Some(KnownFault {
+                name: name.to_owned(),
+                title: fault.title.clone(),
+                component: fault.component.to_string(),
+                upstream: fault.upstream.state.to_string(),
+            })
+        });
+    }
+}
+
+fn page_of<'f>(finding: &Finding, module: &Module<'_>, faults: &'f Faults) -> Option<&'f str> {
+    let makers = Makers::of(&module.subject.comments());
+    let row = finding.row.as_ref()?;
+    let says_the_same = |evidence: &Evidence| {
+        evidence.witness == Witness::Cfi
+            && (evidence.agrees_with == Some(Side::Section)
+                || matches!(&evidence.answer, Some(Answer::Rules(rules)) if *rules == row.rules))
+    };
+    let sections: &[&str] = match (module.made().is_some(), finding.evidence.iter().any(says_the_same)) {
+        (true, _) => &[".eh_frame", "both sections"],
+        (false, true) => &["both sections"],
+        (false, false) => &[".sframe"],
+    };
+    let text_before = |address: Address| {
+        finding.listing.iter().rfind(|line| line.pc < address).map(|line| line.text.as_str())
+    };
+    let seen = SeenCause {
+        wrong: finding.verdict.as_str(),
+        sections,
+        blame: finding.blame,
+        row: without_numbers(&row.rules.to_string()),
+        before_row: finding.row_pc.and_then(text_before),
+        around: finding.pc.and_then(|pc| {
+            let at = finding.listing.iter().position(|line| line.pc == pc)?;
+            let shape = |line: usize| without_numbers(&finding.listing[line].text);
+            Some(((0..at).map(shape).collect(), shape(at)))
+        }),
+        layout: finding.evidence.iter().filter_map(Evidence::layout).collect(),
+        flags: &[],
+    };
+    let abi = module.subject.abi()?;
+    KnownCauses::of_components(faults, abi, |component| makers.may_have(component)).page_of(&seen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_name_their_compilers_and_lld() {
+        let comments = [
+            "GCC: (Debian 12.2.0-14+deb12u1) 12.2.0",
+            "Debian clang version 19.1.7 (3)",
+            "clang version 22.1.0 (https://github.com/llvm/llvm-project 0123)",
+            "Linker: Debian LLD 22.1.0 (++2026)",
+            "rustc version 1.95.0",
+            "GCC: (GNU) experimental",
+        ];
+        let makers = Makers::of(&comments.map(str::to_owned));
+        let compilers: Vec<String> = makers.compilers.iter().map(Tool::to_string).collect();
+        assert_eq!(compilers, ["gcc 12.2", "clang 19.1.7", "clang 22.1"]);
+        assert_eq!(makers.linkers.iter().map(Tool::to_string).collect::<Vec<_>>(), ["lld 22.1"]);
+        let may_have = |makers: &Makers, component: Component| makers.may_have(&component);
+        let compiler = |range: &str| Component::Compiler(range.parse().expect("a range"));
+        assert!(may_have(&makers, compiler("gcc >= 12")) && may_have(&makers, compiler("clang >= 22")));
+        assert!(!may_have(&makers, compiler("gcc >= 13")) && !may_have(&makers, compiler("clang < 19")));
+        // Who is not named may have made anything: nothing is said of that.
+        let nobody = Makers::default();
+        assert!(!may_have(&nobody, compiler("gcc")));
+        let assembler = |range: &str| Component::Assembler(range.parse().expect("a range"));
+        assert!(may_have(&nobody, assembler("gas")) && !may_have(&nobody, assembler("gas >= 2.47")));
+        let linker = |range: &str| Component::Linker(range.parse().expect("a range"));
+        assert!(may_have(&nobody, linker("ld")) && !may_have(&nobody, linker("ld >= 2.44")));
+        assert!(!may_have(&makers, linker("ld")) && may_have(&makers, linker("lld < 23")));
+    }
+
+    #[test]
+    fn numbers_do_not_matter_and_registers_do() {
+        assert_eq!(
+            without_numbers("CFA = SP+160, RA = *(CFA-48), FP = x29"),
+            "CFA = SP+N, RA = *(CFA-N), FP = x29"
+        );
+        assert_eq!(without_numbers("CFA = r10, 1 of 22 at 0x28a"), "CFA = r10, N of N at N");
+        assert_eq!(without_addresses("at 0x4010ab: 12"), "at N: 12");
+    }
+}
