@@ -47,6 +47,26 @@ impl Version {
         }
     }
 
+    /// Whether the specification calls it obsolete (2.1.2).
+    #[must_use]
+    pub const fn is_obsolete(self) -> bool {
+        match self {
+            Self::V1 => true,
+            Self::V2 | Self::V3 => false,
+        }
+    }
+
+    /// Whether its sections are written as erratum 1 of version 2 demands (1.3). `None` for version 2 itself: some
+    /// of its sections are older than the erratum.
+    #[must_use]
+    pub const fn has_erratum_1(self) -> Option<bool> {
+        match self {
+            Self::V1 => Some(false),
+            Self::V2 => None,
+            Self::V3 => Some(true),
+        }
+    }
+
     /// Size of one entry of the FDE sub-section, in bytes (2.3).
     #[must_use]
     pub const fn fde_size(self) -> usize {
@@ -75,6 +95,12 @@ impl Version {
             Self::V2 => SFRAME_F_FDE_SORTED | SFRAME_F_FRAME_POINTER | SFRAME_F_FDE_FUNC_START_PCREL,
             Self::V3 => SFRAME_F_FDE_SORTED | SFRAME_F_FDE_FUNC_START_PCREL,
         }
+    }
+
+    /// Whether a flag says that all functions keep a frame pointer (2.1.3).
+    #[must_use]
+    pub const fn has_frame_pointer_flag(self) -> bool {
+        self.flags() & SFRAME_F_FRAME_POINTER != 0
     }
 
     /// Whether a flag can make start addresses relative to their own field

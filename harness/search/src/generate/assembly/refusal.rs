@@ -30,12 +30,19 @@ fn is_refused(version: Version, abi: Abi, directive: &Directive) -> bool {
     }
 }
 
-/// Whether it is declared that SP is the CFA. That is what ABIs say anyway, and assemblers that write version 3
-/// do not look.
+/// Whether it is declared that SP is the CFA, which is what ABIs say anyway, and assemblers refuse it.
 fn has_rule_for_sp(version: Version, abi: Abi, declared: &[Directive]) -> bool {
-    version == Version::V3
+    refuses_rules_for_sp(version)
         && abi.sp_offset_from_cfa() == 0
         && declared.iter().any(|directive| directive.form == ".cfi_val_offset")
+}
+
+/// Whether assemblers that write a version refuse rules for SP, without looking at what they say.
+const fn refuses_rules_for_sp(version: Version) -> bool {
+    match version {
+        Version::V1 | Version::V2 => false,
+        Version::V3 => true,
+    }
 }
 
 /// Whether assemblers write rows for other registers.

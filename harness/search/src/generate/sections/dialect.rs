@@ -1,7 +1,18 @@
 //! What the format says otherwise for some ABIs. It is said here once more, beside the engine's tables: the engine
 //! is among the readers that are judged.
 
-use sframe_engine::Abi;
+use sframe_engine::{Abi, Version};
+
+/// What an odd word for RA or FP says in a row of default type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OddWord {
+    /// An offset from the CFA, as any word.
+    Offset,
+    /// The register that has the value.
+    Register,
+    /// Readers disagree.
+    Disputed,
+}
 
 /// What is different for an ABI.
 #[derive(Clone, Copy, Debug)]
@@ -14,8 +25,8 @@ pub(super) struct Dialect {
     pub(super) sp_below_cfa: u64,
     /// Whether the return address may stay in its register in a row that has a word for it, which is 0 then.
     pub(super) zero_is_unsaved: bool,
-    /// Whether odd words of rows of version 2 are registers, and those of version 3 read in more than one way.
-    pub(super) has_odd_words: bool,
+    /// Whether functions save RA and FP in other registers.
+    saves_in_registers: bool,
     /// Whether calls move SP, so that a caller's is never the same.
     pub(super) calls_move_sp: bool,
     /// A CFA's offset as any function has it.
@@ -29,7 +40,7 @@ impl Dialect {
             cfa_unit: 1,
             sp_below_cfa: 0,
             zero_is_unsaved: false,
-            has_odd_words: false,
+            saves_in_registers: false,
             calls_move_sp: false,
             ordinary_cfa: 16,
         };
@@ -41,15 +52,35 @@ impl Dialect {
                 cfa_unit: 8,
                 sp_below_cfa: 160,
                 zero_is_unsaved: true,
-                has_odd_words: true,
+                saves_in_registers: true,
                 ordinary_cfa: 320,
                 ..usual
             },
         }
     }
 
+    /// What odd words say in a version (version 2 erratum 1).
+    pub(super) const fn odd_word(&self, version: Version) -> OddWord {
+        if !self.saves_in_registers {
+            return OddWord::Offset;
+        }
+        match version {
+            Version::V1 => OddWord::Offset,
+            Version::V2 => OddWord::Register,
+            Version::V3 => OddWord::Disputed,
+        }
+    }
+
     /// Whether the CFA's offset is scaled.
     pub(super) const fn scales_cfa(&self) -> bool {
         self.cfa_unit != 1
+    }
+}
+
+/// Whether a version takes the frames of a default FDE without rows for outermost ones (2.3.3.2).
+pub(super) const fn outermost_without_rows(version: Version) -> bool {
+    match version {
+        Version::V1 | Version::V2 => false,
+        Version::V3 => true,
     }
 }
