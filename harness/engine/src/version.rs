@@ -24,7 +24,7 @@ impl Version {
     pub const ALL: [Self; 3] = [Self::V1, Self::V2, Self::V3];
 
     /// The newest version.
-    pub const LATEST: Self = Self::V3;
+    pub const LATEST: Self = Self::ALL[Self::ALL.len() - 1];
 
     /// The number in the preamble.
     #[must_use]
@@ -39,12 +39,14 @@ impl Version {
     /// The version of a number in the preamble.
     #[must_use]
     pub const fn from_number(number: u8) -> Option<Self> {
-        match number {
-            SFRAME_VERSION_1 => Some(Self::V1),
-            SFRAME_VERSION_2 => Some(Self::V2),
-            SFRAME_VERSION_3 => Some(Self::V3),
-            _ => None,
+        let mut index = 0;
+        while index < Self::ALL.len() {
+            if Self::ALL[index].number() == number {
+                return Some(Self::ALL[index]);
+            }
+            index += 1;
         }
+        None
     }
 
     /// Whether the specification calls it obsolete (2.1.2).

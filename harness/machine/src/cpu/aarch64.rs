@@ -4,21 +4,22 @@ use goblin::elf::header::EM_AARCH64;
 use sframe_engine::Abi;
 use unicorn_engine::{Arch, Arm64CpuModel, Mode, RegisterARM64 as R, RegisterARM64CP, Unicorn, uc_error};
 
+use super::CloneArgument::{ChildWord, Flags, ParentWord, Stack, ThreadPointer};
 use super::{
     AuthenticationKey, BranchTarget, Chain, Control, Convention, Cpu, LazyCall, Link, Linking,
-    RelocationTypes, SignalFrame, Signing, Source, StackPointer, SystemCalls, Unreported,
+    RelocationTypes, SignalFrame, Signing, Source, StackPointer, Stat, SystemCalls, Unreported,
 };
 
 /// aarch64, little endian.
-pub static AARCH64: Cpu = cpu(Abi::Aarch64, Mode::LITTLE_ENDIAN);
+pub static AARCH64: Cpu = cpu(Abi::Aarch64, Mode::LITTLE_ENDIAN, "aarch64");
 
 /// aarch64, big-endian data.
-pub static AARCH64_BE: Cpu = cpu(Abi::Aarch64Be, Mode::BIG_ENDIAN);
+pub static AARCH64_BE: Cpu = cpu(Abi::Aarch64Be, Mode::BIG_ENDIAN, "aarch64_be");
 
 /// Bits of a virtual address: `TCR_EL1.T0SZ` and `T1SZ` are 64 minus this.
 const ADDRESS_BITS: u32 = 48;
 
-const fn cpu(abi: Abi, mode: Mode) -> Cpu {
+const fn cpu(abi: Abi, mode: Mode, machine: &'static str) -> Cpu {
     Cpu {
         abi,
         user_end: 1 << ADDRESS_BITS,
@@ -61,6 +62,27 @@ const fn cpu(abi: Abi, mode: Mode) -> Cpu {
             clobbered: &[],
             restorer: &[0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4],
             mmap_takes_pointer: false,
+            name: |number| syscalls::aarch64::Sysno::new(number).map(|call| call.name()),
+            machine,
+            folder_flags: [0o40_000, 0o100_000],
+            clone: [Flags, Stack, ParentWord, ThreadPointer, ChildWord],
+            epoll_event: (8, 16),
+            stat: &[
+                Stat::Word(1),
+                Stat::Inode,
+                Stat::Mode,
+                Stat::Half(1),
+                Stat::User,
+                Stat::User,
+                Stat::Word(0),
+                Stat::Word(0),
+                Stat::Len,
+                Stat::Half(4096),
+                Stat::Half(0),
+                Stat::Blocks,
+                Stat::Times,
+                Stat::Word(0),
+            ],
             has_short_statfs: false,
         },
         signal_frame: &SIGNAL_FRAME,

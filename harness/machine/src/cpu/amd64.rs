@@ -4,9 +4,10 @@ use goblin::elf::header::EM_X86_64;
 use sframe_engine::Abi;
 use unicorn_engine::{Arch, Mode, RegisterX86 as R, Unicorn, uc_error};
 
+use super::CloneArgument::{ChildWord, Flags, ParentWord, Stack, ThreadPointer};
 use super::{
     BranchTarget, Chain, Control, Convention, Cpu, LazyCall, Link, Linking, RelocationTypes, SI_KERNEL,
-    SignalFrame, Source, StackPointer, SystemCalls, Unreported,
+    SignalFrame, Source, StackPointer, Stat, SystemCalls, Unreported,
 };
 
 /// amd64, as the System V psABI uses it.
@@ -98,6 +99,29 @@ pub static AMD64: Cpu = Cpu {
         clobbered: &[R::RCX as i32, R::R11 as i32],
         restorer: &[0xb8, 15, 0, 0, 0, 0x0f, 0x05],
         mmap_takes_pointer: false,
+        name: |number| syscalls::x86_64::Sysno::new(number).map(|call| call.name()),
+        machine: "x86_64",
+        folder_flags: [0o200_000, 0o400_000],
+        clone: [Flags, Stack, ParentWord, ChildWord, ThreadPointer],
+        // The structure is packed.
+        epoll_event: (4, 12),
+        stat: &[
+            Stat::Word(1),
+            Stat::Inode,
+            Stat::Word(1),
+            Stat::Mode,
+            Stat::User,
+            Stat::User,
+            Stat::Half(0),
+            Stat::Word(0),
+            Stat::Len,
+            Stat::Word(4096),
+            Stat::Blocks,
+            Stat::Times,
+            Stat::Word(0),
+            Stat::Word(0),
+            Stat::Word(0),
+        ],
         has_short_statfs: false,
     },
     signal_frame: &SIGNAL_FRAME,

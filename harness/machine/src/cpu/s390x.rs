@@ -4,9 +4,10 @@ use goblin::elf::header::EM_S390;
 use sframe_engine::Abi;
 use unicorn_engine::{Arch, Mode, RegisterS390X as R, Unicorn, uc_error};
 
+use super::CloneArgument::{ChildWord, Flags, ParentWord, Stack, ThreadPointer};
 use super::{
     BranchTarget, Chain, Control, Convention, Cpu, LazyCall, Link, Linking, RelocationTypes, SignalFrame,
-    Source, StackPointer, SystemCalls, Unreported,
+    Source, StackPointer, Stat, SystemCalls, Unreported,
 };
 
 /// s390x, as the ELF ABI supplement uses it.
@@ -53,6 +54,28 @@ pub static S390X: Cpu = Cpu {
         clobbered: &[],
         restorer: &[0x0a, 173],
         mmap_takes_pointer: true,
+        name: |number| syscalls::s390x::Sysno::new(number).map(|call| call.name()),
+        machine: "s390x",
+        folder_flags: [0o200_000, 0o400_000],
+        clone: [Stack, Flags, ParentWord, ChildWord, ThreadPointer],
+        epoll_event: (8, 16),
+        stat: &[
+            Stat::Word(1),
+            Stat::Inode,
+            Stat::Word(1),
+            Stat::Mode,
+            Stat::User,
+            Stat::User,
+            Stat::Half(0),
+            Stat::Word(0),
+            Stat::Len,
+            Stat::Times,
+            Stat::Word(4096),
+            Stat::Blocks,
+            Stat::Word(0),
+            Stat::Word(0),
+            Stat::Word(0),
+        ],
         has_short_statfs: true,
     },
     signal_frame: &SIGNAL_FRAME,

@@ -247,18 +247,13 @@ fn a_resolver_leaves_the_stack_as_the_call_left_it() {
             }
             let files = Files::of(&id);
             let images = files.load().expect("images");
-            let (link, argument) = match abi {
-                Abi::Amd64 => (None, 5),
-                Abi::S390x => (Some(14), 2),
-                Abi::Aarch64 | Abi::Aarch64Be => (Some(30), 0),
-            };
             let (mut called, mut arrived, mut bound) = (None, None, 0);
             run(&images, &Options::default(), &mut |moment| {
-                let return_address = match link {
-                    Some(link) => moment.register(link),
+                let return_address = match abi.ra() {
+                    Some(link) => moment.register(link.0),
                     None => moment.memory.read_u64(moment.sp),
                 };
-                let (state, argument) = ((moment.sp, return_address), moment.register(argument));
+                let (state, argument) = ((moment.sp, return_address), moment.argument(0));
                 let calls = moment.call_stack.records();
                 if calls.last().is_some_and(|call| call.callee == moment.pc) {
                     called = Some(state);

@@ -540,9 +540,11 @@ impl<'ast> Visit<'ast> for Uses<'_> {
     }
 
     fn visit_path(&mut self, path: &'ast syn::Path) {
-        const VALUES: [&str; 4] = ["Amd64", "Aarch64", "Aarch64Be", "S390x"];
+        // Constants and functions have other names.
+        let is_variant =
+            |name: &str| name.starts_with(char::is_uppercase) && name.contains(char::is_lowercase);
         let last = path.segments.last().map(|segment| segment.ident.to_string());
-        self.names_value |= self.names(path) && last.is_some_and(|last| VALUES.contains(&last.as_str()));
+        self.names_value |= self.names(path) && last.is_some_and(|last| is_variant(&last));
         visit::visit_path(self, path);
     }
 
@@ -561,9 +563,7 @@ impl<'ast> Visit<'ast> for Uses<'_> {
     }
 
     fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
-        let is_value = |argument: &syn::Expr| {
-            matches!(argument, syn::Expr::Reference(reference) if self.is_value(&reference.expr))
-        };
+        let is_value = |argument: &syn::Expr| matches!(argument, syn::Expr::Reference(reference) if self.is_value(&reference.expr));
         self.defaults += u32::from(call.method == "cmp" && call.args.iter().any(is_value));
         visit::visit_expr_method_call(self, call);
     }
@@ -581,6 +581,61 @@ impl<'ast> Visit<'ast> for Uses<'_> {
         self.defaults += u32::from(names && has_default);
         visit::visit_expr_match(self, expression);
     }
+}
+
+/// The enums of a file that have a list of all their values which lacks some, with what it lacks.
+fn incomplete_lists(text: &str) -> Vec<String> {
+    let file = syn::parse_file(text).expect("Rust");
+    let mut variants: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut listed: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let last = |path: &syn::Path| path.segments.last().map(|segment| segment.ident.to_string());
+    for item in &file.items {
+        match item {
+            Item::Enum(of) => {
+                let names = of.variants.iter().map(|variant| variant.ident.to_string());
+                variants.insert(of.ident.to_string(), names.collect());
+            }
+            Item::Impl(of) => {
+                let (syn::Type::Path(name), None) = (&*of.self_ty, &of.trait_) else { continue };
+                for item in &of.items {
+                    let syn::ImplItem::Const(list) = item else { continue };
+                    let array = match &list.expr {
+                        syn::Expr::Array(array) => array,
+                        syn::Expr::Reference(of) => match &*of.expr {
+                            syn::Expr::Array(array) => array,
+                            _ => continue,
+                        },
+                        _ => continue,
+                    };
+                    let values = array.elems.iter().filter_map(|element| match element {
+                        syn::Expr::Path(path) => last(&path.path),
+                        _ => None,
+                    });
+                    if list.ident == "ALL" {
+                        listed.insert(last(&name.path).unwrap_or_default(), values.collect());
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    let lacks = |(name, list): (&String, &BTreeSet<String>)| {
+        let lacking: Vec<&String> = variants.get(name)?.difference(list).collect();
+        (!lacking.is_empty()).then(|| format!("{name} lacks {lacking:?}"))
+    };
+    listed.iter().filter_map(lacks).collect()
+}
+
+#[test]
+fn lists_of_all_values_are_complete() {
+    let all = sources().into_iter().flat_map(|(file, text)| {
+        let lists = incomplete_lists(&text).into_iter();
+        lists.map(move |list| format!("{}: {list}", file.display()))
+    });
+    assert_eq!(all.collect::<Vec<_>>(), Vec::<String>::new());
+    let of = |list: &str| incomplete_lists(&format!("enum E {{ A, B }} impl E {{ const ALL: X = {list}; }}"));
+    assert_eq!(of("[Self::A, E::B]"), Vec::<String>::new());
+    assert_eq!(of("&[Self::A]"), ["E lacks [\"B\"]"]);
 }
 
 /// The files with defaults, and how many there are.

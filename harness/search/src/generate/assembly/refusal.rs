@@ -3,6 +3,7 @@
 
 use sframe_engine::{Abi, Base, CfaOffsetScaling, Recovery, RecoveryRule, Version};
 
+use super::dialect::Gas;
 use super::directive::{Directive, Operation};
 use super::state::Claim;
 
@@ -45,18 +46,10 @@ const fn refuses_rules_for_sp(version: Version) -> bool {
     }
 }
 
-/// Whether assemblers write rows for other registers.
-const fn names_registers(abi: Abi) -> bool {
-    match abi {
-        Abi::Amd64 | Abi::S390x => true,
-        Abi::Aarch64 | Abi::Aarch64Be => false,
-    }
-}
-
 /// Whether a row can't say this.
 pub(super) fn is_inexpressible(version: Version, abi: Abi, claim: &Claim) -> bool {
     // Rows of flexible FDEs name any register (3.2). No assembler writes them for AArch64.
-    let has_registers = version.has_flex_fdes() && names_registers(abi);
+    let has_registers = version.has_flex_fdes() && Gas::of(abi).names_registers;
     let in_register = |recovery: Option<Recovery>| {
         matches!(recovery, Some(Recovery::Rule(RecoveryRule { base: Base::Register(_), .. })))
     };

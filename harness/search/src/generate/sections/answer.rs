@@ -76,7 +76,10 @@ impl SectionPlan {
     /// Returns whether a function says by itself that its frames have no caller.
     #[must_use]
     pub fn is_outermost(&self, function: &FunctionPlan) -> bool {
-        outermost_without_rows(self.version) && !function.flex && function.rows.is_empty() && function.broken.is_none()
+        outermost_without_rows(self.version)
+            && !function.flex
+            && function.rows.is_empty()
+            && function.broken.is_none()
     }
 
     /// Returns the answer to a question; `None` if a reader may answer in several ways, since it may read

@@ -29,6 +29,8 @@ pub(super) struct Dialect {
     saves_in_registers: bool,
     /// Whether calls move SP, so that a caller's is never the same.
     pub(super) calls_move_sp: bool,
+    /// Registers that rules of flex type name, by their DWARF numbers.
+    pub(super) registers: &'static [u32],
     /// A CFA's offset as any function has it.
     pub(super) ordinary_cfa: i64,
 }
@@ -42,17 +44,21 @@ impl Dialect {
             zero_is_unsaved: false,
             saves_in_registers: false,
             calls_move_sp: false,
+            registers: &[],
             ordinary_cfa: 16,
         };
         match abi {
-            Abi::Amd64 => Self { calls_move_sp: true, ..usual },
-            Abi::Aarch64 | Abi::Aarch64Be => usual,
+            Abi::Amd64 => Self { calls_move_sp: true, registers: &[0, 1, 3, 8, 10, 12, 15, 16, 31], ..usual },
+            Abi::Aarch64 | Abi::Aarch64Be => {
+                Self { registers: &[0, 1, 9, 15, 16, 17, 19, 28, 30, 64, 72, 95], ..usual }
+            }
             Abi::S390x => Self {
                 cfa_bias: 160,
                 cfa_unit: 8,
                 sp_below_cfa: 160,
                 zero_is_unsaved: true,
                 saves_in_registers: true,
+                registers: &[0, 1, 6, 10, 12, 14, 16, 17, 24, 31],
                 ordinary_cfa: 320,
                 ..usual
             },

@@ -1,6 +1,5 @@
 //! Random rules of rows.
 
-use sframe_engine::Abi;
 use sframe_vectors::{Base, Equation, Recovery};
 
 use super::dialect::{Dialect, OddWord};
@@ -138,12 +137,7 @@ impl SectionPlan {
         if random.percent(45) {
             return *random.pick(&[Base::Sp, Base::Fp]);
         }
-        let numbers: &[u32] = match self.abi {
-            Abi::Amd64 => &[0, 1, 3, 8, 10, 12, 15, 16, 31],
-            Abi::Aarch64 | Abi::Aarch64Be => &[0, 1, 9, 15, 16, 17, 19, 28, 30, 64, 72, 95],
-            Abi::S390x => &[0, 1, 6, 10, 12, 14, 16, 17, 24, 31],
-        };
-        Base::Register(*random.pick(numbers))
+        Base::Register(*random.pick(Dialect::of(self.abi).registers))
     }
 
     fn random_flex(&self, random: &mut Random) -> RowRules {
