@@ -7,8 +7,7 @@ use std::collections::BTreeMap;
 use object::elf::ET_REL;
 use object::read::elf::FileHeader;
 use object::{
-    Endianness, Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget as Target,
-    SectionIndex,
+    Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget as Target, SectionIndex,
 };
 use sframe_engine::Header;
 
