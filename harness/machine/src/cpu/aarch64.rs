@@ -433,7 +433,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_and_returns_are_told_from_other_instructions() {
+    fn calls_and_returns_are_recognised() {
         for (word, expected) in [
             (0x9400_0001_u32, Control::Call), // bl .+4
             (0x97ff_ffff, Control::Call),     // bl .-4
@@ -472,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn where_an_indirect_branch_leads_is_in_the_register_that_its_code_names() {
+    fn the_target_of_an_indirect_branch_is_in_the_register_that_its_code_names() {
         for (word, register) in [
             (0xd65f_03c0_u32, Some(30)), // ret
             (0xd65f_0120, Some(9)),      // ret x9
@@ -488,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn new_values_of_the_stack_pointer_are_told_by_their_source() {
+    fn new_values_of_the_stack_pointer_are_classified_by_their_source() {
         use StackPointer::{Copied, Frame, Relative};
         for (word, expected) in [
             (0x9100_013f_u32, Copied(9)), // mov sp, x9
@@ -538,7 +538,7 @@ mod tests {
     }
 
     #[test]
-    fn fetching_the_pc_is_told_from_entering_a_function() {
+    fn a_call_that_fetches_the_pc_is_recognised() {
         for (word, expected) in [
             (0xaa1e_03e0_u32, true), // mov x0, x30
             (0xf940_03c0, true),     // ldr x0, [x30]

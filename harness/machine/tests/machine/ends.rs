@@ -39,7 +39,7 @@ fn exit_ends_with_its_status() {
 }
 
 #[test]
-fn execution_goes_on_behind_a_write() {
+fn execution_goes_on_after_a_write() {
     // lghi %r2,1; larl %r3,<the headers>; lghi %r4,4; svc 4; lghi %r2,0; svc 1
     let s390x = [
         0xa7, 0x29, 0, 1, 0xc0, 0x30, 0xff, 0xff, 0xff, 0xc2, 0xa7, 0x49, 0, 4, 0x0a, 4, 0xa7, 0x29, 0, 0,
@@ -196,7 +196,7 @@ fn what_the_emulator_takes_for_another_instruction_is_not_executed() {
 
 /// Linux lets user code do these.
 #[test]
-fn instructions_of_user_code_that_look_like_a_kernels_run() {
+fn user_instructions_that_resemble_privileged_ones_run() {
     for (cpu, code) in [
         (&AMD64, vec![0x0f, 0xa2, 0xeb, 0xfe]),                      // cpuid
         (&AMD64, vec![0x0f, 0x31, 0xeb, 0xfe]),                      // rdtsc

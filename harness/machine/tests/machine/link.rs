@@ -296,7 +296,7 @@ fn libraries_and_symbols_that_are_missing_are_named_with_who_needs_them() {
 
 /// A function that the program only asks for, weakly, is at address 0.
 #[test]
-fn a_weak_symbol_that_nobody_defines_is_0() {
+fn an_undefined_weak_symbol_is_0() {
     let mut files = Files::of("gnu-2.44/amd64/crossing.O2-dynamic");
     let bytes = files.file("first.so");
     let name = b"program_leaf\0";
@@ -311,7 +311,7 @@ fn a_weak_symbol_that_nobody_defines_is_0() {
 }
 
 #[test]
-fn libraries_that_are_none_are_told_by_name() {
+fn files_that_are_not_libraries_are_named() {
     let of = |library: Vec<u8>| {
         let mut files = Files::of("gnu-2.44/amd64/crossing.O2-dynamic");
         *files.file("second.so") = library;
@@ -329,7 +329,7 @@ fn libraries_that_are_none_are_told_by_name() {
 }
 
 #[test]
-fn relocations_that_are_not_known_are_told_by_name_and_place() {
+fn unknown_relocations_are_reported_with_name_and_place() {
     for (abi, number, expected) in [
         (Abi::Amd64, 2_u32, "R_X86_64_PC32 (2)"),
         (Abi::Amd64, 16, "R_X86_64_DTPMOD64 (16)"),
@@ -430,7 +430,7 @@ fn a_library_cut_anywhere_is_an_error_or_loads() {
 
 /// Every symbol and every chain as long as the file allows.
 #[test]
-fn tables_without_an_end_take_no_time_without_end() {
+fn tables_without_an_end_are_read_in_bounded_time() {
     let mut files = Files::of("gnu-2.44/amd64/crossing.O2-dynamic");
     let (hash, chains) = {
         let elf = Elf::parse(files.file("first.so")).expect("an ELF file");
@@ -497,7 +497,7 @@ fn dynamic_symbol(bytes: &[u8], name: &str) -> usize {
 }
 
 #[test]
-fn symbols_that_are_hidden_or_local_are_no_definitions_for_others() {
+fn hidden_and_local_symbols_define_nothing_for_other_images() {
     const INFO: usize = 4;
     const OTHER: usize = 5;
     for (offset, value) in [(OTHER, 2), (OTHER, 1), (INFO, 2)] {
@@ -514,7 +514,7 @@ fn symbols_that_are_hidden_or_local_are_no_definitions_for_others() {
 /// Nothing calls the code that runs before the program: its stack has one frame,
 /// and the registers and the return address belong to no caller.
 #[test]
-fn what_runs_before_the_program_starts_in_a_call_stack_of_its_own() {
+fn code_before_the_program_has_a_call_stack_of_its_own() {
     for abi in Abi::ALL {
         let files = Files::of(&format!("gnu-2.47/{abi}/ifunc.O2-dynamic"));
         let images = files.load().expect("images");

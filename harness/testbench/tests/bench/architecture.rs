@@ -425,31 +425,55 @@ fn hold(start: &str, end: &str, made: &str) {
     }
 }
 
-/// One test, because both parts are of one file.
+/// One test, because all parts are of one file.
 #[test]
 fn the_page_for_contributors_shows_the_crates_as_they_are() {
     hold("<!-- made by the test `architecture` -->\n", "<!-- end of the map -->", &map());
-    let files: String = files_with_abis().iter().map(|file| format!("  - `{file}`\n")).collect();
-    let start = "  <!-- made by the test `architecture`: files of an ABI -->\n";
-    hold(start, "  <!-- end of the files -->", &files);
+    for (of, what) in [("Abi", "an ABI"), ("Version", "a version")] {
+        let start = format!("  <!-- made by the test `architecture`: files of {what} -->\n");
+        hold(&start, "  <!-- end of the files -->", &files_that_match(of));
+    }
 }
 
-/// The files that name an ABI outside of their tests, but for those that are an ABI's own.
-fn files_with_abis() -> Vec<String> {
+/// The files in which the compiler asks for a new ABI or version, with their number: that of its table, and those
+/// that match its values, but for those that are an ABI's own.
+fn files_that_match(of: &str) -> String {
     let own = ["amd64", "aarch64", "s390x"];
     let is_own =
         |file: &Path| file.file_stem().and_then(|stem| stem.to_str()).is_some_and(|stem| own.contains(&stem));
-    let is_table = |file: &Path| file == Path::new("engine/src/abi.rs");
-    let others = sources().into_iter().filter(|(file, _)| !is_own(file));
-    let found = others.filter(|(file, text)| is_table(file) || Uses::of("Abi", text).names_value);
-    found.map(|(file, _)| format!("harness/{}", file.display())).collect()
+    let table = PathBuf::from(format!("engine/src/{}.rs", of.to_lowercase()));
+    let asks = |(file, text): &(PathBuf, String)| {
+        !is_own(file) && (*file == table || Uses::of(of, text).matches_values)
+    };
+    let tests: Vec<(PathBuf, String)> = tests().into_iter().filter(asks).collect();
+    let sources: Vec<(PathBuf, String)> = sources().into_iter().filter(asks).collect();
+    let line = |(file, _): &(PathBuf, String)| format!("  - `harness/{}`\n", file.display());
+    let lines = |files: &[(PathBuf, String)]| files.iter().map(line).collect::<String>();
+    let mut text = format!("  {} source files:\n\n{}", sources.len(), lines(&sources));
+    if !tests.is_empty() {
+        write!(text, "\n  {} files of tests:\n\n{}", tests.len(), lines(&tests)).expect("memory");
+    }
+    text
+}
+
+fn is_of_tests(file: &Path) -> bool {
+    file.iter().any(|part| part == "tests" || part == "tests.rs")
+}
+
+/// The files of tests of all crates: their paths in `harness`, and their texts.
+fn tests() -> BTreeMap<PathBuf, String> {
+    texts(CRATES.iter().flat_map(|(name, _)| walk(&folder(name))).filter(|file| is_of_tests(file)))
 }
 
 /// The source files of all crates, without those of tests: their paths in `harness`, and their texts.
 pub(crate) fn sources() -> BTreeMap<PathBuf, String> {
-    let harness = repository().join("harness");
     let files = CRATES.iter().flat_map(|(name, _)| walk(&folder(name).join("src")));
-    let files = files.filter(|file| !file.iter().any(|part| part == "tests" || part == "tests.rs"));
+    texts(files.filter(|file| !is_of_tests(file)))
+}
+
+/// The texts of files, by their paths in `harness`.
+fn texts(files: impl Iterator<Item = PathBuf>) -> BTreeMap<PathBuf, String> {
+    let harness = repository().join("harness");
     let read = |file: PathBuf| {
         let text = std::fs::read_to_string(&file).expect("a file");
         (file.strip_prefix(&harness).expect("a file of the harness").to_owned(), text)
@@ -503,13 +527,13 @@ struct Uses<'f> {
     of: &'f str,
     /// How often it asks for one, and takes all others for alike: a new one would be forgotten there.
     defaults: u32,
-    /// Whether it names an ABI.
-    names_value: bool,
+    /// Whether it has a match of its values: the compiler asks for a new one there.
+    matches_values: bool,
 }
 
 impl<'f> Uses<'f> {
     fn of(of: &'f str, text: &str) -> Self {
-        let mut uses = Self { of, defaults: 0, names_value: false };
+        let mut uses = Self { of, defaults: 0, matches_values: false };
         uses.visit_file(&syn::parse_file(text).expect("Rust"));
         uses
     }
@@ -537,15 +561,6 @@ impl<'ast> Visit<'ast> for Uses<'_> {
         if !is_test(&module.attrs) {
             visit::visit_item_mod(self, module);
         }
-    }
-
-    fn visit_path(&mut self, path: &'ast syn::Path) {
-        // Constants and functions have other names.
-        let is_variant =
-            |name: &str| name.starts_with(char::is_uppercase) && name.contains(char::is_lowercase);
-        let last = path.segments.last().map(|segment| segment.ident.to_string());
-        self.names_value |= self.names(path) && last.is_some_and(|last| is_variant(&last));
-        visit::visit_path(self, path);
     }
 
     fn visit_expr_binary(&mut self, binary: &'ast syn::ExprBinary) {
@@ -579,6 +594,7 @@ impl<'ast> Visit<'ast> for Uses<'_> {
         let has_default =
             expression.arms.iter().any(|arm| arm.guard.is_none() && matches!(arm.pat, syn::Pat::Wild(_)));
         self.defaults += u32::from(names && has_default);
+        self.matches_values |= names && !has_default;
         visit::visit_expr_match(self, expression);
     }
 }

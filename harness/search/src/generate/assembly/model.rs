@@ -352,7 +352,7 @@ mod tests {
 
     /// The directives mean what is true, in every program.
     #[test]
-    fn without_mistakes_what_is_declared_is_true() {
+    fn without_mistakes_all_declarations_are_true() {
         for abi in [Abi::Amd64, Abi::Aarch64, Abi::Aarch64Be, Abi::S390x] {
             for number in 0..300 {
                 let program = write(&Plan::random(abi, 3, number, 5));
@@ -368,7 +368,7 @@ mod tests {
 
     /// Each mistake shows in some program: what is said is wrong, or a function is left out that need not be.
     #[test]
-    fn every_mistake_matters_somewhere() {
+    fn every_mistake_changes_some_program() {
         let says_wrong = |program: &Program, quirks: &[Quirk]| {
             let mut model = Model::new(program.abi, quirks);
             program.sites.iter().any(|site| {

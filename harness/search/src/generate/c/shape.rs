@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_do_not_matter_and_registers_do() {
+    fn registers_matter_and_numbers_do_not() {
         assert_eq!(
             without_numbers("CFA = SP+160, RA = *(CFA-48), FP = x29"),
             "CFA = SP+N, RA = *(CFA-N), FP = x29"
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn complaints_have_no_place() {
+    fn complaints_are_reduced_to_what_they_say() {
         let said = "unit0.c: In function 'f':\nunit0.c:3:9: error: expected ';'\ncollect2: error: ld returned 1 exit status";
         assert_eq!(complaint(said), "expected ';'");
         let said =
