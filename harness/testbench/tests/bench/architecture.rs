@@ -525,7 +525,7 @@ fn imports_of_tests_and_other_crates_do_not_count() {
 struct Uses<'f> {
     /// `Abi`, or `Version`.
     of: &'f str,
-    /// How often it asks for one, and takes all others for alike: a new one would be forgotten there.
+    /// How often it asks for one, and treats all others alike: a new one would be forgotten there.
     defaults: u32,
     /// Whether it has a match of its values: the compiler asks for a new one there.
     matches_values: bool,
@@ -668,12 +668,12 @@ fn walk(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn no_code_asks_for_one_abi_and_takes_the_others_for_alike() {
+fn no_code_asks_for_one_abi_and_treats_the_others_alike() {
     assert_eq!(defaults("Abi"), BTreeMap::new());
 }
 
 #[test]
-fn no_code_asks_for_one_version_and_takes_the_others_for_alike() {
+fn no_code_asks_for_one_version_and_treats_the_others_alike() {
     assert_eq!(defaults("Version"), BTreeMap::new());
 }
 
