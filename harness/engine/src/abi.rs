@@ -53,19 +53,20 @@ pub enum Abi {
 }
 
 impl Abi {
-    /// Every ABI, ordered by name.
+    /// Every ABI.
     pub const ALL: [Self; 4] = [Self::Amd64, Self::Aarch64, Self::Aarch64Be, Self::S390x];
 
     /// Returns the ABI with this identifier in the header, `sfh_abi_arch` (2.2.1).
     #[must_use]
     pub const fn from_id(id: u8) -> Option<Self> {
-        match id {
-            SFRAME_ABI_AARCH64_ENDIAN_BIG => Some(Self::Aarch64Be),
-            SFRAME_ABI_AARCH64_ENDIAN_LITTLE => Some(Self::Aarch64),
-            SFRAME_ABI_AMD64_ENDIAN_LITTLE => Some(Self::Amd64),
-            SFRAME_ABI_S390X_ENDIAN_BIG => Some(Self::S390x),
-            _ => None,
+        let mut index = 0;
+        while index < Self::ALL.len() {
+            if Self::ALL[index].id() == id {
+                return Some(Self::ALL[index]);
+            }
+            index += 1;
         }
+        None
     }
 
     /// The identifier in the header (2.2.1).

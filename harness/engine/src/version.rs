@@ -24,7 +24,7 @@ impl Version {
     pub const ALL: [Self; 3] = [Self::V1, Self::V2, Self::V3];
 
     /// The newest version.
-    pub const LATEST: Self = Self::V3;
+    pub const LATEST: Self = Self::ALL[Self::ALL.len() - 1];
 
     /// The number in the preamble.
     #[must_use]
@@ -39,11 +39,33 @@ impl Version {
     /// The version of a number in the preamble.
     #[must_use]
     pub const fn from_number(number: u8) -> Option<Self> {
-        match number {
-            SFRAME_VERSION_1 => Some(Self::V1),
-            SFRAME_VERSION_2 => Some(Self::V2),
-            SFRAME_VERSION_3 => Some(Self::V3),
-            _ => None,
+        let mut index = 0;
+        while index < Self::ALL.len() {
+            if Self::ALL[index].number() == number {
+                return Some(Self::ALL[index]);
+            }
+            index += 1;
+        }
+        None
+    }
+
+    /// Whether the specification calls it obsolete (2.1.2).
+    #[must_use]
+    pub const fn is_obsolete(self) -> bool {
+        match self {
+            Self::V1 => true,
+            Self::V2 | Self::V3 => false,
+        }
+    }
+
+    /// Whether its sections are written as erratum 1 of version 2 demands (1.3). `None` for version 2 itself: some
+    /// of its sections are older than the erratum.
+    #[must_use]
+    pub const fn has_erratum_1(self) -> Option<bool> {
+        match self {
+            Self::V1 => Some(false),
+            Self::V2 => None,
+            Self::V3 => Some(true),
         }
     }
 
@@ -75,6 +97,12 @@ impl Version {
             Self::V2 => SFRAME_F_FDE_SORTED | SFRAME_F_FRAME_POINTER | SFRAME_F_FDE_FUNC_START_PCREL,
             Self::V3 => SFRAME_F_FDE_SORTED | SFRAME_F_FDE_FUNC_START_PCREL,
         }
+    }
+
+    /// Whether a flag says that all functions keep a frame pointer (2.1.3).
+    #[must_use]
+    pub const fn has_frame_pointer_flag(self) -> bool {
+        self.flags() & SFRAME_F_FRAME_POINTER != 0
     }
 
     /// Whether a flag can make start addresses relative to their own field

@@ -108,7 +108,7 @@ fn every_reading_has_a_vector() {
 #[test]
 fn every_rejection_has_a_vector_in_each_version() {
     for version in 1..=3 {
-        for kind in RejectKind::ALL {
+        for kind in RejectKind::OF_VECTORS {
             let exists = match kind {
                 RejectKind::UnknownVersion => false, // of no version
                 RejectKind::ZeroRepSize => version > 1,

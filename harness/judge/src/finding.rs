@@ -543,7 +543,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_row_is_one_finding_that_counts_its_places() {
+    fn one_finding_counts_all_places_where_a_row_is_wrong() {
         let finding = of_row(0x104, Blame::ProducerAssembler);
         let again = Finding { places: 2, hits: 5, ..finding.clone() };
         assert_eq!(counts(&[finding.clone(), again]), [(3, 8)]);
@@ -551,7 +551,7 @@ mod tests {
 
     /// Rows of two functions with one name may look alike, and so do those of functions without any.
     #[test]
-    fn other_rows_other_culprits_and_what_is_about_no_row_are_findings_of_their_own() {
+    fn each_row_and_each_culprit_has_a_finding_of_its_own() {
         let finding = of_row(0x104, Blame::ProducerAssembler);
         let elsewhere = of_row(0x204, Blame::ProducerAssembler);
         let blamed_otherwise = of_row(0x104, Blame::Consumer);

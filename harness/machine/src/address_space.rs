@@ -661,7 +661,7 @@ mod tests {
 
     /// A part that stays must not keep the host's memory for the rest.
     #[test]
-    fn what_is_unmapped_is_given_back() {
+    fn unmapped_memory_is_returned_to_the_host() {
         let mut unicorn = Unicorn::new(unicorn_engine::Arch::X86, unicorn_engine::Mode::MODE_64).unwrap();
         let mut space = AddressSpace::new(false);
         space.map(0x1000, 0x3000, Permissions::READ_WRITE).unwrap();

@@ -115,6 +115,13 @@ impl Moment<'_> {
         rewritten
     }
 
+    /// Returns the value of the register that has an argument of the ABI's functions, if one has it: the first
+    /// argument is number 0.
+    #[must_use]
+    pub fn argument(&self, index: usize) -> Option<u64> {
+        self.register(u32::try_from(*self.cpu.convention.arguments.get(index)?).ok()?)
+    }
+
     /// Returns the value of a register by its DWARF number, or `None` if the number is unknown.
     #[inline]
     #[must_use]

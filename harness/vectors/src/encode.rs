@@ -54,27 +54,47 @@ impl Out {
     }
 }
 
+/// Where a version has what.
+#[derive(Clone, Copy, Debug)]
+struct Layout {
+    /// Size of an entry of the FDE sub-section, in bytes.
+    fde_size: usize,
+    /// Whether a flag makes starts relative to their own fields.
+    has_pcrel: bool,
+    /// Whether the entry has the size of the block that repeats, and padding.
+    has_block_in_fde: bool,
+    /// Whether starts have 64 bits, and the rest of the FDE comes before its rows.
+    has_attributes: bool,
+}
+
+impl Layout {
+    const fn of(version: u8) -> Option<Self> {
+        let first = Self { fde_size: 17, has_pcrel: false, has_block_in_fde: false, has_attributes: false };
+        match version {
+            1 => Some(first),
+            2 => Some(Self { fde_size: 20, has_pcrel: true, has_block_in_fde: true, ..first }),
+            3 => Some(Self { fde_size: 16, has_pcrel: true, has_attributes: true, ..first }),
+            _ => None,
+        }
+    }
+}
+
 impl SectionSource {
     /// Returns the bytes of the section, to be loaded at an address.
     ///
     /// # Errors
     /// A value does not fit its field, or contradicts another one.
     pub fn encode(&self, address: u64) -> Result<Vec<u8>, EncodeError> {
-        let fde_size: usize = match self.version {
-            1 => 17,
-            2 => 20,
-            3 => 16,
-            other => return Err(EncodeError::Version(other)),
-        };
+        let layout = Layout::of(self.version).ok_or(EncodeError::Version(self.version))?;
         let order = self.byte_order.unwrap_or(self.abi.byte_order());
-        let (fres, offsets) = self.encode_rows(order)?;
+        let (fres, offsets) = self.encode_rows(layout, order)?;
 
         let mut out = Out { bytes: Vec::new(), order };
         let header = &self.header;
         let flags = self.flags.iter().fold(0, |flags, flag| flags | flag.bit());
         let num_fres: usize = self.fdes.iter().map(|fde| fde.rows.len()).sum();
         let fdeoff = self.fde_gap.0.len();
-        let freoff = fdeoff + self.fdes.len() * fde_size + self.fre_gap.0.len();
+        let freoff = fdeoff + self.fdes.len() * layout.fde_size + self.fre_gap.0.len();
         out.put("magic", 2, header.magic.unwrap_or(0xdee2).into())?;
         out.put("version", 1, header.version.unwrap_or(self.version).into())?;
         out.put("flags", 1, header.flags.unwrap_or(flags).into())?;
@@ -90,7 +110,7 @@ impl SectionSource {
         out.bytes.extend(&self.aux.0);
         out.bytes.extend(&self.fde_gap.0);
         for (fde, offset) in self.fdes.iter().zip(offsets) {
-            self.encode_fde(&mut out, fde, offset, address)?;
+            self.encode_fde(layout, &mut out, fde, offset, address)?;
         }
         out.bytes.extend(&self.fre_gap.0);
         out.bytes.extend(fres);
@@ -103,16 +123,17 @@ impl SectionSource {
 
     fn encode_fde(
         &self,
+        layout: Layout,
         out: &mut Out,
         fde: &FdeSource,
         offset: usize,
         address: u64,
     ) -> Result<(), EncodeError> {
-        let from_field = self.version != 1 && self.flags.contains(&Flag::Pcrel);
+        let from_field = layout.has_pcrel && self.flags.contains(&Flag::Pcrel);
         let origin = address.wrapping_add(if from_field { out.bytes.len() as u64 } else { 0 });
         let start = i128::from(fde.start.0.wrapping_sub(origin).cast_signed());
         let fre_offset = or_len(fde.raw.fre_offset, offset);
-        if self.version == 3 {
+        if layout.has_attributes {
             out.put("start", 8, start)?;
             out.put("size", 4, fde.size.into())?;
             return out.put("fre_offset", 4, fre_offset);
@@ -125,7 +146,7 @@ impl SectionSource {
         out.put("fre_offset", 4, fre_offset)?;
         out.put("num_fres", 4, or_len(fde.raw.num_fres, fde.rows.len()))?;
         out.put("info", 1, fde.info().into())?;
-        if self.version == 2 {
+        if layout.has_block_in_fde {
             out.put("rep_size", 1, fde.rep_size.into())?;
             out.put("padding", 2, fde.raw.padding.unwrap_or(0).into())?;
         }
@@ -133,7 +154,7 @@ impl SectionSource {
     }
 
     /// Returns the FRE sub-section, and where each function's part of it starts.
-    fn encode_rows(&self, order: ByteOrder) -> Result<(Vec<u8>, Vec<usize>), EncodeError> {
+    fn encode_rows(&self, layout: Layout, order: ByteOrder) -> Result<(Vec<u8>, Vec<usize>), EncodeError> {
         let in_order: Vec<_> = (0..self.fdes.len()).collect();
         let row_order = self.row_order.as_ref().unwrap_or(&in_order);
         let mut sorted = row_order.clone();
@@ -146,7 +167,7 @@ impl SectionSource {
         for index in row_order {
             let fde = &self.fdes[*index];
             offsets[*index] = out.bytes.len();
-            if self.version == 3 {
+            if layout.has_attributes {
                 let info2 = fde.raw.info2.unwrap_or(u8::from(fde.fde_type == FdeType::Flex));
                 out.put("num_fres", 2, or_len(fde.raw.num_fres, fde.rows.len()))?;
                 out.put("info", 1, fde.info().into())?;

@@ -127,7 +127,7 @@ pub enum RejectKind {
 
 impl RejectKind {
     /// Every kind that a vector may name.
-    pub const ALL: [Self; 14] = [
+    pub const OF_VECTORS: [Self; 14] = [
         Self::Truncated,
         Self::BadMagic,
         Self::UnknownVersion,

@@ -56,7 +56,7 @@ lint_rules! {
     UNKNOWN_FLAGS: "SF108" "unknown-flags", Error, ALL, Flags,
         "Flag bits that no version defines are 0.",
         "flag bits {} have no meaning";
-    FRAME_POINTER_FLAG: "SF109" "frame-pointer-flag", Error, V3, Flags,
+    FRAME_POINTER_FLAG: "SF109" "frame-pointer-flag", Error, SINCE_V3, Flags,
         "The flag for preserved frame pointers is clear: version 3 no longer has it.",
         "the frame-pointer flag is set, which version 3 does not define";
     PCREL_FLAG: "SF110" "pcrel-flag", Error, V1, Flags,
@@ -80,7 +80,7 @@ lint_rules! {
     SUB_SECTION_GAP: "SF116" "sub-section-gap", Warning, ALL, Header,
         "Header, FDE sub-section and FRE sub-section follow one another without a gap.",
         "{} bytes before the {} sub-section belong to nothing";
-    FDE_ALIGNMENT: "SF117" "fde-alignment", Warning, V2_V3, FdeIndex,
+    FDE_ALIGNMENT: "SF117" "fde-alignment", Warning, SINCE_V2, FdeIndex,
         "FDEs are at multiples of 4 bytes in the section. Natural alignment of version 3's 8-byte field is not required: after a header of 28 bytes, in a section aligned to 8, it is impossible.",
         "the FDE sub-section starts at {}, which is not a multiple of 4";
     NUM_FRES: "SF118" "num-fres", Error, ALL, Header,
@@ -118,19 +118,19 @@ lint_rules! {
     ROWS_OFFSET: "SF207" "rows-offset", Error, ALL, FdeIndex,
         "The offset to a function's rows is within the FRE sub-section.",
         "the rows' offset {} is outside the FRE sub-section of {} bytes";
-    ATTRIBUTE_TRUNCATED: "SF208" "attribute-truncated", Error, V3, FdeAttribute,
+    ATTRIBUTE_TRUNCATED: "SF208" "attribute-truncated", Error, SINCE_V3, FdeAttribute,
         "The FRE sub-section holds the whole FDE attribute.",
         "the FDE attribute needs 5 bytes, the FRE sub-section has {} left";
     FRE_TYPE: "SF209" "fre-type", Error, ALL, FreType,
         "The FRE type is ADDR1, ADDR2 or ADDR4.",
         "FRE type {} is unknown";
-    FDE_TYPE: "SF210" "fde-type", Error, V3, FdeType,
+    FDE_TYPE: "SF210" "fde-type", Error, SINCE_V3, FdeType,
         "The FDE type is default or flex.",
         "FDE type {} is unknown";
     INFO_BITS: "SF211" "fde-info-unused", Warning, ALL, FdeInfo,
         "Unused bits of the FDE info byte are 0.",
         "unused bits {} of the FDE info byte are set";
-    INFO2_BITS: "SF212" "fde-info2-unused", Warning, V3, FdeInfo,
+    INFO2_BITS: "SF212" "fde-info2-unused", Warning, SINCE_V3, FdeInfo,
         "Unused bits of the second FDE info byte are 0.",
         "unused bits {} of the second FDE info byte are set";
     PAUTH_KEY: "SF213" "pauth-key", Warning, ALL, FdeInfo,
@@ -142,28 +142,28 @@ lint_rules! {
     PADDING: "SF215" "padding", Warning, V2, FdeIndex,
         "The padding at the end of an FDE is 0.",
         "the padding holds {}";
-    REP_SIZE_ZERO: "SF216" "rep-size-zero", Error, V2_V3, PcType,
+    REP_SIZE_ZERO: "SF216" "rep-size-zero", Error, SINCE_V2, PcType,
         "The repeated block of a mask FDE has a size above 0.",
         "the PC type is mask, but the repeated block has size 0";
-    REP_SIZE_UNUSED: "SF217" "rep-size-unused", Warning, V2_V3, PcType,
+    REP_SIZE_UNUSED: "SF217" "rep-size-unused", Warning, SINCE_V2, PcType,
         "An inc FDE has no repeated block: its block size is 0.",
         "the PC type is inc, but the repeated block has size {}";
-    REP_SIZE_REMAINDER: "SF218" "rep-size-remainder", Warning, V2_V3, PcType,
+    REP_SIZE_REMAINDER: "SF218" "rep-size-remainder", Warning, SINCE_V2, PcType,
         "The size of a mask FDE is a multiple of its repeated block.",
         "the function's size {} is not a multiple of its repeated block of {} bytes";
-    MASK_START: "SF219" "mask-start", Note, V2_V3, PcType,
+    MASK_START: "SF219" "mask-start", Note, SINCE_V2, PcType,
         "A mask FDE does not start at a multiple of its block size: the text's PC % size and the offset % size that tools write differ.",
         "the function at {} does not start at a multiple of its repeated block of {} bytes";
     NO_ROWS: "SF220" "fde-without-rows", Warning, V1_V2, FdeIndex,
         "An FDE has rows; before version 3, an FDE without rows means nothing.",
         "the FDE has no rows";
-    OUTERMOST: "SF221" "outermost-fde", Note, V3, FdeType,
+    OUTERMOST: "SF221" "outermost-fde", Note, SINCE_V3, FdeType,
         "A default FDE without rows marks an outermost frame.",
         "the FDE marks an outermost frame";
-    SIGNAL: "SF222" "signal-frame", Note, V3, FdeInfo,
+    SIGNAL: "SF222" "signal-frame", Note, SINCE_V3, FdeInfo,
         "An FDE marks a signal frame: its caller was interrupted and did not call it.",
         "the FDE marks a signal frame";
-    FLEX_NO_ROWS: "SF223" "flex-without-rows", Warning, V3, FdeType,
+    FLEX_NO_ROWS: "SF223" "flex-without-rows", Warning, SINCE_V3, FdeType,
         "A flex FDE has rows: only default FDEs have a meaning without rows.",
         "the flex FDE has no rows";
     ROWS_OVERLAP: "SF224" "rows-overlap", Warning, ALL, FdeIndex,
@@ -190,7 +190,7 @@ lint_rules! {
     FUNCTION_WRAPS: "SF231" "function-wraps", Error, ALL, FdeIndex,
         "A function ends within the address space.",
         "the function at {} with {} bytes ends past the last address";
-    ROWS_IN_ATTRIBUTE: "SF232" "rows-in-attribute", Error, V3, FdeAttribute,
+    ROWS_IN_ATTRIBUTE: "SF232" "rows-in-attribute", Error, SINCE_V3, FdeAttribute,
         "The rows of a function end before the attribute of another FDE; otherwise one is read as the other.",
         "the row data at {} starts inside that of FDE {}, which ends at {}: the attribute is part of its rows";
 
@@ -222,7 +222,7 @@ lint_rules! {
     TWO_WORDS: "SF309" "aarch64-two-words", Warning, ALL, Aarch64,
         "A default row has 1 or 3 data words on aarch64, whose frame record saves RA and FP together.",
         "the row has 2 data words: RA is saved and FP is not";
-    RA_UNDEFINED: "SF310" "ra-undefined", Note, V2_V3, FreInfo,
+    RA_UNDEFINED: "SF310" "ra-undefined", Note, SINCE_V2, FreInfo,
         "A row without data words says that RA is undefined: an outermost frame.",
         "RA is undefined: the row marks an outermost frame";
     MANGLED_RA: "SF311" "mangled-ra", Warning, ALL, FreInfo,
@@ -249,40 +249,40 @@ lint_rules! {
     S390X_REGISTER: "SF318" "s390x-register", Error, V2, ChangesV2,
         "A register in place of a stack slot is r0-r15 or f0-f15 (0-31).",
         "{} is in register {}, which s390x does not have";
-    RA_PADDING: "SF319" "ra-padding", Note, V2_V3, S390x,
+    RA_PADDING: "SF319" "ra-padding", Note, SINCE_V2, S390x,
         "FP is saved while RA is unchanged, which is valid only in the topmost frame.",
         "FP is saved while RA is unchanged";
-    NEEDLESS_PADDING: "SF320" "needless-padding", Warning, V2_V3, S390x,
+    NEEDLESS_PADDING: "SF320" "needless-padding", Warning, SINCE_V2, S390x,
         "There is a padding word for RA only if FP follows.",
         "the row ends in a padding word for {}";
-    CFA_RANGE: "SF321" "cfa-offset-range", Warning, V2_V3, S390x,
+    CFA_RANGE: "SF321" "cfa-offset-range", Warning, SINCE_V2, S390x,
         "A scaled CFA offset fits 32 bits.",
         "the CFA offset {} does not fit 32 bits";
-    TOPMOST_ONLY: "SF322" "topmost-only", Note, V2_V3, FlexFde,
+    TOPMOST_ONLY: "SF322" "topmost-only", Note, SINCE_V2, FlexFde,
         "A rule uses a register other than SP and FP, so it is valid only in the topmost frame.",
         "{} is based on register {}, which is known only in the topmost frame";
-    FLEX_WORDS: "SF323" "flex-word-count", Error, V3, FlexFde,
+    FLEX_WORDS: "SF323" "flex-word-count", Error, SINCE_V3, FlexFde,
         "The data words of a flex row are pairs and padding words for CFA, RA and FP.",
         "{} data words do not form complete flex rules";
-    FLEX_CFA: "SF324" "flex-cfa-register", Error, V3, FlexFde,
+    FLEX_CFA: "SF324" "flex-cfa-register", Error, SINCE_V3, FlexFde,
         "A flex CFA has a base register.",
         "the CFA rule has no base register (control word {})";
-    FLEX_UNUSED: "SF325" "flex-control-unused", Warning, V3, FlexFde,
+    FLEX_UNUSED: "SF325" "flex-control-unused", Warning, SINCE_V3, FlexFde,
         "Bit 2 of a flex control word is 0.",
         "bit 2 of the control word {} for {} is set";
-    FLEX_REGISTER: "SF326" "flex-register", Error, V3, FlexFde,
+    FLEX_REGISTER: "SF326" "flex-register", Error, SINCE_V3, FlexFde,
         "The base register of a flex rule is one that the ABI defines.",
         "{} is based on register {}, which {} does not have";
-    FLEX_IDLE_REGISTER: "SF327" "flex-idle-register", Warning, V3, FlexFde,
+    FLEX_IDLE_REGISTER: "SF327" "flex-idle-register", Warning, SINCE_V3, FlexFde,
         "A flex rule based on the CFA names no register: the number has no effect.",
         "{} is based on the CFA, but names register {}";
-    FLEX_RA_ADDRESS: "SF328" "flex-ra-address", Warning, V3, FlexFde,
+    FLEX_RA_ADDRESS: "SF328" "flex-ra-address", Warning, SINCE_V3, FlexFde,
         "A flex RA based on CFA or SP is loaded from the stack: the address itself can't be a return address.",
         "RA is the stack address {}{} itself";
-    FLEX_NEEDLESS: "SF329" "flex-needless", Note, V3, FlexFde,
+    FLEX_NEEDLESS: "SF329" "flex-needless", Note, SINCE_V3, FlexFde,
         "A default FDE could express every row of a flex FDE, in less space.",
         "all {} rows of the flex FDE could be default rows";
-    FLEX_PADDING: "SF330" "flex-padding", Warning, V3, FlexFde,
+    FLEX_PADDING: "SF330" "flex-padding", Warning, SINCE_V3, FlexFde,
         "There is a padding word in a flex row only if a pair follows.",
         "the row ends in a padding word for {}";
     CFA_ALIGNMENT: "SF331" "cfa-alignment", Note, ALL, DefaultFde,

@@ -81,6 +81,8 @@ pub(super) struct Attributes {
     info2: u8,
     /// Size of the repeated block, and its offset; version 1 has none.
     rep_size: Option<(u8, usize)>,
+    /// The offset of two bytes that mean nothing, which only version 2 has.
+    padding_at: Option<usize>,
     /// The offset of the first row.
     pub(super) rows_at: usize,
 }
@@ -126,6 +128,7 @@ fn read_attributes(layout: &Layout<'_>, entry: &IndexEntry) -> Option<Attributes
                 info_at: offset + 16,
                 info2: SFRAME_FDE_TYPE_DEFAULT,
                 rep_size,
+                padding_at: rep_size.map(|(_, at)| at + 1),
                 rows_at: data,
             })
         }
@@ -137,6 +140,7 @@ fn read_attributes(layout: &Layout<'_>, entry: &IndexEntry) -> Option<Attributes
                 info_at: data + 2,
                 info2: bytes.u8(data + 3, clause).ok()?,
                 rep_size: Some((bytes.u8(data + 4, clause).ok()?, data + 4)),
+                padding_at: None,
                 rows_at: data + V3_FDE_ATTR_SIZE,
             })
         }
@@ -187,10 +191,10 @@ pub(super) fn check(
     check_info(layout, &attributes, place, out);
     check_block(entry, &attributes, linked, out);
     check_no_rows(layout, &attributes, place, out);
-    if layout.version == Version::V2
-        && let Ok(padding @ 1..) = layout.bytes.u16(entry.offset + 18, Clause::FdeIndex)
+    if let Some(at) = attributes.padding_at
+        && let Ok(padding @ 1..) = layout.bytes.u16(at, Clause::FdeIndex)
     {
-        out.report(&rules::PADDING, place.with_offset(entry.offset + 18), [Value::Hex(padding.into())]);
+        out.report(&rules::PADDING, place.with_offset(at), [Value::Hex(padding.into())]);
     }
     let count = attributes.num_rows;
     let (Some(fre_type), Some(fde_type)) = (attributes.fre_type(), attributes.fde_type()) else {

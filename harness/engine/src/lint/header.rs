@@ -44,7 +44,7 @@ fn read<'a>(data: &'a [u8], out: &mut Reporter<'_>) -> Result<Option<Layout<'a>>
     };
     // The complete header has to be present before parts of it are judged.
     bytes.u32(HEADER_SIZE - 4, Clause::Header)?;
-    if version == Version::V1 {
+    if version.is_obsolete() {
         out.say(&rules::OBSOLETE, Place::at(2));
     }
     let flags = bytes.u8(3, Clause::Preamble)?;

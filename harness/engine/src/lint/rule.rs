@@ -44,18 +44,22 @@ pub struct Versions {
 }
 
 impl Versions {
-    /// Versions 1 to 3.
-    pub const ALL: Self = Self { first: Version::V1, last: Version::V3 };
+    /// All versions.
+    pub const ALL: Self = Self::since(Version::V1);
     /// Version 1.
     pub const V1: Self = Self { first: Version::V1, last: Version::V1 };
     /// Versions 1 and 2.
     pub const V1_V2: Self = Self { first: Version::V1, last: Version::V2 };
     /// Version 2.
     pub const V2: Self = Self { first: Version::V2, last: Version::V2 };
-    /// Versions 2 and 3.
-    pub const V2_V3: Self = Self { first: Version::V2, last: Version::V3 };
-    /// Version 3.
-    pub const V3: Self = Self { first: Version::V3, last: Version::V3 };
+    /// Version 2 and those after it.
+    pub const SINCE_V2: Self = Self::since(Version::V2);
+    /// Version 3 and those after it.
+    pub const SINCE_V3: Self = Self::since(Version::V3);
+
+    const fn since(first: Version) -> Self {
+        Self { first, last: Version::LATEST }
+    }
 
     /// Returns whether a version is one of them.
     #[must_use]

@@ -101,8 +101,8 @@ impl fmt::Display for WriteErrorKind {
             Self::TooManyRows(count) => write!(f, "{count} rows are more than the version can count"),
             Self::SignalNotInVersion(version) => write!(f, "version {version} can't mark a signal frame"),
             Self::FlexNotInVersion(version) => write!(f, "version {version} has no flex FDEs"),
-            Self::RepSizeMismatch(Version::V1) => {
-                f.write_str("version 1 can't express the size of the repeated block")
+            Self::RepSizeMismatch(version) if !version.has_rep_size() => {
+                write!(f, "version {version} can't express the size of the repeated block")
             }
             Self::RepSizeMismatch(version) => {
                 write!(f, "version {version} needs the size of the repeated block")

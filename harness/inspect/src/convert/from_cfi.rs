@@ -256,7 +256,7 @@ impl Synthesis<'_> {
     fn section(&self, parts: &[FunctionPart], left_out: &mut Vec<Skipped>) -> Result<Section, WriteError> {
         let mut flags = SFRAME_F_FDE_SORTED;
         // Assemblers wrote versions 1 and 2 without it.
-        if self.version > Version::V2 {
+        if self.version.has_erratum_1() == Some(true) {
             flags |= SFRAME_F_FDE_FUNC_START_PCREL;
         }
         let empty = Section {

@@ -307,8 +307,8 @@ impl Converted<'_> {
     }
 }
 
-/// Returns the section's type in an ELF file: since version 2 errata 1 there is a
+/// Returns the section's type in an ELF file: since version 2 erratum 1 there is a
 /// dedicated one (1.3).
-const fn section_type(version: Version) -> SectionType {
-    if matches!(version, Version::V1) { SHT_PROGBITS } else { SHT_GNU_SFRAME }
+fn section_type(version: Version) -> SectionType {
+    if version.has_erratum_1() == Some(false) { SHT_PROGBITS } else { SHT_GNU_SFRAME }
 }

@@ -44,7 +44,7 @@ fn header(text: &mut Text, header: &Header) {
     line(text, format_args!("  Header :"));
     text.blank();
     line(text, format_args!("    Version: SFRAME_VERSION_{}", header.version));
-    if header.version == Version::V1 {
+    if header.version.is_obsolete() {
         line(text, format_args!("    Flags: {}", flags_v1(header.flags.0)));
     } else {
         flags(text, header);
@@ -113,7 +113,7 @@ fn describe(header: &Header, function: &Function<'_>, fde: &Fde) -> Text {
     let Fde { index, start, size, .. } = fde;
     let _ = write!(text, "\n    func idx [{index}]: pc = {start:#x}, size = {} bytes", size.cast_signed());
     // The bit is meaningless in version 2, but objdump tests it there too.
-    let signal = header.version != Version::V1 && function.info() & 0x80 != 0;
+    let signal = !header.version.is_obsolete() && function.info() & 0x80 != 0;
     let flex = fde.fde_type == FdeType::Flex;
     if signal || flex {
         let (signal, flex) = (if signal { "S" } else { "" }, if flex { "F" } else { "" });
@@ -258,7 +258,7 @@ fn push_digits(text: &mut String, number: u32) {
 fn columns(header: &Header, fde: &Fde, fre: &Fre<'_>) -> Option<[Column; 3]> {
     let word = |index| fre.data_words().nth(index);
     match (header.version, fde.fde_type) {
-        (Version::V1, _) => Some(columns_v1(header, fre, word)),
+        (version, _) if version.is_obsolete() => Some(columns_v1(header, fre, word)),
         (version, _) if version.marks_outermost_rows() && fre.data_words().len() == 0 => None,
         (_, FdeType::Default) => Some(columns_default(header, fre, word)),
         (_, FdeType::Flex) => Some(columns_flex(header, fre, word)),

@@ -11,7 +11,7 @@ use object::elf::ET_REL;
 use object::read::elf::FileHeader;
 use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget, SectionIndex};
 use sframe_engine::constants::V3_FDE_ATTR_SIZE;
-use sframe_engine::{ByteOrder, Fde, Section, Version};
+use sframe_engine::{ByteOrder, Fde, Section};
 
 use crate::cfi::CallFrameInfo;
 use crate::elf::bounded::File;
@@ -286,7 +286,7 @@ fn of_linked(section: &Section<'_>, symbols: &Symbols) -> Option<MergeFault> {
 /// that they count from the section's start. Functions are those of symbols and of call frame
 /// information, which stripped files have.
 fn unconverted(elf: &File<'_>, section: &Section<'_>, symbols: &Symbols) -> Option<MergeFault> {
-    if section.header().start_is_pcrel() || section.header().version >= Version::V3 {
+    if section.header().start_is_pcrel() || section.header().version.has_erratum_1() == Some(true) {
         return None;
     }
     let fdes: Vec<Placed<'_>> = all_fdes(section).filter(|(_, fde)| fde.size > 0).collect();

@@ -15,9 +15,9 @@ use object::{
 };
 use sframe_engine::Section as Sframe;
 
+use crate::elf::abi::{is_nothing, pc_relative_width};
 use crate::elf::bounded::{self, File, FileSection, SharedBytes};
 use crate::elf::merge_faults::{StartField, start_fields};
-use crate::elf::sframe_section::{is_nothing, pc_relative_width};
 use crate::source::Source;
 
 /// Why a relocatable file can't be laid out.

@@ -4,17 +4,14 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use object::elf::{
-    EM_AARCH64, EM_S390, EM_X86_64, ET_REL, Machine, R_390_NONE, R_390_PC32, R_390_PC64, R_AARCH64_NONE,
-    R_AARCH64_PREL32, R_AARCH64_PREL64, R_X86_64_NONE, R_X86_64_PC32, R_X86_64_PC64, RelocationType,
-};
+use object::elf::ET_REL;
 use object::read::elf::FileHeader;
 use object::{
-    Endianness, Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget as Target,
-    SectionIndex,
+    Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget as Target, SectionIndex,
 };
 use sframe_engine::Header;
 
+use crate::elf::abi::{format_of, pc_relative_width};
 use crate::elf::bounded::{self, Allowance, File};
 use crate::elf::find_sframe::{MissingSection, SectionError};
 use crate::elf::object_file::ObjectFileError;
@@ -102,13 +99,8 @@ impl<'a> Input<'a> {
             return Err(InputError::AddressOfElf);
         }
         let tables = bounded::tables::<ObjectFileError>(source)?;
-        let format = match (tables.header.e_machine(tables.endian), tables.endian) {
-            (EM_X86_64, _) => "elf64-x86-64",
-            (EM_AARCH64, Endianness::Little) => "elf64-littleaarch64",
-            (EM_AARCH64, Endianness::Big) => "elf64-bigaarch64",
-            (EM_S390, _) => "elf64-s390",
-            (machine, _) => return Err(InputError::Machine(machine.0)),
-        };
+        let machine = tables.header.e_machine(tables.endian);
+        let format = format_of(machine, tables.endian).ok_or(InputError::Machine(machine.0))?;
         let sframe = tables.sframe().map_err(ObjectFileError::from)?;
         let (sframe, index) = sframe.ok_or_else(|| tables.missing_sframe())?;
         let section = Header::parse(sframe.data).map_err(|source| sframe.malformed(source))?;
@@ -160,22 +152,5 @@ impl<'a> Input<'a> {
             }
         }
         Ok(())
-    }
-}
-
-/// Whether a relocation does nothing.
-pub(crate) fn is_nothing(machine: Machine, r_type: RelocationType) -> bool {
-    matches!(
-        (machine, r_type),
-        (EM_X86_64, R_X86_64_NONE) | (EM_AARCH64, R_AARCH64_NONE) | (EM_S390, R_390_NONE)
-    )
-}
-
-/// Returns the width in bytes of a field that a relocation sets relative to its place.
-pub(crate) fn pc_relative_width(machine: Machine, r_type: RelocationType) -> Option<usize> {
-    match (machine, r_type) {
-        (EM_X86_64, R_X86_64_PC32) | (EM_AARCH64, R_AARCH64_PREL32) | (EM_S390, R_390_PC32) => Some(4),
-        (EM_X86_64, R_X86_64_PC64) | (EM_AARCH64, R_AARCH64_PREL64) | (EM_S390, R_390_PC64) => Some(8),
-        _ => None,
     }
 }

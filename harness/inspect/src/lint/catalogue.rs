@@ -9,7 +9,7 @@ sframe_engine::lint_rules! {
     ABI_MISMATCH: "SF402" "abi-mismatch", Error, ALL, AbiArch,
         "The section is for the machine and byte order of its file.",
         "the section is for {}, the file for {}";
-    SECTION_TYPE: "SF403" "section-type", Warning, V2_V3, ChangesV2,
+    SECTION_TYPE: "SF403" "section-type", Warning, SINCE_V2, ChangesV2,
         "Since version 2 errata 1 the section has the type SHT_GNU_SFRAME.",
         "the section has the type {}, not SHT_GNU_SFRAME";
     SECTION_TYPE_OLD: "SF404" "section-type-old", Note, V1_V2, ChangesV2,

@@ -1,6 +1,5 @@
 //! Lints a file's `.sframe` sections, and the file around them.
 
-use std::cmp::Ordering;
 use std::ops::Range;
 
 use object::elf::{
@@ -220,7 +219,7 @@ impl<'a> File<'a> {
                     SHT_PROGBITS => "SHT_PROGBITS".to_owned(),
                     kind => format!("{:#x}", kind.0),
                 };
-                let old = kind == SHT_PROGBITS && header.is_some_and(|header| !is_errata_1(header));
+                let old = kind == SHT_PROGBITS && header.is_some_and(|header| !has_erratum_1(header));
                 let rule = if old { &rules::SECTION_TYPE_OLD } else { &rules::SECTION_TYPE };
                 report(findings, rule, &[&name]);
             }
@@ -305,14 +304,11 @@ fn first_gap(covered: &[Range<u64>], range: Range<u64>) -> Range<u64> {
     from..to
 }
 
-/// Whether the section uses what version 2 errata 1 introduced. There is no other
+/// Whether the section uses what version 2 erratum 1 introduced. There is no other
 /// sign that a section of version 2 was written after it.
-fn is_errata_1(header: &Header) -> bool {
-    match header.version.cmp(&Version::V2) {
-        Ordering::Less => false,
-        Ordering::Equal => header.flags.func_start_pcrel() || !Version::V1.has_abi(header.abi),
-        Ordering::Greater => true,
-    }
+fn has_erratum_1(header: &Header) -> bool {
+    let is_known_by_parts = || header.flags.func_start_pcrel() || !Version::V1.has_abi(header.abi);
+    header.version.has_erratum_1().unwrap_or_else(is_known_by_parts)
 }
 
 /// Returns the finding for a merge fault, unless the section alone shows it.

@@ -668,7 +668,7 @@ mod tests {
 
     /// One in some hundreds of addresses is the same when it is signed.
     #[test]
-    fn a_signature_of_zero_is_one() {
+    fn an_authentication_code_of_zero_is_a_signature() {
         let call = |signature| Record {
             return_address: 0x40_0d44,
             cfa: 0x1000,

@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_was_left_may_be_the_one_at_which_the_walk_ended() {
+    fn a_walk_is_kept_unless_it_ended_at_a_frame_that_was_left() {
         assert_eq!(left(WalkEnd::Outermost, 4), (Some(5), 4));
         assert_eq!(left(WalkEnd::Outermost, 2), (Some(5), 2));
         assert_eq!(left(WalkEnd::NoFde { frame: 1 }, 4), (Some(5), 4));

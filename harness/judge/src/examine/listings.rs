@@ -628,7 +628,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_the_same_is_kept_once() {
+    fn equal_functions_are_kept_once() {
         let draft = |start, hits| FunctionDraft {
             image: None,
             start,

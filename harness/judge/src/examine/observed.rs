@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_read_as_rows_do() {
+    fn frames_are_written_like_rows() {
         let called = |cfa, ra, fp| TrueFrame::Called { cfa, ra, fp }.to_string();
         let kept = |register, slot: Option<i64>| SavedLocations { register, slots: [slot, None] };
         let two = SavedLocations { register: false, slots: [Some(-40), Some(-72)] };

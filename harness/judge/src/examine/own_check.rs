@@ -7,7 +7,6 @@ use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sframe_engine::Abi;
 use sframe_machine::Moment;
 
 /// The function that checks.
@@ -25,20 +24,10 @@ pub struct FailedCheck {
 impl FailedCheck {
     /// Reads the arguments at the function's first instruction. `None` if they are equal.
     pub(super) fn at(moment: &Moment<'_>) -> Option<Self> {
-        let [first, second] = arguments(moment.abi());
         // The upper half of a register has no meaning.
-        let argument = |dwarf| u32::try_from(moment.register(dwarf)? & u64::from(u32::MAX)).ok();
-        let (got, wanted) = (argument(first)?, argument(second)?);
+        let argument = |index| u32::try_from(moment.argument(index)? & u64::from(u32::MAX)).ok();
+        let (got, wanted) = (argument(0)?, argument(1)?);
         (got != wanted).then_some(Self { got, wanted })
-    }
-}
-
-/// The registers of the first two arguments, by their DWARF numbers.
-const fn arguments(abi: Abi) -> [u32; 2] {
-    match abi {
-        Abi::Amd64 => [5, 4],
-        Abi::Aarch64 | Abi::Aarch64Be => [0, 1],
-        Abi::S390x => [2, 3],
     }
 }
 

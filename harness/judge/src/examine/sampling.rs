@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parts_of_a_sample_are_named() {
+    fn a_sample_is_described_in_words_and_json() {
         let from = Some(Start { function: "main".to_owned(), address: 0x10 });
         let (every, per_place) = (NonZeroU64::new(100), NonZeroU32::new(3));
         let sampling = Sampling { from, every, per_place };

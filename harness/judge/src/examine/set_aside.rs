@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn all_of_a_function_is_too_much_unless_it_only_leaves() {
+    fn setting_a_whole_function_aside_is_too_much_unless_it_only_leaves() {
         let stub = whole(SetAsideReason::LeavesElsewhere, true);
         assert!(!is_too_much(std::slice::from_ref(&stub), 1_000));
         // Not seen to leave for there, or with more to show.

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_is_some_time_for_the_report_once_an_end_was_asked_for() {
+    fn a_run_that_is_told_to_end_has_time_for_its_report() {
         let request = StopRequest::default();
         let mut grace = Grace::of(&request);
         assert!(!grace.is_over());

@@ -328,7 +328,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn origin_is_the_folder_of_the_file_that_says_it() {
+    fn origin_is_the_folder_of_the_file_that_names_it() {
         let of = |list, file| folders_in(list, Path::new(file));
         assert_eq!(of("$ORIGIN:/a:${ORIGIN}/../b", "/x/y"), ["/x", "/a", "/x/../b"].map(PathBuf::from));
         assert_eq!(of("$ORIGIN/lib", "file"), [PathBuf::from("./lib")]);

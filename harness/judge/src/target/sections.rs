@@ -123,14 +123,14 @@ mod tests {
     }
 
     #[test]
-    fn looking_up_all_rows_of_a_function_takes_time_in_proportion_to_them() {
+    fn looking_up_all_rows_of_a_function_takes_linear_time() {
         let (few, many) = (time(4_000), time(32_000));
         assert!(many < few * 24, "{few:?} for 4,000 rows, {many:?} for 32,000");
     }
 
     /// Also where none is.
     #[test]
-    fn an_index_finds_what_the_section_does() {
+    fn an_index_finds_the_same_rows_as_the_section() {
         let bytes = section_of(100);
         let (sections, section) =
             (sections(&bytes), Section::parse(&bytes, 0x2000).expect("a sound section"));

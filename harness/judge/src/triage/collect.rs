@@ -497,7 +497,7 @@ mod tests {
 
     /// When the time is over, as many as were described are, and the others are counted.
     #[test]
-    fn what_there_is_no_time_for_is_counted() {
+    fn findings_that_time_runs_out_for_are_counted() {
         let bytes = build();
         let target = Target::open(&bytes).expect("a target");
         let main = target.addresses_of("main")[0].0;
@@ -523,7 +523,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_more_than_the_limit_is_counted_once_for_each_place() {
+    fn findings_beyond_the_limit_are_counted_once_for_each_place() {
         let bytes = build();
         let target = Target::open(&bytes).expect("a target");
         let main = target.addresses_of("main")[0].0;

@@ -142,13 +142,18 @@ fn layouts(
     }
     let mut calls: FxHashMap<u64, Option<u64>> = FxHashMap::default();
     let mut removed = |callee: u64| *calls.entry(callee).or_insert_with(|| removed_by(callee));
+    let calls_next = |(at, instruction): (u64, &Instruction)| {
+        let next = at + instruction.len;
+        instruction.flow == Flow::Call(Some(next)) && next != function.start && function.contains(&next)
+    };
+    let ways: &[bool] = if code.iter().any(calls_next) { &[true, false] } else { &[false] };
     // Those of which nothing is known keep the ABI, and calls to the next instruction fetch the PC, unless returns then
     // don't find what they need.
     let mut assumed = |callee: Option<u64>| {
         let known = callee.and_then(&mut removed);
         Some((known.unwrap_or(0), known.is_none()))
     };
-    for fetches_pc in [true, false] {
+    for &fetches_pc in ways {
         let found = followed(abi, code, &function, fetches_pc, &mut assumed);
         if !is_unbalanced(abi, code, &found) {
             return found;

@@ -491,7 +491,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_flag_of_a_kind_says_which_traces_there_are() {
+    fn the_last_flag_of_a_kind_counts() {
         let of = |abi, flags: &[&str]| {
             let traces = Traces::of_build(abi, &["a.c".to_owned()], FrameFlags::of(flags.iter().copied()));
             (traces.frame_pointers, traces.backchain)

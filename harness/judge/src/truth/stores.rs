@@ -614,7 +614,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_words_of_bytes_are_all_that_they_lie_in() {
+    fn a_store_touches_all_words_that_it_overlaps() {
         assert_eq!(words(0x10, 8), 2..=2);
         assert_eq!(words(0x17, 1), 2..=2);
         assert_eq!(words(0x17, 2), 2..=3);
@@ -633,7 +633,7 @@ mod tests {
     }
 
     #[test]
-    fn each_word_that_bytes_lie_in_has_the_last_store() {
+    fn each_word_remembers_the_last_store_that_touched_it() {
         let mut stores = LastStores::default();
         stores.stored(0x100, 8);
         assert_eq!(stores.last(0x100), None);
@@ -812,7 +812,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_words_one_has_fp() {
+    fn one_of_several_words_has_the_saved_fp() {
         let mut function = Function::called_at(10);
         let values = [RBX, RBP].map(|number| Value::Register(DwarfRegister(number))).to_vec();
         let operation = Operation::Store { values, place: None, size: 8 };
@@ -838,7 +838,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_from_constants_and_from_the_callers_registers_is_not_fp() {
+    fn values_from_constants_and_callers_registers_are_not_fp() {
         let called = || Function::called_at(10);
         assert!(called().store(&[]).is_not_fp());
         assert!(called().store(&[RBX]).is_not_fp());
@@ -880,7 +880,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_is_moved_on_and_a_pushing_sp_follow_from_themselves() {
+    fn a_moved_address_and_a_pushing_sp_derive_from_themselves() {
         let push = |registers: &[u32]| Instruction {
             operation: Operation::Store { values: Vec::new(), place: None, size: 8 },
             defs: set(registers),
@@ -925,7 +925,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_has_restored_is_unknown() {
+    fn registers_that_the_kernel_has_restored_are_unknown() {
         let mut function = Function::called_at(10);
         function.derive(&[RBX], &[]);
         let call = function.stores.thread.call.as_mut().expect("a call");
@@ -972,7 +972,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_without_bounds_is_one_to_every_word() {
+    fn a_store_without_bounds_counts_for_every_word() {
         let mut stores = LastStores::default();
         moment(&mut stores, 1, 0x10);
         stores.stored(0x100, 8);

@@ -183,7 +183,7 @@ mod tests {
     /// The rules with each mistake, at an instruction whose rules are
     /// `CFA = SP+16, RA = *(CFA-8), FP = *(CFA-16)`.
     #[test]
-    fn each_mistake_changes_what_it_says() {
+    fn each_mistake_changes_the_rules_as_described() {
         let file =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/builds/gnu-2.47/amd64/recursion.O0");
         let bytes = std::fs::read(file).expect("a build");

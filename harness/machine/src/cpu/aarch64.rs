@@ -4,21 +4,22 @@ use goblin::elf::header::EM_AARCH64;
 use sframe_engine::Abi;
 use unicorn_engine::{Arch, Arm64CpuModel, Mode, RegisterARM64 as R, RegisterARM64CP, Unicorn, uc_error};
 
+use super::CloneArgument::{ChildWord, Flags, ParentWord, Stack, ThreadPointer};
 use super::{
     AuthenticationKey, BranchTarget, Chain, Control, Convention, Cpu, LazyCall, Link, Linking,
-    RelocationTypes, SignalFrame, Signing, Source, StackPointer, SystemCalls, Unreported,
+    RelocationTypes, SignalFrame, Signing, Source, StackPointer, Stat, SystemCalls, Unreported,
 };
 
 /// aarch64, little endian.
-pub static AARCH64: Cpu = cpu(Abi::Aarch64, Mode::LITTLE_ENDIAN);
+pub static AARCH64: Cpu = cpu(Abi::Aarch64, Mode::LITTLE_ENDIAN, "aarch64");
 
 /// aarch64, big-endian data.
-pub static AARCH64_BE: Cpu = cpu(Abi::Aarch64Be, Mode::BIG_ENDIAN);
+pub static AARCH64_BE: Cpu = cpu(Abi::Aarch64Be, Mode::BIG_ENDIAN, "aarch64_be");
 
 /// Bits of a virtual address: `TCR_EL1.T0SZ` and `T1SZ` are 64 minus this.
 const ADDRESS_BITS: u32 = 48;
 
-const fn cpu(abi: Abi, mode: Mode) -> Cpu {
+const fn cpu(abi: Abi, mode: Mode, machine: &'static str) -> Cpu {
     Cpu {
         abi,
         user_end: 1 << ADDRESS_BITS,
@@ -61,6 +62,27 @@ const fn cpu(abi: Abi, mode: Mode) -> Cpu {
             clobbered: &[],
             restorer: &[0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4],
             mmap_takes_pointer: false,
+            name: |number| syscalls::aarch64::Sysno::new(number).map(|call| call.name()),
+            machine,
+            folder_flags: [0o40_000, 0o100_000],
+            clone: [Flags, Stack, ParentWord, ThreadPointer, ChildWord],
+            epoll_event: (8, 16),
+            stat: &[
+                Stat::Word(1),
+                Stat::Inode,
+                Stat::Mode,
+                Stat::Half(1),
+                Stat::User,
+                Stat::User,
+                Stat::Word(0),
+                Stat::Word(0),
+                Stat::Len,
+                Stat::Half(4096),
+                Stat::Half(0),
+                Stat::Blocks,
+                Stat::Times,
+                Stat::Word(0),
+            ],
             has_short_statfs: false,
         },
         signal_frame: &SIGNAL_FRAME,
@@ -411,7 +433,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_and_returns_are_told_from_other_instructions() {
+    fn calls_and_returns_are_recognised() {
         for (word, expected) in [
             (0x9400_0001_u32, Control::Call), // bl .+4
             (0x97ff_ffff, Control::Call),     // bl .-4
@@ -450,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn where_an_indirect_branch_leads_is_in_the_register_that_its_code_names() {
+    fn the_target_of_an_indirect_branch_is_in_the_register_that_its_code_names() {
         for (word, register) in [
             (0xd65f_03c0_u32, Some(30)), // ret
             (0xd65f_0120, Some(9)),      // ret x9
@@ -466,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn new_values_of_the_stack_pointer_are_told_by_their_source() {
+    fn new_values_of_the_stack_pointer_are_classified_by_their_source() {
         use StackPointer::{Copied, Frame, Relative};
         for (word, expected) in [
             (0x9100_013f_u32, Copied(9)), // mov sp, x9
@@ -516,7 +538,7 @@ mod tests {
     }
 
     #[test]
-    fn fetching_the_pc_is_told_from_entering_a_function() {
+    fn a_call_that_fetches_the_pc_is_recognised() {
         for (word, expected) in [
             (0xaa1e_03e0_u32, true), // mov x0, x30
             (0xf940_03c0, true),     // ldr x0, [x30]

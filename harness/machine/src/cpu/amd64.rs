@@ -4,9 +4,10 @@ use goblin::elf::header::EM_X86_64;
 use sframe_engine::Abi;
 use unicorn_engine::{Arch, Mode, RegisterX86 as R, Unicorn, uc_error};
 
+use super::CloneArgument::{ChildWord, Flags, ParentWord, Stack, ThreadPointer};
 use super::{
     BranchTarget, Chain, Control, Convention, Cpu, LazyCall, Link, Linking, RelocationTypes, SI_KERNEL,
-    SignalFrame, Source, StackPointer, SystemCalls, Unreported,
+    SignalFrame, Source, StackPointer, Stat, SystemCalls, Unreported,
 };
 
 /// amd64, as the System V psABI uses it.
@@ -98,6 +99,29 @@ pub static AMD64: Cpu = Cpu {
         clobbered: &[R::RCX as i32, R::R11 as i32],
         restorer: &[0xb8, 15, 0, 0, 0, 0x0f, 0x05],
         mmap_takes_pointer: false,
+        name: |number| syscalls::x86_64::Sysno::new(number).map(|call| call.name()),
+        machine: "x86_64",
+        folder_flags: [0o200_000, 0o400_000],
+        clone: [Flags, Stack, ParentWord, ChildWord, ThreadPointer],
+        // The structure is packed.
+        epoll_event: (4, 12),
+        stat: &[
+            Stat::Word(1),
+            Stat::Inode,
+            Stat::Word(1),
+            Stat::Mode,
+            Stat::User,
+            Stat::User,
+            Stat::Half(0),
+            Stat::Word(0),
+            Stat::Len,
+            Stat::Word(4096),
+            Stat::Blocks,
+            Stat::Times,
+            Stat::Word(0),
+            Stat::Word(0),
+            Stat::Word(0),
+        ],
         has_short_statfs: false,
     },
     signal_frame: &SIGNAL_FRAME,
@@ -472,7 +496,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_and_returns_are_told_from_other_instructions() {
+    fn calls_and_returns_are_recognised() {
         for (code, expected) in [
             (&[0xe8, 0, 0, 0, 0][..], Control::Call),             // call rel32
             (&[0xff, 0xd0], Control::Call),                       // call *%rax
@@ -500,7 +524,7 @@ mod tests {
     }
 
     #[test]
-    fn mask_registers_are_taken_for_others() {
+    fn instructions_on_mask_registers_are_mistaken_by_the_emulator() {
         for (code, expected) in [
             (&[0xc5, 0xe5, 0x4b, 0xe2][..], true),       // kunpckbw %k2,%k3,%k4
             (&[0xc4, 0xe1, 0xf9, 0x98, 0xd1], true),     // kortestd %k1,%k2
@@ -514,7 +538,7 @@ mod tests {
     }
 
     #[test]
-    fn where_an_indirect_branch_leads_is_in_a_register_or_on_the_stack() {
+    fn the_target_of_an_indirect_branch_is_in_a_register_or_on_the_stack() {
         let register = |register: R| Some(BranchTarget::Register(register as i32));
         for (code, expected) in [
             (&[0xc3][..], Some(BranchTarget::Stack)),   // ret
@@ -533,7 +557,7 @@ mod tests {
     }
 
     #[test]
-    fn new_values_of_the_stack_pointer_are_told_by_their_source() {
+    fn new_values_of_the_stack_pointer_are_classified_by_their_source() {
         use StackPointer::{Copied, Frame, Loaded, Relative};
         for (code, expected) in [
             (&[0x48, 0x89, 0xf4][..], Copied(6)),      // mov %rsi,%rsp
@@ -565,7 +589,7 @@ mod tests {
     }
 
     #[test]
-    fn fetching_the_pc_is_told_from_entering_a_function() {
+    fn a_call_that_fetches_the_pc_is_recognised() {
         for (code, expected) in [
             (&[0x58][..], true),                      // pop %rax
             (&[0x48, 0x8b, 0x04, 0x24], true),        // mov (%rsp),%rax
@@ -581,7 +605,7 @@ mod tests {
     }
 
     #[test]
-    fn retpolines_are_told_from_calls_that_do_not_return() {
+    fn retpolines_are_recognised() {
         const TRAP: &[u8] = &[0xf3, 0x90, 0x0f, 0xae, 0xe8, 0xeb, 0xf9]; // 1: pause; lfence; jmp 1b
         const STORE: &[u8] = &[0x4c, 0x89, 0x1c, 0x24, 0xc3]; // mov %r11,(%rsp); ret
         const SKIP: &[u8] = &[0x48, 0x8d, 0x64, 0x24, 0x08, 0xc3]; // lea 8(%rsp),%rsp; ret

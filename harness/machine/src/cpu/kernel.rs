@@ -32,8 +32,55 @@ pub(crate) struct SystemCalls {
     pub(crate) restorer: &'static [u8],
     /// Whether `mmap` takes a pointer to its arguments, in its old form.
     pub(crate) mmap_takes_pointer: bool,
+    /// The name of a call, if there is one with this number.
+    pub(crate) name: fn(usize) -> Option<&'static str>,
+    /// The processor, as `uname` names it.
+    pub(crate) machine: &'static str,
+    /// `O_DIRECTORY` and `O_NOFOLLOW`.
+    pub(crate) folder_flags: [u64; 2],
+    /// The arguments of `clone`, in their order.
+    pub(crate) clone: [CloneArgument; 5],
+    /// Where the data is in `struct epoll_event`, and the length of the structure, in bytes.
+    pub(crate) epoll_event: (u64, usize),
+    /// `struct stat`.
+    pub(crate) stat: &'static [Stat],
     /// Whether `struct statfs` has 4 bytes for the type, the block and others, and not 8.
     pub(crate) has_short_statfs: bool,
+}
+
+impl SystemCalls {
+    /// Returns the name of a call, if there is one with this number.
+    pub(crate) fn name(&self, number: u64) -> Option<&'static str> {
+        (self.name)(usize::try_from(number).ok()?)
+    }
+}
+
+/// An argument of `clone`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CloneArgument {
+    Flags,
+    Stack,
+    ParentWord,
+    ChildWord,
+    ThreadPointer,
+}
+
+/// A field of `struct stat`. What is not of 4 bytes has 8.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stat {
+    Inode,
+    /// The mode, of 4 bytes.
+    Mode,
+    /// The owner, or the group, of 4 bytes.
+    User,
+    Len,
+    Blocks,
+    /// Three times, of 16 bytes each.
+    Times,
+    /// A constant.
+    Word(u64),
+    /// A constant of 4 bytes.
+    Half(u32),
 }
 
 /// The layout of a signal frame, in bytes from its start.
@@ -74,4 +121,22 @@ pub(crate) enum Chain {
     FrameRecord,
     /// By the interrupted SP, at its start.
     Backchain,
+}
+
+#[cfg(test)]
+mod tests {
+    use sframe_engine::Abi;
+
+    use crate::cpu::Cpu;
+
+    #[test]
+    fn the_same_call_has_its_own_number_in_each_abi() {
+        let name = |abi, number| Cpu::of(abi).system_calls.name(number);
+        for (abi, number) in [(Abi::Amd64, 1), (Abi::Aarch64, 64), (Abi::Aarch64Be, 64), (Abi::S390x, 4)] {
+            assert_eq!(name(abi, number), Some("write"), "{abi}");
+            assert_eq!(name(abi, 4000), None);
+            assert_eq!(name(abi, u64::MAX), None);
+        }
+        assert_eq!(name(Abi::Amd64, 158), Some("arch_prctl"));
+    }
 }

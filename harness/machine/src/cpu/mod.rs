@@ -10,7 +10,7 @@ use unicorn_engine::{Arch, Mode, Unicorn, uc_error};
 
 pub use aarch64::{AARCH64, AARCH64_BE};
 pub use amd64::AMD64;
-pub(crate) use kernel::{Chain, SI_KERNEL, SignalFrame, SystemCalls};
+pub(crate) use kernel::{Chain, CloneArgument, SI_KERNEL, SignalFrame, Stat, SystemCalls};
 pub use s390x::S390X;
 
 /// How an instruction can move control, as far as the call stack is concerned.
@@ -242,7 +242,8 @@ pub struct Cpu {
     pub(crate) physical_bits: u32,
     /// Bits of a virtual address; pointer authentication uses those above.
     pub address_bits: u32,
-    pub(crate) elf_machine: u16,
+    /// `e_machine` of its executables.
+    pub elf_machine: u16,
     pub(crate) arch: Arch,
     pub(crate) mode: Mode,
     pub(crate) model: Option<i32>,

@@ -4,9 +4,10 @@ use goblin::elf::header::EM_S390;
 use sframe_engine::Abi;
 use unicorn_engine::{Arch, Mode, RegisterS390X as R, Unicorn, uc_error};
 
+use super::CloneArgument::{ChildWord, Flags, ParentWord, Stack, ThreadPointer};
 use super::{
     BranchTarget, Chain, Control, Convention, Cpu, LazyCall, Link, Linking, RelocationTypes, SignalFrame,
-    Source, StackPointer, SystemCalls, Unreported,
+    Source, StackPointer, Stat, SystemCalls, Unreported,
 };
 
 /// s390x, as the ELF ABI supplement uses it.
@@ -53,6 +54,28 @@ pub static S390X: Cpu = Cpu {
         clobbered: &[],
         restorer: &[0x0a, 173],
         mmap_takes_pointer: true,
+        name: |number| syscalls::s390x::Sysno::new(number).map(|call| call.name()),
+        machine: "s390x",
+        folder_flags: [0o200_000, 0o400_000],
+        clone: [Stack, Flags, ParentWord, ChildWord, ThreadPointer],
+        epoll_event: (8, 16),
+        stat: &[
+            Stat::Word(1),
+            Stat::Inode,
+            Stat::Word(1),
+            Stat::Mode,
+            Stat::User,
+            Stat::User,
+            Stat::Half(0),
+            Stat::Word(0),
+            Stat::Len,
+            Stat::Times,
+            Stat::Word(4096),
+            Stat::Blocks,
+            Stat::Word(0),
+            Stat::Word(0),
+            Stat::Word(0),
+        ],
         has_short_statfs: true,
     },
     signal_frame: &SIGNAL_FRAME,
@@ -499,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_and_returns_are_told_from_other_instructions() {
+    fn calls_and_returns_are_recognised() {
         for (code, expected) in [
             (&[0x0d, 0xe1][..], Control::Call),                      // basr %r14,%r1
             (&[0xc0, 0xe5, 0, 0, 0, 8], Control::Call),              // brasl %r14
@@ -530,7 +553,7 @@ mod tests {
     }
 
     #[test]
-    fn branches_that_may_not_be_taken_are_told_from_the_others() {
+    fn conditional_branches_are_recognised() {
         for (code, expected) in [
             (&[0x07, 0xfe][..], false),                 // br %r14
             (&[0x07, 0x8e], true),                      // ber %r14
@@ -550,7 +573,7 @@ mod tests {
     }
 
     #[test]
-    fn where_an_indirect_branch_leads_is_in_a_register_if_its_code_says_so() {
+    fn the_target_of_an_indirect_branch_is_in_a_register_if_its_code_says_so() {
         let register = |register: R| Some(BranchTarget::Register(register as i32));
         for (code, expected) in [
             (&[0x07, 0xfe][..], register(R::R14)),         // br %r14
@@ -565,7 +588,7 @@ mod tests {
     }
 
     #[test]
-    fn new_values_of_the_stack_pointer_are_told_by_their_source() {
+    fn new_values_of_the_stack_pointer_are_classified_by_their_source() {
         use StackPointer::{Copied, Frame, Loaded, Relative};
         for (code, expected) in [
             (&[0xb9, 0x04, 0x00, 0xf3][..], Copied(3)),        // lgr %r15,%r3
@@ -597,7 +620,7 @@ mod tests {
     }
 
     #[test]
-    fn fetching_the_pc_is_told_from_entering_a_function() {
+    fn a_call_that_fetches_the_pc_is_recognised() {
         for (code, expected) in [
             (&[0xb9, 0x04, 0x00, 0x2e][..], true),          // lgr %r2,%r14
             (&[0xe3, 0x20, 0xe0, 0x00, 0x00, 0x04], true),  // lg %r2,0(%r14)

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_store_to_a_word_is_any_that_touches_it() {
+    fn the_last_store_to_a_word_may_touch_only_a_part_of_it() {
         let (space, mut journal) = (space(), Journal::default());
         assert_eq!(journal.last(&space, AT), None);
         store(&mut journal, &space, 1, AT, &[1; 8]);
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn an_instruction_moves_if_it_stores_elsewhere_the_next_time() {
+    fn an_instruction_counts_as_moving_if_its_next_store_is_elsewhere() {
         let (space, mut journal) = (space(), Journal::default());
         let stores = |journal: &mut Journal, pc, time, address| {
             journal.stores(&space, Store { pc, time }, address, 8);
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_mapped_is_not_recorded() {
+    fn stores_to_unmapped_memory_are_not_recorded() {
         let (space, mut journal) = (space(), Journal::default());
         journal.stores(&space, Store { pc: 1, time: 0 }, AT - 8, 8);
         assert_eq!(journal.len(), 0);

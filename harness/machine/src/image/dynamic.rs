@@ -362,7 +362,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_end_within_their_table_and_before_any_bound() {
+    fn names_end_within_their_table_and_within_the_limit() {
         assert_eq!(string(b"leaf\0", 1), Some(&b"eaf"[..]));
         assert_eq!(string(b"leaf\0", 4), Some(&b""[..]));
         assert_eq!(string(b"leaf", 0), None);
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn packed_relative_relocations_are_addresses_and_bitmaps_behind_them() {
+    fn packed_relative_relocations_are_addresses_and_bitmaps_after_them() {
         let packed = [0x1000, 0b1011, 1 | 1 << 63, 0x3000];
         let words = [0x1000, 0x1008, 0x1018, 0x1008 + 63 * 8 + 62 * 8, 0x3000];
         assert_eq!(relative_words(packed.into_iter(), 5), Some(words.to_vec()));

@@ -12,7 +12,6 @@ pub(crate) mod answer;
 mod calls;
 pub(crate) mod ids;
 pub(crate) mod kernel;
-mod numbers;
 pub(crate) mod objects;
 mod system;
 #[cfg(test)]
@@ -20,6 +19,5 @@ mod tests;
 mod usage;
 pub(crate) mod user;
 
-pub(crate) use numbers::name as name_of_call;
 pub use system::System;
 pub use usage::Usage;

@@ -16,7 +16,6 @@ use unicorn_engine::Unicorn;
 
 use super::answer::Answer;
 use super::kernel::{Layout, Linux};
-use super::numbers;
 use super::system::System;
 use super::user::User;
 use crate::address_space::{AddressSpace, Permissions};
@@ -72,7 +71,7 @@ impl Caller {
     }
 
     fn answer(&mut self, name: &str, arguments: &[u64]) -> Answer {
-        let number = (0..600).find(|number| numbers::name(self.cpu.abi, *number) == Some(name));
+        let number = (0..600).find(|number| self.cpu.system_calls.name(*number) == Some(name));
         let mut all = [0; 6];
         all[..arguments.len()].copy_from_slice(arguments);
         let mut user = User {

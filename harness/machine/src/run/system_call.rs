@@ -8,8 +8,8 @@ use unicorn_engine::{Unicorn, uc_error};
 use super::Run;
 use super::parked::{Request, failure};
 use crate::linux::answer::{Answer, Fault};
+use crate::linux::kernel::Linux;
 use crate::linux::user::User;
-use crate::linux::{kernel::Linux, name_of_call};
 use crate::outcome::{Broken, End};
 
 impl Run<'_> {
@@ -61,7 +61,7 @@ impl Run<'_> {
             }
             Answer::Unsupported => {
                 let Request { number, at: pc, .. } = request;
-                let name = name_of_call(self.cpu.abi, number).unwrap_or("?");
+                let name = self.cpu.system_calls.name(number).unwrap_or("?");
                 self.end(End::Broken(Broken::SystemCall { number, name, pc }));
                 Ok(None)
             }

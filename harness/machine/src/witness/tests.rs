@@ -147,7 +147,7 @@ fn a_jump_into_the_middle_of_a_frame_ends_the_calls_that_it_has_made() {
 }
 
 #[test]
-fn an_epilogue_by_the_frame_pointer_is_no_restored_context() {
+fn an_epilogue_by_the_frame_pointer_does_not_restore_a_context() {
     let stacks = run(
         &AARCH64,
         &[
@@ -238,7 +238,7 @@ fn a_call_that_is_made_again_without_a_return_has_ended() {
 }
 
 #[test]
-fn fetching_the_pc_by_a_call_is_no_frame() {
+fn a_call_that_fetches_the_pc_makes_no_frame() {
     let stacks = run(
         &AMD64,
         &[
@@ -251,7 +251,7 @@ fn fetching_the_pc_by_a_call_is_no_frame() {
 }
 
 #[test]
-fn a_call_over_a_speculation_trap_is_no_frame() {
+fn a_call_over_a_speculation_trap_makes_no_frame() {
     let mut runner = Runner::new(&AMD64, 0x1080);
     runner.steps(&[(0x10, 0x1080, Call, Relative), (0x100, 0x1078, Call, Relative)]);
     runner.witness.enter(0x110, 0x104, Callee::SpeculationTrap);
@@ -342,7 +342,7 @@ fn outlined_prologues_and_epilogues_return_with_another_sp() {
 
 /// A jump to the label after a call, in a deeper frame of the same function.
 #[test]
-fn a_jump_to_the_return_address_of_a_frame_is_no_return_from_it() {
+fn a_jump_to_the_return_address_of_a_frame_does_not_return_from_it() {
     let stacks = run(
         &AARCH64,
         &[
@@ -361,7 +361,7 @@ fn a_jump_to_the_return_address_of_a_frame_is_no_return_from_it() {
 /// has called `work`: it has to be distinguished from the function before it,
 /// which is on the stack too.
 #[test]
-fn a_jump_into_a_function_that_nobody_has_called_ends_no_frames_of_others() {
+fn a_jump_into_a_function_that_nobody_has_called_ends_no_other_frames() {
     let mut runner = Runner::new(&AMD64, 0x1_1080);
     let stacks = runner.steps(&[
         (0x10, 0x1_1080, Call, Relative),
@@ -631,7 +631,7 @@ fn a_return_instruction_to_an_outer_call_with_its_sp_ends_those_after_it_too() {
 }
 
 #[test]
-fn of_several_frames_with_one_sp_the_function_tells_which_is_landed_in() {
+fn the_function_decides_which_of_several_frames_with_one_sp_is_landed_in() {
     let land = |pc| {
         let mut runner = Runner::new(&AARCH64, 0x1_1080);
         runner.steps(&SAME_SP);

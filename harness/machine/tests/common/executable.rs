@@ -1,6 +1,5 @@
 //! Programs of a few instructions.
 
-use sframe_engine::Abi;
 use sframe_machine::Cpu;
 
 const ADDRESS: u64 = 0x40_0000;
@@ -9,13 +8,8 @@ pub(crate) const CODE: u64 = ADDRESS + 120;
 
 /// An executable of one segment that holds its headers and the code.
 pub(crate) fn executable(cpu: &Cpu, code: &[u8]) -> Vec<u8> {
-    let (order, machine) = match cpu.abi {
-        Abi::Amd64 => (1, 62_u16),
-        Abi::Aarch64 => (1, 183),
-        Abi::Aarch64Be => (2, 183),
-        Abi::S390x => (2, 22),
-    };
-    let big = order == 2;
+    let (big, machine) = (cpu.abi.is_big_endian(), cpu.elf_machine);
+    let order = if big { 2 } else { 1 };
     let mut bytes = vec![0x7f, b'E', b'L', b'F', 2, order, 1];
     bytes.resize(16, 0);
     let mut put = |size: usize, value: u64| {

@@ -372,7 +372,7 @@ mod kept {
     /// What generated cases rarely have: two frames of one function, of which the
     /// inner one has saved a context and makes its call in another part of memory.
     #[test]
-    fn a_second_return_to_the_frame_whose_call_was_made_in_a_far_part_of_its_function() {
+    fn a_second_return_to_a_frame_that_called_from_a_far_part_of_its_function_is_followed() {
         let actions = [
             CALL_REENTERING,
             FRAME,
@@ -391,56 +391,56 @@ mod kept {
     }
 
     #[test]
-    fn a_coroutine_on_a_stack_whose_address_an_instruction_computes() {
+    fn a_coroutine_on_a_stack_whose_address_is_computed_is_followed() {
         right(&[BEGIN]);
     }
 
     #[test]
-    fn a_return_by_a_function_without_a_frame_for_its_caller() {
+    fn a_return_by_a_function_without_a_frame_for_its_caller_is_followed() {
         right(&[CALL, CALL, CALL, Discard { frames: 0, how: 0 }]);
     }
 
     #[test]
-    fn a_jump_to_the_return_address_of_an_outer_call_after_frames_were_given_up() {
+    fn a_jump_to_the_return_address_of_an_outer_call_is_followed() {
         let discard = Discard { frames: 1, how: 5 };
         right(&[CALL_REENTERING, CALL, CALL_AGAIN, FRAME, CALL, discard]);
     }
 
     #[test]
-    fn a_landing_in_one_of_several_frames_with_the_same_sp() {
+    fn a_landing_in_one_of_several_frames_with_the_same_sp_is_followed() {
         right(&[CALL, CALL, land(0)]);
         right(&[CALL, CALL, CALL, land(0)]);
     }
 
     #[test]
-    fn a_landing_in_the_first_function() {
+    fn a_landing_in_the_first_function_is_followed() {
         right(&[FRAME, CALL, land_below(0)]);
     }
 
     #[test]
-    fn a_landing_in_a_frame_whose_function_was_called_again_and_has_left_by_a_tail_call() {
+    fn a_landing_is_followed_in_a_frame_whose_function_was_called_again() {
         let tail_call = TailCall { how: 0, callee: 129 };
         right(&[CALL_REENTERING, CALL, CALL_AGAIN, CALL_REENTERING, Return { how: 0 }, tail_call, land(1)]);
     }
 
     #[test]
-    fn a_call_by_the_frame_that_has_come_back_from_another_stack() {
+    fn a_call_by_a_frame_that_has_come_back_from_another_stack_is_followed() {
         right(&[TAIL_CALL, FRAME, SWITCH, Return { how: 0 }, SwitchBack { how: 0 }, CALL_AGAIN]);
     }
 
     #[test]
-    fn a_coroutine_that_goes_on_in_a_function_without_a_frame() {
+    fn a_coroutine_can_go_on_in_a_function_without_a_frame() {
         right(&[CALL, BEGIN, RESUME]);
         right(&[CALL_REENTERING, CALL_AGAIN, BEGIN, RESUME]);
     }
 
     #[test]
-    fn a_context_that_was_saved_before_the_frame_was_made() {
+    fn a_context_can_be_saved_before_the_frame_is_made() {
         right(&[CALL, Save { buffer: 0, how: 0 }, FRAME, CALL, Restore { buffer: 0, how: 3 }]);
     }
 
     #[test]
-    fn a_thunk_within_the_function_that_calls_it() {
+    fn a_thunk_within_the_function_that_calls_it_is_followed() {
         let call = Call { how: 7, callee: 128, comes_back_by_jump: false };
         right(&[
             Begin { area: 0, callee: 1, how: 0 },
@@ -457,7 +457,7 @@ mod kept {
     }
 
     #[test]
-    fn a_landing_in_the_first_frame_of_a_coroutine_that_has_moved_to_other_stacks() {
+    fn a_landing_in_a_coroutine_that_has_moved_to_other_stacks_is_followed() {
         right(&[
             Begin { area: 0, callee: 1, how: 0 },
             CALL,

@@ -1,7 +1,6 @@
 //! How runs end, on programs of a few instructions.
 
 use crate::executable::{CODE, executable};
-use sframe_engine::Abi;
 use sframe_machine::{AARCH64, AARCH64_BE, AMD64, Broken, Cpu, End, Flow, Image, Machine, Moment};
 use sframe_machine::{Options, Outcome, Pattern, S390X};
 
@@ -40,7 +39,7 @@ fn exit_ends_with_its_status() {
 }
 
 #[test]
-fn execution_goes_on_behind_a_write() {
+fn execution_goes_on_after_a_write() {
     // lghi %r2,1; larl %r3,<the headers>; lghi %r4,4; svc 4; lghi %r2,0; svc 1
     let s390x = [
         0xa7, 0x29, 0, 1, 0xc0, 0x30, 0xff, 0xff, 0xff, 0xc2, 0xa7, 0x49, 0, 4, 0x0a, 4, 0xa7, 0x29, 0, 0,
@@ -163,20 +162,16 @@ fn instructions_that_only_a_kernel_may_execute_break_the_run() {
         (&[0xb2, 0x2b, 0, 0x12], "sske"),
         (&[0xae, 0, 0xf0, 0], "sigp"),
     ];
-    let mut cases: Vec<(&Cpu, Vec<u8>, &str)> = Vec::new();
-    cases.extend(amd64.map(|(code, name)| (&AMD64, code.to_vec(), name)));
-    cases.extend(aarch64.map(|(word, name)| (&AARCH64, words(&[word]), name)));
-    cases.extend(aarch64.map(|(word, name)| (&AARCH64_BE, words(&[word]), name)));
-    cases.extend(s390x.map(|(code, name)| (&S390X, code.to_vec(), name)));
-    for (cpu, code, name) in cases {
+    // With a jump to itself, which would be a good end.
+    let mut cases: Vec<(&Cpu, Vec<u8>, Vec<u8>, &str)> = Vec::new();
+    cases.extend(amd64.map(|(code, name)| (&AMD64, code.to_vec(), vec![0xeb, 0xfe], name)));
+    for cpu in [&AARCH64, &AARCH64_BE] {
+        cases.extend(aarch64.map(|(word, name)| (cpu, words(&[word]), words(&[0x1400_0000]), name)));
+    }
+    cases.extend(s390x.map(|(code, name)| (&S390X, code.to_vec(), vec![0xa7, 0xf4, 0, 0], name)));
+    for (cpu, code, stop, name) in cases {
         let end_at = |code: &[u8]| {
-            let mut code = code.to_vec();
-            // A jump to itself, which would be a good end.
-            code.extend(match cpu.abi {
-                Abi::Amd64 => vec![0xeb, 0xfe],
-                Abi::S390x => vec![0xa7, 0xf4, 0, 0],
-                Abi::Aarch64 | Abi::Aarch64Be => words(&[0x1400_0000]),
-            });
+            let code = [code, &stop].concat();
             run(cpu, &code).end
         };
         match end_at(&code) {
@@ -201,7 +196,7 @@ fn what_the_emulator_takes_for_another_instruction_is_not_executed() {
 
 /// Linux lets user code do these.
 #[test]
-fn instructions_of_user_code_that_look_like_a_kernels_run() {
+fn user_instructions_that_resemble_privileged_ones_run() {
     for (cpu, code) in [
         (&AMD64, vec![0x0f, 0xa2, 0xeb, 0xfe]),                      // cpuid
         (&AMD64, vec![0x0f, 0x31, 0xeb, 0xfe]),                      // rdtsc
@@ -317,11 +312,7 @@ fn registers_and_stack_start_with_values_that_are_no_addresses() {
         (&AARCH64_BE, words(&[0x1400_0000])),
         (&S390X, vec![0xa7, 0xf4, 0, 0]),
     ] {
-        let (fp, link) = match cpu.abi {
-            Abi::Amd64 => (6, None),
-            Abi::S390x => (11, Some(14)),
-            Abi::Aarch64 | Abi::Aarch64Be => (29, Some(30)),
-        };
+        let (fp, link) = (cpu.abi.fp().0, cpu.abi.ra().map(|link| link.0));
         run_with(cpu, &code, &Options::default(), &mut |moment| {
             let mut values = vec![moment.register(fp).expect("FP")];
             values.extend(link.and_then(|link| moment.register(link)));

@@ -181,7 +181,7 @@ fn a_table_without_a_bound_ends_where_its_elements_lead_elsewhere() {
 }
 
 #[test]
-fn a_jump_that_names_a_function_is_told_from_others() {
+fn a_jump_to_a_named_function_is_recognised() {
     // The code, and what is at 16: a function, or a function's name for one of another file.
     let known = Known { entries: vec![0, 16], ..Known::default() };
     for (code, departure) in [
@@ -201,7 +201,7 @@ fn a_jump_that_names_a_function_is_told_from_others() {
 }
 
 #[test]
-fn numbers_are_told_from_what_may_be_addresses() {
+fn numbers_are_distinguished_from_possible_addresses() {
     use Content::{Number, OfCaller, Other};
     // The code, and what RBP and RBX hold behind it.
     for (code, contents) in [
@@ -293,7 +293,7 @@ fn what_a_function_is_given_depends_on_the_seed() {
 }
 
 #[test]
-fn stores_to_the_frame_are_told_from_others() {
+fn stores_to_the_frame_are_recognised() {
     // push %rbx; lea (%rsp),%rax; mov %rcx,(%rax); nop; pop %rbx; ret.
     let seen = of(&[0x53, 0x48, 0x8d, 0x04, 0x24, 0x48, 0x89, 0x08, 0x90, 0x5b, 0xc3]);
     assert_eq!(seen.stored[&0], None);
@@ -313,7 +313,7 @@ fn what_the_emulator_takes_for_another_instruction_is_skipped() {
 }
 
 #[test]
-fn budgets_and_stacks_have_an_end() {
+fn budgets_and_stacks_are_limited() {
     // 1: push %rax; jmp 1b.
     let endless = [0x50, 0xeb, 0xfd];
     let seen = explored(&endless, &Known::default(), Seed::Pointers, 1000);

@@ -95,7 +95,7 @@ fn twice(bytes: &[u8], from: u64) -> Forks {
 }
 
 #[test]
-fn a_process_is_the_same_after_copies_of_it() {
+fn copying_a_process_does_not_change_it() {
     let mut paths = builds_of("signals");
     paths.retain(|path| {
         path.to_string_lossy().contains("gnu-2.47") && path.extension().is_some_and(|variant| variant == "O2")
@@ -125,7 +125,7 @@ fn a_process_is_the_same_after_copies_of_it() {
 }
 
 #[test]
-fn a_copy_is_not_copied_and_none_is_ended_without_one() {
+fn a_copy_cannot_be_copied_and_only_a_copy_can_be_ended() {
     let path = builds_of("signals").into_iter().next().expect("a build");
     let bytes = std::fs::read(path).expect("a build");
     for flow in [Flow::Fork(SIGUSR1), Flow::Rewind] {

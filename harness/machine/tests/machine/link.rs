@@ -247,18 +247,13 @@ fn a_resolver_leaves_the_stack_as_the_call_left_it() {
             }
             let files = Files::of(&id);
             let images = files.load().expect("images");
-            let (link, argument) = match abi {
-                Abi::Amd64 => (None, 5),
-                Abi::S390x => (Some(14), 2),
-                Abi::Aarch64 | Abi::Aarch64Be => (Some(30), 0),
-            };
             let (mut called, mut arrived, mut bound) = (None, None, 0);
             run(&images, &Options::default(), &mut |moment| {
-                let return_address = match link {
-                    Some(link) => moment.register(link),
+                let return_address = match abi.ra() {
+                    Some(link) => moment.register(link.0),
                     None => moment.memory.read_u64(moment.sp),
                 };
-                let (state, argument) = ((moment.sp, return_address), moment.register(argument));
+                let (state, argument) = ((moment.sp, return_address), moment.argument(0));
                 let calls = moment.call_stack.records();
                 if calls.last().is_some_and(|call| call.callee == moment.pc) {
                     called = Some(state);
@@ -301,7 +296,7 @@ fn libraries_and_symbols_that_are_missing_are_named_with_who_needs_them() {
 
 /// A function that the program only asks for, weakly, is at address 0.
 #[test]
-fn a_weak_symbol_that_nobody_defines_is_0() {
+fn an_undefined_weak_symbol_is_0() {
     let mut files = Files::of("gnu-2.44/amd64/crossing.O2-dynamic");
     let bytes = files.file("first.so");
     let name = b"program_leaf\0";
@@ -316,7 +311,7 @@ fn a_weak_symbol_that_nobody_defines_is_0() {
 }
 
 #[test]
-fn libraries_that_are_none_are_told_by_name() {
+fn files_that_are_not_libraries_are_named() {
     let of = |library: Vec<u8>| {
         let mut files = Files::of("gnu-2.44/amd64/crossing.O2-dynamic");
         *files.file("second.so") = library;
@@ -334,7 +329,7 @@ fn libraries_that_are_none_are_told_by_name() {
 }
 
 #[test]
-fn relocations_that_are_not_known_are_told_by_name_and_place() {
+fn unknown_relocations_are_reported_with_name_and_place() {
     for (abi, number, expected) in [
         (Abi::Amd64, 2_u32, "R_X86_64_PC32 (2)"),
         (Abi::Amd64, 16, "R_X86_64_DTPMOD64 (16)"),
@@ -435,7 +430,7 @@ fn a_library_cut_anywhere_is_an_error_or_loads() {
 
 /// Every symbol and every chain as long as the file allows.
 #[test]
-fn tables_without_an_end_take_no_time_without_end() {
+fn tables_without_an_end_are_read_in_bounded_time() {
     let mut files = Files::of("gnu-2.44/amd64/crossing.O2-dynamic");
     let (hash, chains) = {
         let elf = Elf::parse(files.file("first.so")).expect("an ELF file");
@@ -502,7 +497,7 @@ fn dynamic_symbol(bytes: &[u8], name: &str) -> usize {
 }
 
 #[test]
-fn symbols_that_are_hidden_or_local_are_no_definitions_for_others() {
+fn hidden_and_local_symbols_define_nothing_for_other_images() {
     const INFO: usize = 4;
     const OTHER: usize = 5;
     for (offset, value) in [(OTHER, 2), (OTHER, 1), (INFO, 2)] {
@@ -519,7 +514,7 @@ fn symbols_that_are_hidden_or_local_are_no_definitions_for_others() {
 /// Nothing calls the code that runs before the program: its stack has one frame,
 /// and the registers and the return address belong to no caller.
 #[test]
-fn what_runs_before_the_program_starts_in_a_call_stack_of_its_own() {
+fn code_before_the_program_has_a_call_stack_of_its_own() {
     for abi in Abi::ALL {
         let files = Files::of(&format!("gnu-2.47/{abi}/ifunc.O2-dynamic"));
         let images = files.load().expect("images");

@@ -74,7 +74,7 @@ fn a_segment_without_bytes_may_name_any_place_in_the_file() {
 }
 
 #[test]
-fn a_single_segment_without_end_is_too_large() {
+fn a_single_endless_segment_is_too_large() {
     let mut file = changed(load_field(40), &(1_u64 << 33).to_le_bytes());
     // The other PT_LOAD headers go, or they would overlap first.
     let first = load_field(0);

@@ -140,7 +140,7 @@ fn hostile_programs_spend_their_budget() {
 
 /// What a call transfers takes time, too.
 #[test]
-fn bytes_that_calls_move_are_paid_for() {
+fn bytes_that_system_calls_move_count_against_the_budget() {
     let len = 1 << 24;
     let map = Code::default().call(9, &[0x1000_0000, len, 3, 0x32, u64::MAX, 0]);
     let open = map.call(257, &[u64::MAX - 99, AT, 0, 0]);
@@ -154,7 +154,7 @@ fn bytes_that_calls_move_are_paid_for() {
 }
 
 #[test]
-fn nobody_wakes_a_thread_that_waits_alone() {
+fn a_thread_that_nobody_can_wake_is_a_deadlock() {
     let outcome = run(&Code::default().call(202, &[AT, 0, 0, 0]).exit(0).data(&[]));
     assert!(matches!(outcome.end, End::Broken(Broken::Deadlock { .. })), "{:?}", outcome.end);
     // A pipe whose only writer reads.
@@ -202,7 +202,7 @@ fn a_thread_is_joined_by_its_futex() {
 }
 
 #[test]
-fn a_handler_moves_the_program_behind_what_has_failed() {
+fn a_handler_can_move_the_program_past_the_fault() {
     const UC_RIP: u8 = 0xa8;
     let (code, action) = handle(Code::default(), SIGSEGV, 4, PART_AT);
     // mov 0,%eax, of 7 bytes.
@@ -216,7 +216,7 @@ fn a_handler_moves_the_program_behind_what_has_failed() {
 
 /// In a child, since for the first process the fault itself is the better reason.
 #[test]
-fn a_fault_whose_signal_is_blocked_or_ignored_kills() {
+fn a_fault_whose_signal_is_blocked_or_ignored_kills_the_program() {
     const IGNORE: u64 = 1;
     for (name, handler, blocks) in [("blocked", PART_AT, true), ("ignored", IGNORE, false)] {
         let (code, action) = handle(Code::default(), SIGSEGV, 4, handler);
@@ -240,7 +240,7 @@ fn a_fault_whose_signal_is_blocked_or_ignored_kills() {
 
 /// Its context has the PC where there is no instruction, and the return address on its stack.
 #[test]
-fn a_handler_returns_from_a_call_of_nothing() {
+fn a_handler_can_return_from_a_call_to_address_zero() {
     let (code, action) = handle(Code::default(), SIGSEGV, 4, PART_AT);
     // xor %eax,%eax; call *%rax
     let code = code.raw(&[0x31, 0xc0, 0xff, 0xd0]).exit(6).offset(PART);
@@ -264,7 +264,7 @@ fn a_handler_returns_from_a_call_of_nothing() {
 }
 
 #[test]
-fn a_handler_that_is_nowhere_ends_the_run() {
+fn a_handler_at_an_unmapped_address_ends_the_run() {
     const NODEFER: u64 = 0x4000_0000;
     for flags in [0, NODEFER] {
         let (code, action) = handle(Code::default(), SIGSEGV, flags, 0x10);

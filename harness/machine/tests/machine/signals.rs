@@ -61,7 +61,7 @@ fn a_program_comes_to_the_same_result_whatever_instruction_a_signal_interrupts()
 
 /// A signal that is blocked waits: until the handler of another one returns.
 #[test]
-fn a_blocked_signal_is_delivered_behind_the_handler_that_blocks_it() {
+fn a_blocked_signal_is_delivered_after_the_handler_that_blocks_it() {
     for (path, bytes) in builds() {
         let (mut count, mut entries) = (0, Vec::new());
         let outcome = run(&bytes, |moment| {

@@ -215,7 +215,7 @@ mod tests {
     use sframe_suite::spec::Compiler;
 
     #[test]
-    fn a_range_is_what_was_seen() {
+    fn a_range_of_versions_covers_what_was_seen() {
         let versions = |all: &[&str]| -> Vec<ToolVersion> {
             all.iter().map(|version| version.parse().expect("a version")).collect()
         };
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_those_of_pages() {
+    fn names_of_drafts_can_be_names_of_pages() {
         assert_eq!(name("gcc-amd64-wrong-fp-CFA = *(FP-N)"), "gcc-amd64-wrong-fp-cfa-fp-n");
         assert_eq!(program_name("gcc-a.b"), "gcc_a_b");
     }

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_shows_it_and_nothing_smaller_does() {
+    fn a_reduced_case_shows_the_fault_and_nothing_smaller_does() {
         let by_first = reduced(100, |it| {
             it.by_first(|plan| {
                 let plan = plan.clone();
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_show_it_is_not_reduced() {
+    fn a_case_that_does_not_show_the_fault_is_not_reduced() {
         let mut shows = |_: &i32| Ok::<Option<()>, ()>(None);
         assert!(Reduction::of([1, 2], 100, &mut shows).expect("no error").is_none());
     }

@@ -383,7 +383,7 @@ mod tests {
     /// The cases of a `switch`: some set FP, one ends in a tail call, and the
     /// last instruction loads FP.
     #[test]
-    fn a_register_keeps_its_value_by_ways_and_not_by_addresses() {
+    fn a_register_keeps_its_value_along_paths_and_not_by_address() {
         let build = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/builds/llvm-22/amd64");
         let bytes = std::fs::read(build.join("cet_code.O2")).expect("a build");
         let target = Target::open(&bytes).expect("a target");
@@ -416,7 +416,7 @@ mod tests {
     /// `mov [rsp + 8], edi; call leaf; add eax, [rsp + 8]; lea rsp, [rbp - 0x100]`,
     /// with the CFA at FP + 24. After it, the CFA is at SP + 280.
     #[test]
-    fn a_part_holds_on_until_an_instruction_changes_what_it_reads() {
+    fn a_part_of_a_row_holds_until_an_instruction_changes_what_it_reads() {
         let build = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/builds/gnu-2.47/amd64");
         let bytes = std::fs::read(build.join("offset_limits.O2")).expect("a build");
         let target = Target::open(&bytes).expect("a target");

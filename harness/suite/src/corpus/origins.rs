@@ -75,21 +75,12 @@ impl Origins {
         let order = Order { id, abi, tools, program, variant };
         let Parts { libraries: parts, program: part } = order.parts();
         let (sources, command) = from_sources(toolchain, tools, &part, &record.file)?;
-        let mut libraries = Vec::new();
-        for (part, library) in parts.into_iter().zip(&program.libraries) {
-            let recorded = record.libraries.get(&library.name);
-            let recorded = recorded.ok_or_else(|| format!("its library `{}` is not listed", part.name))?;
+        let parts = parts.into_iter().zip(&program.libraries);
+        let parts = parts.map(|(part, library)| (library.name.as_str(), part.name.clone(), part));
+        let libraries = libraries(record, name, parts, |part, recorded| {
             let (sources, command) = from_sources(toolchain, tools, &part, recorded)?;
-            libraries.push(LibraryBuild {
-                sources,
-                command,
-                sha256: recorded.sha256.clone(),
-                name: part.name,
-            });
-        }
-        if libraries.len() < record.libraries.len() {
-            return Err(format!("it has more libraries than `{name}`"));
-        }
+            Ok(LibraryBuild { sources, command, sha256: recorded.sha256.clone(), name: part.name })
+        })?;
         Ok(Build {
             id: id.to_owned(),
             program: name.clone(),
@@ -128,21 +119,15 @@ impl Origins {
         let layout = layout.ok_or_else(|| format!("`{}` has no layout for `{variant}`", toolchain.name))?;
         let version = toolchain.sframe_version.and_then(Version::from_number);
         let version = version.ok_or_else(|| format!("`{}` has no `sframe_version`", toolchain.name))?;
-        let mut libraries = Vec::new();
-        for library in &from.libraries {
+        let parts = from.libraries.iter().map(|library| {
             let short = library.name.strip_prefix(&format!("{program}.{variant}.")).unwrap_or_default();
-            let recorded = record.libraries.get(short.strip_suffix(".so").unwrap_or_default());
-            let recorded = recorded.ok_or_else(|| format!("its library `{}` is not listed", library.name))?;
+            (short.strip_suffix(".so").unwrap_or_default(), library.name.clone(), library)
+        });
+        let libraries = libraries(record, &from_id, parts, |library, recorded| {
             let path = format!("{}/{}/{}", derive.from, made_by.abi, library.name);
-            libraries.push(LibraryBuild {
-                command: command(version, layout, &path),
-                sha256: recorded.sha256.clone(),
-                ..library.clone()
-            });
-        }
-        if libraries.len() < record.libraries.len() {
-            return Err(format!("it has more libraries than `{from_id}`"));
-        }
+            let command = command(version, layout, &path);
+            Ok(LibraryBuild { command, sha256: recorded.sha256.clone(), ..library.clone() })
+        })?;
         Ok(Build {
             id: id.to_owned(),
             toolchain: toolchain.name.clone(),
@@ -155,6 +140,25 @@ impl Origins {
             ..from
         })
     }
+}
+
+/// Returns the libraries of a build: of each its name among the program's libraries, its file, and of what it is made.
+/// The record lists all of them, and no others.
+fn libraries<'n, P>(
+    record: &Record,
+    origin: &str,
+    parts: impl Iterator<Item = (&'n str, String, P)>,
+    build: impl Fn(P, &Recorded) -> Result<LibraryBuild, String>,
+) -> Result<Vec<LibraryBuild>, String> {
+    let library = |(name, file, part): (&str, String, P)| {
+        let recorded = record.libraries.get(name);
+        build(part, recorded.ok_or_else(|| format!("its library `{file}` is not listed"))?)
+    };
+    let libraries: Vec<LibraryBuild> = parts.map(library).collect::<Result<_, _>>()?;
+    if libraries.len() < record.libraries.len() {
+        return Err(format!("it has more libraries than `{origin}`"));
+    }
+    Ok(libraries)
 }
 
 /// Returns the sources of one file, and the command that makes it.

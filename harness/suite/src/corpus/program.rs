@@ -1,6 +1,6 @@
 //! Programs: sources, and how to compile them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
@@ -113,11 +113,22 @@ struct LibrarySettings {
     needed: Vec<String>,
 }
 
+/// The files that have the name of a program.
+struct Files {
+    name: String,
+    /// Sources.
+    sources: Vec<String>,
+    /// Where the settings are.
+    path: Option<PathBuf>,
+    settings: Option<Settings>,
+}
+
 impl Program {
     /// Finds all programs of a corpus, sorted by name.
     ///
     /// Files with the same name belong to one program: `x.c`, `x.S`, `x.cc` and
-    /// `x.rs` are its sources, unless `x.yaml` names others.
+    /// `x.rs` are its sources, unless `x.yaml` names others. Without `x.yaml`, files that the settings of other
+    /// programs name are no more than parts of those.
     ///
     /// # Errors
     ///
@@ -144,22 +155,22 @@ impl Program {
                 }
             }
         }
-        found
-            .into_iter()
-            .map(|(name, (sources, settings))| Self::new(&folder, name, sources, settings))
-            .collect()
+        let read = |(name, (sources, path)): (String, (Vec<String>, Option<PathBuf>))| {
+            let settings = path.as_deref().map(crate::yaml::read::<Settings>).transpose()?;
+            Ok(Files { name, sources, path, settings })
+        };
+        let found: Vec<Files> = found.into_iter().map(read).collect::<Result<_, Error>>()?;
+        let settings = found.iter().filter_map(|files| files.settings.as_ref());
+        let parts: BTreeSet<String> = settings.flat_map(|of| of.sources.iter().flatten().cloned()).collect();
+        let is_part = |files: &Files| {
+            files.settings.is_none() && files.sources.iter().all(|source| parts.contains(source))
+        };
+        found.into_iter().filter(|files| !is_part(files)).map(|files| Self::new(&folder, files)).collect()
     }
 
-    fn new(
-        folder: &Path,
-        name: String,
-        own_sources: Vec<String>,
-        settings_path: Option<PathBuf>,
-    ) -> Result<Self, Error> {
-        let settings = match &settings_path {
-            Some(path) => crate::yaml::read(path)?,
-            None => Settings::default(),
-        };
+    fn new(folder: &Path, files: Files) -> Result<Self, Error> {
+        let Files { name, sources: own_sources, path: settings_path, settings } = files;
+        let settings = settings.unwrap_or_default();
         let invalid = |message: String| Error::Invalid {
             path: settings_path.clone().unwrap_or_else(|| folder.join(&name)),
             message,

@@ -72,6 +72,28 @@ fn a_program_needs_nothing_but_a_source() {
 }
 
 #[test]
+fn a_source_that_another_program_names_is_a_program_only_with_settings() {
+    let corpus = corpus();
+    for (file, text) in [("whole.c", ""), ("part.S", ""), ("whole.yaml", "sources: [whole.c, part.S]")] {
+        write(corpus.path(), &format!("programs/{file}"), text);
+    }
+    let names = || -> Vec<String> {
+        Program::load_all(corpus.path()).unwrap().into_iter().map(|program| program.name).collect()
+    };
+    assert_eq!(names(), ["leaf", "whole"]);
+    write(corpus.path(), "programs/part.yaml", "summary: It is a program, too.");
+    assert_eq!(names(), ["leaf", "part", "whole"]);
+}
+
+#[test]
+fn each_program_of_the_corpus_has_a_build() {
+    let built: BTreeSet<String> =
+        Manifest::load(&committed()).unwrap().builds.into_iter().map(|build| build.program).collect();
+    let programs = Program::load_all(&committed()).unwrap().into_iter().map(|program| program.name);
+    assert_eq!(programs.collect::<BTreeSet<_>>(), built);
+}
+
+#[test]
 fn a_function_of_the_runtime_has_the_name_of_its_file() {
     let corpus = corpus();
     write(corpus.path(), "programs/runtime/runtime.h", "");

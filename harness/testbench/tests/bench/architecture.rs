@@ -425,31 +425,55 @@ fn hold(start: &str, end: &str, made: &str) {
     }
 }
 
-/// One test, because both parts are of one file.
+/// One test, because all parts are of one file.
 #[test]
 fn the_page_for_contributors_shows_the_crates_as_they_are() {
     hold("<!-- made by the test `architecture` -->\n", "<!-- end of the map -->", &map());
-    let files: String = files_with_abis().iter().map(|file| format!("  - `{file}`\n")).collect();
-    let start = "  <!-- made by the test `architecture`: files of an ABI -->\n";
-    hold(start, "  <!-- end of the files -->", &files);
+    for (of, what) in [("Abi", "an ABI"), ("Version", "a version")] {
+        let start = format!("  <!-- made by the test `architecture`: files of {what} -->\n");
+        hold(&start, "  <!-- end of the files -->", &files_that_match(of));
+    }
 }
 
-/// The files that name an ABI outside of their tests, but for those that are an ABI's own.
-fn files_with_abis() -> Vec<String> {
+/// The files in which the compiler asks for a new ABI or version, with their number: that of its table, and those
+/// that match its values, but for those that are an ABI's own.
+fn files_that_match(of: &str) -> String {
     let own = ["amd64", "aarch64", "s390x"];
     let is_own =
         |file: &Path| file.file_stem().and_then(|stem| stem.to_str()).is_some_and(|stem| own.contains(&stem));
-    let is_table = |file: &Path| file == Path::new("engine/src/abi.rs");
-    let others = sources().into_iter().filter(|(file, _)| !is_own(file));
-    let found = others.filter(|(file, text)| is_table(file) || Uses::of("Abi", text).names_value);
-    found.map(|(file, _)| format!("harness/{}", file.display())).collect()
+    let table = PathBuf::from(format!("engine/src/{}.rs", of.to_lowercase()));
+    let asks = |(file, text): &(PathBuf, String)| {
+        !is_own(file) && (*file == table || Uses::of(of, text).matches_values)
+    };
+    let tests: Vec<(PathBuf, String)> = tests().into_iter().filter(asks).collect();
+    let sources: Vec<(PathBuf, String)> = sources().into_iter().filter(asks).collect();
+    let line = |(file, _): &(PathBuf, String)| format!("  - `harness/{}`\n", file.display());
+    let lines = |files: &[(PathBuf, String)]| files.iter().map(line).collect::<String>();
+    let mut text = format!("  {} source files:\n\n{}", sources.len(), lines(&sources));
+    if !tests.is_empty() {
+        write!(text, "\n  {} files of tests:\n\n{}", tests.len(), lines(&tests)).expect("memory");
+    }
+    text
+}
+
+fn is_of_tests(file: &Path) -> bool {
+    file.iter().any(|part| part == "tests" || part == "tests.rs")
+}
+
+/// The files of tests of all crates: their paths in `harness`, and their texts.
+fn tests() -> BTreeMap<PathBuf, String> {
+    texts(CRATES.iter().flat_map(|(name, _)| walk(&folder(name))).filter(|file| is_of_tests(file)))
 }
 
 /// The source files of all crates, without those of tests: their paths in `harness`, and their texts.
 pub(crate) fn sources() -> BTreeMap<PathBuf, String> {
-    let harness = repository().join("harness");
     let files = CRATES.iter().flat_map(|(name, _)| walk(&folder(name).join("src")));
-    let files = files.filter(|file| !file.iter().any(|part| part == "tests" || part == "tests.rs"));
+    texts(files.filter(|file| !is_of_tests(file)))
+}
+
+/// The texts of files, by their paths in `harness`.
+fn texts(files: impl Iterator<Item = PathBuf>) -> BTreeMap<PathBuf, String> {
+    let harness = repository().join("harness");
     let read = |file: PathBuf| {
         let text = std::fs::read_to_string(&file).expect("a file");
         (file.strip_prefix(&harness).expect("a file of the harness").to_owned(), text)
@@ -501,15 +525,15 @@ fn imports_of_tests_and_other_crates_do_not_count() {
 struct Uses<'f> {
     /// `Abi`, or `Version`.
     of: &'f str,
-    /// How often it asks for one, and takes all others for alike: a new one would be forgotten there.
+    /// How often it asks for one, and treats all others alike: a new one would be forgotten there.
     defaults: u32,
-    /// Whether it names an ABI.
-    names_value: bool,
+    /// Whether it has a match of its values: the compiler asks for a new one there.
+    matches_values: bool,
 }
 
 impl<'f> Uses<'f> {
     fn of(of: &'f str, text: &str) -> Self {
-        let mut uses = Self { of, defaults: 0, names_value: false };
+        let mut uses = Self { of, defaults: 0, matches_values: false };
         uses.visit_file(&syn::parse_file(text).expect("Rust"));
         uses
     }
@@ -539,20 +563,24 @@ impl<'ast> Visit<'ast> for Uses<'_> {
         }
     }
 
-    fn visit_path(&mut self, path: &'ast syn::Path) {
-        const VALUES: [&str; 4] = ["Amd64", "Aarch64", "Aarch64Be", "S390x"];
-        let last = path.segments.last().map(|segment| segment.ident.to_string());
-        self.names_value |= self.names(path) && last.is_some_and(|last| VALUES.contains(&last.as_str()));
-        visit::visit_path(self, path);
-    }
-
     fn visit_expr_binary(&mut self, binary: &'ast syn::ExprBinary) {
         let compares = matches!(
             binary.op,
-            syn::BinOp::Eq(_) | syn::BinOp::Ne(_) | syn::BinOp::Ge(_) | syn::BinOp::Lt(_)
+            syn::BinOp::Eq(_)
+                | syn::BinOp::Ne(_)
+                | syn::BinOp::Ge(_)
+                | syn::BinOp::Gt(_)
+                | syn::BinOp::Le(_)
+                | syn::BinOp::Lt(_)
         );
         self.defaults += u32::from(compares && (self.is_value(&binary.left) || self.is_value(&binary.right)));
         visit::visit_expr_binary(self, binary);
+    }
+
+    fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
+        let is_value = |argument: &syn::Expr| matches!(argument, syn::Expr::Reference(reference) if self.is_value(&reference.expr));
+        self.defaults += u32::from(call.method == "cmp" && call.args.iter().any(is_value));
+        visit::visit_expr_method_call(self, call);
     }
 
     fn visit_macro(&mut self, call: &'ast syn::Macro) {
@@ -566,8 +594,64 @@ impl<'ast> Visit<'ast> for Uses<'_> {
         let has_default =
             expression.arms.iter().any(|arm| arm.guard.is_none() && matches!(arm.pat, syn::Pat::Wild(_)));
         self.defaults += u32::from(names && has_default);
+        self.matches_values |= names && !has_default;
         visit::visit_expr_match(self, expression);
     }
+}
+
+/// The enums of a file that have a list of all their values which lacks some, with what it lacks.
+fn incomplete_lists(text: &str) -> Vec<String> {
+    let file = syn::parse_file(text).expect("Rust");
+    let mut variants: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut listed: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let last = |path: &syn::Path| path.segments.last().map(|segment| segment.ident.to_string());
+    for item in &file.items {
+        match item {
+            Item::Enum(of) => {
+                let names = of.variants.iter().map(|variant| variant.ident.to_string());
+                variants.insert(of.ident.to_string(), names.collect());
+            }
+            Item::Impl(of) => {
+                let (syn::Type::Path(name), None) = (&*of.self_ty, &of.trait_) else { continue };
+                for item in &of.items {
+                    let syn::ImplItem::Const(list) = item else { continue };
+                    let array = match &list.expr {
+                        syn::Expr::Array(array) => array,
+                        syn::Expr::Reference(of) => match &*of.expr {
+                            syn::Expr::Array(array) => array,
+                            _ => continue,
+                        },
+                        _ => continue,
+                    };
+                    let values = array.elems.iter().filter_map(|element| match element {
+                        syn::Expr::Path(path) => last(&path.path),
+                        _ => None,
+                    });
+                    if list.ident == "ALL" {
+                        listed.insert(last(&name.path).unwrap_or_default(), values.collect());
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    let lacks = |(name, list): (&String, &BTreeSet<String>)| {
+        let lacking: Vec<&String> = variants.get(name)?.difference(list).collect();
+        (!lacking.is_empty()).then(|| format!("{name} lacks {lacking:?}"))
+    };
+    listed.iter().filter_map(lacks).collect()
+}
+
+#[test]
+fn lists_of_all_values_are_complete() {
+    let all = sources().into_iter().flat_map(|(file, text)| {
+        let lists = incomplete_lists(&text).into_iter();
+        lists.map(move |list| format!("{}: {list}", file.display()))
+    });
+    assert_eq!(all.collect::<Vec<_>>(), Vec::<String>::new());
+    let of = |list: &str| incomplete_lists(&format!("enum E {{ A, B }} impl E {{ const ALL: X = {list}; }}"));
+    assert_eq!(of("[Self::A, E::B]"), Vec::<String>::new());
+    assert_eq!(of("&[Self::A]"), ["E lacks [\"B\"]"]);
 }
 
 /// The files with defaults, and how many there are.
@@ -584,38 +668,21 @@ fn walk(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn no_code_asks_for_one_abi_and_takes_the_others_for_alike() {
+fn no_code_asks_for_one_abi_and_treats_the_others_alike() {
     assert_eq!(defaults("Abi"), BTreeMap::new());
 }
 
-/// Code that compares versions still, instead of asking what a version can do. This may only become less.
-const COMPARED_VERSIONS: [(&str, u32); 14] = [
-    ("engine/src/lint/fde.rs", 1),
-    ("engine/src/lint/header.rs", 1),
-    ("inspect/src/convert/mod.rs", 1),
-    ("inspect/src/dump/text.rs", 2),
-    ("inspect/src/elf/merge_faults.rs", 1),
-    ("search/src/generate/assembly/refusal.rs", 1),
-    ("search/src/generate/sections/answer.rs", 1),
-    ("search/src/generate/sections/campaign.rs", 1),
-    ("search/src/generate/sections/choose.rs", 11),
-    ("search/src/generate/sections/feature.rs", 3),
-    ("search/src/generate/sections/reduce.rs", 1),
-    ("search/src/generate/sections/rules.rs", 2),
-    ("search/src/generate/sections/words.rs", 3),
-    ("search/src/generate/sections/written.rs", 1),
-];
-
 #[test]
-fn only_known_code_compares_versions() {
-    let known = COMPARED_VERSIONS.into_iter().map(|(file, count)| (file.to_owned(), count)).collect();
-    assert_eq!(defaults("Version"), known);
+fn no_code_asks_for_one_version_and_treats_the_others_alike() {
+    assert_eq!(defaults("Version"), BTreeMap::new());
 }
 
 #[test]
 fn comparisons_with_one_value_are_found() {
     let count = |code: &str| Uses::of("Abi", &format!("fn f(abi: Abi) -> u8 {{ {code} }}")).defaults;
     assert_eq!(count("if abi == Abi::Amd64 { 1 } else { 0 }"), 1);
+    assert_eq!(count("u8::from(Abi::Amd64 > abi)"), 1);
+    assert_eq!(count("abi.cmp(&Abi::Amd64) as u8"), 1);
     assert_eq!(count("u8::from(matches!(abi, Abi::Aarch64 | Abi::Aarch64Be))"), 1);
     assert_eq!(count("match abi { Abi::Amd64 => 1, _ => 0 }"), 1);
     assert_eq!(count("match (abi, 1) { (Abi::Amd64 | Abi::S390x, 1) => 1, _ => 0 }"), 1);

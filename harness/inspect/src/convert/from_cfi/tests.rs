@@ -36,11 +36,13 @@ fn eh_frame(abi: Abi, entries: &[Entry<'_>]) -> Vec<u8> {
             value.to_be_bytes()[8 - width..].to_vec()
         }
     };
-    let (ra, initial): (u8, &[u8]) = match abi {
-        Abi::Amd64 => (16, &[DEF_CFA, 7, 8, OFFSET | 16, 1]),
-        Abi::Aarch64 | Abi::Aarch64Be => (30, &[DEF_CFA, 31, 0]),
-        Abi::S390x => (14, &[DEF_CFA, 15, 0xa0, 1]),
-    };
+    let byte = |number: u32| u8::try_from(number).expect("a byte");
+    let (ra, cfa) = (byte(abi.ra_column().0), abi.cfa_offset_at_entry());
+    let [low, high] = [cfa & 0x7f | 0x80, cfa >> 7].map(|part| u8::try_from(part).expect("a byte"));
+    let mut initial = vec![DEF_CFA, byte(abi.sp().0), low, high];
+    if abi.fixed_ra_offset().is_some() {
+        initial.extend([OFFSET | ra, 1]);
+    }
     let mut section = Vec::new();
     let add = |section: &mut Vec<u8>, id: u64, rest: &[&[u8]]| {
         let mut body = number(4, id);
@@ -51,7 +53,7 @@ fn eh_frame(abi: Abi, entries: &[Entry<'_>]) -> Vec<u8> {
     };
     for (start, size, augmentation, instructions) in entries {
         let cie = section.len();
-        add(&mut section, 0, &[&[1], augmentation.as_bytes(), &[0, 1, 0x78, ra, 0], initial]);
+        add(&mut section, 0, &[&[1], augmentation.as_bytes(), &[0, 1, 0x78, ra, 0], &initial]);
         let back = (section.len() + 4 - cie) as u64;
         add(&mut section, back, &[&number(8, *start), &number(8, *size), &[0], instructions]);
     }

@@ -1,6 +1,6 @@
 //! What relocations compute, and where they put it.
 
-use sframe_engine::Abi;
+use sframe_engine::ByteOrder;
 
 /// What a relocation of some type does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,20 +97,19 @@ pub(super) const fn data(size: u8, range: Range) -> Field {
     Field { size, low: 0, parts, range, is_code: false }
 }
 
-/// Whether instructions are little endian, whatever data is.
-const fn has_little_code(abi: Abi) -> bool {
-    match abi {
-        Abi::Amd64 | Abi::Aarch64 | Abi::Aarch64Be => true,
-        Abi::S390x => false,
-    }
+/// The orders of the bytes of data, and of instructions.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Orders {
+    pub(super) data: ByteOrder,
+    pub(super) code: ByteOrder,
 }
 
 impl Field {
     /// Puts a value into the field of the bytes that begin at its place. Returns whether
     /// it fits; if not, nothing changes.
-    pub(super) fn put(&self, abi: Abi, bytes: &mut [u8], value: u64) -> bool {
+    pub(super) fn put(&self, orders: Orders, bytes: &mut [u8], value: u64) -> bool {
         let Some(bytes) = bytes.get_mut(..self.size.into()) else { return false };
-        let is_little = !abi.is_big_endian() || (self.is_code && has_little_code(abi));
+        let is_little = (if self.is_code { orders.code } else { orders.data }) == ByteOrder::Little;
         let len: u32 = self.parts.iter().map(|part| u32::from(part.len)).sum();
         let kept = value.cast_signed() >> self.low;
         let is_aligned = self.range == Range::Any || kept << self.low == value.cast_signed();

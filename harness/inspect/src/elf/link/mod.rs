@@ -10,6 +10,7 @@ mod aarch64;
 mod amd64;
 mod howto;
 mod layout;
+mod psabi;
 mod relocate;
 mod s390x;
 mod symbols;
@@ -26,13 +27,13 @@ use object::elf::{
 use object::pod::bytes_of_slice;
 use object::read::elf::{FileHeader, SectionHeader, Sym};
 use object::{Endianness, Object as _, ObjectSection as _, U32, U64};
-use sframe_engine::Abi;
 
 use crate::elf::abi::abi_of;
 use crate::elf::bounded::{self, File, FileSection, SharedBytes, Tables};
 use crate::elf::relocatable::SframeStarts;
 use crate::source::Source;
 use layout::{Layout, Part, Place};
+use psabi::Psabi;
 use relocate::{Addresses, Counted, Got};
 pub use relocate::{Reason, Unapplied};
 use symbols::{Definition, Made, STUB, Symbols};
@@ -94,11 +95,11 @@ pub fn link<'a>(source: impl Into<Source<'a>>) -> Result<Option<Linked>, LinkErr
         return Ok(None);
     }
     let elf = bounded::open::<LinkError>(source)?;
-    let abi = abi_of(&elf).ok_or(LinkError::Machine)?;
+    let psabi = Psabi::of(abi_of(&elf).ok_or(LinkError::Machine)?);
     let symbols = Symbols::read(elf.elf_symbol_table(), tables.endian)?.ok_or(LinkError::NoRoom)?;
     let mut got = Got { is_needed: symbols.names_got, ..Got::default() };
     for section in elf.sections() {
-        relocate::of_section(&elf, &section, abi).flatten().for_each(|relocation| got.add(&relocation));
+        relocate::of_section(&elf, &section, psabi).flatten().for_each(|relocation| got.add(&relocation));
     }
     let count = tables.sections.len();
     let lens = [symbols.undefined_len, got.len(), symbols.common_len];
@@ -114,7 +115,7 @@ pub fn link<'a>(source: impl Into<Source<'a>>) -> Result<Option<Linked>, LinkErr
         .chain(made.iter().map(|(made, len)| Some(made_part(*made, *len, &symbols))))
         .collect();
     let layout = layout::lay_out(&parts, limit).ok_or(LinkError::NoRoom)?;
-    Linker { tables, elf: &elf, abi, symbols, got, made, layout }.executable(limit).map(Some)
+    Linker { tables, elf: &elf, psabi, symbols, got, made, layout }.executable(limit).map(Some)
 }
 
 /// Returns how a section is loaded, if it is.
@@ -143,7 +144,7 @@ fn made_part(made: Made, size: u64, symbols: &Symbols) -> Part {
 struct Linker<'a, 'f> {
     tables: Tables<'a>,
     elf: &'f File<'a>,
-    abi: Abi,
+    psabi: Psabi,
     symbols: Symbols,
     got: Got,
     /// The made sections, which follow those of the file, with their sizes.
@@ -162,7 +163,7 @@ impl<'a> Linker<'a, '_> {
             entries: &self.got.entries,
         };
         let mut sections = self.sections(&symbols)?;
-        let image = write::image(endian, &mut sections, &self.layout, self.stub()[STUB - 1], limit);
+        let image = write::image(endian, &mut sections, &self.layout, self.psabi.stub[STUB - 1], limit);
         let mut file = image.ok_or(LinkError::NoRoom)?;
         let mut unapplied = Counted::new(self.elf.elf_header().e_machine(endian));
         for section in self.elf.sections() {
@@ -176,22 +177,6 @@ impl<'a> Linker<'a, '_> {
         let sframe = self.tables.sframe_sections().next().map(|(index, _)| index.0);
         write::headers(&mut file, self.tables.header, &sections, &self.layout, (entry, sframe));
         Ok(Linked { file, unapplied: unapplied.finish() })
-    }
-
-    /// Code that traps, for an undefined symbol. Its last byte fills what lies between
-    /// sections with code.
-    const fn stub(&self) -> [u8; STUB] {
-        match self.abi {
-            // UD2, and INT3.
-            Abi::Amd64 => [
-                0x0f, 0x0b, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc,
-                0xcc,
-            ],
-            // UDF.
-            Abi::Aarch64 | Abi::Aarch64Be => [0; STUB],
-            // TRAP2, and no instruction.
-            Abi::S390x => [0x01, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
-        }
     }
 
     /// Returns the index of a made section.
@@ -248,7 +233,7 @@ impl<'a> Linker<'a, '_> {
             made_header.sh_size.set(endian, *len);
             made_header.sh_addralign.set(endian, part.alignment);
             let content = match made {
-                Made::Undefined => self.stub().repeat(usize::try_from(*len).unwrap_or(0) / STUB),
+                Made::Undefined => self.psabi.stub.repeat(usize::try_from(*len).unwrap_or(0) / STUB),
                 Made::Got => self.got.content(symbols, endian),
                 Made::Common => Vec::new(),
             };
@@ -284,7 +269,7 @@ impl<'a> Linker<'a, '_> {
         let end = usize::try_from(place.offset).unwrap_or(usize::MAX).saturating_add(len);
         let is_sframe = self.tables.is_sframe(section.elf_section_header());
         let starts = section.data().ok().filter(|_| is_sframe).and_then(SframeStarts::of);
-        for relocation in relocate::of_section(self.elf, section, self.abi) {
+        for relocation in relocate::of_section(self.elf, section, self.psabi) {
             let relocation = match relocation {
                 Ok(relocation) => relocation,
                 Err((number, reason)) => {
@@ -303,7 +288,7 @@ impl<'a> Linker<'a, '_> {
             let bytes = start.and_then(|start| file.get_mut(start..end)).ok_or_else(outside)?;
             let origin = place.address.wrapping_add(from);
             if let Err((number, reason)) =
-                relocation.apply(self.abi, addresses, origin, bytes).ok_or_else(outside)?
+                relocation.apply(self.psabi.orders, addresses, origin, bytes).ok_or_else(outside)?
             {
                 unapplied.add(number, reason);
             }

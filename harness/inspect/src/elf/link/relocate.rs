@@ -8,10 +8,9 @@ use object::pod::bytes_of;
 use object::read::elf::SectionHeader;
 use object::{Endianness, ObjectSection, RelocationFlags, RelocationTarget, U64};
 use serde::Serialize;
-use sframe_engine::Abi;
 
-use super::howto::{Content, Howto, Origin, Target};
-use super::{aarch64, amd64, s390x};
+use super::howto::{Content, Howto, Orders, Origin, Target};
+use super::psabi::Psabi;
 use crate::elf::bounded::{File, FileSection};
 use crate::text::counted;
 
@@ -100,18 +99,13 @@ impl Counted {
 pub(super) fn of_section<'f>(
     elf: &'f File<'_>,
     section: &'f FileSection<'_, 'f>,
-    abi: Abi,
+    psabi: Psabi,
 ) -> impl Iterator<Item = Result<Relocation, (u32, Reason)>> {
-    let howto_of = match abi {
-        Abi::Amd64 => amd64::howto,
-        Abi::Aarch64 | Abi::Aarch64Be => aarch64::howto,
-        Abi::S390x => s390x::howto,
-    };
     let is_compressed = section.elf_section_header().sh_flags(elf.endian()).contains(SHF_COMPRESSED);
     section.relocations().filter_map(move |(offset, relocation)| {
         let RelocationFlags::Elf { r_type } = relocation.flags() else { return None };
         let number = r_type.0;
-        Some(match howto_of(r_type) {
+        Some(match (psabi.howto)(r_type) {
             None => Err((number, Reason::Unknown)),
             Some(_) if is_compressed => Err((number, Reason::Compressed)),
             Some(_) if relocation.has_implicit_addend() => Err((number, Reason::ImplicitAddend)),
@@ -184,7 +178,7 @@ impl Relocation {
     /// `None` if there are too few.
     pub(super) fn apply(
         &self,
-        abi: Abi,
+        orders: Orders,
         addresses: &Addresses<'_>,
         place: u64,
         bytes: &mut [u8],
@@ -210,6 +204,6 @@ impl Relocation {
             Origin::PageOfGot => target.wrapping_sub(page(addresses.got)),
         };
         let bytes = bytes.get_mut(..field.size.into())?;
-        Some(if field.put(abi, bytes, value) { Ok(()) } else { Err((self.number, Reason::Overflow)) })
+        Some(if field.put(orders, bytes, value) { Ok(()) } else { Err((self.number, Reason::Overflow)) })
     }
 }

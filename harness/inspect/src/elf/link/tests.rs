@@ -6,6 +6,7 @@ use object::elf::*;
 use object::read::elf::ProgramHeader as _;
 use object::{ObjectSection as _, ObjectSymbol as _};
 use rstest::rstest;
+use sframe_engine::Abi;
 
 use super::*;
 use crate::elf::object_file::ObjectFile;

@@ -1,8 +1,8 @@
 //! New tasks and new programs: clone(2), fork(2), vfork(2), execve(2).
 
 use rustix::io::Errno;
-use sframe_engine::Abi;
 
+use crate::cpu::CloneArgument;
 use crate::linux::answer::{Answer, NewTask};
 use crate::linux::ids::{ProcessId, SpaceId, TaskId};
 use crate::linux::kernel::Linux;
@@ -54,29 +54,24 @@ impl Linux {
                 let sp = if stack == 0 { 0 } else { stack.wrapping_add(size) };
                 Request { flags, sp, parent_word, child_word, thread_pointer }
             }
-            _ => match self.cpu.abi {
-                Abi::Amd64 => Request {
-                    flags: a[0],
-                    sp: a[1],
-                    parent_word: a[2],
-                    child_word: a[3],
-                    thread_pointer: a[4],
-                },
-                Abi::Aarch64 | Abi::Aarch64Be => Request {
-                    flags: a[0],
-                    sp: a[1],
-                    parent_word: a[2],
-                    thread_pointer: a[3],
-                    child_word: a[4],
-                },
-                Abi::S390x => Request {
-                    sp: a[0],
-                    flags: a[1],
-                    parent_word: a[2],
-                    child_word: a[3],
-                    thread_pointer: a[4],
-                },
-            },
+            _ => {
+                let value = |argument: CloneArgument| {
+                    self.cpu
+                        .system_calls
+                        .clone
+                        .iter()
+                        .zip(a)
+                        .find(|(at, _)| **at == argument)
+                        .map_or(0, |(_, value)| value)
+                };
+                Request {
+                    flags: value(CloneArgument::Flags),
+                    sp: value(CloneArgument::Stack),
+                    parent_word: value(CloneArgument::ParentWord),
+                    child_word: value(CloneArgument::ChildWord),
+                    thread_pointer: value(CloneArgument::ThreadPointer),
+                }
+            }
         })
     }
 

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use rustix::io::Errno;
-use sframe_engine::Abi;
 
 use super::poll::{ERR, HUP};
 use crate::linux::answer::{Call, Refused};
@@ -38,14 +37,6 @@ impl Linux {
             }
             _ => return None,
         })
-    }
-
-    /// `struct epoll_event` is packed on amd64.
-    const fn event_layout(&self) -> (u64, usize) {
-        match self.cpu.abi {
-            Abi::Amd64 => (4, 12),
-            Abi::Aarch64 | Abi::Aarch64Be | Abi::S390x => (8, 16),
-        }
     }
 
     fn interests(&mut self, epoll: DescriptionId) -> Result<&mut BTreeMap<u32, Interest>, Errno> {
@@ -84,7 +75,7 @@ impl Linux {
         if int(operation) == ADD && self.nests(epoll, description)? {
             return Err(Errno::LOOP.into());
         }
-        let (offset, _) = self.event_layout();
+        let (offset, _) = self.cpu.system_calls.epoll_event;
         let interest = match int(operation) {
             ADD | MODIFY => {
                 let (events, data) = (user.half(event)?, user.word(event.wrapping_add(offset))?);
@@ -115,7 +106,7 @@ impl Linux {
         let most = usize::try_from(int(most)).ok().filter(|most| *most > 0).ok_or(Errno::INVAL)?;
         let epoll = self.described(epoll)?;
         let interests = self.interests(epoll)?.clone();
-        let (offset, len) = self.event_layout();
+        let (offset, len) = self.cpu.system_calls.epoll_event;
         let padding = usize::try_from(offset).unwrap_or_default();
         let mut bytes = Vec::new();
         let mut found = 0;

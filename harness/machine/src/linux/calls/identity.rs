@@ -1,7 +1,6 @@
 //! Who the program is, what it runs on, and what it may use.
 
 use rustix::io::Errno;
-use sframe_engine::Abi;
 use unicorn_engine::RegisterX86;
 
 use crate::linux::answer::{Call, Refused};
@@ -65,12 +64,7 @@ impl Linux {
 
     fn uname(&self, user: &mut User<'_, '_>, to: u64) -> Call {
         const FIELD: usize = 65;
-        let machine = match self.cpu.abi {
-            Abi::Amd64 => "x86_64",
-            Abi::Aarch64 => "aarch64",
-            Abi::Aarch64Be => "aarch64_be",
-            Abi::S390x => "s390x",
-        };
+        let machine = self.cpu.system_calls.machine;
         let mut bytes = Vec::new();
         for field in ["Linux", "testbench", "6.12.0", "#1", machine, "(none)"] {
             bytes.extend(field.bytes());

@@ -25,7 +25,6 @@ use rustix::io::Errno;
 
 use super::answer::{Answer, Refused};
 use super::kernel::Linux;
-use super::numbers;
 use super::user::User;
 
 impl Linux {
@@ -40,7 +39,7 @@ impl Linux {
     ) -> Answer {
         self.clock.instructions(now);
         self.expire_timers();
-        let Some(name) = numbers::name(self.cpu.abi, number) else {
+        let Some(name) = self.cpu.system_calls.name(number) else {
             self.usage.unknown(number);
             return Answer::Done(Err(Errno::NOSYS));
         };

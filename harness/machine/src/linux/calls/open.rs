@@ -4,7 +4,6 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
-use sframe_engine::Abi;
 
 use crate::linux::answer::Call;
 use crate::linux::kernel::Linux;
@@ -63,16 +62,8 @@ impl Linux {
         self.disk.resolve(&self.proc(), &folder, &path, follows_last)
     }
 
-    /// `O_DIRECTORY` and `O_NOFOLLOW`.
-    const fn folder_flags(&self) -> [u64; 2] {
-        match self.cpu.abi {
-            Abi::Aarch64 | Abi::Aarch64Be => [0o40_000, 0o100_000],
-            Abi::Amd64 | Abi::S390x => [0o200_000, 0o400_000],
-        }
-    }
-
     fn open(&mut self, user: &User<'_, '_>, folder: i32, path: u64, flags: u64, mode: u64) -> Call {
-        let [wants_folder, stays] = self.folder_flags();
+        let [wants_folder, stays] = self.cpu.system_calls.folder_flags;
         if flags & TEMPORARY == TEMPORARY {
             return Err(Errno::OPNOTSUPP.into());
         }

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use rustc_hash::FxHasher;
 use rustix::io::Errno;
-use sframe_engine::Abi;
 
 use super::identity::USER;
+use crate::cpu::Stat;
 use crate::linux::answer::Call;
 use crate::linux::kernel::Linux;
 use crate::linux::objects::clock::START;
@@ -109,42 +109,19 @@ impl Linux {
         Ok(0)
     }
 
-    /// `struct stat`, whose order depends on the ABI.
+    /// `struct stat`.
     fn record(&self, record: Record, status: &Status) -> Record {
         let Status { inode, mode, len } = *status;
-        let times = [START, 0, START, 0, START, 0];
-        match self.cpu.abi {
-            Abi::Amd64 => record
-                .words([1, inode, 1])
-                .half(mode)
-                .half(USER)
-                .half(USER)
-                .half(0)
-                .words([0, len, 4096, blocks(len)])
-                .words(times)
-                .words([0; 3]),
-            Abi::S390x => record
-                .words([1, inode, 1])
-                .half(mode)
-                .half(USER)
-                .half(USER)
-                .half(0)
-                .words([0, len])
-                .words(times)
-                .words([4096, blocks(len), 0, 0, 0]),
-            Abi::Aarch64 | Abi::Aarch64Be => record
-                .words([1, inode])
-                .half(mode)
-                .half(1)
-                .half(USER)
-                .half(USER)
-                .words([0, 0, len])
-                .half(4096)
-                .half(0)
-                .word(blocks(len))
-                .words(times)
-                .word(0),
-        }
+        self.cpu.system_calls.stat.iter().fold(record, |record, field| match *field {
+            Stat::Inode => record.word(inode),
+            Stat::Mode => record.half(mode),
+            Stat::User => record.half(USER),
+            Stat::Len => record.word(len),
+            Stat::Blocks => record.word(blocks(len)),
+            Stat::Times => record.words([START, 0, START, 0, START, 0]),
+            Stat::Word(value) => record.word(value),
+            Stat::Half(value) => record.half(value),
+        })
     }
 
     fn statx(&mut self, user: &mut User<'_, '_>, [folder, path, flags, _, to, _]: [u64; 6]) -> Call {

@@ -190,7 +190,7 @@ fn the_heap_ends_where_the_program_says() {
 }
 
 #[test]
-fn maps_show_what_is_mapped() {
+fn the_file_of_mappings_shows_what_is_mapped() {
     let root = tempfile::tempdir().expect("a folder");
     fs::write(root.path().join("file"), vec![7; 3 * 4096]).expect("a file");
     let mut caller = Caller::below(root.path());

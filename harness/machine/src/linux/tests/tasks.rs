@@ -105,7 +105,7 @@ fn waits_end_at_their_deadlines_without_taking_instructions() {
 }
 
 #[test]
-fn nobody_is_left_to_wake_the_others() {
+fn a_deadlock_of_all_tasks_is_noticed() {
     let (mut tasks, mut clock) = (tasks(2), Clock::default());
     tasks.wait(futex(WORD, ALL, None));
     next(&mut tasks, &mut clock);
@@ -114,7 +114,7 @@ fn nobody_is_left_to_wake_the_others() {
 }
 
 #[test]
-fn who_has_lent_its_memory_waits_for_the_end_of_the_child() {
+fn a_parent_that_has_lent_its_memory_waits_for_the_child() {
     let (mut tasks, mut clock) = (tasks(2), Clock::default());
     tasks.wait(Wait::on(On::Child(TaskId(2)), None, false));
     assert_eq!(next(&mut tasks, &mut clock), 2);
@@ -216,7 +216,7 @@ fn there_are_no_more_tasks_than_the_limit_allows() {
 }
 
 #[test]
-fn an_epoll_object_is_not_in_itself() {
+fn an_epoll_object_cannot_watch_itself() {
     const ADD: u64 = 1;
     const DELETE: u64 = 2;
     let mut caller = Caller::new();

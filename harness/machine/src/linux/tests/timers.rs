@@ -131,7 +131,7 @@ fn a_sleep_that_a_timer_ends_says_how_much_was_left() {
 }
 
 #[test]
-fn a_timer_whose_signal_nobody_gets_does_not_wake_who_waits() {
+fn a_timer_whose_signal_is_ignored_wakes_nobody() {
     let mut caller = Caller::new();
     caller.ignore(ALRM);
     assert_eq!(caller.set(REAL, 10, 10), Ok([0; 4]));

@@ -20,6 +20,8 @@ pub(super) struct Dialect {
     /// Lengths of instructions are multiples of this, as the programs have it.
     pub(super) code_unit: u32,
     pub(super) compute: &'static [&'static str],
+    /// Gives the register `{}` a value of its own.
+    pub(super) clobber: &'static str,
     pub(super) call: &'static str,
     pub(super) jump: &'static str,
     /// A jump whose target, itself, is the end of the program.
@@ -85,6 +87,29 @@ impl Habits {
     }
 }
 
+/// What GNU as does for an ABI alone.
+#[derive(Clone, Copy)]
+pub(super) struct Gas {
+    /// Whether it takes FP as the base of an expression for FP.
+    pub(super) knows_fp: bool,
+    /// Whether it keeps that a register is undefined, where it is declared to be saved later.
+    pub(super) looks_for_undefined: bool,
+    /// Whether it writes rows for registers other than SP and FP.
+    pub(super) names_registers: bool,
+}
+
+impl Gas {
+    pub(super) const fn of(abi: Abi) -> Self {
+        match abi {
+            Abi::Amd64 => Self { knows_fp: true, looks_for_undefined: true, names_registers: true },
+            Abi::Aarch64 | Abi::Aarch64Be => {
+                Self { knows_fp: false, looks_for_undefined: false, names_registers: false }
+            }
+            Abi::S390x => Self { knows_fp: false, looks_for_undefined: false, names_registers: true },
+        }
+    }
+}
+
 const AMD64: Dialect = Dialect {
     abi: Abi::Amd64,
     preserved: &[(3, "%rbx"), (12, "%r12"), (13, "%r13"), (14, "%r14"), (15, "%r15")],
@@ -96,6 +121,7 @@ const AMD64: Dialect = Dialect {
     nop: "nop",
     code_unit: 1,
     compute: &["leal 3(%rdi), %eax", "imull %edi, %eax", "movl %edi, %edx", "xorl %ecx, %ecx"],
+    clobber: "movq $7, {}",
     call: "call",
     jump: "jmp",
     stop: "jmp",
@@ -122,6 +148,7 @@ const fn aarch64(abi: Abi) -> Dialect {
         nop: "nop",
         code_unit: 4,
         compute: &["add w1, w0, #3", "mul w2, w0, w0", "mov w3, w0", "eor w4, w0, w0"],
+        clobber: "mov {}, #7",
         call: "bl",
         jump: "b",
         stop: "b",
@@ -146,6 +173,7 @@ const S390X: Dialect = Dialect {
     nop: "nopr",
     code_unit: 4,
     compute: &["ahik %r3, %r2, 3", "msr %r4, %r2", "lgr %r5, %r2", "xr %r1, %r1"],
+    clobber: "lghi {}, 7",
     call: "brasl %r14,",
     jump: "jg",
     stop: "j",

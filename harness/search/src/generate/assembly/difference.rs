@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_that_is_left_out_has_to_be_told() {
+    fn diff_has_to_list_each_function_that_is_left_out() {
         let report = DiffReport { findings: Vec::new(), ..report() };
         let cfi = said(Recovery::Unchanged, &[]);
         let site = SiteSaid { cfi: cfi.clone(), ..SiteSaid::at(0x1000) };
@@ -156,7 +156,7 @@ mod tests {
 
     /// Whether a function may be left out is known by construction.
     #[test]
-    fn the_reason_of_what_is_left_out_is_held_to_construction() {
+    fn the_reason_for_leaving_a_function_out_is_checked_against_its_construction() {
         let mut report = report();
         let extent =
             Extent { function: "f0".to_owned(), section: None, start: Address(0x1000), size: 8, pcs: 2 };

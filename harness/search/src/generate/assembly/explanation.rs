@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn subsets_are_all_of_their_size() {
+    fn all_subsets_have_the_size_that_was_asked_for() {
         let quirks = &Quirk::ALL[..4];
         assert_eq!(subsets(quirks, 2).len(), 6);
         assert_eq!(subsets(quirks, 1).len(), 4);
@@ -86,7 +86,7 @@ mod tests {
 
     /// What an assembler with known mistakes says is explained by these or fewer, and nothing else is.
     #[test]
-    fn mistakes_are_told_from_what_is_said() {
+    fn mistakes_are_recognised_by_what_is_said() {
         let quirks = [Quirk::GasRegisterTakesOffsetBack, Quirk::GasIgnoresSameValue];
         let is_of_gas = |quirk: &Quirk| quirk.page().starts_with("gas-") && quirk.is_of(Source::Sframe);
         let gas: Vec<Quirk> = Quirk::ALL.iter().copied().filter(is_of_gas).collect();

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn expressions_have_their_length_in_front() {
+    fn expressions_begin_with_their_length() {
         assert_eq!(block(&breg(DwarfRegister(6), -8)), [2, 0x76, 0x78]);
         assert_eq!(block(&[breg(DwarfRegister(7), 784), vec![DEREF]].concat()), [4, 0x77, 0x90, 6, 6]);
         assert_eq!(block(&bregx(DwarfRegister(17), 0)), [3, 0x92, 17, 0]);

@@ -56,7 +56,7 @@ mod tests {
 
     /// A version that has no fault any more, or not yet, has a new one if it shows the same.
     #[test]
-    fn what_is_known_depends_on_the_version() {
+    fn known_faults_depend_on_the_version() {
         let specs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../specs");
         let faults = Faults::load(&specs).expect("pages");
         let known = |assembler: &str| {

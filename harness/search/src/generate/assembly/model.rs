@@ -6,6 +6,7 @@ use std::ops::Range;
 use sframe_engine::{Abi, Base, DwarfRegister, Recovery, RecoveryRule, Version};
 
 use super::crash::remembers_without_row;
+use super::dialect::Gas;
 use super::directive::{Cfa, Directive, Operation, SIMPLE};
 use super::quirk::Quirk;
 use super::refusal::{is_inexpressible, may_be_left_out};
@@ -172,8 +173,9 @@ impl<'m> Model<'m> {
                 let base = (is_fp(register) && self.has(Quirk::GasFpByExpression))
                     .then(|| two_bytes(directive))
                     .flatten();
-                let stays =
-                    is_nowhere && gas_looks_for_undefined(self.abi) && self.has(Quirk::GasUndefinedNotUndone);
+                let stays = is_nowhere
+                    && Gas::of(self.abi).looks_for_undefined
+                    && self.has(Quirk::GasUndefinedNotUndone);
                 if let Some(offset) = base {
                     let place = Place::Indirect(DwarfRegister(INVALID), offset);
                     self.current.saved.insert(register.0, place);
@@ -279,7 +281,7 @@ impl<'m> Model<'m> {
     /// A register as the base of a rule.
     fn base(&self, register: DwarfRegister) -> Base {
         // The only base that gas knows is FP, on amd64.
-        let is_known = register == self.abi.fp() && gas_knows_fp(self.abi);
+        let is_known = register == self.abi.fp() && Gas::of(self.abi).knows_fp;
         match register {
             _ if self.has(Quirk::GasFpByExpression) && !is_known => Base::Register(DwarfRegister(INVALID)),
             register if register == self.abi.sp() => Base::Sp,
@@ -342,22 +344,6 @@ fn two_bytes(directive: &Directive) -> Option<i64> {
     (directive.form == ".cfi_escape DW_CFA_expression DW_OP_lit DW_OP_minus").then_some(MINUS)
 }
 
-/// Whether GNU as takes FP as the base of an expression for FP.
-const fn gas_knows_fp(abi: Abi) -> bool {
-    match abi {
-        Abi::Amd64 => true,
-        Abi::Aarch64 | Abi::Aarch64Be | Abi::S390x => false,
-    }
-}
-
-/// Whether GNU as keeps that a register is undefined, where it is declared to be saved later.
-const fn gas_looks_for_undefined(abi: Abi) -> bool {
-    match abi {
-        Abi::Amd64 => true,
-        Abi::Aarch64 | Abi::Aarch64Be | Abi::S390x => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::plan::Plan;
@@ -366,7 +352,7 @@ mod tests {
 
     /// The directives mean what is true, in every program.
     #[test]
-    fn without_mistakes_what_is_declared_is_true() {
+    fn without_mistakes_all_declarations_are_true() {
         for abi in [Abi::Amd64, Abi::Aarch64, Abi::Aarch64Be, Abi::S390x] {
             for number in 0..300 {
                 let program = write(&Plan::random(abi, 3, number, 5));
@@ -382,7 +368,7 @@ mod tests {
 
     /// Each mistake shows in some program: what is said is wrong, or a function is left out that need not be.
     #[test]
-    fn every_mistake_matters_somewhere() {
+    fn every_mistake_changes_some_program() {
         let says_wrong = |program: &Program, quirks: &[Quirk]| {
             let mut model = Model::new(program.abi, quirks);
             program.sites.iter().any(|site| {

@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn complaints_have_no_place() {
+    fn complaints_are_reduced_to_what_they_say() {
         let said = "generated.s: Assembler messages:\ngenerated.s:12: Error: no such instruction: `x'\n";
         assert_eq!(complaint(said), "no such instruction: `x'");
         assert_eq!(complaint("killed"), "killed");

@@ -3,6 +3,7 @@
 
 use sframe_engine::{Abi, Base, CfaOffsetScaling, Recovery, RecoveryRule, Version};
 
+use super::dialect::Gas;
 use super::directive::{Directive, Operation};
 use super::state::Claim;
 
@@ -30,26 +31,25 @@ fn is_refused(version: Version, abi: Abi, directive: &Directive) -> bool {
     }
 }
 
-/// Whether it is declared that SP is the CFA. That is what ABIs say anyway, and assemblers that write version 3
-/// do not look.
+/// Whether it is declared that SP is the CFA, which is what ABIs say anyway, and assemblers refuse it.
 fn has_rule_for_sp(version: Version, abi: Abi, declared: &[Directive]) -> bool {
-    version == Version::V3
+    refuses_rules_for_sp(version)
         && abi.sp_offset_from_cfa() == 0
         && declared.iter().any(|directive| directive.form == ".cfi_val_offset")
 }
 
-/// Whether assemblers write rows for other registers.
-const fn names_registers(abi: Abi) -> bool {
-    match abi {
-        Abi::Amd64 | Abi::S390x => true,
-        Abi::Aarch64 | Abi::Aarch64Be => false,
+/// Whether assemblers that write a version refuse rules for SP, without looking at what they say.
+const fn refuses_rules_for_sp(version: Version) -> bool {
+    match version {
+        Version::V1 | Version::V2 => false,
+        Version::V3 => true,
     }
 }
 
 /// Whether a row can't say this.
 pub(super) fn is_inexpressible(version: Version, abi: Abi, claim: &Claim) -> bool {
     // Rows of flexible FDEs name any register (3.2). No assembler writes them for AArch64.
-    let has_registers = version.has_flex_fdes() && names_registers(abi);
+    let has_registers = version.has_flex_fdes() && Gas::of(abi).names_registers;
     let in_register = |recovery: Option<Recovery>| {
         matches!(recovery, Some(Recovery::Rule(RecoveryRule { base: Base::Register(_), .. })))
     };

@@ -335,7 +335,7 @@ mod tests {
 
     /// A fault that has a page is counted, and is no cause.
     #[test]
-    fn what_has_a_page_is_known() {
+    fn causes_that_have_a_page_are_known() {
         let specs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../specs");
         let faults = Faults::load(&specs).expect("pages");
         let all = faults

@@ -121,6 +121,9 @@ const S390X: &[Group] = &[
     &[&["-mstack-size=65536", "-mstack-guard=32"]],
 ];
 
+/// Those for amd64, of GNU's linker. With -z mark-plt, relocations add what only a dynamic linker knows to leave.
+const GNU_LD_AMD64: &[&str] = &["-Wl,-z,ibtplt", "-Wl,-z,ibt"];
+
 /// Another level of optimisation, which comes after the first and counts.
 const SMALLEST: &[Group] = &[&[&["-Oz"]]];
 
@@ -145,6 +148,22 @@ fn groups(compiler: Compiler, abi: Abi) -> Vec<Group> {
         (_, Abi::Aarch64 | Abi::Aarch64Be | Abi::S390x) => &[],
     };
     [BOTH, of_compiler, of_abi, of_both, SMALLEST].concat()
+}
+
+/// The flags that GNU's linker has for an ABI alone.
+pub(super) const fn of_linker(abi: Abi) -> &'static [&'static str] {
+    match abi {
+        Abi::Amd64 => GNU_LD_AMD64,
+        Abi::Aarch64 | Abi::Aarch64Be | Abi::S390x => &[],
+    }
+}
+
+/// Whether GNU's linker writes unwind information of its own, for its linkage tables, and knows a flag about it.
+pub(super) const fn writes_unwind_information(abi: Abi) -> bool {
+    match abi {
+        Abi::Amd64 | Abi::S390x => true,
+        Abi::Aarch64 | Abi::Aarch64Be => false,
+    }
 }
 
 /// Draws flags: each entry can be dropped without the others.

@@ -135,7 +135,7 @@ mod tests {
 
     /// What compilers say when they crash is known; what assemblers say then is of any crash.
     #[test]
-    fn crashes_of_compilers_are_known_by_what_they_say() {
+    fn crashes_of_compilers_are_recognised_by_their_messages() {
         let specs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../specs");
         let faults = Faults::load(&specs).expect("pages");
         let page = |compiler: &str, assembler: &str, says: &str| {
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn all_of_a_known_cause_must_be_so() {
+    fn every_condition_of_a_known_cause_must_hold() {
         let knows = |cause: &GeneratedCause, fault: &Fault| {
             let causes = faults::KnownCauses::new(vec![("page", Blame::CompilerOrCfi, cause)]);
             let known = KnownCauses { causes, crashes: Vec::new() };

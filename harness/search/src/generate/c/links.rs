@@ -4,7 +4,7 @@ use serde::Serialize;
 use sframe_engine::Abi;
 use sframe_suite::corpus::Joint;
 
-use super::flags::Compiler;
+use super::flags::{self, Compiler};
 use crate::generate::Random;
 
 /// What kind of file a program becomes.
@@ -85,9 +85,6 @@ const FLAGS: &[(&str, bool)] = &[
     ("-Wl,--traditional-format", true),
 ];
 
-/// Those for amd64, of GNU's linker. With -z mark-plt, relocations add what only a dynamic linker knows to leave.
-const AMD64: &[&str] = &["-Wl,-z,ibtplt", "-Wl,-z,ibt"];
-
 /// How often each is used, in programs of a hundred.
 const OFTEN: u64 = 8;
 
@@ -101,13 +98,15 @@ pub(super) fn draw(random: &mut Random, compiler: Compiler, abi: Abi, files: u32
     let is_gnu = compiler == Compiler::Gcc;
     let mut flags = Vec::new();
     for (flag, is_gnus) in FLAGS {
-        let is_known = !flag.contains("ld-generated") || writes_unwind_information(abi);
+        let is_known = !flag.contains("ld-generated") || flags::writes_unwind_information(abi);
         if random.percent(OFTEN) && (is_gnu || !is_gnus) && is_known {
             flags.push((*flag).to_owned());
         }
     }
     if is_gnu {
-        flags.extend(flags_of(abi).iter().filter(|_| random.percent(OFTEN)).map(|flag| (*flag).to_owned()));
+        flags.extend(
+            flags::of_linker(abi).iter().filter(|_| random.percent(OFTEN)).map(|flag| (*flag).to_owned()),
+        );
     }
     let objects = (0..files).map(|_| {
         let is_described = !random.percent(10);
@@ -134,21 +133,5 @@ impl Link {
     #[must_use]
     pub fn is_described(&self) -> bool {
         self.objects.iter().all(|object| object.is_described)
-    }
-}
-
-/// The flags that GNU's linker has for an ABI alone.
-const fn flags_of(abi: Abi) -> &'static [&'static str] {
-    match abi {
-        Abi::Amd64 => AMD64,
-        Abi::Aarch64 | Abi::Aarch64Be | Abi::S390x => &[],
-    }
-}
-
-/// Whether GNU's linker writes unwind information of its own, for its linkage tables, and knows a flag about it.
-const fn writes_unwind_information(abi: Abi) -> bool {
-    match abi {
-        Abi::Amd64 | Abi::S390x => true,
-        Abi::Aarch64 | Abi::Aarch64Be => false,
     }
 }

@@ -131,7 +131,7 @@ fn of(judged: &Judged, bytes: &[u8], fault: &Fault) -> Elsewhere {
 mod tests {
     use super::*;
     #[test]
-    fn only_what_is_in_the_same_function_counts() {
+    fn only_faults_in_the_same_function_count() {
         let wrong = |faults| Judged { faults, ..Judged::default() };
         let says = |judged: &Judged| of(judged, b"", &Fault::of("f1", "wrong-fp"));
         assert_eq!(says(&wrong(vec![Fault::of("f1.cold", "wrong-fp")])), Elsewhere::Same);

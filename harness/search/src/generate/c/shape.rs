@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn complaints_have_no_place() {
+    fn complaints_are_reduced_to_what_they_say() {
         let said = "unit0.c: In function 'f':\nunit0.c:3:9: error: expected ';'\ncollect2: error: ld returned 1 exit status";
         assert_eq!(complaint(said), "expected ';'");
         let said =

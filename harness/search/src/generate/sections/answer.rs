@@ -1,11 +1,11 @@
 //! Header, functions and look-ups that follow from a plan.
 
-use sframe_engine::Version;
 use sframe_vectors::{
     Address, Answer, Fde, FdeType, Flag, Header, Lookup, PauthKey, Question, Reject, Row, Rules,
     SectionSource, boundaries,
 };
 
+use super::dialect::outermost_without_rows;
 use super::fault::Rule;
 use super::plan::{FunctionPlan, RowPlan, SectionPlan};
 use super::words::fre_len;
@@ -76,7 +76,10 @@ impl SectionPlan {
     /// Returns whether a function says by itself that its frames have no caller.
     #[must_use]
     pub fn is_outermost(&self, function: &FunctionPlan) -> bool {
-        self.version == Version::V3 && !function.flex && function.rows.is_empty() && function.broken.is_none()
+        outermost_without_rows(self.version)
+            && !function.flex
+            && function.rows.is_empty()
+            && function.broken.is_none()
     }
 
     /// Returns the answer to a question; `None` if a reader may answer in several ways, since it may read

@@ -311,10 +311,9 @@ fn moved(plan: &SectionPlan, (version, abi): (Version, Abi)) -> Option<SectionPl
         }
     }
     moved.pcrel &= version.has_pcrel_starts();
-    if version != Version::V3 {
+    moved.frame_pointer &= version.has_frame_pointer_flag();
+    if !version.marks_signal_frames() {
         moved.functions.iter_mut().for_each(|function| function.signal = false);
-    } else {
-        moved.frame_pointer = false;
     }
     (open_readings(&moved).is_subset(&open_readings(plan))).then_some(moved)
 }

@@ -65,7 +65,7 @@ impl SectionPlan {
 
     fn random_header(version: Version, abi: Abi, open: bool, random: &mut Random) -> Self {
         let usual_ra = abi.fixed_ra_offset();
-        let near = if version == Version::V3 { PLACES.len() as u64 } else { NEAR };
+        let near = if version.start_size() == 8 { PLACES.len() as u64 } else { NEAR };
         let (address, _) = PLACES[usize::try_from(random.below(near)).unwrap_or_default()];
         let offset = |random: &mut Random| {
             let offset = *random.pick(&[-128_i8, -127, -48, -16, -8, 8, 16, 127]);
@@ -86,7 +86,7 @@ impl SectionPlan {
             abi,
             address,
             sorted: random.percent(70),
-            frame_pointer: version != Version::V3 && random.percent(10),
+            frame_pointer: version.has_frame_pointer_flag() && random.percent(10),
             pcrel: version.has_pcrel_starts() && random.percent(60),
             fixed_fp: random.percent(8).then(|| offset(random)),
             fixed_ra: match usual_ra {
@@ -114,9 +114,9 @@ impl SectionPlan {
             *random.pick(SIZES)
         };
         let size = if open && random.percent(6) { 0 } else { size };
-        let is_mask = (open || self.version != Version::V1) && random.percent(15);
-        let rep_size = match (self.version, is_mask) {
-            (Version::V1, _) => 0,
+        let is_mask = (open || self.version.has_rep_size()) && random.percent(15);
+        let rep_size = match (self.version.has_rep_size(), is_mask) {
+            (false, _) => 0,
             (_, true) => *random.pick(BLOCKS),
             // It means nothing.
             (_, false) if random.percent(5) => *random.pick(BLOCKS),
@@ -129,9 +129,9 @@ impl SectionPlan {
             fre_type: usual_width(size),
             pc_type: if is_mask { PcType::Mask } else { PcType::Inc },
             rep_size,
-            flex: self.version == Version::V3 && random.percent(35),
-            key_b: signs && (open || self.version != Version::V1) && random.percent(20),
-            signal: self.version == Version::V3 && random.percent(10),
+            flex: self.version.has_flex_fdes() && random.percent(35),
+            key_b: signs && (open || self.version.has_pauth_key()) && random.percent(20),
+            signal: self.version.marks_signal_frames() && random.percent(10),
             place: u32::try_from(random.below(1 << 20)).unwrap_or_default(),
             rows: Vec::new(),
             broken: None,
@@ -168,7 +168,7 @@ impl SectionPlan {
         open: bool,
         random: &mut Random,
     ) -> Vec<u32> {
-        let is_outermost = self.version == Version::V3 && !function.flex;
+        let is_outermost = self.version.marks_outermost_functions() && !function.flex;
         if random.percent(6) && (is_outermost || open) {
             return Vec::new();
         }
@@ -240,7 +240,7 @@ impl SectionPlan {
             && self.functions.iter().all(|function| function.pc_type == PcType::Inc)
         {
             // The last byte of the address space is the last of the last function's.
-            let is_near = self.address > 0xffff_ffff_8000_0000 || self.version == Version::V3;
+            let is_near = self.address > 0xffff_ffff_8000_0000 || self.version.start_size() == 8;
             let by = if is_near { 0_u64.wrapping_sub(size).wrapping_sub(first) } else { 0 };
             self.functions.iter_mut().for_each(|function| function.start = function.start.wrapping_add(by));
         }
@@ -275,8 +275,8 @@ impl SectionPlan {
                 |from: i64, to: i64, random: &mut Random| u8::try_from(random.within(from..=to)).unwrap_or(3);
             function.broken = Some(match random.below(5) {
                 0 if !function.rows.is_empty() && self.trailing == 0 => FdeFault::NumFres,
-                1 if version == Version::V3 => FdeFault::FdeType(unknown(2, 31, random)),
-                2 if version != Version::V1 => FdeFault::RepSize,
+                1 if version.has_flex_fdes() => FdeFault::FdeType(unknown(2, 31, random)),
+                2 if version.has_rep_size() => FdeFault::RepSize,
                 3 => FdeFault::FreType(unknown(3, 15, random)),
                 _ => FdeFault::FreOffset(if random.percent(50) { some } else { u32::MAX }),
             });
@@ -292,7 +292,7 @@ impl SectionPlan {
             1 if flex => Some(RowFault::NoCfa),
             2 if flex => Some(RowFault::CfaOnCfa),
             _ if flex => Some(RowFault::HalfPair),
-            1 if version == Version::V1 => Some(RowFault::NoWords),
+            1 if !version.marks_outermost_rows() => Some(RowFault::NoWords),
             _ => {
                 let more = *random.pick(&[1_u8, 1, 2, 6, 12]);
                 Some(RowFault::WordCount((most + more).min(15)))

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use sframe_engine::Version;
 use sframe_vectors::{Base, Equation, FreType, PcType, Recovery};
 
-use super::dialect::Dialect;
+use super::dialect::{Dialect, OddWord};
 use super::plan::{FunctionPlan, RowPlan, RowRules, SectionPlan};
 
 /// Returns what is special about a section as far as it may matter for a function of it, and a row of
@@ -159,8 +158,7 @@ fn rule(recovery: Recovery) -> Option<Equation> {
 pub fn readings(plan: &SectionPlan) -> BTreeSet<&'static str> {
     let has = features(plan, None, None);
     let is = |name| has.contains(name);
-    let v1 = plan.version == Version::V1;
-    let dialect = Dialect::of(plan.abi);
+    let (version, dialect) = (plan.version, Dialect::of(plan.abi));
     let tracks_ra = plan.fixed_ra.is_none();
     let in_code = |register: u32| register >= 16;
     let control = |function: &FunctionPlan| {
@@ -175,11 +173,11 @@ pub fn readings(plan: &SectionPlan) -> BTreeSet<&'static str> {
             })
     };
     let list = [
-        ("start-address", is("starts relative to the section") || v1),
+        ("start-address", is("starts relative to the section") || !version.has_pcrel_starts()),
         ("rows-offset", is("gap before the rows")),
-        ("pauth-key-of-version-1", v1 && is("key B")),
-        ("mask-fdes", is("unaligned block") && !v1),
-        ("mask-fdes-of-version-1", v1 && is("mask FDE")),
+        ("pauth-key-of-version-1", !version.has_pauth_key() && is("key B")),
+        ("mask-fdes", is("unaligned block") && version.has_rep_size()),
+        ("mask-fdes-of-version-1", !version.has_rep_size() && is("mask FDE")),
         ("extent-of-rows", is("row past the end") || is("equal row starts")),
         ("size-0", is("size 0")),
         ("order-of-rows", is("rows in another order")),
@@ -192,7 +190,7 @@ pub fn readings(plan: &SectionPlan) -> BTreeSet<&'static str> {
         ("fde-without-rows", is("no rows")),
         ("fixed-ra-offset", is("unusual fixed RA")),
         ("s390x-scaling", dialect.scales_cfa() && (is("flex FDE") || is("CFA offset beyond 32 bits"))),
-        ("odd-offsets", dialect.has_odd_words && plan.version == Version::V3 && has_odd_slot(plan)),
+        ("odd-offsets", dialect.odd_word(version) == OddWord::Disputed && has_odd_slot(plan)),
         ("fp-pair", is("flex FDE") && is("FP saved")),
         ("control-words", plan.functions.iter().any(control)),
         ("caller-lookup", !plan.functions.is_empty()),
@@ -258,7 +256,7 @@ pub(super) fn clauses(plan: &SectionPlan) -> Vec<String> {
         ];
         names.extend(of.into_iter().filter(|(feature, _)| has.contains(feature)).map(|(_, clause)| clause));
         names.insert(if plan.functions.is_empty() { "header" } else { "lookup" });
-        if plan.version == Version::V1 {
+        if !plan.version.has_pauth_key() {
             names.remove("pauth-key-b");
         }
     }

@@ -1,7 +1,6 @@
 //! The smallest section that shows a difference: parts of a plan are dropped, or made plainer, while the
 //! difference stays.
 
-use sframe_engine::Version;
 use sframe_judge::external::ExternalError;
 use sframe_vectors::{Base, Equation, FreType, PcType, Recovery};
 
@@ -136,7 +135,7 @@ fn smaller(plan: &SectionPlan) -> Vec<SectionPlan> {
         }
     });
     // With the flag, where the version has it.
-    with(&|plan| plan.pcrel = plan.version != Version::V1);
+    with(&|plan| plan.pcrel = plan.version.has_pcrel_starts());
     for index in 0..count {
         smaller_function(plan, index, &mut |change| with(&|plan| change(&mut plan.functions[index])));
         for row in 0..plan.functions[index].rows.len().min(8) {

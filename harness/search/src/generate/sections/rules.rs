@@ -1,9 +1,8 @@
 //! Random rules of rows.
 
-use sframe_engine::{Abi, Version};
 use sframe_vectors::{Base, Equation, Recovery};
 
-use super::dialect::Dialect;
+use super::dialect::{Dialect, OddWord};
 use super::plan::{FunctionPlan, RowPlan, RowRules, SectionPlan};
 use crate::generate::random::Random;
 
@@ -73,7 +72,7 @@ impl SectionPlan {
         random: &mut Random,
     ) -> RowPlan {
         let signs = self.abi.signs_return_addresses();
-        let undefined = self.version != Version::V1 && random.percent(6);
+        let undefined = self.version.marks_outermost_rows() && random.percent(6);
         let rules = (!undefined).then(|| match function.flex {
             true => self.random_flex(random),
             false => self.random_default(open, random),
@@ -100,14 +99,14 @@ impl SectionPlan {
     /// Where a value is saved by a row of default type.
     fn random_slot(&self, is_ra: bool, open: bool, random: &mut Random) -> Recovery {
         let dialect = Dialect::of(self.abi);
-        let registers = dialect.has_odd_words && self.version == Version::V2;
+        let odd = dialect.odd_word(self.version);
+        let registers = odd == OddWord::Register;
         if registers && random.percent(30) {
             let number = *random.pick(&[0, 1, 6, 12, 14, 16, 17, 24, 31]);
             return Recovery::Rule(Equation { base: Base::Register(number), offset: 0, dereference: false });
         }
         let mut offset = if random.percent(50) { -ordinary(random) } else { word(random) };
-        let odd = registers || dialect.has_odd_words && !open;
-        if odd {
+        if registers || odd != OddWord::Offset && !open {
             offset &= !1;
         }
         if is_ra && dialect.zero_is_unsaved && offset == 0 {
@@ -138,12 +137,7 @@ impl SectionPlan {
         if random.percent(45) {
             return *random.pick(&[Base::Sp, Base::Fp]);
         }
-        let numbers: &[u32] = match self.abi {
-            Abi::Amd64 => &[0, 1, 3, 8, 10, 12, 15, 16, 31],
-            Abi::Aarch64 | Abi::Aarch64Be => &[0, 1, 9, 15, 16, 17, 19, 28, 30, 64, 72, 95],
-            Abi::S390x => &[0, 1, 6, 10, 12, 14, 16, 17, 24, 31],
-        };
-        Base::Register(*random.pick(numbers))
+        Base::Register(*random.pick(Dialect::of(self.abi).registers))
     }
 
     fn random_flex(&self, random: &mut Random) -> RowRules {

@@ -6,7 +6,7 @@ use sframe_vectors::{
     Recovery, RowSource, SectionSource,
 };
 
-use super::dialect::Dialect;
+use super::dialect::{Dialect, OddWord};
 use super::fault::{FdeFault, RowFault, SectionFault};
 use super::plan::{FunctionPlan, RowPlan, RowRules, SectionPlan};
 
@@ -93,7 +93,7 @@ impl SectionPlan {
     }
 
     fn fde_source(&self, function: &FunctionPlan) -> Option<FdeSource> {
-        if function.flex && self.version != Version::V3 {
+        if function.flex && !self.version.has_flex_fdes() {
             return None;
         }
         let rows =
@@ -132,7 +132,7 @@ impl SectionPlan {
 
     fn words(&self, function: &FunctionPlan, row: &RowPlan) -> Option<(u8, Vec<Word>)> {
         let mut words = match &row.rules {
-            None if self.version == Version::V1 => return None,
+            None if !self.version.marks_outermost_rows() => return None,
             None => Vec::new(),
             Some(rules) if function.flex => self.flex_words(rules)?,
             Some(rules) => self.default_words(rules)?,
@@ -197,7 +197,7 @@ impl SectionPlan {
     }
 
     fn saved_word(&self, recovery: Recovery) -> Option<Word> {
-        let odd_is_register = Dialect::of(self.abi).has_odd_words && self.version == Version::V2;
+        let odd_is_register = Dialect::of(self.abi).odd_word(self.version) == OddWord::Register;
         match recovery {
             Recovery::Rule(Equation { base: Base::Cfa, offset, dereference: true }) => {
                 (!odd_is_register || offset % 2 == 0).then_some(Word::Signed(offset))
@@ -268,7 +268,8 @@ pub(super) fn fre_len(source: &SectionSource) -> u32 {
         };
         start + 1 + row.words.len() * usize::from(row.width)
     };
-    let attribute = if source.version == 3 { 5 } else { 0 };
+    let has_attributes = Version::from_number(source.version).is_some_and(Version::has_fde_attributes);
+    let attribute = if has_attributes { 5 } else { 0 };
     let len = |fde: &FdeSource| attribute + fde.rows.iter().map(|it| row(fde, it)).sum::<usize>();
     u32::try_from(source.fdes.iter().map(len).sum::<usize>()).unwrap_or(u32::MAX)
 }

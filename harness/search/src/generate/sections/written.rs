@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use sframe_engine::write::{Function, Layout, Section, WideRow};
-use sframe_engine::{self as engine, DataWordSize, DwarfRegister, Flags, RecoveryRule, Row, Version};
+use sframe_engine::{self as engine, DataWordSize, DwarfRegister, Flags, RecoveryRule, Row};
 use sframe_vectors::{Base, Equation, Flag, FreType, PcType, Recovery};
 
 use super::plan::{FunctionPlan, RowPlan, SectionPlan};
@@ -69,7 +69,7 @@ impl SectionPlan {
             fde_type: if function.flex { engine::FdeType::Flex } else { engine::FdeType::Default },
             pauth_key: if function.key_b { engine::PauthKey::B } else { engine::PauthKey::A },
             signal: function.signal,
-            rep_size: (self.version != Version::V1).then_some(function.rep_size),
+            rep_size: self.version.has_rep_size().then_some(function.rep_size),
             rows_position,
             rows,
             wide_rows,

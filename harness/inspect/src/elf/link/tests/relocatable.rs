@@ -3,6 +3,8 @@
 use object::elf::{SHT_NOBITS, SHT_PROGBITS, SHT_RELA, SHT_STRTAB, SHT_SYMTAB, SectionType};
 use sframe_engine::Abi;
 
+use crate::elf::abi::in_elf;
+
 /// A relocatable file: `.text`, `.data` and one more section, `.rela.text`, symbols.
 #[derive(Clone, Debug)]
 pub(super) struct Relocatable {
@@ -107,11 +109,7 @@ impl Relocatable {
             file.extend(content);
             file.resize(file.len().next_multiple_of(8), 0);
         }
-        let machine = match self.abi {
-            Abi::Amd64 => 62,
-            Abi::Aarch64 | Abi::Aarch64Be => 183,
-            Abi::S390x => 22,
-        };
+        let machine = in_elf(self.abi).machine.0.into();
         let order = if self.abi.is_big_endian() { 2 } else { 1 };
         let mut head = [&b"\x7fELF"[..], &[2, order, 1], &[0; 9]].concat();
         self.put(&mut head, &[(2, 1), (2, machine), (4, 1), (8, 0), (8, 0), (8, file.len() as u64), (4, 0)]);

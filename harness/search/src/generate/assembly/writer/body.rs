@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use sframe_engine::{Abi, DwarfRegister};
+use sframe_engine::DwarfRegister;
 
 use super::super::directive::{Declared, Operation, Saved, noise, plain, remember, restore};
 use super::super::expression::indirect;
@@ -114,11 +114,7 @@ impl Writer<'_> {
             return;
         }
         let (number, name) = *self.random.pick(&candidates);
-        let code = match self.abi() {
-            Abi::Amd64 => format!("movq $7, {name}"),
-            Abi::Aarch64 | Abi::Aarch64Be => format!("mov {name}, #7"),
-            Abi::S390x => format!("lghi {name}, 7"),
-        };
+        let code = self.dialect.clobber.replace("{}", name);
         self.instruction(&code, |state| state.set(DwarfRegister(number), Value::Other));
     }
 
