@@ -735,7 +735,9 @@ impl Witness {
         }
         if moves_sp {
             self.control_flow.outlined_frames += 1;
-        } else if let Some(depth) = self.returns_further(pc, sp).filter(|_| is_return || restored) {
+        } else if let Some(depth) =
+            self.returns_further(pc, sp).filter(|_| is_return || restored || !self.links_on_stack)
+        {
             let lost = self.current.call_stack.records().len() - depth - 1;
             self.control_flow.discarded_frames += lost as u64;
             self.control_flow.returns += 1;

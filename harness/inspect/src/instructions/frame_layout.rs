@@ -55,7 +55,7 @@ impl FrameLayout {
     }
 
     /// The offset of a place from the CFA.
-    fn offset_from_cfa(self, abi: Abi, place: &Place) -> Option<i64> {
+    pub(super) fn offset_from_cfa(self, abi: Abi, place: &Place) -> Option<i64> {
         Some(place.offset - self.distance(abi, place.base)?)
     }
 
@@ -191,6 +191,15 @@ impl FrameLayout {
         }
         for register in [sp, fp].into_iter().filter(|register| defs.contains(*register)) {
             after.set(abi, register, None);
+        }
+        // A call that pushes its return address overwrites what has been popped from there.
+        let pushed = before.sp.map(|sp| -sp - abi.pushed_by_calls().cast_signed());
+        if instruction.is_call() && abi.pushed_by_calls() > 0 && pushed.is_some() {
+            for saved in [&mut after.ra, &mut after.caller_fp] {
+                if pushed.map(SavedLocation::OnStack) == Some(*saved) {
+                    *saved = SavedLocation::Unknown;
+                }
+            }
         }
         // A call leaves its own return address in the link register.
         if abi.ra().is_some_and(|ra| defs.contains(ra)) && after.ra == SavedLocation::InRegister {

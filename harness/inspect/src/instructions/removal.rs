@@ -6,7 +6,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use sframe_engine::{Abi, DwarfRegister};
 
-use super::{Destination, Flow, FrameLayout, Instruction, Operation, Registers, SavedLocation, Value};
+use super::{Destination, Flow, FrameLayout, Instruction, Operation, Place, Registers, SavedLocation, Value};
 
 /// A function with more instructions than this is not followed.
 const MOST_INSTRUCTIONS: usize = 20_000;
@@ -115,7 +115,9 @@ struct Before {
     ra: Option<DwarfRegister>,
     /// The registers that may have another address which was computed from it.
     computed: Registers,
-    /// Whether such an address may have been stored where the return address was.
+    /// The registers that point to where the return address is.
+    pointers: Registers,
+    /// Whether another address may have been stored there.
     is_replaced: bool,
 }
 
@@ -126,6 +128,7 @@ impl Before {
             frame: self.frame.join(other.frame),
             ra: self.ra.filter(|ra| Some(*ra) == other.ra),
             computed: self.computed.or(other.computed),
+            pointers: self.pointers.or(other.pointers),
             is_replaced: self.is_replaced || other.is_replaced,
         }
     }
@@ -137,10 +140,15 @@ impl Before {
         if let Some(to) = self.computes(abi, instruction) {
             computed.insert(to);
         }
+        let mut pointers = self.pointers.without(instruction.defs);
+        if let Some(to) = self.points_to_ra(abi, instruction) {
+            pointers.insert(to);
+        }
         Self {
             frame,
             ra: self.frame.loads_ra(abi, instruction).or(kept),
             computed,
+            pointers,
             is_replaced: self.is_replaced || self.replaces(abi, instruction),
         }
     }
@@ -157,23 +165,46 @@ impl Before {
         match instruction.operation {
             Operation::Add { to, from, offset } if offset != 0 && is_from(from) => Some(to),
             Operation::Sum { to, left, right, .. } if is_from(left) || is_from(right) => Some(to),
+            // Beside what it loads or stores there.
+            Operation::Load { place: Some(place), .. } | Operation::Store { place: Some(place), .. }
+                if place.writeback != 0 && is_from(place.base) =>
+            {
+                Some(place.base)
+            }
+            // What it does with it is not known.
+            Operation::Other => {
+                let changes = |register: &DwarfRegister| {
+                    is_from(*register) && instruction.sources.is_none_or(|all| all.contains(*register))
+                };
+                instruction.defs.iter().find(changes).filter(|_| instruction.flow == Flow::Next)
+            }
             _ => None,
         }
     }
 
-    /// Whether an instruction replaces the return address on the stack by one that was computed from it.
+    /// The register that an instruction makes point to where the return address is.
+    fn points_to_ra(self, abi: Abi, instruction: &Instruction) -> Option<DwarfRegister> {
+        let SavedLocation::OnStack(own) = self.frame.ra else { return None };
+        match instruction.operation {
+            Operation::Add { to, from, offset } if to != abi.sp() && to != abi.fp() => {
+                let at = self.frame.offset_from_cfa(abi, &Place { base: from, offset, writeback: 0 });
+                (at == Some(own) || offset == 0 && self.pointers.contains(from)).then_some(to)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether an instruction may replace the return address on the stack by another one. So may a callee that knows
+    /// where it is.
     fn replaces(self, abi: Abi, instruction: &Instruction) -> bool {
         let SavedLocation::OnStack(own) = self.frame.ra else { return false };
-        let is_own = self.frame.stored(abi, instruction) == Some(own);
-        is_own
-            && match &instruction.operation {
-                Operation::Store { values, .. } => values.iter().any(|value| match value {
-                    Value::Register(register) => self.computed.contains(*register),
-                    Value::Constant => false,
-                    Value::Other => true,
-                }),
-                _ => false,
-            }
+        let Operation::Store { values, place, .. } = &instruction.operation else {
+            return instruction.is_call() && !self.pointers.is_empty();
+        };
+        let is_pointed_to = |place: Place| place.offset == 0 && self.pointers.contains(place.base);
+        let is_ra = |value: &Value| matches!(value, Value::Register(register) if Some(*register) == self.ra);
+        (self.frame.stored(abi, instruction) == Some(own) || place.is_some_and(is_pointed_to))
+            && !values.iter().all(is_ra)
     }
 
     /// Whether a jump leads to an address that was computed from the return address.
@@ -222,6 +253,7 @@ impl<C: Code> Search<'_, C> {
             frame: FrameLayout::at_entry(self.abi),
             ra: None,
             computed: Registers::default(),
+            pointers: Registers::default(),
             is_replaced: false,
         };
         let mut open = vec![(self.entry, at_entry)];
@@ -401,8 +433,19 @@ mod tests {
     #[case(&[0x48, 0x8b, 0x0c, 0x24, 0x48, 0x83, 0xc1, 4, 0x48, 0x89, 0x0c, 0x24, 0xc3], true)]
     // push %rbx; incq (%rsp); pop %rbx; ret
     #[case(&[0x53, 0x48, 0xff, 4, 0x24, 0x5b, 0xc3], false)]
-    // pop %rcx; push %rcx; ret
+    // pop %rcx; push %rcx; ret, and pop %rcx; push %rdx; ret
     #[case(&[0x59, 0x51, 0xc3], false)]
+    #[case(&[0x59, 0x52, 0xc3], true)]
+    // pop %rsi; lodsb; push %rsi; ret
+    #[case(&[0x5e, 0xac, 0x56, 0xc3], true)]
+    // pop %rsi; mov %rsi,%rdi; xor %eax,%eax; push %rsi; ret
+    #[case(&[0x5e, 0x48, 0x89, 0xf7, 0x31, 0xc0, 0x56, 0xc3], false)]
+    // mov %rdx,(%rsp); ret
+    #[case(&[0x48, 0x89, 0x14, 0x24, 0xc3], true)]
+    // push %rbp; mov %rsp,%rbp; lea 8(%rbp),%rdi; mov %rsi,(%rdi); pop %rbp; ret
+    #[case(&[0x55, 0x48, 0x89, 0xe5, 0x48, 0x8d, 0x7d, 8, 0x48, 0x89, 0x37, 0x5d, 0xc3], true)]
+    // push %rbp; mov %rsp,%rbp; lea 16(%rbp),%rdi; mov %rsi,(%rdi); pop %rbp; ret, whose argument is there
+    #[case(&[0x55, 0x48, 0x89, 0xe5, 0x48, 0x8d, 0x7d, 16, 0x48, 0x89, 0x37, 0x5d, 0xc3], false)]
     fn code_of_amd64_shows_that_it_passes_its_return_address(#[case] code: &[u8], #[case] expected: bool) {
         let code = Bytes { abi: Abi::Amd64, code, entries: &[0] };
         assert_eq!(
@@ -417,6 +460,11 @@ mod tests {
     // add x1,x30,#4; br x1, and with ret x1
     #[case(Abi::Aarch64, &[0xc1, 0x13, 0, 0x91, 0x20, 0, 0x1f, 0xd6], true)]
     #[case(Abi::Aarch64, &[0xc1, 0x13, 0, 0x91, 0x20, 0, 0x5f, 0xd6], true)]
+    // ldr w1,[x30],#4; ret
+    #[case(Abi::Aarch64, &[0xc1, 0x47, 0x40, 0xb8, 0xc0, 3, 0x5f, 0xd6], true)]
+    // stp x29,x30,[sp,#-16]!; add x0,sp,#8; bl elsewhere; ldp x29,x30,[sp],#16; ret
+    #[case(Abi::Aarch64, &[0xfd, 0x7b, 0xbf, 0xa9, 0xe0, 0x23, 0, 0x91, 0, 4, 0, 0x94,
+                           0xfd, 0x7b, 0xc1, 0xa8, 0xc0, 3, 0x5f, 0xd6], true)]
     // add x30,x30,#4; ret; ldrsw x1,[x30,x0,lsl #2]; add x1,x30,x1; br x1
     #[case(Abi::Aarch64, &[0xde, 0x13, 0, 0x91, 0xc0, 3, 0x5f, 0xd6], true)]
     #[case(Abi::Aarch64, &[0xc1, 0x7b, 0xa0, 0xb8, 0xc1, 3, 1, 0x8b, 0x20, 0, 0x1f, 0xd6], true)]

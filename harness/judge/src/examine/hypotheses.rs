@@ -16,6 +16,8 @@
 //! ended before. If the run ends before that, what is right only for the opposite of what the call stack says is set
 //! aside.
 
+use std::collections::VecDeque;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 use sframe_engine::{InstructionPointer, LookupAddress, ReturnAddress};
 use sframe_inspect::instructions::MOST_REMOVED;
@@ -28,8 +30,12 @@ use crate::truth::stores::LastStores;
 use crate::unwind::Backtrace;
 use crate::vocabulary::Verdict;
 
-/// At most this many are open at a time. Any others are taken for what they look like.
+/// At most this many are open at a time. Any others are taken for what the innermost one of their kind is, or for what
+/// they look like if there is none.
 const MOST: usize = 3;
+
+/// So many of those that have turned out otherwise are remembered.
+const MOST_REFUTED: usize = 64;
 
 /// What may be a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +66,9 @@ pub(super) struct Hypothesis {
     pending: Vec<u64>,
     /// Those of which an inner one has left that open.
     unknown: Vec<u64>,
+    /// More of its kind, for which there was no room: they are taken to be what it is. Their positions, and the calls that
+    /// are on the call stack there.
+    others: Vec<(usize, Record)>,
 }
 
 /// What hypotheses turn out to be.
@@ -113,6 +122,8 @@ pub(super) struct Hypotheses {
     /// Whether calls lead to code within the function that makes them, by return address, with their callees: the last
     /// answers of [`is_within_function`], which looks two functions up.
     within: FxHashMap<u64, (u64, bool)>,
+    /// When the calls were made last that have turned out to be none, or to have ended before.
+    refuted: VecDeque<u64>,
 }
 
 impl Hypotheses {
@@ -136,8 +147,31 @@ impl Hypotheses {
         self.thread = thread;
         let known = candidate.known(position).and_then(|known| calls.get(known)).copied();
         let results = (0..Truth::places(self.open.len() + 1)).map(|_| Results::default()).collect();
-        let (pending, unknown) = (Vec::new(), Vec::new());
-        self.open.push(Hypothesis { candidate, position, call, known, results, pending, unknown });
+        let (pending, unknown, others) = (Vec::new(), Vec::new(), Vec::new());
+        self.open.push(Hypothesis { candidate, position, call, known, results, pending, unknown, others });
+    }
+
+    /// Adds a call that is on the call stack, or takes it for what the innermost one of its kind is if there is no room.
+    fn add_known(
+        &mut self,
+        thread: u32,
+        candidate: Candidate,
+        position: usize,
+        call: Record,
+        calls: &[Record],
+    ) {
+        if self.has_room(thread) {
+            self.add(thread, candidate, position, call, calls);
+        } else if self.thread == thread
+            && let Some(last) = self.open.iter_mut().rfind(|last| last.candidate == candidate)
+        {
+            last.others.push((position, call));
+        }
+    }
+
+    /// Whether a call has turned out to be none, or to have ended before.
+    pub(super) fn is_refuted(&self, call: &Record) -> bool {
+        self.refuted.contains(&call.since)
     }
 
     /// Whether a call leads to code within the function that makes it: [`is_within_function`] is asked once for each
@@ -158,11 +192,8 @@ impl Hypotheses {
     pub(super) fn called(&mut self, moment: &Moment<'_>, target: &Target<'_>) {
         let calls = moment.call_stack.records();
         let Some(call) = moment.call().filter(|call| !call.interrupted) else { return };
-        if self.has_room(moment.thread)
-            && !self.subroutines.contains(&call.callee)
-            && self.is_within_function(call, target)
-        {
-            self.add(moment.thread, Candidate::Call, calls.len() - 1, *call, calls);
+        if !self.subroutines.contains(&call.callee) && self.is_within_function(call, target) {
+            self.add_known(moment.thread, Candidate::Call, calls.len() - 1, *call, calls);
         }
     }
 
@@ -215,9 +246,9 @@ impl Hypotheses {
     #[cold]
     pub(super) fn landed(&mut self, moment: &Moment<'_>, frame: usize) {
         let calls = moment.call_stack.records();
-        if let Some(last) = calls.last().filter(|_| self.has_room(moment.thread)) {
+        if let Some(last) = calls.last() {
             let candidate = Candidate::Landing(calls.len() - frame);
-            self.add(moment.thread, candidate, calls.len() - 1, *last, calls);
+            self.add_known(moment.thread, candidate, calls.len() - 1, *last, calls);
         }
     }
 
@@ -225,6 +256,14 @@ impl Hypotheses {
     #[cold]
     pub(super) fn settle(&mut self, moment: &Moment<'_>, target: &Target<'_>) -> Option<Settled> {
         let mut settled = None;
+        let calls = moment.call_stack.records();
+        for hypothesis in &mut self.open {
+            let is_there = |(position, call): &(usize, Record)| {
+                calls.get(*position).is_some_and(|record| record.since == call.since)
+            };
+            let ended = hypothesis.others.extract_if(.., |other| !is_there(other));
+            self.refuted.extend(ended.map(|(_, call)| call.since));
+        }
         while let Some(truth) = self.open.last().and_then(|last| last.truth(moment)) {
             settled = self.close(truth, target).or(settled);
         }
@@ -246,6 +285,10 @@ impl Hypotheses {
         if last.candidate == Candidate::Call && truth == Truth::AsRecorded {
             self.subroutines.insert(last.call.callee);
         }
+        if truth == Truth::Otherwise && !last.is_jump() {
+            self.refuted.extend(last.known.map(|known| known.since));
+        }
+        self.refuted.drain(..self.refuted.len().saturating_sub(MOST_REFUTED));
         let of_truth = |(index, results)| (index % 3 == truth as usize).then_some(results);
         let results = last.results.into_iter().enumerate().filter_map(of_truth);
         let (pending, unknown, is_open) = (last.pending, last.unknown, truth == Truth::Either);
@@ -323,14 +366,17 @@ impl Hypotheses {
 impl Hypothesis {
     /// Returns the call stack if the opposite of what it says is true.
     fn otherwise(&self, recorded: &CallStack) -> CallStack {
-        match self.candidate {
-            Candidate::Call => recorded.without(self.position..self.position + 1),
-            Candidate::Landing(left) => recorded.without(self.position + 1 - left..self.position + 1),
-            Candidate::Jump => recorded.with(self.position, self.call),
+        let left = match self.candidate {
+            Candidate::Call => 1,
+            Candidate::Landing(left) => left,
+            Candidate::Jump => return recorded.with(self.position, self.call),
             Candidate::TailJump => {
-                recorded.without(self.position..self.position + 1).with(self.position, self.call)
+                return recorded.without(self.position..self.position + 1).with(self.position, self.call);
             }
-        }
+        };
+        // The innermost first, so that the positions of the others stay.
+        let positions = self.others.iter().rev().map(|(position, _)| *position).chain([self.position]);
+        positions.fold(recorded.clone(), |stack, position| stack.without(position + 1 - left..position + 1))
     }
 
     /// What a moment shows it to be.

@@ -28,7 +28,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use sframe_engine::{Abi, Found, InstructionPointer};
 use sframe_inspect::hazard::Hazard;
 use sframe_machine::{
-    End as RunEnd, Exit, Flow, Machine, MachineError, Moment, Observer, Options, Outcome, PcMap, Usage,
+    CallStack, End as RunEnd, Exit, Flow, Machine, MachineError, Moment, Observer, Options, Outcome, PcMap,
+    Usage,
 };
 
 use crate::compare::incremental::Walk;
@@ -519,6 +520,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
     #[inline(never)]
     fn compare_all(&mut self, moment: &Moment<'_>) -> WalkEnd {
         let depth = moment.call_stack.depth();
+        let calls = moment.call_stack.records().len();
         let viewpoint = Viewpoint::new(moment);
         let truth =
             Truth { stores: Some(&self.stores), ignores_fp: self.look.ignores_fp, ..Truth::of(moment) };
@@ -547,6 +549,12 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         // Frames that SP is past, and control has not left, count as well. What is of neither is wrong for them.
         let has_values_of_neither = found.iter().any(|found| found.verdict != Verdict::ByLuck);
         let departed = moment.call_stack.departed().filter(|_| has_values_of_neither);
+        // A frame that was none is not left either.
+        let is_left = |departed: &CallStack| {
+            let left = departed.records().get(calls..).unwrap_or_default();
+            !left.iter().all(|call| self.hypotheses.is_refuted(call))
+        };
+        let departed = departed.filter(|departed| is_left(departed));
         let truth = departed.map_or(truth, |call_stack| Truth { call_stack, ..truth });
         if departed.is_some() {
             self.backtrace.unwind(self.unwinder, &viewpoint);

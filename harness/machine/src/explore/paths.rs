@@ -494,6 +494,16 @@ impl<'o, 'b> Paths<'o, 'b> {
         }
     }
 
+    /// Stores the return address of a call that is stepped over, below SP.
+    pub(super) fn push_return_address(&mut self, sp: u64, next: u64) {
+        let address = sp.wrapping_sub(self.cpu.abi.pushed_by_calls());
+        let store = self.store(self.trace.last().copied().unwrap_or_default());
+        self.journal.stores(&self.space, store, address, 8);
+        let word = if self.cpu.abi.is_big_endian() { next.to_be_bytes() } else { next.to_le_bytes() };
+        // What is not mapped is not stored to.
+        let _ = self.space.write(address, &word);
+    }
+
     /// The present execution of an instruction that stores.
     fn store(&self, pc: u64) -> Store {
         Store { pc, time: self.trace.len() }

@@ -124,8 +124,10 @@ impl Paths<'_, '_> {
             }
         }
         unicorn.reg_write(self.cpu.registers[convention.result], self.given(RESULT))?;
-        if let Some(link) = self.link_of(pc) {
-            unicorn.reg_write(link, next)?;
+        match self.link_of(pc) {
+            Some(link) => unicorn.reg_write(link, next)?,
+            // The call itself has overwritten what may have been popped from there.
+            None => self.push_return_address(unicorn.reg_read(self.cpu.sp)?, next),
         }
         // A call site has the last byte of its call.
         let last = next.wrapping_sub(1);
