@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use sframe_engine::{Abi, Found, LookupAddress, PauthKey, RecoveryRule, StepError};
+use sframe_engine::{Abi, Found, LookupAddress, PauthKey, RecoveryRule, StepError, Tracked};
 
 use super::frame_layout::FrameLayouts;
 use crate::compare::{Disagreement, Truth, Value};
@@ -71,6 +71,11 @@ impl DisputedValue {
             (Verdict::WrongFp, _) => Self::Fp,
             (Verdict::WrongCfa | Verdict::BadMemory | Verdict::NoProgress, _) => Self::Cfa,
             (Verdict::ByLuck, _) => Self::Places,
+            (_, Value::End(End::Failed(StepError::UnsafeRegister { tracked, .. }))) => match tracked {
+                Tracked::Cfa => Self::Cfa,
+                Tracked::Ra => Self::Ra,
+                Tracked::Fp => Self::Fp,
+            },
             _ => Self::Caller,
         }
     }

@@ -334,6 +334,9 @@ pub struct JudgedImage {
     /// Why no section could be made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Whether it has call frame information.
+    #[serde(skip)]
+    pub has_cfi: bool,
 }
 
 /// Where a section comes from.
@@ -368,6 +371,7 @@ impl JudgedImage {
             functions,
             lacks: made.and_then(Result::ok).map(|made| made.lacks.clone()),
             reason: made.and_then(Result::err).map(ToString::to_string),
+            has_cfi: module.cfi().is_some(),
         }
     }
 

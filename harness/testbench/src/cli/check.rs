@@ -12,7 +12,7 @@ use sframe_judge::examine::listings::{Listing, Listings};
 use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::examine::{ExamineOptions, examine};
 use sframe_judge::explore;
-use sframe_judge::external::{External, ExternalError, UnwinderReport};
+use sframe_judge::external::{External, ExternalError};
 use sframe_judge::target::{MadeSections, SectionSource, Target, TargetError};
 use sframe_judge::truth::cross_check::Traces;
 use sframe_judge::unwind::sframe_unwinder;
@@ -109,7 +109,6 @@ impl Check {
             print_json(&report)?;
         } else {
             print(&check_summary(&report, Style::for_stdout()))?;
-            print(&report.unwinder.as_ref().map(UnwinderReport::text).unwrap_or_default())?;
         }
         Ok(self.status(&report))
     }

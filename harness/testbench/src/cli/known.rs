@@ -65,20 +65,14 @@ impl KnownSoFar<'_> {
     /// Writes the findings if that is wanted, and separates those that are known.
     pub(super) fn apply(&self, report: CheckReport) -> Result<CheckReport, Failure> {
         self.write(&report.findings, report.broken.is_none() && report.findings_omitted.is_empty())?;
-        Ok(match &self.file {
-            Some(file) => report.with_known(file),
-            None => report,
-        })
+        Ok(report.with_known(self.file.as_ref()))
     }
 
     /// Writes the proved findings of an exploration if that is wanted, and separates those that are known.
     pub(super) fn apply_to_exploration(&self, report: ExploreReport) -> Result<ExploreReport, Failure> {
         let proved: Vec<Finding> = report.proved().map(|found| found.finding.clone()).collect();
         self.write(&proved, !report.interrupted)?;
-        Ok(match &self.file {
-            Some(file) => report.with_known(file),
-            None => report,
-        })
+        Ok(report.with_known(self.file.as_ref()))
     }
 
     fn write(&self, findings: &[Finding], are_all: bool) -> Result<(), Failure> {

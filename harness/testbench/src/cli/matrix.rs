@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use sframe_engine::Abi;
-use sframe_inspect::command::{Failure, Status, detail, note, print, print_json};
+use sframe_inspect::command::{Failure, Status, detail, note, print, print_json, volume};
 use sframe_inspect::text::{Text, counted, neutral};
 use sframe_judge::examine::listings::Listings;
 use sframe_judge::vocabulary::suggest::hint;
@@ -25,7 +25,7 @@ use super::isolation::workers_of_strangers;
 use super::options::{Folders, MachineOptions, parse_jobs, set_jobs};
 use super::report;
 use super::reproduce::Invocation;
-use super::run::{print_place, progress_bar, split};
+use super::run::{place, progress_bar, split};
 
 #[derive(Args)]
 pub(crate) struct Matrix {
@@ -167,9 +167,9 @@ impl Matrix {
         if self.json {
             print_json(&matrix)?;
         } else {
-            print(&summary(&matrix))?;
-            print(&Text::of(format_args!("builds: {}", self.work.join("builds").display())))?;
-            print_place(self.report.as_deref())?;
+            let mut places = Text::of(format_args!("builds: {}", self.work.join("builds").display()));
+            places.append(&place(self.report.as_deref()));
+            print(&summary(&matrix, &places, volume()))?;
         }
         Ok(self.status(&matrix))
     }

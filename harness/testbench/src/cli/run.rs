@@ -13,7 +13,7 @@ use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::unwind::sframe_unwinder;
 use sframe_suite::case::{CaseReport, CaseResult, Outcome, UnderTest};
 use sframe_suite::provenance::Began;
-use sframe_suite::report::{Document, Report, RunIdentity, Style, run_summary, unwinder_summary};
+use sframe_suite::report::{Document, Report, RunIdentity, Style, run_summary};
 use sframe_suite::spec::parse_abi;
 use sframe_suite::suite::journal::{Header, Journal, JournalError};
 use sframe_suite::suite::shard::Shard;
@@ -156,11 +156,8 @@ impl Run {
         if self.json {
             print_json(&report)?;
         } else {
-            print(&run_summary(&report, began.elapsed(), Style::for_stdout()))?;
-            if external.is_some() {
-                print(&unwinder_summary(&report.cases))?;
-            }
-            print_place(self.report.as_deref().filter(|_| is_kept))?;
+            let place = place(self.report.as_deref().filter(|_| is_kept));
+            print(&run_summary(&report, began.elapsed(), &place, Style::for_stdout()))?;
         }
         if let Some(error) = interrupted {
             let (run, all) = (report.cases.len(), cases.len());
@@ -204,10 +201,11 @@ pub(super) fn split(results: Vec<CaseResult>) -> (Vec<CaseReport>, HashMap<Strin
     (reports.collect(), listings)
 }
 
-/// Prints where the reports are.
-pub(super) fn print_place(folder: Option<&Path>) -> Result<(), Failure> {
-    let Some(folder) = folder else { return Ok(()) };
-    print(&Text::of(format_args!("report: {}", folder.join("report.html").display())))
+/// Says where the reports are.
+pub(super) fn place(folder: Option<&Path>) -> Text {
+    folder.map_or_else(Text::default, |folder| {
+        Text::of(format_args!("report: {}", folder.join("report.html").display()))
+    })
 }
 
 /// Returns a progress bar on standard error if that is a terminal, or else a

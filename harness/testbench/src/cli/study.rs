@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use sframe_inspect::command::{Failure, Status, print, print_json, status, tell_line};
+use sframe_inspect::command::{Failure, Status, print, print_json, status, tell_line, volume};
 use sframe_inspect::text::Text;
 use sframe_judge::examine::ExamineOptions;
 use sframe_judge::examine::stop::StopRequest;
@@ -67,7 +67,7 @@ impl StudyCommand {
         if self.json {
             print_json(&report)?;
         } else {
-            print(&report.text())?;
+            print(&report.text(volume()))?;
         }
         let walked = report.walked() > 0;
         if !walked && report.broken.is_none() {

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use clap::Args;
-use sframe_inspect::command::{Failure, Status, detail_since, print, print_json, status, tell_line};
+use sframe_inspect::command::{Failure, Status, detail_since, print, print_json, status, tell_line, volume};
 use sframe_inspect::text::{Text, counted};
 use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::external::{ExternalError, StopsPerCase};
@@ -62,7 +62,7 @@ impl Vectors {
         if self.json {
             print_json(&report)?;
         } else {
-            print(&report.text())?;
+            print(&report.text(volume()))?;
         }
         Ok(status(!report.differences.is_empty(), false, report.has_compared()))
     }

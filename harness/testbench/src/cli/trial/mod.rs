@@ -13,7 +13,7 @@ use clap::Args;
 use report::TryReport;
 use sframe_engine::Abi;
 use sframe_inspect::command::{Failure, Status, print, print_json, status, write_file};
-use sframe_inspect::text::{Text, neutral};
+use sframe_inspect::text::Text;
 use sframe_judge::vocabulary::suggest::hint;
 use sframe_suite::case::{CaseReport, Outcome};
 use sframe_suite::corpus::{AttemptOptions, Attempts, Build, Program, Toolchain, VARIANTS, WorkFolder};
@@ -257,7 +257,8 @@ impl Try {
         let checks: Vec<CheckReport> = checks
             .into_iter()
             .map(|(of, (build, check))| {
-                check.reproduced_by(command(of, &build.program, build.abi, &build.variant)).by_cause()
+                let command = command(of, &build.program, build.abi, &build.variant);
+                check.reproduced_by(command).with_known(None).by_cause()
             })
             .collect();
         let reports: Vec<CaseReport> = reports.into_iter().map(|(_, case)| case).collect();
@@ -278,36 +279,38 @@ impl Try {
         elapsed: Duration,
     ) -> Result<(), Failure> {
         let style = Style::for_stdout();
-        if !style.is_brief() {
-            for of in tried {
-                print(&of.text())?;
-            }
-            print(notes)?;
-        }
         let mut text = Text::default();
+        tried.iter().for_each(|of| text.append(&of.text()));
+        text.append(notes);
         for case in &report.run.cases {
-            if !style.is_brief() && matches!(case.outcome, Outcome::Agree | Outcome::Known) {
+            if style.is_full() && matches!(case.outcome, Outcome::Agree | Outcome::Known) {
                 let outcome = format!("{:?}", case.outcome).to_lowercase();
-                text.line(neutral(&format!(
+                text.line(format!(
                     "{outcome:<11} {}: {} of {} rows exercised",
                     case.id, case.rows.exercised, case.rows.total
-                )));
+                ));
             }
-        }
-        print(&text)?;
-        if !report.run.cases.is_empty() {
-            print(&run_summary(&report.run, elapsed, style))?;
-        }
-        for check in &report.checks {
-            print(&check_summary(check, style))?;
         }
         if !report.checks.is_empty() {
             let names = report.programs_without_spec().join("`, `");
-            print(&Text::of(format_args!(
+            text.line(format!(
                 "there is no spec of `{names}`: each instruction was compared, as `check` does"
-            )))?;
+            ));
         }
-        print(&Text::of(format_args!("builds: {}", self.work.join("builds").display())))
+        if !style.is_brief() {
+            print(&text)?;
+        }
+        let place = Text::of(format_args!("builds: {}", self.work.join("builds").display()));
+        for (index, check) in report.checks.iter().enumerate() {
+            if index == 0 && report.run.cases.is_empty() && !style.is_brief() {
+                print(&place)?;
+            }
+            print(&check_summary(check, style))?;
+        }
+        if report.run.cases.is_empty() {
+            return if report.checks.is_empty() && !style.is_brief() { print(&place) } else { Ok(()) };
+        }
+        print(&run_summary(&report.run, elapsed, &place, style))
     }
 
     fn status(report: &TryReport) -> Status {
