@@ -98,8 +98,8 @@ pub(super) fn versions(toolchain: &ToolchainResult) -> String {
     }
 }
 
-/// Describes the results of all toolchains: findings first, and a sentence about each toolchain last. `places` are for
-/// whoever has not asked to be told of nothing but what is worse.
+/// Describes the results of all toolchains: findings first, and a sentence about each toolchain last. `places` are
+/// left out where only what is worse is wanted.
 #[must_use]
 pub fn summary(report: &MatrixReport, places: &Text, volume: Volume) -> Text {
     let mut text = Text::default();

@@ -18,6 +18,9 @@ impl CheckReport {
             None => vec![judged],
         };
         clauses.extend(self.not_judged());
+        clauses.extend(
+            self.ended().filter(|_| self.broken.is_none()).map(|ended| format!("the program {ended}")),
+        );
         clauses.extend(of_rows(self.summary.rows_explored));
         clauses.join("; ")
     }
@@ -37,7 +40,7 @@ impl CheckReport {
         match (findings, &others) {
             (0, _) if self.summary.counts.comparisons == 0 => String::new(),
             (0, None) => ", and are right".to_owned(),
-            (0, Some(others)) => format!(", and are right but for {others}"),
+            (0, Some(others)) => format!(", and are right except for {others}"),
             (_, None) => format!(": {}", counted(findings, "finding")),
             (_, Some(others)) => format!(": {}, besides {others}", counted(findings, "finding")),
         }
@@ -50,13 +53,19 @@ impl CheckReport {
         let rest = summary.counts.instructions.saturating_sub(summary.counts.comparisons);
         let is_made = self.images.iter().any(|image| image.section == Origin::EhFrame);
         let what = if is_made { "FDE" } else { "SFrame" };
+        let without_caller = summary.counts.nothing_compared.saturating_sub(without_fde);
+        let known = without_fde + without_caller + summary.set_aside + summary.left_out + summary.unobserved;
+        let not_asked = if self.unwinder.is_some() { rest.saturating_sub(known) } else { 0 };
         let parts = match rest {
             0 => return None,
             _ if without_fde == rest => format!("the rest has no {what}"),
             _ => parts(&[
                 (without_fde, if is_made { "without FDE" } else { "without SFrame" }),
+                (without_caller, "in functions without a caller"),
                 (summary.set_aside, "set aside"),
                 (summary.left_out, "not in the sample"),
+                (summary.unobserved, "of other programs"),
+                (not_asked, "not asked about"),
             ]),
         };
         let advice = (without_fde > 0 && !is_made).then(|| self.advice()).flatten();

@@ -282,10 +282,9 @@ impl ExploreReport {
             known_lines(&self.known).iter().for_each(|line| text.line(format!("known       {line}")));
             self.open_lines().iter().for_each(|line| text.line(format!("    {line}")));
             text.line(self.numbers());
-        } else if !style.is_brief() {
-            show_beyond_the_format(&mut text, &self.known);
         }
         if !style.is_brief() {
+            show_beyond_the_format(&mut text, &self.known, style);
             text.line(self.conclusion());
         }
         text

@@ -25,26 +25,15 @@ pub(super) const SHOWN: usize = 8;
 /// The most of a whole run that are shown with instructions and witnesses.
 pub(super) const IN_FULL: usize = 8;
 
-/// Shows the results of a run: findings first, and one sentence about all of it last. `notes` are for whoever has not
-/// asked to be told of nothing but what is wrong.
+/// Shows the results of a run: findings first, and one sentence about all of it last. `notes` are left out
+/// where only what is wrong is wanted.
 #[must_use]
 pub fn run_summary(report: &Report, elapsed: Duration, notes: &Text, style: Style) -> Text {
     let mut text = Text::default();
     let mut in_full = IN_FULL;
     // Where the bench could not do its work comes before what it has found.
-    let broken: Vec<&CaseReport> =
-        report.cases.iter().filter(|case| case.outcome == Outcome::Broken).collect();
-    for case in &broken {
-        let CaseReport { build, findings, findings_omitted, .. } = case;
-        text.line(format!("broken      {}", case.id));
-        text.line(format!("    {}", case.reason.as_deref().unwrap_or("")));
-        let command = command_for(case);
-        show_findings(&mut text, findings, findings_omitted, build, &command, &mut in_full, style);
-        if case.findings.is_empty() {
-            help(&mut text, &command, style);
-        }
-    }
-    show_unexpected(&mut text, &report.cases, &mut in_full, style);
+    show_cases(&mut text, &report.cases, Outcome::Broken, &mut in_full, style);
+    show_cases(&mut text, &report.cases, Outcome::Unexpected, &mut in_full, style);
     if style.is_full() {
         show_known(&mut text, &report.cases);
         show_skipped(&mut text, &report.cases);
@@ -58,7 +47,7 @@ pub fn run_summary(report: &Report, elapsed: Duration, notes: &Text, style: Styl
         show_numbers(&mut text, &report.summary, elapsed);
     }
     show_set_aside(&mut text, &report.cases);
-    show_reasons(&mut text, &broken);
+    show_reasons(&mut text, &report.cases);
     if !style.is_brief() {
         if report.cases.iter().any(|case| case.unwinder.is_some()) {
             text.append(&unwinder_summary(&report.cases));
@@ -96,10 +85,11 @@ fn show_numbers(text: &mut Text, summary: &ReportSummary, elapsed: Duration) {
 /// The most variants of a program that are listed with a finding.
 const IDS: usize = 6;
 
-/// Shows what nobody expects: what seems to be one mistake in several cases of a program is shown once.
-fn show_unexpected(text: &mut Text, cases: &[CaseReport], in_full: &mut usize, style: Style) {
+/// Shows the cases with an outcome that nobody expects: what seems to be one mistake in several cases of a program is
+/// shown once.
+fn show_cases(text: &mut Text, cases: &[CaseReport], outcome: Outcome, in_full: &mut usize, style: Style) {
     let mut shown: Vec<(Vec<String>, &CaseReport, Vec<&CaseReport>)> = Vec::new();
-    for case in cases.iter().filter(|case| case.outcome == Outcome::Unexpected) {
+    for case in cases.iter().filter(|case| case.outcome == outcome) {
         let shape = shape_of_case(case);
         match shown.iter_mut().find(|(of, ..)| *of == shape) {
             Some((.., others)) => others.push(case),
@@ -110,11 +100,19 @@ fn show_unexpected(text: &mut Text, cases: &[CaseReport], in_full: &mut usize, s
         let CaseReport { build, findings, findings_omitted, .. } = case;
         let ids: Vec<&str> = others.iter().take(IDS).map(|case| case.id.as_str()).collect();
         let more = others.len().checked_sub(IDS).filter(|more| *more > 0);
-        let more = more.map_or_else(String::new, |more| format!(", and {more} more"));
+        let more = more.map_or_else(String::new, |more| format!(" and {more} more"));
         let others =
             if ids.is_empty() { String::new() } else { format!("; alike: {}{more}", ids.join(", ")) };
-        text.line(format!("unexpected  {}{others}", case.id));
-        show_findings(text, findings, findings_omitted, build, &command_for(case), in_full, style);
+        let command = command_for(case);
+        let word = if outcome == Outcome::Broken { "broken" } else { "unexpected" };
+        text.line(format!("{word:<11} {}{others}", case.id));
+        if let Some(reason) = &case.reason {
+            text.line(format!("    {reason}"));
+        }
+        show_findings(text, findings, findings_omitted, build, &command, in_full, style);
+        if findings.is_empty() {
+            help(text, &command, style);
+        }
     }
 }
 
@@ -125,6 +123,7 @@ fn shape_of_case(case: &CaseReport) -> Vec<String> {
     shape.sort_unstable();
     shape.dedup();
     shape.extend(case.findings_omitted.keys().map(ToString::to_string));
+    shape.extend(case.reason.clone());
     shape.push(case.id.split('/').next().unwrap_or_default().to_owned());
     shape
 }
@@ -154,9 +153,9 @@ fn show_set_aside(text: &mut Text, cases: &[CaseReport]) {
 const REASONS: usize = 3;
 
 /// Repeats why cases are broken, the most frequent reasons first.
-fn show_reasons(text: &mut Text, broken: &[&CaseReport]) {
+fn show_reasons(text: &mut Text, cases: &[CaseReport]) {
     let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
-    for case in broken {
+    for case in cases.iter().filter(|case| case.outcome == Outcome::Broken) {
         *reasons.entry(case.reason.as_deref().unwrap_or_default()).or_default() += 1;
     }
     let mut reasons: Vec<(&str, u64)> = reasons.into_iter().collect();
@@ -213,8 +212,9 @@ pub fn check_summary(report: &CheckReport, style: Style) -> Text {
     show_findings(&mut text, findings, findings_omitted, file, &command, &mut IN_FULL.clone(), style);
     if style.is_full() {
         report.known_lines().iter().for_each(|line| text.line(format!("known       {line}")));
-    } else if !style.is_brief() {
-        show_beyond_the_format(&mut text, &report.known);
+    }
+    if !style.is_brief() {
+        show_beyond_the_format(&mut text, &report.known, style);
     }
     show_explored(&mut text, &report.unexercised);
     report.set_aside.iter().for_each(|set_aside| text.line(set_aside.line()));
@@ -235,12 +235,13 @@ pub fn check_summary(report: &CheckReport, style: Style) -> Text {
 }
 
 /// Shows what the format can't express: the first places of it.
-pub(super) fn show_beyond_the_format(text: &mut Text, known: &[SeenKnown]) {
+pub(super) fn show_beyond_the_format(text: &mut Text, known: &[SeenKnown], style: Style) {
+    let shown = if style.is_full() { usize::MAX } else { SHOWN };
     let beyond: Vec<&SeenKnown> = known.iter().filter(|seen| seen.blame == Blame::Format).collect();
-    for SeenKnown { finding, reason, .. } in beyond.iter().take(SHOWN) {
+    for SeenKnown { finding, reason, .. } in beyond.iter().take(shown) {
         text.line(format!("format      {}: {}; {reason}", finding.verdict, finding.message));
     }
-    if let Some(more) = beyond.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+    if let Some(more) = beyond.len().checked_sub(shown).filter(|more| *more > 0) {
         text.line(format!("format      and {} (--verbose)", counted(more as u64, "more function")));
     }
 }
@@ -276,10 +277,11 @@ fn show_figures(text: &mut Text, report: &CheckReport) {
         "walks ended: {} outermost, {} unmarked, {} without FDE, {} in disagreement",
         grouped(ends.outermost),
         grouped(ends.unmarked),
-        grouped(ends.no_fde),
+        grouped(ends.no_fde.saturating_sub(ends.entry_without_fde)),
         grouped(ends.disagreed)
     );
     for (count, what) in [
+        (ends.entry_without_fde, "whole, at an entry function that has no FDE"),
         (ends.context, "at the first function of a context that the program made, unmarked"),
         (ends.in_register, "at an interrupted frame whose rules need a register"),
         (ends.no_progress, "at a frame that continues on a stack further down in memory"),

@@ -23,6 +23,7 @@ use sframe_suite::report::{CheckReport, Document, Style, check_summary};
 
 use super::isolation::ChildOptions;
 use super::known::KnownOptions;
+use super::numbers;
 use super::program::{Program, ProgramOptions};
 use super::progress::{FunctionsLine, ProgressLine};
 use super::report;
@@ -47,7 +48,7 @@ pub(crate) struct Check {
     child: ChildOptions,
     /// Size of the program's stack.
     #[arg(long, value_name = "BYTES", default_value_t = Options::default().stack_size,
-          value_parser = clap::value_parser!(u64).range(Options::STACK_SIZES))]
+          value_parser = numbers::bytes(Options::STACK_SIZES))]
     stack_size: u64,
     /// Don't explore the files with rows that the program does not use, or that are wrong.
     #[arg(long)]

@@ -36,6 +36,11 @@ pub(super) struct KnownSoFar<'o> {
 }
 
 impl KnownOptions {
+    /// Whether anything is known or to be written.
+    pub(super) const fn is_given(&self) -> bool {
+        self.known.is_some() || self.write_known.is_some()
+    }
+
     /// Reads the file, and looks at the one to be written.
     pub(super) fn open(&self) -> Result<KnownSoFar<'_>, Failure> {
         let file = self.known.as_deref().map(|path| self.read(path)).transpose()?;

@@ -22,6 +22,7 @@ use sframe_suite::suite::{Filter, Suite};
 
 use super::definitions::{self, failure};
 use super::isolation::workers_of_strangers;
+use super::numbers;
 use super::options::{Folders, MachineOptions, parse_jobs, set_jobs};
 use super::report;
 use super::reproduce::Invocation;
@@ -57,7 +58,7 @@ pub(crate) struct Matrix {
     #[arg(long, value_name = "DIR", default_value = "target/matrix")]
     work: PathBuf,
     /// Time limit for each command.
-    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = numbers::seconds::<u32>(numbers::SECONDS))]
     timeout: u32,
     /// How many compilers, and then cases, to run at once; 0 for one per processor.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = parse_jobs)]

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sframe_engine::Abi;
-use sframe_inspect::command::{Failure, Status, Volume, detail, note, print, print_json, status, volume};
+use sframe_inspect::command::{
+    Failure, Status, Volume, detail, note, print, print_json, status, tell_line, volume,
+};
 use sframe_inspect::text::{Text, counted, neutral};
 use sframe_judge::examine::listings::{Listing, Listings};
 use sframe_judge::examine::stop::StopRequest;
@@ -170,7 +172,12 @@ impl Run {
             let is_whole = self.shard.is_none() && self.selection.filter().is_empty();
             return gate(&baseline, &report, is_whole, self.json);
         }
-        Ok(status(summary.unexpected > 0, summary.broken > 0, summary.counts.comparisons > 0))
+        let compared = summary.counts.comparisons > 0;
+        if !compared && summary.unexpected + summary.broken == 0 {
+            let why = if report.cases.is_empty() { "no case is selected" } else { "no case has run" };
+            tell_line(format_args!("nothing was compared: {why}"));
+        }
+        Ok(status(summary.unexpected > 0, summary.broken > 0, compared))
     }
 
     /// Begins the run's journal, or continues it.

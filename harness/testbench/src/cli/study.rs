@@ -14,6 +14,7 @@ use sframe_suite::case::BrokenReason;
 use sframe_suite::study::{Study, StudyOptions, StudyReport, Unwinders, page};
 
 use super::isolation::ChildOptions;
+use super::numbers;
 use super::program::ProgramOptions;
 use super::progress::ProgressLine;
 
@@ -23,7 +24,7 @@ pub(crate) struct StudyCommand {
     #[arg(required_unless_present = "page")]
     file: Option<PathBuf>,
     /// Walk stacks at one in N instructions, at distances that vary around N.
-    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = numbers::count::<NonZeroU64>(numbers::POSITIVE))]
     every: NonZeroU64,
     #[command(flatten)]
     child: ChildOptions,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use sframe_suite::suite::Suite;
+use sframe_suite::suite::{Suite, SuiteError};
 
 /// The top of the repository.
 pub(crate) fn repository() -> PathBuf {
@@ -12,14 +12,18 @@ pub(crate) fn repository() -> PathBuf {
 
 /// The committed specs and corpus, read once for all tests of a process.
 pub(crate) fn suite() -> &'static Suite {
-    static SUITE: LazyLock<Suite> = LazyLock::new(|| {
-        let repository = repository();
-        Suite::open(&repository.join("corpus"), &repository.join("specs")).unwrap_or_else(|error| {
-            if let sframe_suite::suite::SuiteError::Specs(errors) = &error {
-                errors.iter().for_each(|error| eprintln!("{}", error.render(false)));
-            }
-            panic!("{error}")
-        })
-    });
-    &SUITE
+    static SUITE: LazyLock<Option<Suite>> =
+        LazyLock::new(|| open().inspect_err(|text| eprint!("{text}")).ok());
+    SUITE.as_ref().expect("specs and corpus, whose mistakes are printed once")
+}
+
+/// Opens the committed specs and corpus; the error is for people.
+pub(crate) fn open() -> Result<Suite, String> {
+    let repository = repository();
+    Suite::open(&repository.join("corpus"), &repository.join("specs")).map_err(|error| match &error {
+        SuiteError::Specs(errors) => {
+            errors.iter().map(|error| format!("{}\n", error.render(false))).collect()
+        }
+        error => format!("{error}\n"),
+    })
 }
