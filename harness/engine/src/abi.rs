@@ -148,19 +148,13 @@ impl Abi {
         }
     }
 
-    /// The name of a register in assembly, where that is not `r` and its number.
+    /// The name of a register in assembly, where that does not have its number.
     #[must_use]
     pub fn register_name(self, register: DwarfRegister) -> Option<&'static str> {
         const AMD64: [&str; 8] = ["rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp"];
-        const AARCH64: [&str; 32] = [
-            "x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14",
-            "x15", "x16", "x17", "x18", "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28",
-            "x29", "x30", "sp",
-        ];
         let names: &[&str] = match self {
             Self::Amd64 => &AMD64,
-            Self::Aarch64 | Self::Aarch64Be => &AARCH64,
-            Self::S390x => &[],
+            Self::Aarch64 | Self::Aarch64Be | Self::S390x => &[],
         };
         names.get(usize::try_from(register.0).ok()?).copied()
     }

@@ -140,6 +140,8 @@ impl ExploreReport {
             _ => format!("{judged}: {results}"),
         }];
         clauses.push(match (proved, in_words(&self.known)) {
+            (0, None) => "no finding".to_owned(),
+            (0, Some(others)) => format!("no finding except {others}"),
             (_, None) => counted(proved, "proved finding"),
             (_, Some(others)) => format!("{}, besides {others}", counted(proved, "proved finding")),
         });

@@ -96,7 +96,7 @@ impl Described for Group<'_> {
 
     fn blame(&self) -> Option<String> {
         Some(match self.first.blame {
-            Blame::Unknown if self.first.pc.is_none() => return None,
+            Blame::Unknown if self.first.pc.is_none() || self.first.verdict.is_of_specs() => return None,
             Blame::Unknown => "the culprit is unknown".to_owned(),
             blame => format!("the likely culprit is {blame} (confidence {})", self.first.confidence),
         })

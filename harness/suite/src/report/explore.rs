@@ -226,12 +226,10 @@ impl ExploreReport {
         }
         let doubts = summary.possible.iter();
         lines.extend(doubts.map(|(doubt, count)| format!("    {}: {}", grouped(*count), doubt.says())));
-        let undecided: u64 = summary.undecided.values().sum();
-        if undecided > 0 {
-            lines.push(format!("not judged: {}:", counted(undecided, "row")));
-        }
-        let reasons = summary.undecided.iter();
-        lines.extend(reasons.map(|(reason, count)| format!("    {}: {}", grouped(*count), reason.says())));
+        let undecided = summary.undecided.iter();
+        lines.extend(
+            undecided.map(|(reason, count)| format!("not judged: {}: {}", grouped(*count), reason.says())),
+        );
         lines
     }
 
