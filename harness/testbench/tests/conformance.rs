@@ -18,13 +18,10 @@ use sframe_suite::suite::{Filter, Suite};
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     // What is wrong with specs is said once, and not by each test.
-    let suite: &'static Suite = match common::open() {
-        Ok(suite) => Box::leak(Box::new(suite)),
-        Err(errors) => {
-            eprint!("{errors}");
-            return ExitCode::FAILURE;
-        }
-    };
+    if common::suite_if_right().is_none() {
+        return ExitCode::FAILURE;
+    }
+    let suite = common::suite();
     let specs = suite.specs().iter().map(|(_, source)| {
         let name = spec_name(source);
         Trial::test(name, move || backtraces_are_the_call_stack(suite, name))

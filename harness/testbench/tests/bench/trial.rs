@@ -109,7 +109,7 @@ fn a_program_is_added_with_the_gcc_of_this_machine_alone() {
 
     // With a spec: frames are written, and then hold.
     here.write("specs/stairs.yaml", SPEC);
-    let (ended, shown, said) = here.run(&["try", "stairs", "--bless"]);
+    let (ended, shown, said) = here.run(&["try", "-v", "stairs", "--bless"]);
     assert_eq!(ended, 0, "{shown}{said}");
     assert!(shown.contains("+    frames: [top, climb x 13, main, _start]"), "{shown}");
     assert!(here.read("specs/stairs.yaml").contains("frames: [top, climb x 13, main, _start]"));

@@ -12,18 +12,22 @@ pub(crate) fn repository() -> PathBuf {
 
 /// The committed specs and corpus, read once for all tests of a process.
 pub(crate) fn suite() -> &'static Suite {
-    static SUITE: LazyLock<Option<Suite>> =
-        LazyLock::new(|| open().inspect_err(|text| eprint!("{text}")).ok());
-    SUITE.as_ref().expect("specs and corpus, whose mistakes are printed once")
+    suite_if_right().expect("specs and corpus, whose mistakes are printed once")
 }
 
-/// Opens the committed specs and corpus; the error is for people.
-pub(crate) fn open() -> Result<Suite, String> {
-    let repository = repository();
-    Suite::open(&repository.join("corpus"), &repository.join("specs")).map_err(|error| match &error {
-        SuiteError::Specs(errors) => {
-            errors.iter().map(|error| format!("{}\n", error.render(false))).collect()
-        }
-        error => format!("{error}\n"),
-    })
+/// The same; `None` if there are mistakes in them, which are printed.
+pub(crate) fn suite_if_right() -> Option<&'static Suite> {
+    static SUITE: LazyLock<Option<Suite>> = LazyLock::new(|| {
+        let repository = repository();
+        let opened = Suite::open(&repository.join("corpus"), &repository.join("specs"));
+        opened
+            .inspect_err(|error| match error {
+                SuiteError::Specs(errors) => {
+                    errors.iter().for_each(|error| eprintln!("{}", error.render(false)))
+                }
+                error => eprintln!("{error}"),
+            })
+            .ok()
+    });
+    SUITE.as_ref()
 }
