@@ -149,6 +149,17 @@ impl Abi {
         }
     }
 
+    /// The name of a register in assembly, where that does not have its number.
+    #[must_use]
+    pub fn register_name(self, register: DwarfRegister) -> Option<&'static str> {
+        const AMD64: [&str; 8] = ["rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp"];
+        let names: &[&str] = match self {
+            Self::Amd64 => &AMD64,
+            Self::Aarch64 | Self::Aarch64Be | Self::S390x => &[],
+        };
+        names.get(usize::try_from(register.0).ok()?).copied()
+    }
+
     /// Whether a call leaves its return address in a register, and not on the stack.
     #[must_use]
     pub const fn has_link_register(self) -> bool {

@@ -21,6 +21,9 @@ pub enum Blame {
     /// The bench: everything that describes the frame agrees except its call stack.
     #[serde(rename = "bench")]
     Bench,
+    /// The format: it can't express what is true there, and the backtrace ends. This is no failure.
+    #[serde(rename = "format")]
+    Format,
     /// There is no evidence for any of them.
     #[serde(rename = "unknown")]
     Unknown,
@@ -34,6 +37,7 @@ impl Blame {
         Self::CompilerOrCfi,
         Self::Consumer,
         Self::Bench,
+        Self::Format,
         Self::Unknown,
     ];
 
@@ -46,6 +50,7 @@ impl Blame {
             Self::CompilerOrCfi => "compiler-or-cfi",
             Self::Consumer => "consumer",
             Self::Bench => "bench",
+            Self::Format => "format",
             Self::Unknown => "unknown",
         }
     }

@@ -11,18 +11,27 @@ use walkdir::WalkDir;
 
 use super::exit::{Failure, Status};
 use super::subject::{Archive, Given, Kind, Subject, Unusable};
+use super::volume::{Volume, volume};
 use super::{detail, print, print_json, print_parts, tell_line};
 use crate::json::SCHEMA;
 use crate::text::{Text, counted, grouped};
 
 /// A command that inspects files one by one.
-pub(super) trait Inspect {
+pub trait Inspect {
+    /// The section that files need.
+    fn section(&self) -> &'static str {
+        ".sframe"
+    }
+
     /// Inspects a file and shows what it has found.
+    ///
+    /// # Errors
+    /// The file can't be used, or what was found can't be written.
     fn inspect(&mut self, file: &Subject, show: &mut impl Show) -> Result<Status, Stop>;
 }
 
 /// Why a file was not inspected.
-pub(super) enum Stop {
+pub enum Stop {
     /// It can't be used.
     File(Unusable),
     /// What was found can't be written.
@@ -42,23 +51,28 @@ impl From<Failure> for Stop {
 }
 
 /// Where the results go.
-pub(super) trait Show {
+pub trait Show {
     /// Shows what was found in a file: the document, or the text in parts.
+    ///
+    /// # Errors
+    /// It can't be written.
     fn show<T>(&mut self, document: &impl Serialize, text: impl FnOnce() -> T) -> Result<(), Failure>
     where
         T: IntoIterator<Item: Borrow<Text>>;
 
     /// Counts a file that can't be used, after its error was printed.
+    ///
+    /// # Errors
+    /// It can't be written.
     fn refuse(&mut self, file: &str, error: &str) -> Result<(), Failure>;
 }
 
 /// Inspects all files that arguments name. A single file is shown as it is; of several, and of those in a
 /// folder or an archive, one that can't be used is an error among the results.
-pub(super) fn execute(
-    command: &mut impl Inspect,
-    arguments: &[PathBuf],
-    json: bool,
-) -> Result<Status, Failure> {
+///
+/// # Errors
+/// The only file can't be used, or what was found can't be written.
+pub fn execute<C: Inspect>(command: &mut C, arguments: &[PathBuf], json: bool) -> Result<Status, Failure> {
     if let [path] = arguments {
         let name = path.display().to_string();
         if let Given::File(file) = Given::open(path).map_err(|unusable| unusable.failure(&name))? {
@@ -77,8 +91,8 @@ pub(super) fn execute(
     let mut tour = Tour { command, show: &mut show, tally: Tally::default() };
     tour.visit_all(arguments)?;
     let tally = tour.tally;
-    if tally.inspected > 0 {
-        print(&tally.text())?;
+    if tally.inspected > 0 && volume() != Volume::Quiet {
+        print(&tally.text(command.section()))?;
     }
     Ok(tally.status())
 }
@@ -113,7 +127,8 @@ impl Show for Blocks {
     {
         let mut parts = text().into_iter().peekable();
         let begins_blank = parts.peek().is_some_and(|part| part.borrow().starts_with('\n'));
-        if !std::mem::take(&mut self.is_first) && !begins_blank {
+        let is_empty = parts.peek().is_none_or(|part| part.borrow().is_empty());
+        if !is_empty && !std::mem::take(&mut self.is_first) && !begins_blank {
             let mut blank = Text::default();
             blank.blank();
             print(&blank)?;
@@ -217,8 +232,8 @@ impl Tally {
     }
 
     /// The last line.
-    fn text(self) -> Text {
-        let mut line = format!("{} with .sframe", counted(self.inspected, "file"));
+    fn text(self, section: &str) -> Text {
+        let mut line = format!("{} with {section}", counted(self.inspected, "file"));
         if self.without > 0 {
             line += &format!(", {} without", grouped(self.without));
         }
@@ -273,11 +288,11 @@ impl<C: Inspect, S: Show> Tour<'_, C, S> {
         }
         match without - before.without {
             0 => self.refuse(name, empty),
-            1 => self.refuse(name, "the only ELF file in it has no .sframe section"),
+            1 => self
+                .refuse(name, &format!("the only ELF file in it has no {} section", self.command.section())),
             count => {
-                let message =
-                    format!("none of the {} ELF files in it has an .sframe section", grouped(count));
-                self.refuse(name, &message)
+                let (files, section) = (grouped(count), self.command.section());
+                self.refuse(name, &format!("none of the {files} ELF files in it has an {section} section"))
             }
         }
     }

@@ -16,8 +16,10 @@ pub use convert::Convert;
 #[cfg(feature = "disassembly")]
 pub use diff::Diff;
 pub use dump::Dump;
+pub use each::{Inspect, Show, Stop, execute as each_file};
 pub use exit::{Failure, Status};
 pub use lint::Lint;
+pub use subject::{Subject, SubjectError, Unusable, is_archive};
 pub use volume::{Volume, VolumeOptions, detail, detail_since, note, volume};
 
 use std::borrow::Borrow;

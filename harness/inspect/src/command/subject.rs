@@ -18,21 +18,22 @@ use crate::source::{Contents, ReadSeek, Source};
 const STANDARD_INPUT: &str = "-";
 
 /// A file, or a member of an archive.
-pub(super) struct Subject {
+pub struct Subject {
     /// Its name, as reports have it.
-    pub(super) name: String,
+    pub name: String,
     contents: Contents,
 }
 
 /// Why a command can't use a file.
-pub(super) struct Unusable {
-    pub(super) message: String,
+pub struct Unusable {
+    /// What is wrong with it.
+    pub message: String,
     /// Whether it is an ELF file without a section to inspect.
-    pub(super) lacks_section: bool,
+    pub lacks_section: bool,
 }
 
 /// An error that may say that a file has no `.sframe`.
-pub(super) trait SubjectError: Display {
+pub trait SubjectError: Display {
     /// Whether it says that.
     fn lacks_section(&self) -> bool;
 }
@@ -53,13 +54,18 @@ impl Subject {
         Self { name, contents }
     }
 
-    pub(super) fn source(&self) -> Source<'_> {
+    /// The file.
+    #[must_use]
+    pub fn source(&self) -> Source<'_> {
         Source::from(&self.contents)
     }
 
     /// Returns `made`, unless the required parts of the file can't be read.
     /// Unreadable parts look malformed or absent.
-    pub(super) fn checked<T>(&self, made: Result<T, impl SubjectError>) -> Result<T, Unusable> {
+    ///
+    /// # Errors
+    /// It could not be made, or the file could not be read.
+    pub fn checked<T>(&self, made: Result<T, impl SubjectError>) -> Result<T, Unusable> {
         match self.contents.failure() {
             Some(failure) => Err(Unusable::new(failure)),
             None => made.map_err(|error| Unusable {
@@ -68,6 +74,14 @@ impl Subject {
             }),
         }
     }
+}
+
+/// Whether a file is an archive; `false` of one that can't be read.
+#[must_use]
+pub fn is_archive(path: &Path) -> bool {
+    let mut start = Vec::new();
+    let read = std::fs::File::open(path).and_then(|file| file.take(Kind::BYTES).read_to_end(&mut start));
+    read.is_ok() && matches!(Kind::of(&start), Kind::Archive | Kind::ThinArchive)
 }
 
 /// What an argument names.

@@ -33,7 +33,7 @@ impl Counts {
     /// Counts a comparison with a call stack of `depth` frames: how many of them were compared, and how many of these
     /// derived anew.
     pub(super) fn count(&mut self, end: WalkEnd, frames: usize, derived: u64, depth: usize) {
-        self.walk_ends.count(end);
+        self.walk_ends.count(end, depth);
         if end.has_compared(depth) {
             let frames = frames as u64;
             self.comparisons += 1;

@@ -23,6 +23,9 @@ pub struct WalkEnds {
     pub departing: u64,
     /// At code without an FDE.
     pub no_fde: u64,
+    /// Those of them that end at the entry function: the backtrace is whole, and does not say so.
+    #[serde(default)]
+    pub entry_without_fde: u64,
     /// At an interrupted frame whose rules need a register.
     pub in_register: u64,
     /// At a frame that continues on a stack at lower addresses.
@@ -40,6 +43,7 @@ impl WalkEnds {
         self.unsettled += other.unsettled;
         self.departing += other.departing;
         self.no_fde += other.no_fde;
+        self.entry_without_fde += other.entry_without_fde;
         self.in_register += other.in_register;
         self.no_progress += other.no_progress;
         self.disagreed += other.disagreed;
@@ -58,7 +62,13 @@ impl WalkEnds {
         ]
     }
 
-    pub(crate) const fn count(&mut self, end: WalkEnd) {
+    /// Counts a walk through a call stack of `depth` frames.
+    pub(crate) const fn count(&mut self, end: WalkEnd, depth: usize) {
+        if let WalkEnd::NoFde { frame } = end
+            && frame + 1 == depth
+        {
+            self.entry_without_fde += 1;
+        }
         *match end {
             WalkEnd::Outermost => &mut self.outermost,
             WalkEnd::Unmarked => &mut self.unmarked,

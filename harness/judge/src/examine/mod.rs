@@ -693,7 +693,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         let frames = self.backtrace.frames.len();
         let (target, layouts) = (self.target, &self.layouts);
         self.hypotheses.record(moment.pc, &is_right, |index, results| {
-            let Some(index) = index else { return results.counts.walk_ends.count(WalkEnd::Unsettled) };
+            let Some(index) = index else { return results.counts.walk_ends.count(WalkEnd::Unsettled, 0) };
             let (end, found) = &compared[index];
             let truth = truth(&call_stacks[index]);
             let is_as_called = index == 0;
@@ -712,7 +712,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
     }
 
     fn set_aside(&mut self, pc: u64, reason: SetAsideReason) {
-        self.results.counts.walk_ends.count(WalkEnd::Unsettled);
+        self.results.counts.walk_ends.count(WalkEnd::Unsettled, 0);
         let kind = Kind { reason, as_caller: false };
         self.set_aside.add(pc, kind, 1);
     }

@@ -11,6 +11,7 @@ use super::partial::{Candidate, Partial, Removed, Ways};
 use super::pc_set::PcSet;
 use super::roots::Roots;
 use super::rows::{self, Judgement, Reach, RowId, Undecided};
+use crate::finding::Blame;
 use crate::target::Target;
 use crate::vocabulary::Verdict;
 
@@ -97,7 +98,8 @@ impl Parts {
             }
             let doubts = self.doubts(&candidate, agreed.contains(&pc), target, roots);
             let certainty = if doubts.is_empty() { Certainty::Proved } else { Certainty::Possible };
-            if let Some(row) = candidate.row {
+            // Where no row could do better, the row is not wrong.
+            if let Some(row) = candidate.row.filter(|_| candidate.finding.blame != Blame::Format) {
                 let judgement = match certainty {
                     Certainty::Proved => Judgement::Proved,
                     Certainty::Possible => Judgement::Possible,

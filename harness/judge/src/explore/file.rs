@@ -1,7 +1,11 @@
 //! A file whose functions are explored.
 
-use std::path::Path;
+use std::fs::File;
+use std::io::Write as _;
+use std::os::fd::AsRawFd as _;
+use std::path::{Path, PathBuf};
 
+use rustix::fs::{MemfdFlags, memfd_create};
 use sframe_inspect::elf::link::{Unapplied, link};
 use sframe_inspect::file::{MAX_BYTES, read};
 use sha2::{Digest as _, Sha256};
@@ -63,6 +67,32 @@ impl ExploredFile {
     /// It is no executable, shared library or object file of an ABI, or has no section.
     pub fn open(&self) -> Result<Target<'_>, ExploreError> {
         Ok(Target::alone(&self.bytes, Some(&self.made))?)
+    }
+}
+
+/// Bytes that workers open as a file of this process: they may be no file of their own on a disk.
+#[derive(Debug)]
+pub struct SharedFile {
+    _file: File,
+    path: PathBuf,
+}
+
+impl SharedFile {
+    /// Makes a file in memory.
+    ///
+    /// # Errors
+    /// There can't be one.
+    pub fn of(bytes: &[u8]) -> std::io::Result<Self> {
+        let mut file = File::from(memfd_create("image", MemfdFlags::CLOEXEC)?);
+        file.write_all(bytes)?;
+        let path = PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()));
+        Ok(Self { _file: file, path })
+    }
+
+    /// Where other processes find it while this one lives.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 }
 

@@ -31,7 +31,7 @@ pub use certainty::{Certainty, Doubt};
 pub use error::ExploreError;
 pub use exceptions::Exceptions;
 pub use exploration::{Exploration, ExploredFinding};
-pub use file::ExploredFile;
+pub use file::{ExploredFile, SharedFile};
 pub use options::ExploreOptions;
 pub use progress::Progress;
 pub use roots::{Root, Roots};

@@ -1,17 +1,11 @@
 //! What exploring says of the rows that a run has not used, and of those that it found to be wrong.
 
-use std::fs::File;
-use std::io::Write as _;
-use std::os::fd::AsRawFd as _;
-use std::path::Path;
-
 use rustc_hash::FxHashMap;
-use rustix::fs::{MemfdFlags, memfd_create};
 
 use super::certainty::Certainty;
 use super::error::ExploreError;
 use super::exploration::{Exploration, ExploredFinding};
-use super::file::ExploredFile;
+use super::file::{ExploredFile, SharedFile};
 use super::options::ExploreOptions;
 use super::progress::Progress;
 use super::roots::Roots;
@@ -93,14 +87,12 @@ impl Explorer {
     fn explore(&self, module: &Module<'_>, progress: &Progress) -> Result<Known, ExploreError> {
         let source = if module.is_made() { SectionSource::EhFrame } else { SectionSource::Sframe };
         let bytes = module.image.bytes();
-        let shared = share(bytes)?;
-        // Workers open it as a file of this process, which may have been started with none on a disk.
-        let path = format!("/proc/{}/fd/{}", std::process::id(), shared.as_raw_fd());
+        let shared = SharedFile::of(bytes)?;
         let file = ExploredFile::of(bytes.to_vec(), source)?;
         let target = file.open()?;
         let roots = Roots::of(&target);
         let options = ExploreOptions::default();
-        let job = Job { file: Path::new(&path), source, target: &target, roots: &roots, options };
+        let job = Job { file: shared.path(), source, target: &target, roots: &roots, options };
         let exploration = explore_isolated(&job, &self.isolation, self.jobs, progress)?;
         let proofs = exploration.findings.iter().filter(|found| found.certainty == Certainty::Proved);
         let proof = |found: &ExploredFinding| {
@@ -110,13 +102,6 @@ impl Explorer {
         let proofs = proofs.rev().filter_map(proof).collect();
         Ok((by_row(&target, &exploration), proofs))
     }
-}
-
-/// Makes a file in memory.
-fn share(bytes: &[u8]) -> std::io::Result<File> {
-    let mut file = File::from(memfd_create("image", MemfdFlags::CLOEXEC)?);
-    file.write_all(bytes)?;
-    Ok(file)
 }
 
 /// Returns what exploring the executable says of its rows, with the finding or why there is none, by the

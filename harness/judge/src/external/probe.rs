@@ -210,7 +210,7 @@ impl<'q, 'a> Questions<'q, 'a> {
             let (mut judged, answered, message) = match judged {
                 Ok(judged) => judged,
                 Err(fault) => {
-                    ends.count(WalkEnd::Disagreed);
+                    ends.count(WalkEnd::Disagreed, 0);
                     let found = faults.entry((fault.verdict, pending.pc));
                     found.or_insert_with(|| FaultFinding::new(pending, fault.message)).hits += 1;
                     return;
@@ -232,7 +232,7 @@ impl<'q, 'a> Questions<'q, 'a> {
             } else {
                 nothing_compared += 1;
             }
-            ends.count(judged.end);
+            ends.count(judged.end, pending.call_stack.depth());
             if let Some(message) = message {
                 for found in judged.own.iter().chain(&judged.unclear) {
                     if matches!(found.got, Value::End(_)) {

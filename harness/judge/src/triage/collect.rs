@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 use sframe_engine::{
     Abi, Base, DwarfRegister, InstructionPointer, LookupAddress, PauthKey, Recovery, RecoveryRule,
-    ReturnAddress, StepError,
+    ReturnAddress, Row, StepError,
 };
 use sframe_inspect::Address;
 use sframe_inspect::instructions::Instruction;
@@ -385,7 +385,11 @@ fn describe(found: &Found, target: &Target<'_>) -> Finding {
         None => Linked(pc),
     };
     let (expected, got) = (value(expected, target), value(got, target));
-    let at = if frame > 0 { format!("{place} (frame {frame})") } else { place.to_string() };
+    let at = if frame > 0 {
+        format!("{} (frame {frame})", target.place(call(lookup, target)))
+    } else {
+        place.to_string()
+    };
     let mut says = match verdict {
         Verdict::WrongCfa => format!("CFA is {got}, the call stack has {expected}"),
         Verdict::WrongRa => format!("RA is {got}, the call stack has {expected}"),
@@ -399,6 +403,16 @@ fn describe(found: &Found, target: &Target<'_>) -> Finding {
         let is_made = target.module_at(lookup).is_some_and(Module::is_made);
         let made = if is_made { " (made from .eh_frame)" } else { "" };
         says += &format!("; row +{}{made}: {}", row.start, row.rules);
+    }
+    if let Some(module) = target.module_at(lookup)
+        && let Some(abi) = module.subject.abi()
+    {
+        let of_row = target.sections.lookup(lookup).ok().flatten().map(|found| registers(&found.row));
+        for register in of_row.into_iter().flatten() {
+            says += &abi
+                .register_name(register)
+                .map_or_else(String::new, |name| format!("; {register} is {name}"));
+        }
     }
     says += &match (verdict, &found.consequence) {
         (Verdict::WrongFp, None) => "; no rule reads it further out".to_owned(),
@@ -431,6 +445,36 @@ fn describe(found: &Found, target: &Target<'_>) -> Finding {
         listing,
         stack: stack.clone(),
         message: Message::at(at, says),
+    }
+}
+
+/// The instruction that contains the address by which a caller is looked up: its call.
+fn call(lookup: LookupAddress, target: &Target<'_>) -> Loaded {
+    let start = target.module_at(lookup).and_then(|module| {
+        let code = module.code_around(lookup);
+        code.before(lookup.get().saturating_add(1)).filter(|start| lookup.get() - start < 16)
+    });
+    Loaded(start.unwrap_or(lookup.get()))
+}
+
+/// The registers that a row's rules name by their numbers, each once.
+fn registers(row: &Row) -> Vec<DwarfRegister> {
+    let rules = [row.cfa, rule_of(row.ra), rule_of(row.fp)].into_iter().flatten();
+    let mut registers: Vec<DwarfRegister> = rules
+        .filter_map(|rule| match rule.base {
+            Base::Register(register) => Some(register),
+            _ => None,
+        })
+        .collect();
+    registers.sort_unstable();
+    registers.dedup();
+    registers
+}
+
+const fn rule_of(recovery: Recovery) -> Option<RecoveryRule> {
+    match recovery {
+        Recovery::Rule(rule) => Some(rule),
+        Recovery::Unchanged | Recovery::Undefined => None,
     }
 }
 

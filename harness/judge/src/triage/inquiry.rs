@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use sframe_engine::{Abi, Found, LookupAddress, PauthKey, RecoveryRule, StepError};
+use sframe_engine::{Abi, Found, LookupAddress, PauthKey, RecoveryRule, StepError, Tracked};
 
 use super::frame_layout::FrameLayouts;
 use crate::compare::{Disagreement, Truth, Value};
@@ -73,6 +73,11 @@ impl DisputedValue {
             (Verdict::ByLuck, _) => Self::Places,
             // There is a caller, and its address is where the rule does not say.
             (_, Value::End(End::Failed(StepError::RaNotSaved))) => Self::Ra,
+            (_, Value::End(End::Failed(StepError::UnsafeRegister { tracked, .. }))) => match tracked {
+                Tracked::Cfa => Self::Cfa,
+                Tracked::Ra => Self::Ra,
+                Tracked::Fp => Self::Fp,
+            },
             _ => Self::Caller,
         }
     }

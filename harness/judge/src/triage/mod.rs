@@ -36,6 +36,10 @@ use crate::vocabulary::{LayoutFact, Verdict};
 use sframe_inspect::cfi::{EvaluationError, LAST_REGISTER, Registers, Rules, register_column};
 use sframe_inspect::instructions::SavedLocation;
 
+/// What is said where no row could lead to the caller.
+pub const BEYOND_THE_FORMAT: &str =
+    "SFrame can't express it: of a caller, it knows SP, FP and the return address only";
+
 /// What other witnesses say about a disagreement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Triage {
@@ -179,12 +183,10 @@ impl<'i, 'a> Inquiry<'i, 'a> {
         let instructions = if self.scene.is_as_called { self.ask_instructions() } else { None };
         let linker_made = self.ask_layout();
         let overwritten = self.ask_stores();
-        if self.is_beyond_the_format() && cfi == Some(Side::CallStack) {
-            let says =
-                "no row could say it better: of a caller, SFrame knows SP, FP and the return address only";
-            self.note(Witness::Cfi, says.to_owned(), None);
-        }
         let (blame, confidence) = self.blame(cfi, chain, instructions, linker_made, overwritten);
+        if blame == Blame::Format {
+            self.note(Witness::Cfi, BEYOND_THE_FORMAT.to_owned(), None);
+        }
         let stack = with_stack.then(|| stack::view(&self));
         Triage { blame, confidence, evidence: self.evidence, stack }
     }
@@ -206,8 +208,8 @@ impl<'i, 'a> Inquiry<'i, 'a> {
             let blame = if is_of_cfi { Blame::CompilerOrCfi } else { Blame::ProducerAssembler };
             return (blame, Medium);
         }
-        if self.is_beyond_the_format() {
-            return (Blame::Unknown, Medium);
+        if let Some(confidence) = self.beyond_the_format(cfi) {
+            return (Blame::Format, confidence);
         }
         let section_is_right = self.section.agree(&self.truth, self.subject) == Some(true);
         if section_is_right {
@@ -264,10 +266,19 @@ impl<'i, 'a> Inquiry<'i, 'a> {
         has_fde && self.found.got == Value::End(End::Failed(StepError::NoFde))
     }
 
-    /// Whether the rules need what SFrame unwinders may not use of a caller's
-    /// frame. The row may then be right, and no row could do better.
-    fn is_beyond_the_format(&self) -> bool {
-        matches!(self.found.got, Value::End(End::Failed(StepError::UnsafeRegister { .. })))
+    /// How certain it is that the format can't express what the row should say: its rules need what SFrame unwinders may
+    /// not use of a caller's frame, and CFI has the same. `None` if it is not so.
+    fn beyond_the_format(&self, cfi: Option<Side>) -> Option<Confidence> {
+        if !matches!(self.found.got, Value::End(End::Failed(StepError::UnsafeRegister { .. }))) {
+            return None;
+        }
+        match cfi {
+            Some(Side::CallStack) => self.copies_cfi.then_some(Confidence::High),
+            // Neither can be computed, by the same rules.
+            Some(Side::Section) => Some(Confidence::Medium),
+            Some(Side::Neither) => None,
+            None => Some(Confidence::Low),
+        }
     }
 
     /// Returns the mark of the frame below if it is wrong: whether its FDE says that a signal has interrupted this

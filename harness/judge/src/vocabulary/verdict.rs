@@ -53,6 +53,11 @@ named! {
 }
 
 impl Verdict {
+    /// Whether it is about what a spec or a list expects, and not about a row.
+    pub const fn is_of_specs(self) -> bool {
+        matches!(self, Self::NotReached | Self::UnexpectedFrames | Self::UnexpectedPass)
+    }
+
     /// Why a `known` entry may not name this verdict; `None` where it may.
     ///
     /// Only a failure of what is under test can be known. The others are

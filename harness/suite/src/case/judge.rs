@@ -11,7 +11,7 @@ use sframe_judge::finding::{Finding, FindingRow, Said};
 use sframe_judge::vocabulary::{End, Verdict};
 
 use crate::case::CaseReport;
-use crate::spec::{BuildFacts, Exception, Percent, Signal, Spec, Stop, Sweep};
+use crate::spec::{BuildFacts, Exception, Frames, Percent, Signal, Spec, Stop, Sweep};
 
 /// Returns the finding if a stop's expectations were not met.
 pub(crate) fn judge_stop(stop: &Stop, (hits, arrival): &(u32, Option<Arrival>)) -> Vec<Finding> {
@@ -31,16 +31,26 @@ pub(crate) fn judge_stop(stop: &Stop, (hits, arrival): &(u32, Option<Arrival>)) 
             Verdict::UnexpectedFrames,
             frames.join(" < "),
             arrival.frames.join(" < "),
-            format!(
-                "at {} the call stack is [{}], and the spec expects [{}]",
-                stop.at,
-                arrival.frames.join(", "),
-                frames.join(", ")
-            ),
+            difference(stop, frames, &arrival.frames),
         ));
     }
     findings.extend(judge_end(stop, arrival));
     findings
+}
+
+/// Says how a call stack differs from what a spec expects.
+fn difference(stop: &Stop, expected: &Frames, got: &[String]) -> String {
+    let first = expected.iter().zip(got).take_while(|(expected, got)| expected == got).count();
+    let at = |function: Option<&str>| function.map_or_else(|| "none".to_owned(), |name| format!("`{name}`"));
+    format!(
+        "at {} the call stack is [{}], and the spec expects [{}]: the first frame that differs is frame {first}, {} and \
+         not {}",
+        stop.at,
+        got.iter().collect::<Frames>().text(),
+        expected.text(),
+        at(got.get(first).map(String::as_str)),
+        at(expected.iter().nth(first)),
+    )
 }
 
 /// A stop requires a complete backtrace: up to the entry function, and ending there.

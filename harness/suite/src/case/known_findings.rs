@@ -20,7 +20,7 @@ const HEAD: &str =
     "# Each TODO is to be replaced: say what is wrong, whose fault it is, and where it is reported.";
 
 /// Returns the text of a file of known findings that has all of `findings` except
-/// those that can't be known: failures of an unwinder's process. Faults and reasons are
+/// those that can't be known, which are failures of an unwinder's process, and those that are no failures. Faults and reasons are
 /// those of `known`, where it has the verdict in the function.
 ///
 /// # Errors
@@ -29,7 +29,9 @@ pub fn known_findings(findings: &[Finding], known: &[Known]) -> Result<String, S
     let has_libraries = findings.iter().any(|finding| finding.image.is_some());
     // Code without a name comes last: its entries are for any function of the image.
     let mut entries: BTreeMap<(bool, String, Verdict, Blame), Vec<&Finding>> = BTreeMap::new();
-    for finding in findings.iter().filter(|finding| finding.verdict.not_knowable().is_none()) {
+    let is_failure =
+        |finding: &&Finding| finding.verdict.not_knowable().is_none() && finding.blame != Blame::Format;
+    for finding in findings.iter().filter(is_failure) {
         let function = function(finding, has_libraries);
         let key = (finding.function.is_none(), function, finding.verdict, finding.blame);
         entries.entry(key).or_default().push(finding);
@@ -54,6 +56,7 @@ pub fn known_findings(findings: &[Finding], known: &[Known]) -> Result<String, S
             row: None,
             rules: vec![places(findings)].into(),
             blame,
+            optional: why.is_some_and(|known| known.optional),
         };
         for line in yaml::to_string(&[entry])?.lines() {
             let _ = writeln!(text, "  {line}");

@@ -311,7 +311,8 @@ impl Case<'_> {
         let mut report = self.empty_report();
         self.examine(&target, options, make_unwinder, RunScope::default(), &mut report)?;
         for known in report.known {
-            let rules = entries.entry(known.entry).or_default();
+            let Some(entry) = known.entry else { continue };
+            let rules = entries.entry(entry).or_default();
             for (row, count) in known.rules {
                 *rules.entry(row).or_default() += count;
             }

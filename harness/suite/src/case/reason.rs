@@ -25,12 +25,12 @@ pub enum BrokenReason {
     /// They can't be run and compared.
     #[error(transparent)]
     Target(#[from] TargetError),
-    /// The section's version differs from the manifest's.
+    /// The section has another version than the toolchain writes.
     #[error("the section has version {section}, but the definition of the toolchain says {said}")]
     OtherVersion {
         /// The section's version.
         section: u8,
-        /// The manifest's version.
+        /// That of the toolchain.
         said: u8,
     },
     /// The spec names a place that the build does not have.

@@ -38,7 +38,7 @@ impl Outcome {
     pub const ALL: [Self; 5] = [Self::Agree, Self::Known, Self::Unexpected, Self::Broken, Self::Skipped];
 }
 
-/// A known finding that was seen again.
+/// A finding that is no failure: a known one that was seen again, or what the format can't express.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct SeenKnown {
     /// Its verdict.
@@ -50,7 +50,7 @@ pub struct SeenKnown {
     /// The fault that the entry names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
-    /// The title of the fault, or the entry's reason.
+    /// The title of the fault, or the entry's reason, or what the format can't express.
     pub reason: String,
     /// Which component needs the fix.
     pub blame: Blame,
@@ -59,9 +59,9 @@ pub struct SeenKnown {
     /// The rules with which they occur, each with the number of places.
     #[serde(default)]
     pub rules: BTreeMap<String, u64>,
-    /// The entry's index in the spec.
+    /// The entry's index in the spec. `None` for what needs no entry.
     #[serde(skip)]
-    pub(crate) entry: usize,
+    pub(crate) entry: Option<usize>,
     /// The first of them.
     pub finding: Finding,
 }

@@ -3,7 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sframe_judge::finding::{Address, Finding, FindingRow};
+use sframe_judge::finding::{Address, Blame, Finding, FindingRow};
+use sframe_judge::triage::BEYOND_THE_FORMAT;
 use sframe_judge::vocabulary::Verdict;
 
 use crate::case::SeenKnown;
@@ -12,7 +13,7 @@ use crate::spec::{Known, NO_ROW, RowOffset};
 /// Findings, compared with a list of known failures.
 #[derive(Debug, Default)]
 pub struct Settled {
-    /// The known failures that were seen.
+    /// The known failures that were seen, and what the format can't express.
     pub known: Vec<SeenKnown>,
     /// The findings that no entry explains.
     pub unexpected: Vec<Finding>,
@@ -34,12 +35,17 @@ pub fn settle<'k>(
     let mut seen: Vec<Vec<Finding>> = expected.iter().map(|_| Vec::new()).collect();
     let places_seen: Vec<Place> = findings.iter().map(Place::of).collect();
     let mut settled = Settled::default();
+    let mut beyond_the_format: BTreeMap<_, Vec<Finding>> = BTreeMap::new();
     for finding in findings {
         let explains = |expected: &Expected<'_>| expected.explains(&finding);
         let is_blamed =
             |expected: &Expected<'_>| finding.may_be_blamed_on(expected.known.blame) && explains(expected);
         match expected.iter().position(is_blamed).or_else(|| expected.iter().position(explains)) {
             Some(index) => seen[index].push(finding),
+            None if finding.blame == Blame::Format => {
+                let function = (finding.verdict, finding.image.clone(), finding.function.clone());
+                beyond_the_format.entry(function).or_default().push(finding);
+            }
             None => settled.unexpected.push(finding),
         }
     }
@@ -47,11 +53,9 @@ pub fn settle<'k>(
     for (expected, seen) in expected.iter().zip(&seen).filter(|(_, seen)| !seen.is_empty()) {
         shown.entry(expected.entry).or_insert((expected.known, Vec::new())).1.extend(seen);
     }
-    settled.changed.extend(
-        shown
-            .into_iter()
-            .filter_map(|(entry, (known, seen))| Some((entry, judge_rules(known, &seen, complete)?))),
-    );
+    settled.changed.extend(shown.into_iter().filter_map(|(entry, (known, seen))| {
+        Some((entry, judge_rules(known, &seen, complete && !known.optional)?))
+    }));
     for (expected, seen) in expected.iter().zip(seen) {
         let count = seen.len() as u64;
         let blamed_on = seen.iter().find(|finding| !finding.may_be_blamed_on(expected.known.blame));
@@ -68,14 +72,33 @@ pub fn settle<'k>(
                 blame: expected.known.blame,
                 findings: count,
                 rules,
-                entry: expected.entry,
+                entry: Some(expected.entry),
                 finding: first,
             });
-        } else if complete {
+        } else if complete && !expected.known.optional {
             settled.changed.push((expected.entry, expected.missed(&places_seen)));
         }
     }
+    settled.known.extend(beyond_the_format.into_values().filter_map(no_fault));
     settled
+}
+
+/// What the format can't express of a function, which needs no entry to be no failure.
+fn no_fault(findings: Vec<Finding>) -> Option<SeenKnown> {
+    let (rules, count) = (places(&findings), findings.len() as u64);
+    let finding = findings.into_iter().next()?;
+    Some(SeenKnown {
+        verdict: finding.verdict,
+        function: finding.function.clone(),
+        row: None,
+        fault: None,
+        reason: BEYOND_THE_FORMAT.to_owned(),
+        blame: finding.blame,
+        findings: count,
+        rules,
+        entry: None,
+        finding,
+    })
 }
 
 /// Where a finding is, and its verdict.

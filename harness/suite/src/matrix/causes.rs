@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sframe_engine::Abi;
 use sframe_inspect::text::counted;
+use sframe_judge::finding::Finding;
 use sframe_judge::vocabulary::Verdict;
 
-use super::compare::{Comparison, Kind, KindDetail, Standing};
+use super::compare::{Comparison, Kind, KindDetail, Standing, kind_of};
 use super::text::{Group, groups};
 use crate::spec::Blame;
 
 /// The most places of a cause that are listed.
-const PLACES: usize = 6;
+pub(super) const PLACES: usize = 6;
 
 /// Kinds of findings that seem to have one cause.
 pub(super) struct Cause<'r> {
@@ -80,6 +81,12 @@ fn follows(kind: &Kind, group: &Group<'_>) -> bool {
         && matches!(group.detail.blame, Blame::ProducerLinker | Blame::Unknown)
 }
 
+/// What findings of one cause have in common, in whatever build of a program.
+pub(crate) fn shape_of(finding: &Finding) -> String {
+    let kind = kind_of(finding);
+    format!("{kind}, {}: {}", finding.blame, shape(&kind, &finding.message.to_string()))
+}
+
 /// A message without what differs between places with one cause: names and numbers, except those of
 /// registers.
 fn shape(kind: &Kind, message: &str) -> String {
@@ -110,8 +117,8 @@ impl Cause<'_> {
         format!("{} at {places} of {programs}", self.detail.kind.verdict)
     }
 
-    /// The places, in a line each; none if the first line has the only one.
-    pub(super) fn places(&self) -> Vec<String> {
+    /// The places, in a line each, up to a number; none if the first line has the only one.
+    pub(super) fn places(&self, most: usize) -> Vec<String> {
         if self.places.len() < 2 {
             return Vec::new();
         }
@@ -121,9 +128,9 @@ impl Cause<'_> {
             let space = if of.is_empty() { "" } else { " " };
             format!("{spec} ({abi}){space}{of}: {places}")
         };
-        let mut lines: Vec<String> = self.places.iter().take(PLACES).map(line).collect();
-        if let Some(more) = self.places.len().checked_sub(PLACES).filter(|more| *more > 0) {
-            lines.push(format!("and {more} more, listed in matrix.json"));
+        let mut lines: Vec<String> = self.places.iter().take(most).map(line).collect();
+        if let Some(more) = self.places.len().checked_sub(most).filter(|more| *more > 0) {
+            lines.push(format!("and {more} more; --verbose, --json and --report have all"));
         }
         lines
     }

@@ -290,10 +290,15 @@ fn add_uncovered(report: &CaseReport, kinds: &mut BTreeMap<Kind, KindDetail>) {
 }
 
 fn is_judged(finding: &Finding) -> bool {
-    !matches!(
-        finding.verdict,
-        Verdict::UnexpectedPass | Verdict::ChangedFailure | Verdict::NotReached | Verdict::UnexpectedFrames
-    )
+    // What the format can't express, no toolchain can do better.
+    finding.blame != Blame::Format
+        && !matches!(
+            finding.verdict,
+            Verdict::UnexpectedPass
+                | Verdict::ChangedFailure
+                | Verdict::NotReached
+                | Verdict::UnexpectedFrames
+        )
 }
 
 /// Code without an FDE is listed by function alone.
@@ -306,18 +311,23 @@ fn no_fde(function: Option<&String>) -> Kind {
 fn of_findings<'f>(findings: impl Iterator<Item = &'f Finding>) -> BTreeMap<Kind, KindDetail> {
     let mut kinds: BTreeMap<Kind, KindDetail> = BTreeMap::new();
     for finding in findings {
-        let kind = match finding.verdict {
-            Verdict::NoFde => no_fde(finding.function.as_ref()),
-            verdict => Kind {
-                verdict: verdict.to_string(),
-                image: finding.image.clone(),
-                function: finding.function.as_ref().map(|name| base_name(name).to_owned()),
-            },
-        };
+        let kind = kind_of(finding);
         let entry = kinds.entry(kind.clone()).or_insert_with(|| detail(kind, finding));
         entry.rows.extend(finding.row.as_ref().map(|row| row.start));
     }
     kinds
+}
+
+/// The kind of a finding.
+pub(super) fn kind_of(finding: &Finding) -> Kind {
+    match finding.verdict {
+        Verdict::NoFde => no_fde(finding.function.as_ref()),
+        verdict => Kind {
+            verdict: verdict.to_string(),
+            image: finding.image.clone(),
+            function: finding.function.as_ref().map(|name| base_name(name).to_owned()),
+        },
+    }
 }
 
 fn detail(kind: Kind, finding: &Finding) -> KindDetail {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use sframe_inspect::text::neutral;
 
-use super::causes::causes;
+use super::causes::{PLACES, causes};
 use super::compare::{KindDetail, Standing};
 use super::report::{MatrixReport, ToolchainResult};
 use super::text::{COLUMNS, evidence, groups, not_judged, references, refusals, some_of, versions};
@@ -61,7 +61,7 @@ fn show(text: &mut String, toolchain: &ToolchainResult) {
             escaped(&cause.line()),
             escaped(message)
         );
-        for more in cause.places().into_iter().chain(cause.consequences()) {
+        for more in cause.places(PLACES).into_iter().chain(cause.consequences()) {
             let _ = write!(line, "\n  - {}", escaped(&more));
         }
         if let Some(command) = cause.reproduce {

@@ -25,6 +25,8 @@ mod references;
 mod report;
 mod text;
 
+pub(crate) use causes::shape_of;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use sframe_engine::Abi;
-use sframe_inspect::text::{Text, counted};
+use sframe_inspect::command::Volume;
+use sframe_inspect::text::{Text, counted, grouped};
 use sframe_judge::finding::Address;
 
-use super::causes::causes;
+use super::causes::{PLACES, causes};
 use super::compare::{Comparison, Kind, KindDetail, Standing};
 use super::report::{Counts, MatrixReport, ToolchainResult};
 use crate::corpus::Refusal;
@@ -97,28 +98,47 @@ pub(super) fn versions(toolchain: &ToolchainResult) -> String {
     }
 }
 
-/// Describes the results of all toolchains.
+/// Describes the results of all toolchains: findings first, and a sentence about each toolchain last. `places` are
+/// left out where only what is worse is wanted.
 #[must_use]
-pub fn summary(report: &MatrixReport) -> Text {
+pub fn summary(report: &MatrixReport, places: &Text, volume: Volume) -> Text {
     let mut text = Text::default();
     for toolchain in &report.toolchains {
-        show(&mut text, toolchain);
+        show(&mut text, toolchain, volume);
+    }
+    if volume != Volume::Quiet {
+        text.append(places);
+        report.toolchains.iter().for_each(|toolchain| text.line(conclusion(toolchain)));
     }
     text
 }
 
-fn show(text: &mut Text, toolchain: &ToolchainResult) {
+/// How the builds of a toolchain compare with those of its references, in a sentence.
+fn conclusion(toolchain: &ToolchainResult) -> String {
+    let totals = toolchain.totals();
+    let counts = COLUMNS.iter().map(|(name, count)| (*name, count(&totals)));
+    let counts = counts.filter(|(name, count)| *count > 0 || *name == "worse");
+    let counts: Vec<String> = counts.map(|(name, count)| format!("{} {name}", grouped(count))).collect();
+    format!("{}, {}: {}", toolchain.name, references(toolchain), counts.join(", "))
+}
+
+fn show(text: &mut Text, toolchain: &ToolchainResult, volume: Volume) {
+    let is_full = volume == Volume::Verbose;
+    let [places, reasons] = if is_full { [usize::MAX; 2] } else { [PLACES, REASONS] };
     let standing = |standing: Standing| toolchain.cases.iter().filter(move |case| case.standing == standing);
     for cause in causes(toolchain.cases.iter()) {
         let KindDetail { blame, confidence, message, .. } = cause.detail;
         let _ = writeln!(text, "worse       {}", cause.line());
         let _ = writeln!(text, "    {}; the likely culprit is {blame} (confidence {confidence})", message);
-        for line in cause.places().into_iter().chain(cause.consequences()) {
+        for line in cause.places(places).into_iter().chain(cause.consequences()) {
             let _ = writeln!(text, "    {line}");
         }
         if let Some(command) = cause.reproduce {
             let _ = writeln!(text, "    help: {command}");
         }
+    }
+    if volume == Volume::Quiet {
+        return;
     }
     let better = groups(toolchain.cases.iter(), |case| &case.better);
     for ((spec, abi, kind), group) in &better {
@@ -132,15 +152,15 @@ fn show(text: &mut Text, toolchain: &ToolchainResult) {
     for (what, cases) in
         [("broken", standing(Standing::Broken)), ("no reference", standing(Standing::NoReference))]
     {
-        let mut reasons: BTreeMap<String, (Vec<&str>, Option<&str>)> = BTreeMap::new();
+        let mut groups: BTreeMap<String, (Vec<&str>, Option<&str>)> = BTreeMap::new();
         for case in cases {
-            let group = reasons.entry(case.reason.clone().unwrap_or_default()).or_default();
+            let group = groups.entry(case.reason.clone().unwrap_or_default()).or_default();
             group.0.push(&case.id);
             group.1 = group.1.or(case.reproduce.as_deref());
         }
-        for (index, (reason, (ids, command))) in reasons.iter().enumerate() {
-            if index == REASONS {
-                let _ = writeln!(text, "{what:<11} and {} more reasons", reasons.len() - REASONS);
+        for (index, (reason, (ids, command))) in groups.iter().enumerate() {
+            if index == reasons {
+                let _ = writeln!(text, "{what:<11} and {} more reasons (--verbose)", groups.len() - reasons);
                 break;
             }
             let _ = writeln!(text, "{what:<11} {}: {}", reason, some_of(ids));
@@ -150,8 +170,10 @@ fn show(text: &mut Text, toolchain: &ToolchainResult) {
         }
     }
     show_refusals(text, toolchain);
+    if !is_full {
+        return;
+    }
     show_not_judged(text, toolchain);
-
     let _ = writeln!(text, "{}: {}", toolchain.name, toolchain.summary.trim());
     let _ = writeln!(text, "{}; {}", versions(toolchain), references(toolchain));
     for (abi, tools) in &toolchain.tools {
@@ -172,7 +194,6 @@ fn show(text: &mut Text, toolchain: &ToolchainResult) {
 /// Describes how much was compared.
 pub(super) fn evidence(toolchain: &ToolchainResult) -> String {
     let sum = |of: fn(&Comparison) -> u64| toolchain.cases.iter().map(of).sum::<u64>();
-    let grouped = sframe_inspect::text::grouped;
     format!(
         "{}, {} compared; {} of {} exercised, with references {} of {}",
         counted(toolchain.cases.len() as u64, "case"),
@@ -249,11 +270,8 @@ pub(super) fn not_judged(toolchain: &ToolchainResult) -> BTreeMap<&str, Vec<&str
 
 fn show_not_judged(text: &mut Text, toolchain: &ToolchainResult) {
     let notes = not_judged(toolchain);
-    for (note, ids) in notes.iter().take(REASONS) {
-        let _ = writeln!(text, "not judged  {}: {}", note, some_of(ids));
-    }
-    if let Some(more) = notes.len().checked_sub(REASONS).filter(|more| *more > 0) {
-        let _ = writeln!(text, "not judged  and {more} more, listed in matrix.json");
+    for (note, ids) in notes {
+        let _ = writeln!(text, "not judged  {}: {}", note, some_of(&ids));
     }
 }
 

@@ -96,7 +96,7 @@ impl Described for Group<'_> {
 
     fn blame(&self) -> Option<String> {
         Some(match self.first.blame {
-            Blame::Unknown if self.first.pc.is_none() => return None,
+            Blame::Unknown if self.first.pc.is_none() || self.first.verdict.is_of_specs() => return None,
             Blame::Unknown => "the culprit is unknown".to_owned(),
             blame => format!("the likely culprit is {blame} (confidence {})", self.first.confidence),
         })
@@ -187,6 +187,26 @@ pub(super) fn note(text: &mut Text, style: Style, who: &str, says: &str) {
     text.painted(style.colour, &parts);
 }
 
+/// A command with one more option, which comes before what the command passes on to a program.
+pub(super) fn with_option(command: &str, option: &str) -> String {
+    let mut quoted = false;
+    let mut letters = command.char_indices();
+    while let Some((index, letter)) = letters.next() {
+        match letter {
+            '\'' => quoted = !quoted,
+            '\\' if !quoted => {
+                letters.next();
+            }
+            ' ' if !quoted && (command[index..].starts_with(" -- ") || &command[index..] == " --") => {
+                let (own, passed_on) = command.split_at(index);
+                return format!("{own} {option}{passed_on}");
+            }
+            _ => {}
+        }
+    }
+    format!("{command} {option}")
+}
+
 /// Quotes an argument for a shell.
 #[must_use]
 pub fn quoted(argument: &str) -> String {
@@ -253,6 +273,18 @@ mod tests {
             assert!(!text.contains(['\u{202e}', '\r', '\u{7}']) && !text.contains("\u{1b}[2J"), "{text:?}");
             assert_eq!(text.contains('\u{1b}'), style.colour);
             assert!(text.contains("\\u{1b}[2Jf\\u{202e}"), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn an_option_is_the_commands_own_and_not_its_programs() {
+        for (command, expected) in [
+            ("check a", "check a -r"),
+            ("check a -- b", "check a -r -- b"),
+            ("check 'a -- b' -- '-- c'", "check 'a -- b' -r -- '-- c'"),
+            (r"check 'it'\''s -- b'", r"check 'it'\''s -- b' -r"),
+        ] {
+            assert_eq!(with_option(command, "-r"), expected);
         }
     }
 

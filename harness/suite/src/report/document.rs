@@ -334,6 +334,9 @@ pub struct JudgedImage {
     /// Why no section could be made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Whether it has call frame information.
+    #[serde(skip)]
+    pub has_cfi: bool,
 }
 
 /// Where a section comes from.
@@ -368,6 +371,7 @@ impl JudgedImage {
             functions,
             lacks: made.and_then(Result::ok).map(|made| made.lacks.clone()),
             reason: made.and_then(Result::err).map(ToString::to_string),
+            has_cfi: module.cfi().is_some(),
         }
     }
 
@@ -565,14 +569,6 @@ impl CheckReport {
     /// Describes how the program ended, and which system calls it was refused, line by line. Empty if it
     /// ended with status 0 and none was refused.
     pub(super) fn program(&self) -> Vec<String> {
-        let ended = match (self.killed_by, self.exit_status) {
-            (Some(signal), _) => Some(format!("ended by signal {signal}")),
-            (None, Some(status)) if status != 0 => {
-                let check = self.failed_check.map_or_else(String::new, |check| format!(": {check}"));
-                Some(format!("ended with status {status}{check}"))
-            }
-            _ => None,
-        };
         let refused: Vec<String> = self.system_calls_refused.keys().cloned().collect();
         let refused = (!refused.is_empty()).then(|| {
             format!("got ENOSYS for system calls that the bench does not have: {}", refused.join(", "))
@@ -581,7 +577,19 @@ impl CheckReport {
             let instructions = counted(self.summary.unobserved, "instruction");
             format!("executed other programs, or copies of itself, which were not judged: {instructions}")
         });
-        [ended, refused, unobserved].into_iter().flatten().collect()
+        [self.ended(), refused, unobserved].into_iter().flatten().collect()
+    }
+
+    /// How the program ended, if not with status 0.
+    pub(super) fn ended(&self) -> Option<String> {
+        match (self.killed_by, self.exit_status) {
+            (Some(signal), _) => Some(format!("ended by signal {signal}")),
+            (None, Some(status)) if status != 0 => {
+                let check = self.failed_check.map_or_else(String::new, |check| format!(": {check}"));
+                Some(format!("ended with status {status}{check}"))
+            }
+            _ => None,
+        }
     }
 
     /// Adds the command that reproduces the findings.

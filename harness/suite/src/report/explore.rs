@@ -13,11 +13,11 @@ use sframe_judge::explore::{
 use sframe_judge::finding::{Finding, Group};
 use sframe_judge::target::Target;
 
-use super::diagnostic::{Described, Style, help, not_shown, note, quoted};
+use super::diagnostic::{Described, Style, help, not_shown, note, quoted, with_option};
 use super::document::{JudgedImage, Origin, SCHEMA, named_by};
 use super::file_name;
-use super::known::known_lines;
-use super::summary::{IN_FULL, SHOWN};
+use super::known::{known_lines, located};
+use super::summary::{IN_FULL, SHOWN, show_beyond_the_format};
 use crate::case::{Outcome, SeenKnown, Settled, settle};
 use crate::provenance::Provenance;
 use crate::spec::{Fault, KnownFile};
@@ -152,25 +152,22 @@ impl ExploreReport {
         self.findings.iter().filter(|found| found.certainty == Certainty::Proved)
     }
 
-    /// Separates the proved findings that a file explains from the others. Its entries that are gone or
-    /// have changed become findings, unless not everything was explored.
+    /// Separates the proved findings that are failures from what the format can't express, and what a file explains.
+    /// Its entries that are gone or have changed become findings, unless not everything was explored.
     #[must_use]
-    pub fn with_known(mut self, file: &KnownFile) -> Self {
+    pub fn with_known(mut self, file: Option<&KnownFile>) -> Self {
         let (proved, possible): (Vec<_>, Vec<_>) =
             self.findings.into_iter().partition(|found| found.certainty == Certainty::Proved);
         let plain: Vec<Finding> = proved.iter().map(|found| found.finding.clone()).collect();
+        let entries = file.map(KnownFile::known).unwrap_or_default();
         let Settled { known, unexpected, changed } =
-            settle(file.known().iter().enumerate(), plain, !self.interrupted);
+            settle(entries.iter().enumerate(), plain, !self.interrupted);
         let is_left = |found: &ExploredFinding| unexpected.contains(&found.finding);
         let mut findings: Vec<ExploredFinding> = proved.into_iter().filter(is_left).collect();
-        let entries: Vec<usize> = changed.iter().map(|(entry, _)| *entry).collect();
-        for ((_, mut finding), place) in changed.into_iter().zip(file.places(&entries)) {
-            finding.message = finding.message.and(format_args!(" ({place})"));
-            findings.push(ExploredFinding::of_no_row(finding));
-        }
+        findings.extend(located(changed, file).map(ExploredFinding::of_no_row));
         findings.extend(possible);
         self.findings = findings;
-        self.faults = named_by(known.iter(), file.faults());
+        self.faults = file.map(|file| named_by(known.iter(), file.faults())).unwrap_or_default();
         self.known = known;
         self.count();
         self
@@ -220,10 +217,15 @@ impl ExploreReport {
                 "it was interrupted: functions without any judged row may not have been explored".to_owned(),
             );
         }
-        let possible = summary.possible.iter();
-        lines.extend(
-            possible.map(|(doubt, count)| format!("may be wrong: {}: {}", grouped(*count), doubt.says())),
-        );
+        let possible = self.findings.iter().filter(|found| found.certainty == Certainty::Possible).count();
+        if possible > 0 {
+            lines.push(format!(
+                "may be wrong: {}, each for one or more of these reasons:",
+                counted(possible as u64, "finding")
+            ));
+        }
+        let doubts = summary.possible.iter();
+        lines.extend(doubts.map(|(doubt, count)| format!("    {}: {}", grouped(*count), doubt.says())));
         let undecided = summary.undecided.iter();
         lines.extend(
             undecided.map(|(reason, count)| format!("not judged: {}: {}", grouped(*count), reason.says())),
@@ -262,8 +264,10 @@ impl ExploreReport {
     #[must_use]
     pub fn text(&self, all: bool, style: Style) -> Text {
         let mut text = Text::default();
-        text.line(format!("{}: {}, SFrame version {}", self.file, self.abi, self.sframe_version));
-        if let Some(section) = self.section_line().filter(|_| !style.is_brief()) {
+        if !style.is_brief() {
+            text.line(format!("{}: {}, SFrame version {}", self.file, self.abi, self.sframe_version));
+        }
+        if let Some(section) = self.section_line().filter(|_| style.is_full()) {
             text.line(format!("section     {section}"));
         }
         self.show_findings(&mut text, style);
@@ -272,16 +276,15 @@ impl ExploreReport {
             Group::alone(&found.finding).line(&mut text, "    ", style);
             text.line(format!("        may be wrong: {}", found.doubts_text()));
         }
-        if !style.is_brief() {
-            for line in known_lines(&self.known) {
-                text.line(format!("known       {line}"));
-            }
-            for line in self.open_lines() {
-                text.line(format!("    {line}"));
-            }
+        if style.is_full() {
+            known_lines(&self.known).iter().for_each(|line| text.line(format!("known       {line}")));
+            self.open_lines().iter().for_each(|line| text.line(format!("    {line}")));
+            text.line(self.numbers());
         }
-        text.line(self.numbers());
-        text.line(self.verdict());
+        if !style.is_brief() {
+            show_beyond_the_format(&mut text, &self.known, style);
+            text.line(self.conclusion());
+        }
         text
     }
 
@@ -307,7 +310,7 @@ impl ExploreReport {
             text.line(format!("    {line}"));
         }
         if !proved.is_empty() {
-            help(text, &format!("{} --report DIR", self.command()), style);
+            help(text, &with_option(&self.command(), "--report DIR"), style);
         }
     }
 }

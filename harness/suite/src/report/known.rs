@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use sframe_inspect::text::counted;
+use sframe_judge::finding::Finding;
 
 use super::CheckReport;
 use super::document::{named_by, verdicts};
@@ -10,23 +11,19 @@ use crate::case::{Outcome, SeenKnown, Settled, settle};
 use crate::spec::KnownFile;
 
 impl CheckReport {
-    /// Separates the findings that a file explains from the others. Its entries that
-    /// are gone or have changed become findings, with their places in the file; if the
+    /// Separates the findings that are failures from what the format can't express, and what a file explains. Its
+    /// entries that are gone or have changed become findings, with their places in the file; if the
     /// run is broken, or an unwinder was asked at some stops only, they may be gone.
     #[must_use]
-    pub fn with_known(mut self, file: &KnownFile) -> Self {
+    pub fn with_known(mut self, file: Option<&KnownFile>) -> Self {
         let complete = self.broken.is_none() && self.unwinder.is_none();
         let findings = std::mem::take(&mut self.findings);
-        let Settled { known, unexpected, changed } =
-            settle(file.known().iter().enumerate(), findings, complete);
-        let entries: Vec<usize> = changed.iter().map(|(entry, _)| *entry).collect();
-        self.faults = named_by(known.iter(), file.faults());
+        let entries = file.map(KnownFile::known).unwrap_or_default();
+        let Settled { known, unexpected, changed } = settle(entries.iter().enumerate(), findings, complete);
+        self.faults = file.map(|file| named_by(known.iter(), file.faults())).unwrap_or_default();
         self.known = known;
         self.findings = unexpected;
-        for ((_, mut finding), place) in changed.into_iter().zip(file.places(&entries)) {
-            finding.message = finding.message.and(format_args!(" ({place})"));
-            self.findings.push(finding);
-        }
+        self.findings.extend(located(changed, file));
         self.summary.verdicts = verdicts(&self.findings, &self.findings_omitted);
         self
     }
@@ -52,6 +49,19 @@ impl CheckReport {
     pub(super) fn known_lines(&self) -> Vec<String> {
         known_lines(&self.known)
     }
+}
+
+/// The findings of entries that are gone or have changed, with the places of the entries.
+pub(super) fn located(
+    changed: Vec<(usize, Finding)>,
+    file: Option<&KnownFile>,
+) -> impl Iterator<Item = Finding> {
+    let entries: Vec<usize> = changed.iter().map(|(entry, _)| *entry).collect();
+    let places = file.map(|file| file.places(&entries)).unwrap_or_default();
+    changed.into_iter().zip(places).map(|((_, finding), place)| Finding {
+        message: finding.message.clone().and(format_args!(" ({place})")),
+        ..finding
+    })
 }
 
 /// Says how many findings each fault or reason explains, most first.

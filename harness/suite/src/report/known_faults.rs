@@ -69,7 +69,7 @@ fn known(findings: &[Finding]) -> Vec<SeenKnown> {
             blame: finding.blame,
             findings: finding.places,
             rules: rules.into_iter().collect(),
-            entry: 0,
+            entry: None,
             finding,
         })
     };

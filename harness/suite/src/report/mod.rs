@@ -2,6 +2,7 @@
 
 mod baseline;
 mod changes;
+mod conclusion;
 mod diagnostic;
 mod document;
 mod explore;

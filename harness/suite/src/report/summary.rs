@@ -9,12 +9,14 @@ use sframe_inspect::hazard;
 use sframe_inspect::text::{Text, counted, grouped, per_second};
 use sframe_judge::examine::coverage::{Explored, ExploredRows, UnexercisedRow};
 use sframe_judge::examine::set_aside::SetAsideReason;
-use sframe_judge::finding::{Finding, groups};
+use sframe_judge::external::UnwinderReport;
+use sframe_judge::finding::{Blame, Finding, groups};
 use sframe_judge::vocabulary::{Trace, Verdict};
 
-use super::diagnostic::{Described, Style, help, not_shown, quoted};
-use super::{CheckReport, Report, ReportSummary};
-use crate::case::{CaseReport, Outcome, SignalCounts};
+use super::diagnostic::{Described, Style, help, not_shown, quoted, with_option};
+use super::{CheckReport, Report, ReportSummary, unwinder_summary};
+use crate::case::{CaseReport, Outcome, SeenKnown, SignalCounts};
+use crate::matrix::shape_of;
 
 /// The most rows with findings that are shown for a case; the report has all of
 /// them.
@@ -23,37 +25,16 @@ pub(super) const SHOWN: usize = 8;
 /// The most of a whole run that are shown with instructions and witnesses.
 pub(super) const IN_FULL: usize = 8;
 
-/// Shows the results of a run: findings first, then the numbers.
+/// Shows the results of a run: findings first, and one sentence about all of it last. `notes` are left out
+/// where only what is wrong is wanted.
 #[must_use]
-pub fn run_summary(report: &Report, elapsed: Duration, style: Style) -> Text {
+pub fn run_summary(report: &Report, elapsed: Duration, notes: &Text, style: Style) -> Text {
     let mut text = Text::default();
     let mut in_full = IN_FULL;
     // Where the bench could not do its work comes before what it has found.
-    let (broken, others): (Vec<_>, Vec<_>) =
-        report.cases.iter().partition(|case| case.outcome == Outcome::Broken);
-    for case in broken.iter().copied().chain(others) {
-        let mut show = |text: &mut Text| {
-            let CaseReport { build, findings, findings_omitted, .. } = case;
-            let command = command_for(case);
-            show_findings(text, findings, findings_omitted, build, &command, &mut in_full, style);
-        };
-        match case.outcome {
-            Outcome::Broken => {
-                let _ = writeln!(text, "broken      {}", case.id);
-                let _ = writeln!(text, "    {}", case.reason.as_deref().unwrap_or(""));
-                show(&mut text);
-                if case.findings.is_empty() {
-                    help(&mut text, &command_for(case), style);
-                }
-            }
-            Outcome::Unexpected => {
-                let _ = writeln!(text, "unexpected  {}", case.id);
-                show(&mut text);
-            }
-            Outcome::Agree | Outcome::Known | Outcome::Skipped => {}
-        }
-    }
-    if !style.is_brief() {
+    show_cases(&mut text, &report.cases, Outcome::Broken, &mut in_full, style);
+    show_cases(&mut text, &report.cases, Outcome::Unexpected, &mut in_full, style);
+    if style.is_full() {
         show_known(&mut text, &report.cases);
         show_skipped(&mut text, &report.cases);
         show_table(&mut text, &report.cases);
@@ -63,20 +44,22 @@ pub fn run_summary(report: &Report, elapsed: Duration, style: Style) -> Text {
         for (reason, rows) in &report.summary.rows_unreached {
             let _ = writeln!(text, "rows not exercised: {}: {reason}", grouped(*rows));
         }
+        show_numbers(&mut text, &report.summary, elapsed);
     }
+    show_set_aside(&mut text, &report.cases);
+    show_reasons(&mut text, &report.cases);
+    if !style.is_brief() {
+        if report.cases.iter().any(|case| case.unwinder.is_some()) {
+            text.append(&unwinder_summary(&report.cases));
+        }
+        text.append(notes);
+        text.line(report.conclusion());
+    }
+    text
+}
 
-    let summary = &report.summary;
-    let seconds = elapsed.as_secs_f64();
-    let _ = writeln!(
-        text,
-        "{}: {} agree, {} known, {} unexpected, {} broken, {} skipped",
-        counted(summary.cases, "case"),
-        grouped(summary.agree),
-        grouped(summary.known),
-        grouped(summary.unexpected),
-        grouped(summary.broken),
-        grouped(summary.skipped)
-    );
+/// Shows how much was compared, and how fast.
+fn show_numbers(text: &mut Text, summary: &ReportSummary, elapsed: Duration) {
     let _ = writeln!(
         text,
         "{} executed, {} compared; {}; {}; {} of {} exercised{}",
@@ -88,17 +71,61 @@ pub fn run_summary(report: &Report, elapsed: Duration, style: Style) -> Text {
         counted(summary.rows_total, "row"),
         explored(summary.rows_explored)
     );
-    show_set_aside(&mut text, &report.cases);
     // Merged reports have no elapsed time.
     if !elapsed.is_zero() {
+        let seconds = elapsed.as_secs_f64();
         let _ = writeln!(
             text,
             "{seconds:.1} s, {}",
             per_second(summary.counts.instructions, "instruction", seconds)
         );
     }
-    show_reasons(&mut text, &broken);
-    text
+}
+
+/// The most variants of a program that are listed with a finding.
+const IDS: usize = 6;
+
+/// Shows the cases with an outcome that nobody expects: what seems to be one mistake in several cases of a program is
+/// shown once.
+fn show_cases(text: &mut Text, cases: &[CaseReport], outcome: Outcome, in_full: &mut usize, style: Style) {
+    let mut shown: Vec<(Vec<String>, &CaseReport, Vec<&CaseReport>)> = Vec::new();
+    for case in cases.iter().filter(|case| case.outcome == outcome) {
+        let shape = shape_of_case(case);
+        match shown.iter_mut().find(|(of, ..)| *of == shape) {
+            Some((.., others)) => others.push(case),
+            None => shown.push((shape, case, Vec::new())),
+        }
+    }
+    for (_, case, others) in shown {
+        let CaseReport { build, findings, findings_omitted, .. } = case;
+        let ids: Vec<&str> = others.iter().take(IDS).map(|case| case.id.as_str()).collect();
+        let more = others.len().checked_sub(IDS).filter(|more| *more > 0);
+        let more = more.map_or_else(String::new, |more| format!(" and {more} more"));
+        let others =
+            if ids.is_empty() { String::new() } else { format!("; alike: {}{more}", ids.join(", ")) };
+        let command = command_for(case);
+        let word = if outcome == Outcome::Broken { "broken" } else { "unexpected" };
+        text.line(format!("{word:<11} {}{others}", case.id));
+        if let Some(reason) = &case.reason {
+            text.line(format!("    {reason}"));
+        }
+        show_findings(text, findings, findings_omitted, build, &command, in_full, style);
+        if findings.is_empty() {
+            help(text, &command, style);
+        }
+    }
+}
+
+/// What a case has in common with others that have the same findings: its program, and of each finding what does not
+/// differ from one build to another.
+fn shape_of_case(case: &CaseReport) -> Vec<String> {
+    let mut shape: Vec<String> = case.findings.iter().map(shape_of).collect();
+    shape.sort_unstable();
+    shape.dedup();
+    shape.extend(case.findings_omitted.keys().map(ToString::to_string));
+    shape.extend(case.reason.clone());
+    shape.push(case.id.split('/').next().unwrap_or_default().to_owned());
+    shape
 }
 
 /// Shows what was set aside in all cases, by program, function and reason.
@@ -126,9 +153,9 @@ fn show_set_aside(text: &mut Text, cases: &[CaseReport]) {
 const REASONS: usize = 3;
 
 /// Repeats why cases are broken, the most frequent reasons first.
-fn show_reasons(text: &mut Text, broken: &[&CaseReport]) {
+fn show_reasons(text: &mut Text, cases: &[CaseReport]) {
     let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
-    for case in broken {
+    for case in cases.iter().filter(|case| case.outcome == Outcome::Broken) {
         *reasons.entry(case.reason.as_deref().unwrap_or_default()).or_default() += 1;
     }
     let mut reasons: Vec<(&str, u64)> = reasons.into_iter().collect();
@@ -161,89 +188,70 @@ fn show_explored(text: &mut Text, rows: &[UnexercisedRow]) {
             text.line("    explored    ... and others, see `explore`");
             break;
         }
-        text.line(format!("    explored    {}", row.explored_reason.as_deref().unwrap_or(&row.function)));
+        let image = row.image.as_ref().map_or_else(String::new, |image| format!("{image}: "));
+        let says = row.explored_reason.as_deref().unwrap_or(&row.function);
+        text.line(format!("    explored    {image}{says}"));
     }
 }
 
-/// Shows the results of a check.
+/// Shows the results of a check: findings first, and one sentence about all of it last.
 #[must_use]
 pub fn check_summary(report: &CheckReport, style: Style) -> Text {
     let mut text = Text::default();
-    let summary = &report.summary;
-    if let Some(reason) = &report.broken {
-        text.line(format!("broken      {}: {reason}", report.file));
-    }
-    let _ = writeln!(text, "{}: {}, SFrame version {}", report.file, report.abi, report.sframe_version);
     if !style.is_brief() {
-        for section in report.sections() {
-            let _ = writeln!(text, "section     {section}");
-        }
+        let CheckReport { file, abi, sframe_version, .. } = report;
+        text.line(format!("{file}: {abi}, SFrame version {sframe_version}"));
+        report.sample().into_iter().for_each(|sample| text.line(sample));
+        report.stack().into_iter().for_each(|stack| text.line(format!("stack       {stack}")));
     }
-    if let Some(sample) = report.sample() {
-        let _ = writeln!(text, "{sample}");
+    if style.is_full() {
+        report.sections().iter().for_each(|section| text.line(format!("section     {section}")));
     }
-    if let Some(stack) = report.stack() {
-        text.line(format!("stack       {stack}"));
-    }
-    let command = format!("{} --report DIR", report.command());
+    let command = with_option(&report.command(), "--report DIR");
     let CheckReport { file, findings, findings_omitted, .. } = report;
     show_findings(&mut text, findings, findings_omitted, file, &command, &mut IN_FULL.clone(), style);
+    if style.is_full() {
+        report.known_lines().iter().for_each(|line| text.line(format!("known       {line}")));
+    }
     if !style.is_brief() {
-        for line in report.known_lines() {
-            let _ = writeln!(text, "known       {line}");
-        }
+        show_beyond_the_format(&mut text, &report.known, style);
     }
     show_explored(&mut text, &report.unexercised);
     report.set_aside.iter().for_each(|set_aside| text.line(set_aside.line()));
-    if !style.is_brief() {
-        show_uncovered(&mut text, &summary.uncovered, style);
-        for line in report.program() {
-            let _ = writeln!(text, "program     {line}");
-        }
-    }
-    if !style.is_brief() {
+    if style.is_full() {
+        show_uncovered(&mut text, &report.summary.uncovered);
+        report.program().iter().for_each(|line| text.line(format!("program     {line}")));
         show_figures(&mut text, report);
     }
-    let _ = writeln!(
-        text,
-        "{} of {} exercised, {} as a caller's{}; {}{}",
-        grouped(summary.rows.exercised),
-        counted(summary.rows.total, "row"),
-        grouped(summary.rows.exercised_as_caller),
-        explored(summary.rows_explored),
-        counted(summary.verdicts.values().sum(), "finding"),
-        match report.known_count() {
-            0 => String::new(),
-            known => format!(", {} known", grouped(known)),
+    match &report.broken {
+        Some(reason) if style.is_brief() => text.line(format!("broken: {reason}")),
+        _ if style.is_brief() => {}
+        _ => {
+            text.append(&report.unwinder.as_ref().map(UnwinderReport::text).unwrap_or_default());
+            text.line(report.conclusion());
         }
-    );
-    if let Some(reason) = &report.broken {
-        text.line(format!("broken      {reason}"));
     }
     text
 }
 
-/// How many functions without an FDE are shown.
-const UNCOVERED: usize = 20;
+/// Shows what the format can't express: the first places of it.
+pub(super) fn show_beyond_the_format(text: &mut Text, known: &[SeenKnown], style: Style) {
+    let shown = if style.is_full() { usize::MAX } else { SHOWN };
+    let beyond: Vec<&SeenKnown> = known.iter().filter(|seen| seen.blame == Blame::Format).collect();
+    for SeenKnown { finding, reason, .. } in beyond.iter().take(shown) {
+        text.line(format!("format      {}: {}; {reason}", finding.verdict, finding.message));
+    }
+    if let Some(more) = beyond.len().checked_sub(shown).filter(|more| *more > 0) {
+        text.line(format!("format      and {} (--verbose)", counted(more as u64, "more function")));
+    }
+}
 
-/// Shows the functions that were executed without an FDE: of many, those that executed most.
-fn show_uncovered(text: &mut Text, uncovered: &BTreeMap<String, u64>, style: Style) {
-    let shown = if style.is_full() { usize::MAX } else { UNCOVERED };
+/// Shows the functions that were executed without an FDE, those that executed most first.
+fn show_uncovered(text: &mut Text, uncovered: &BTreeMap<String, u64>) {
     let mut functions: Vec<(&String, &u64)> = uncovered.iter().collect();
-    if functions.len() > shown {
-        functions.sort_by_key(|(_, instructions)| Reverse(**instructions));
-    }
-    for (function, instructions) in functions.iter().take(shown) {
-        let _ = writeln!(text, "    no FDE      {function}: {}", counted(**instructions, "instruction"));
-    }
-    if let Some(rest) = functions.get(shown..).filter(|rest| !rest.is_empty()) {
-        let instructions = rest.iter().map(|(_, instructions)| **instructions).sum();
-        let _ = writeln!(
-            text,
-            "    no FDE      {}: {} (--verbose lists them)",
-            counted(rest.len() as u64, "other function"),
-            counted(instructions, "instruction")
-        );
+    functions.sort_by_key(|(_, instructions)| Reverse(**instructions));
+    for (function, instructions) in functions {
+        text.line(format!("    no FDE      {function}: {}", counted(*instructions, "instruction")));
     }
 }
 
@@ -269,10 +277,11 @@ fn show_figures(text: &mut Text, report: &CheckReport) {
         "walks ended: {} outermost, {} unmarked, {} without FDE, {} in disagreement",
         grouped(ends.outermost),
         grouped(ends.unmarked),
-        grouped(ends.no_fde),
+        grouped(ends.no_fde.saturating_sub(ends.entry_without_fde)),
         grouped(ends.disagreed)
     );
     for (count, what) in [
+        (ends.entry_without_fde, "whole, at an entry function that has no FDE"),
         (ends.context, "at the first function of a context that the program made, unmarked"),
         (ends.in_register, "at an interrupted frame whose rules need a register"),
         (ends.no_progress, "at a frame that continues on a stack further down in memory"),
@@ -292,6 +301,15 @@ fn show_figures(text: &mut Text, report: &CheckReport) {
             counted(rows as u64, "row")
         );
     }
+    let rows = &summary.rows;
+    let _ = writeln!(
+        text,
+        "{} of {} exercised, {} as a caller's{}",
+        grouped(rows.exercised),
+        counted(rows.total, "row"),
+        grouped(rows.exercised_as_caller),
+        explored(summary.rows_explored)
+    );
 }
 
 /// Shows findings: the first ones in full, up to the limit, the others in a
@@ -431,28 +449,5 @@ fn show_traces(text: &mut Text, summary: &ReportSummary) {
         .collect();
     if !counts.is_empty() {
         let _ = writeln!(text, "the call stack compared with other traces: {}", counts.join(", "));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use sframe_inspect::command::Volume;
-
-    use super::*;
-
-    #[test]
-    fn the_functions_without_an_fde_that_ran_most_are_shown() {
-        let shown = |count: u64, volume| {
-            let uncovered = (1..=count).map(|number| (format!("f{number:02}"), number)).collect();
-            let mut text = Text::default();
-            show_uncovered(&mut text, &uncovered, Style { volume, ..Style::default() });
-            text.to_string().lines().map(|line| line.trim().to_owned()).collect::<Vec<_>>()
-        };
-        let few = shown(20, Volume::Normal);
-        assert_eq!((few.len(), &*few[0]), (20, "no FDE      f01: 1 instruction"));
-        let many = shown(24, Volume::Normal);
-        assert_eq!((many.len(), &*many[0]), (21, "no FDE      f24: 24 instructions"));
-        assert_eq!(many[20], "no FDE      4 other functions: 10 instructions (--verbose lists them)");
-        assert_eq!(shown(24, Volume::Verbose).len(), 24);
     }
 }

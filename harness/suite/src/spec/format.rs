@@ -286,6 +286,9 @@ pub struct Known {
     /// Whether it may happen with any rules: those of another compiler's code.
     #[serde(skip)]
     pub any_rules: bool,
+    /// Whether it need not happen.
+    #[serde(skip)]
+    pub optional: bool,
     /// Which component needs the fix. Triage must reach the same conclusion.
     pub blame: Blame,
     /// The fault of a component that it comes from: the name of a file of `faults`. This or

@@ -47,6 +47,11 @@ impl Frames {
         self.iter().collect::<Vec<_>>().join(separator)
     }
 
+    /// As a spec writes them, with a separator between them.
+    pub fn text(&self) -> String {
+        self.written().join(", ")
+    }
+
     /// As a spec writes them: `f x 3` for three frames of `f` in a row.
     pub(super) fn written(&self) -> Vec<Cow<'_, str>> {
         let mut written = Vec::new();

@@ -49,6 +49,11 @@ pub struct KnownFinding {
     pub rules: OneOrMany<BTreeMap<String, u64>>,
     /// Which component needs the fix. Triage must reach the same conclusion.
     pub blame: Blame,
+    /// Whether programs may not reach it. Without this key, not to find it is a finding
+    /// (`unexpected-pass`), so that a list stays true; with it, one list serves many programs. Of its
+    /// `rules`, a program then need not show all, nor at all places.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub optional: bool,
     /// The fault of a component that it comes from: the name of a file of `specs/faults`. This or
     /// `reason`.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -58,6 +63,11 @@ pub struct KnownFinding {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String", length(min = 20))]
     pub reason: Option<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 /// Writes one value without a list around it.
@@ -156,7 +166,7 @@ impl KnownFile {
 
 impl From<KnownFinding> for Known {
     fn from(finding: KnownFinding) -> Self {
-        let KnownFinding { verdict, function, row, rules, blame, fault, reason } = finding;
+        let KnownFinding { verdict, function, row, rules, blame, optional, fault, reason } = finding;
         Self {
             selector: Selector::default(),
             verdict,
@@ -164,6 +174,7 @@ impl From<KnownFinding> for Known {
             row,
             rules: Some(rules),
             any_rules: false,
+            optional,
             blame,
             fault,
             reason,

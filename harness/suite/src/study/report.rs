@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use sframe_inspect::command::Volume;
 use sframe_inspect::text::{Text, counted, grouped};
 use sframe_judge::finding::{Blame, Confidence, Finding};
 use sframe_judge::target::Target;
@@ -124,17 +125,55 @@ impl StudyReport {
         walks.fold(0, u64::saturating_add)
     }
 
-    /// Returns the report as text.
+    /// Returns the report as text: wrong rows first, and one sentence about all walks last.
     #[must_use]
-    pub fn text(&self) -> Text {
+    pub fn text(&self, volume: Volume) -> Text {
         let mut text = Text::default();
-        let _ = writeln!(text, "{}: {}", self.file, self.abi);
-        let _ = writeln!(
-            text,
-            "{}, stacks walked at {} of them",
+        if volume != Volume::Quiet {
+            text.line(format!("{}: {}", self.file, self.abi));
+        }
+        for image in &self.images {
+            image.show_wrong(&mut text);
+        }
+        if volume == Volume::Verbose {
+            self.show_walks(&mut text);
+            self.images.iter().for_each(|image| image.show_tables(&mut text));
+            text.blank();
+        }
+        match &self.broken {
+            Some(reason) if volume == Volume::Quiet => text.line(format!("broken: {reason}")),
+            _ if volume == Volume::Quiet => {}
+            _ => text.line(self.conclusion()),
+        }
+        text
+    }
+
+    /// How many walks are whole, in each way, in a sentence.
+    fn conclusion(&self) -> String {
+        let all = || self.images.iter().map(|image| &image.executed).chain([&self.elsewhere]);
+        let part = |way: &str, of: fn(&Executed) -> &Walks| {
+            let whole = all().map(|executed| of(executed).whole).sum();
+            let walks = all().map(|executed| of(executed).total()).sum();
+            format!("{} by {way}", share(whole, walks))
+        };
+        let wrong: usize = self.images.iter().map(|image| image.wrong_rows.len()).sum();
+        let wrong = match wrong {
+            0 => String::new(),
+            some => format!("; {} of SFrame wrong", counted(some as u64, "row")),
+        };
+        let broken = self.broken.as_ref().map_or_else(String::new, |reason| format!("broken: {reason}; "));
+        format!(
+            "{broken}stacks were walked at {} of {}, and whole in {}, {} and {}{wrong}",
+            grouped(self.walked()),
             counted(self.instructions, "instruction"),
-            grouped(self.walked())
-        );
+            part("SFrame", |executed| &executed.sframe),
+            part("CFI", |executed| &executed.cfi),
+            part("frame pointers", |executed| &executed.frame_pointers),
+        )
+    }
+
+    /// How the walks in each image ended, in each way.
+    fn show_walks(&self, text: &mut Text) {
         let executed = self.images.iter().map(|image| (image.name.as_str(), &image.executed));
         for (name, executed) in executed.chain([("elsewhere", &self.elsewhere)]) {
             if executed.instructions == 0 {
@@ -164,14 +203,6 @@ impl StudyReport {
                 );
             }
         }
-        for image in &self.images {
-            image.show_tables(&mut text);
-        }
-        if let Some(reason) = &self.broken {
-            text.blank();
-            let _ = writeln!(text, "broken: {reason}");
-        }
-        text
     }
 }
 
@@ -212,14 +243,19 @@ impl ImageStudy {
                 let _ = writeln!(text, "        {}: {reason}", grouped(*count));
             }
         }
+    }
+
+    /// Shows the rows that are wrong.
+    fn show_wrong(&self, text: &mut Text) {
+        let Self { name, .. } = self;
         for WrongRow { function, row, verdict, blame, confidence, .. } in &self.wrong_rows {
             let _ = writeln!(
                 text,
-                "    wrong: {verdict} in {function}, row +{row}: {blame} (confidence {confidence})"
+                "wrong       {name}: {verdict} in {function}, row +{row}: {blame} (confidence {confidence})"
             );
         }
         for (verdict, count) in &self.without_row {
-            let _ = writeln!(text, "    without a row: {verdict}: {}", grouped(*count));
+            let _ = writeln!(text, "without row {name}: {verdict}: {}", grouped(*count));
         }
     }
 }

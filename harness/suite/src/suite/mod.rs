@@ -271,14 +271,15 @@ impl Suite {
     pub fn cases(&self, filter: &Filter) -> Result<Vec<Case<'_>>, SuiteError> {
         for pattern in &filter.specs {
             if !self.specs.iter().any(|(_, source)| pattern.matches(spec_name(source))) {
-                return Err(SuiteError::Filter(format!("no spec matches `{pattern}`")));
+                let names = self.specs.iter().map(|(_, source)| spec_name(source));
+                let help = sframe_judge::vocabulary::suggest::hint(pattern.as_str(), names);
+                return Err(SuiteError::Filter(format!("no spec matches `{pattern}`{help}")));
             }
         }
         for toolchain in &filter.toolchains {
             if !self.manifest.builds.iter().any(|build| build.toolchain == *toolchain) {
                 let names = self.manifest.builds.iter().map(|build| build.toolchain.as_str());
-                let help = sframe_judge::vocabulary::suggest::closest(toolchain, names)
-                    .map_or_else(String::new, |close| format!("; did you mean `{close}`?"));
+                let help = sframe_judge::vocabulary::suggest::hint(toolchain, names);
                 return Err(SuiteError::Filter(format!("no build is by the toolchain `{toolchain}`{help}")));
             }
         }

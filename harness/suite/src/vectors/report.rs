@@ -4,8 +4,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
+use sframe_inspect::command::Volume;
 use sframe_inspect::json::SCHEMA;
-use sframe_inspect::text::{Text, counted};
+use sframe_inspect::text::{Text, counted, grouped};
 use sframe_judge::external::SectionReply;
 use sframe_judge::vocabulary::Verdict;
 use sframe_vectors::{AnswerPart, Change, Compared, SectionPart, Vector, compare};
@@ -197,38 +198,51 @@ impl VectorsReport {
         !self.differences.is_empty() || self.parts.values().any(|counts| counts.answered > 0)
     }
 
-    /// Formats the report for people.
+    /// Formats the report for people: differences first, and one sentence about all vectors last.
     #[must_use]
-    pub fn text(&self) -> Text {
-        let grouped = sframe_inspect::text::grouped;
+    pub fn text(&self, volume: Volume) -> Text {
+        let is_full = volume == Volume::Verbose;
         let mut text = Text::default();
         let kinds = Kind::of_all(&self.differences);
-        kinds.iter().take(SHOWN).for_each(|kind| kind.write(&mut text));
-        if let Some(more) = kinds.len().checked_sub(SHOWN).filter(|more| *more > 0) {
-            let kinds = if more == 1 { "kind" } else { "kinds" };
-            let _ = writeln!(text, "and {more} more {kinds} of differences; --json has all of them");
+        let shown = if is_full { usize::MAX } else { SHOWN };
+        kinds.iter().take(shown).for_each(|kind| kind.write(&mut text));
+        if let Some(more) = kinds.len().checked_sub(shown).filter(|more| *more > 0) {
+            text.line(format!("and {} of differences (--verbose)", counted(more as u64, "more kind")));
+        }
+        if volume == Volume::Quiet {
+            return text;
         }
         let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
         for skipped in &self.skipped {
             *reasons.entry(&skipped.reason).or_default() += 1;
         }
-        for (reason, count) in reasons {
-            let _ = writeln!(text, "skipped     {}: {reason}", counted(count, "vector"));
+        if is_full {
+            for (reason, count) in reasons {
+                text.line(format!("skipped     {}: {reason}", counted(count, "vector")));
+            }
+            text.line(format!("{:<12}{:>10}{:>10}{:>10}", "part", "questions", "answered", "differ"));
+            for (part, Counts { questions, answered, differ }) in &self.parts {
+                let [questions, answered, differ] = [*questions, *answered, *differ].map(grouped);
+                let part = format!("{part:?}").to_lowercase();
+                text.line(format!("{part:<12}{questions:>10}{answered:>10}{differ:>10}"));
+            }
         }
-        let _ = writeln!(text, "{:<12}{:>10}{:>10}{:>10}", "part", "questions", "answered", "differ");
-        for (part, Counts { questions, answered, differ }) in &self.parts {
-            let [questions, answered, differ] = [*questions, *answered, *differ].map(grouped);
-            let part = format!("{part:?}").to_lowercase();
-            let _ = writeln!(text, "{part:<12}{questions:>10}{answered:>10}{differ:>10}");
-        }
-        let Self { name, version, vectors, agree, restarts, skipped, .. } = self;
-        let _ = writeln!(
-            text,
-            "{name} {version}: {}, {agree} as they say, {} skipped; {}",
-            counted(*vectors, "vector"),
-            skipped.len(),
-            counted((*restarts).into(), "restart")
-        );
+        text.line(self.conclusion());
         text
+    }
+
+    /// How many vectors the reader has answered as they say.
+    fn conclusion(&self) -> String {
+        let Self { name, version, vectors, agree, restarts, skipped, .. } = self;
+        let skipped = skipped.len() as u64;
+        let wrong = vectors.saturating_sub(*agree).saturating_sub(skipped);
+        let parts = [(wrong, "otherwise"), (skipped, "not")].into_iter().filter(|(count, _)| *count > 0);
+        let parts: String = parts.map(|(count, how)| format!(", {} {how}", grouped(count))).collect();
+        let restarts = match restarts {
+            0 => String::new(),
+            some => format!("; {}", counted((*some).into(), "restart")),
+        };
+        let vectors = counted(*vectors, "vector");
+        format!("{name} {version} has answered {} of {vectors} as they say{parts}{restarts}", grouped(*agree))
     }
 }

@@ -12,7 +12,7 @@ use sframe_judge::examine::listings::{Listing, Listings};
 use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::examine::{ExamineOptions, examine};
 use sframe_judge::explore;
-use sframe_judge::external::{External, ExternalError, UnwinderReport};
+use sframe_judge::external::{External, ExternalError};
 use sframe_judge::target::{MadeSections, SectionSource, Target, TargetError};
 use sframe_judge::truth::cross_check::Traces;
 use sframe_judge::unwind::sframe_unwinder;
@@ -25,6 +25,7 @@ use sframe_suite::spec::Faults;
 
 use super::isolation::ChildOptions;
 use super::known::KnownOptions;
+use super::numbers;
 use super::program::{Program, ProgramOptions};
 use super::progress::{FunctionsLine, ProgressLine};
 use super::report;
@@ -49,7 +50,7 @@ pub(crate) struct Check {
     child: ChildOptions,
     /// Size of the program's stack.
     #[arg(long, value_name = "BYTES", default_value_t = Options::default().stack_size,
-          value_parser = clap::value_parser!(u64).range(Options::STACK_SIZES))]
+          value_parser = numbers::bytes(Options::STACK_SIZES))]
     stack_size: u64,
     /// Don't explore the files with rows that the program does not use, or that are wrong.
     #[arg(long)]
@@ -112,7 +113,6 @@ impl Check {
             print_json(&report)?;
         } else {
             print(&check_summary(&report, Style::for_stdout()))?;
-            print(&report.unwinder.as_ref().map(UnwinderReport::text).unwrap_or_default())?;
         }
         Ok(self.status(&report))
     }

@@ -33,7 +33,11 @@ fn path_of(given: &Path, corpus: &Path, all: &[Toolchain]) -> Result<PathBuf, Fa
         return Ok(beside);
     }
     let message = format!("error: {name} is neither a file nor a toolchain of the corpus");
-    Err(Failure::unusable(message + &hint(name, names())))
+    let others = std::fs::read_dir(corpus.join("matrix")).into_iter().flatten().flatten();
+    let others: Vec<String> = others
+        .filter_map(|file| Some(file.file_name().to_str()?.strip_suffix(".yaml")?.to_owned()))
+        .collect();
+    Err(Failure::unusable(message + &hint(name, names().chain(others.iter().map(String::as_str)))))
 }
 
 /// Output that can't be written is the bench's failure; all else is the

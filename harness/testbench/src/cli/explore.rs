@@ -1,26 +1,32 @@
-//! `explore`: judges every row of a file without running it.
+//! `explore`: judges every row of files without running them.
 
-use std::path::PathBuf;
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::time::Instant;
 
 use clap::Args;
-use sframe_inspect::command::{Failure, Status, detail, detail_since, print, print_json};
-use sframe_inspect::text::counted;
-use sframe_judge::explore::{
-    ExploreError, ExploreOptions, ExploredFile, Job, Progress, Roots, explore_isolated,
+use sframe_inspect::command::{
+    Failure, Inspect, Show, Status, Stop, Subject, SubjectError, detail, detail_since, each_file, is_archive,
+    print, print_json,
 };
-use sframe_judge::target::Loaded;
+use sframe_inspect::text::counted;
+use sframe_judge::examine::stop::StopRequest;
+use sframe_judge::explore::{
+    ExploreError, ExploreOptions, ExploredFile, Job, Progress, Roots, SharedFile, explore_isolated,
+};
+use sframe_judge::target::{Loaded, TargetError};
 use sframe_suite::faults::point_out;
 use sframe_suite::provenance::Began;
 use sframe_suite::report::{Document, ExploreReport, Style};
-use sframe_suite::spec::NamePattern;
+use sframe_suite::spec::{Faults, NamePattern};
 
 use super::check::{JudgedSection, with_advice};
 use super::interrupt::requests_here;
 use super::isolation::{EXPLORER, Limits, SECONDS_OF_A_BATCH};
-use super::known::KnownOptions;
+use super::known::{KnownOptions, KnownSoFar};
+use super::numbers;
 use super::options::parse_jobs;
 use super::progress::FunctionsLine;
 use super::report;
@@ -28,9 +34,11 @@ use super::reproduce::Invocation;
 
 #[derive(Args)]
 pub(crate) struct Explore {
-    /// An executable, shared library or object file for amd64, aarch64, aarch64_be or s390x.
-    file: PathBuf,
-    /// Which section of the file to judge.
+    /// Executables, shared libraries or object files for amd64, aarch64, aarch64_be or s390x, archives of them, or
+    /// folders with any of these.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Which section of each file to judge.
     #[arg(long, value_name = "SECTION", value_enum, default_value_t = JudgedSection::Sframe)]
     from: JudgedSection,
     /// Explore only functions with names that match, or at this address. Repeatable.
@@ -38,18 +46,18 @@ pub(crate) struct Explore {
     functions: Vec<NamePattern>,
     /// Instruction limit of a function, with each of two sets of arguments.
     #[arg(long, value_name = "INSTRUCTIONS", default_value_t = ExploreOptions::default().budget,
-          value_parser = clap::value_parser!(u64).range(1..))]
+          value_parser = numbers::count::<u64>(numbers::POSITIVE))]
     budget: u64,
     /// Number of processes; 0 for one per processor.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = parse_jobs)]
     jobs: usize,
     /// Address space of a process.
     #[arg(long, value_name = "BYTES", default_value_t = Limits::MEMORY,
-          value_parser = clap::value_parser!(u64).range(1..))]
+          value_parser = numbers::bytes(numbers::POSITIVE))]
     memory: u64,
     /// How long a few functions may take.
     #[arg(long, value_name = "SECONDS", default_value_t = SECONDS_OF_A_BATCH,
-          value_parser = clap::value_parser!(u64).range(1..=86_400))]
+          value_parser = numbers::seconds::<u64>(numbers::SECONDS))]
     timeout: u64,
     #[command(flatten)]
     known: KnownOptions,
@@ -66,19 +74,56 @@ pub(crate) struct Explore {
 
 impl Explore {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
-        let name = self.file.display().to_string();
-        let unusable = |error: &ExploreError| match error {
-            ExploreError::Target(error) => {
-                Failure::unusable(format!("error: {name}: {}", with_advice(error)))
-            }
-            _ => Failure::unusable(format!("error: {name}: {error}")),
-        };
-        let began = Began::now();
         let known = self.known.open()?;
-        let source = self.from.source();
-        let file = ExploredFile::read(&self.file, source).map_err(|error| unusable(&error))?;
-        let target = file.open().map_err(|error| unusable(&error))?;
+        let stop = requests_here().map_err(|error| Failure::broken(format!("error: {error}")))?;
+        if let [path] = &*self.files
+            && !path.is_dir()
+            && !is_archive(path)
+        {
+            return self.alone(path, &known, &stop);
+        }
+        if self.report.is_some() || self.known.is_given() {
+            return Err(Failure::unusable(
+                "error: --report, --known and --write-known are about one file".to_owned(),
+            ));
+        }
+        each_file(&mut Files { options: self, known: &known, stop: &stop }, &self.files, self.json)
+    }
+
+    /// Explores the only file.
+    fn alone(&self, path: &Path, known: &KnownSoFar<'_>, stop: &StopRequest) -> Result<Status, Failure> {
+        let name = path.display().to_string();
+        let unusable =
+            |error: &ExploreError| Failure::unusable(format!("error: {name}: {}", in_words(error)));
+        let file = ExploredFile::read(path, self.from.source()).map_err(|error| unusable(&error))?;
         self.report.as_deref().map_or(Ok(()), report::begin)?;
+        let report = self.explore(&name, path, &file, known.faults(), stop).map_err(|error| match error {
+            error if is_of_the_file(&error) => unusable(&error),
+            error => Failure::broken(format!("error: {name}: {error}")),
+        })?;
+        let report = known.apply_to_exploration(report)?;
+        if let Some(folder) = &self.report {
+            report::write(folder, &Document::Explore { report: &report })?;
+        }
+        if self.json {
+            print_json(&report)?;
+        } else {
+            print(&report.text(self.possible, Style::for_stdout()))?;
+        }
+        Ok(status_of(&report))
+    }
+
+    /// Explores a file, which workers find at `path`.
+    fn explore(
+        &self,
+        name: &str,
+        path: &Path,
+        file: &ExploredFile,
+        faults: &Faults,
+        stop: &StopRequest,
+    ) -> Result<ExploreReport, ExploreError> {
+        let began = Began::now();
+        let target = file.open()?;
         let mut roots = Roots::of(&target);
         if !self.functions.is_empty() {
             roots.retain(|entry| {
@@ -92,11 +137,10 @@ impl Explore {
             0 => available_parallelism().map_or(1, usize::from),
             jobs => jobs,
         };
-        let broken = |error: &dyn std::fmt::Display| Failure::broken(format!("error: {name}: {error}"));
-        let progress = Arc::new(Progress::new(requests_here().map_err(|error| broken(&error))?));
+        let progress = Arc::new(Progress::new(stop.clone()));
         let isolation = Limits::new(self.memory, self.timeout).workers(EXPLORER);
         let options = ExploreOptions { budget: self.budget };
-        let job = Job { file: &self.file, source, target: &target, roots: &roots, options };
+        let job = Job { file: path, source: self.from.source(), target: &target, roots: &roots, options };
         detail(|| {
             format!(
                 "{} of {name}, by {}",
@@ -109,29 +153,87 @@ impl Explore {
         let explored = explore_isolated(&job, &isolation, jobs, &progress);
         drop(line);
         detail_since(start, || "explored");
-        let explored = explored.map_err(|error| match error {
-            ExploreError::Unloadable(_) => unusable(&error),
-            error => broken(&error),
-        })?;
-        let report = ExploreReport::new(name.clone(), &target, explored).of_relocatable(file.unapplied());
-        let mut report = report.reproduced_by(Invocation::of_this_process().again());
-        report.provenance = Some(began.ended([(name.clone(), file.digest().to_owned())]));
-        point_out(report.findings.iter_mut().map(|found| &mut found.finding), &target, known.faults());
-        let report = known.apply_to_exploration(report)?;
-        if let Some(folder) = &self.report {
-            report::write(folder, &Document::Explore { report: &report })?;
+        let report = ExploreReport::new(name.to_owned(), &target, explored?).of_relocatable(file.unapplied());
+        let invocation = Invocation::of_this_process();
+        let command = if self.files.len() == 1 { invocation.again() } else { invocation.instead(name, &[]) };
+        let mut report = report.reproduced_by(command);
+        report.provenance = Some(began.ended([(name.to_owned(), file.digest().to_owned())]));
+        point_out(report.findings.iter_mut().map(|found| &mut found.finding), &target, faults);
+        Ok(report)
+    }
+}
+
+/// Several files, one after another.
+struct Files<'f> {
+    options: &'f Explore,
+    known: &'f KnownSoFar<'f>,
+    stop: &'f StopRequest,
+}
+
+impl Inspect for Files<'_> {
+    fn section(&self) -> &'static str {
+        match self.options.from {
+            JudgedSection::Sframe => ".sframe",
+            JudgedSection::EhFrame => ".eh_frame",
+            JudgedSection::Either => ".sframe or .eh_frame",
         }
-        if self.json {
-            print_json(&report)?;
-        } else {
-            print(&report.text(self.possible, Style::for_stdout()))?;
-        }
-        Ok(if report.proved().next().is_some() {
-            Status::Finding
-        } else if report.summary.rows_judged == 0 {
-            Status::NothingCompared
-        } else {
-            Status::AsExpected
-        })
+    }
+
+    fn inspect(&mut self, file: &Subject, show: &mut impl Show) -> Result<Status, Stop> {
+        let source = file.source();
+        let bytes = source.bytes(0..source.len()).unwrap_or_default();
+        let shared = SharedFile::of(bytes).map_err(|error| Failure::broken(format!("error: {error}")))?;
+        let explored = ExploredFile::of(bytes.to_vec(), self.options.from.source()).and_then(|explored| {
+            let (path, faults) = (shared.path(), self.known.faults());
+            self.options.explore(&file.name, path, &explored, faults, self.stop)
+        });
+        let explored = match explored {
+            Err(error) if !is_of_the_file(&error) => {
+                return Err(Failure::broken(format!("error: {}: {error}", file.name)).into());
+            }
+            explored => explored.map_err(Unused),
+        };
+        let report = self.known.apply_to_exploration(file.checked(explored)?)?;
+        let style = Style::for_stdout();
+        show.show(&report, || [report.text(self.options.possible, style)])?;
+        Ok(status_of(&report))
+    }
+}
+
+/// Why a file is not explored.
+struct Unused(ExploreError);
+
+impl Display for Unused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&in_words(&self.0))
+    }
+}
+
+impl SubjectError for Unused {
+    fn lacks_section(&self) -> bool {
+        matches!(self.0, ExploreError::Target(TargetError::NoSection(_) | TargetError::NotMade(_)))
+    }
+}
+
+fn in_words(error: &ExploreError) -> String {
+    match error {
+        ExploreError::Target(error) => with_advice(error),
+        _ => error.to_string(),
+    }
+}
+
+/// Whether it is the file that can't be explored; otherwise the bench could not do its work.
+const fn is_of_the_file(error: &ExploreError) -> bool {
+    use ExploreError::{Link, Target, Unloadable};
+    matches!(error, Target(_) | Link(_) | Unloadable(_))
+}
+
+fn status_of(report: &ExploreReport) -> Status {
+    if report.proved().next().is_some() {
+        Status::Finding
+    } else if report.summary.rows_judged == 0 {
+        Status::NothingCompared
+    } else {
+        Status::AsExpected
     }
 }

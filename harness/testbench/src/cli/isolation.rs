@@ -20,6 +20,7 @@ use sframe_suite::suite::workers;
 use wait_timeout::ChildExt as _;
 
 use super::interrupt::{self, Interrupts};
+use super::numbers;
 
 /// The names of the worker subcommands: for cases, and for functions to explore.
 pub(super) const WORKER: &str = "worker";
@@ -56,11 +57,11 @@ pub(super) struct Limits {
     /// Address space of a process in which programs are run. The emulator needs
     /// more than 1 GiB, but touches little of it.
     #[arg(long, value_name = "BYTES", default_value_t = MEMORY,
-          value_parser = clap::value_parser!(u64).range(1..))]
+          value_parser = numbers::bytes(numbers::POSITIVE))]
     memory: u64,
     /// How long a program may take.
     #[arg(long, value_name = "SECONDS", default_value_t = TIMEOUT,
-          value_parser = clap::value_parser!(u64).range(1..=86_400))]
+          value_parser = numbers::seconds::<u64>(numbers::SECONDS))]
     timeout: u64,
 }
 

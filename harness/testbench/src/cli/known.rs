@@ -40,6 +40,11 @@ pub(super) struct KnownSoFar<'o> {
 }
 
 impl KnownOptions {
+    /// Whether anything is known or to be written.
+    pub(super) const fn is_given(&self) -> bool {
+        self.known.is_some() || self.write_known.is_some()
+    }
+
     /// Reads the file, and looks at the one to be written.
     pub(super) fn open(&self) -> Result<KnownSoFar<'_>, Failure> {
         let file = self.known.as_deref().map(|path| self.read(path)).transpose()?;
@@ -78,22 +83,14 @@ impl KnownSoFar<'_> {
     /// Writes the findings if that is wanted, and separates those that are known.
     pub(super) fn apply(&self, report: CheckReport) -> Result<CheckReport, Failure> {
         self.write(&report.findings, report.broken.is_none() && report.findings_omitted.is_empty())?;
-        let report = match &self.file {
-            Some(file) => report.with_known(file),
-            None => report,
-        };
-        Ok(report.with_known_faults(&self.faults, self.options.known_faults))
+        Ok(report.with_known(self.file.as_ref()).with_known_faults(&self.faults, self.options.known_faults))
     }
 
     /// Writes the proved findings of an exploration if that is wanted, and separates those that are known.
     pub(super) fn apply_to_exploration(&self, report: ExploreReport) -> Result<ExploreReport, Failure> {
         let proved: Vec<Finding> = report.proved().map(|found| found.finding.clone()).collect();
         self.write(&proved, !report.interrupted)?;
-        let report = match &self.file {
-            Some(file) => report.with_known(file),
-            None => report,
-        };
-        Ok(report.with_known_faults(&self.faults, self.options.known_faults))
+        Ok(report.with_known(self.file.as_ref()).with_known_faults(&self.faults, self.options.known_faults))
     }
 
     fn write(&self, findings: &[Finding], are_all: bool) -> Result<(), Failure> {

@@ -1,8 +1,9 @@
 //! `man`: manual pages, and `completions`: shell completions; both generated
 //! from the definitions of the command line.
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 
 use clap::{Args, CommandFactory as _, ValueEnum};
 use clap_mangen::Man;
@@ -37,7 +38,7 @@ impl Program {
 
 #[derive(Args)]
 pub(crate) struct Manual {
-    /// The command whose page to print, such as `run` or `baseline create`; by default that of the bench
+    /// The command whose page to show, in roff if not to a terminal, such as `run` or `baseline create`; by default that of the bench
     /// itself.
     command: Vec<String>,
     /// Write the pages of all commands into this folder.
@@ -73,9 +74,21 @@ impl Manual {
                 Failure::unusable(format!("error: there is no command `{}`", self.command.join(" ")))
             })?;
         }
-        print(&Text::made_neutral(page(self.program, command)?))?;
+        let page = page(self.program, command)?;
+        if !(std::io::stdout().is_terminal() && is_shown(&page)) {
+            print(&Text::made_neutral(page))?;
+        }
         Ok(Status::AsExpected)
     }
+}
+
+/// Shows a page by the system's `man`. Returns whether that was possible.
+fn is_shown(page: &str) -> bool {
+    let viewer = Command::new("man").args(["-l", "-"]).stdin(Stdio::piped()).spawn();
+    let Ok(mut viewer) = viewer else { return false };
+    // Whoever ends the viewer has seen enough.
+    let _ = viewer.stdin.take().map(|mut stdin| stdin.write_all(page.as_bytes()));
+    viewer.wait().is_ok_and(|status| status.success())
 }
 
 impl Completions {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use sframe_engine::Abi;
-use sframe_inspect::command::{Failure, Status, detail, note, print, print_json};
+use sframe_inspect::command::{Failure, Status, detail, note, print, print_json, volume};
 use sframe_inspect::text::{Text, counted, neutral};
 use sframe_judge::examine::listings::Listings;
 use sframe_judge::vocabulary::suggest::hint;
@@ -22,10 +22,11 @@ use sframe_suite::suite::{Filter, Suite};
 
 use super::definitions::{self, failure};
 use super::isolation::workers_of_strangers;
+use super::numbers;
 use super::options::{Folders, MachineOptions, parse_jobs, set_jobs};
 use super::report;
 use super::reproduce::Invocation;
-use super::run::{print_place, progress_bar, split};
+use super::run::{place, progress_bar, split};
 
 #[derive(Args)]
 pub(crate) struct Matrix {
@@ -57,7 +58,7 @@ pub(crate) struct Matrix {
     #[arg(long, value_name = "DIR", default_value = "target/matrix")]
     work: PathBuf,
     /// Time limit for each command.
-    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = numbers::seconds::<u32>(numbers::SECONDS))]
     timeout: u32,
     /// How many compilers, and then cases, to run at once; 0 for one per processor.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = parse_jobs)]
@@ -167,9 +168,9 @@ impl Matrix {
         if self.json {
             print_json(&matrix)?;
         } else {
-            print(&summary(&matrix))?;
-            print(&Text::of(format_args!("builds: {}", self.work.join("builds").display())))?;
-            print_place(self.report.as_deref())?;
+            let mut places = Text::of(format_args!("builds: {}", self.work.join("builds").display()));
+            places.append(&place(self.report.as_deref()));
+            print(&summary(&matrix, &places, volume()))?;
         }
         Ok(self.status(&matrix))
     }

@@ -58,8 +58,8 @@ impl Merge {
             print_json(&joined)?;
         } else {
             // The shards may or may not have run at the same time.
-            print(&run_summary(&joined, Duration::ZERO, Style::for_stdout()))?;
-            run::print_place(self.report.as_deref())?;
+            let place = run::place(self.report.as_deref());
+            print(&run_summary(&joined, Duration::ZERO, &place, Style::for_stdout()))?;
         }
         if let Some(baseline) = baseline {
             return gate(&baseline, &joined, true, self.json);

@@ -18,6 +18,7 @@ mod man;
 mod matrix;
 mod merge;
 mod mutate;
+mod numbers;
 mod options;
 mod program;
 mod progress;

@@ -7,6 +7,7 @@ use sframe_inspect::command::{Failure, Status, print, print_json, status};
 use sframe_search::mutate::mutation_summary;
 use sframe_search::mutate::{Operator, Plan, mutate};
 
+use super::numbers;
 use super::options::{Folders, MachineOptions, parse_jobs, set_jobs};
 use super::run::{Selection, progress_bar};
 
@@ -25,7 +26,7 @@ pub(crate) struct Mutate {
     #[command(flatten)]
     machine: MachineOptions,
     /// Try only this many mutants, chosen by the seed.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = numbers::count::<usize>(0..=u64::MAX))]
     sample: Option<usize>,
     /// Seed for the choice of mutants: the same seed chooses the same ones.
     #[arg(long, value_name = "S", default_value_t = 0)]

@@ -9,6 +9,8 @@ use sframe_machine::{Options, Pattern};
 use sframe_suite::suite::{Filter, Suite};
 use sframe_suite::yaml::Error;
 
+use super::numbers;
+
 /// Where corpus and specs are.
 #[derive(Args)]
 pub(super) struct Folders {
@@ -105,7 +107,7 @@ fn warn(mistakes: &[Error]) {
 pub(super) struct MachineOptions {
     /// Instruction limit: a program that executes more is broken.
     #[arg(long, value_name = "INSTRUCTIONS", default_value_t = Options::default().budget,
-          value_parser = clap::value_parser!(u64).range(1..))]
+          value_parser = numbers::count::<u64>(numbers::POSITIVE))]
     pub(super) budget: u64,
     /// What uninitialised registers and stack hold. Verdicts must not depend on it. With zeroes,
     /// which Linux has on the stack, wrong rows may agree by accident.

@@ -6,14 +6,16 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sframe_engine::Abi;
-use sframe_inspect::command::{Failure, Status, Volume, detail, note, print, print_json, status, volume};
+use sframe_inspect::command::{
+    Failure, Status, Volume, detail, note, print, print_json, status, tell_line, volume,
+};
 use sframe_inspect::text::{Text, counted, neutral};
 use sframe_judge::examine::listings::{Listing, Listings};
 use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::unwind::sframe_unwinder;
 use sframe_suite::case::{CaseReport, CaseResult, Outcome, UnderTest};
 use sframe_suite::provenance::Began;
-use sframe_suite::report::{Document, Report, RunIdentity, Style, run_summary, unwinder_summary};
+use sframe_suite::report::{Document, Report, RunIdentity, Style, run_summary};
 use sframe_suite::spec::parse_abi;
 use sframe_suite::suite::journal::{Header, Journal, JournalError};
 use sframe_suite::suite::shard::Shard;
@@ -156,11 +158,8 @@ impl Run {
         if self.json {
             print_json(&report)?;
         } else {
-            print(&run_summary(&report, began.elapsed(), Style::for_stdout()))?;
-            if external.is_some() {
-                print(&unwinder_summary(&report.cases))?;
-            }
-            print_place(self.report.as_deref().filter(|_| is_kept))?;
+            let place = place(self.report.as_deref().filter(|_| is_kept));
+            print(&run_summary(&report, began.elapsed(), &place, Style::for_stdout()))?;
         }
         if let Some(error) = interrupted {
             let (run, all) = (report.cases.len(), cases.len());
@@ -173,7 +172,12 @@ impl Run {
             let is_whole = self.shard.is_none() && self.selection.filter().is_empty();
             return gate(&baseline, &report, is_whole, self.json);
         }
-        Ok(status(summary.unexpected > 0, summary.broken > 0, summary.counts.comparisons > 0))
+        let compared = summary.counts.comparisons > 0;
+        if !compared && summary.unexpected + summary.broken == 0 {
+            let why = if report.cases.is_empty() { "no case is selected" } else { "no case has run" };
+            tell_line(format_args!("nothing was compared: {why}"));
+        }
+        Ok(status(summary.unexpected > 0, summary.broken > 0, compared))
     }
 
     /// Begins the run's journal, or continues it.
@@ -204,10 +208,11 @@ pub(super) fn split(results: Vec<CaseResult>) -> (Vec<CaseReport>, HashMap<Strin
     (reports.collect(), listings)
 }
 
-/// Prints where the reports are.
-pub(super) fn print_place(folder: Option<&Path>) -> Result<(), Failure> {
-    let Some(folder) = folder else { return Ok(()) };
-    print(&Text::of(format_args!("report: {}", folder.join("report.html").display())))
+/// Says where the reports are.
+pub(super) fn place(folder: Option<&Path>) -> Text {
+    folder.map_or_else(Text::default, |folder| {
+        Text::of(format_args!("report: {}", folder.join("report.html").display()))
+    })
 }
 
 /// Returns a progress bar on standard error if that is a terminal, or else a

@@ -9,6 +9,8 @@ use sframe_judge::target::Target;
 use sframe_suite::case::resolve;
 use sframe_suite::spec::Location;
 
+use super::numbers;
+
 /// Which instructions are compared. The call stack is followed at all of them.
 #[derive(Args)]
 pub(super) struct SamplingOptions {
@@ -17,12 +19,12 @@ pub(super) struct SamplingOptions {
     #[arg(long, value_name = "NAME")]
     from_function: Option<Location>,
     /// Compare at one in N instructions, at distances that vary around N. Rare faults may be missed.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = numbers::count::<NonZeroU64>(numbers::POSITIVE))]
     every: Option<NonZeroU64>,
     /// Compare at each place at most K times: at each PC, for each return address of its
     /// function's caller. Without --every, all rows that run are compared.
-    #[arg(long, value_name = "K")]
-    per_place: Option<NonZeroU32>,
+    #[arg(long, value_name = "K", value_parser = numbers::count::<u32>(1..=u32::MAX.into()))]
+    per_place: Option<u32>,
 }
 
 impl SamplingOptions {
@@ -39,6 +41,6 @@ impl SamplingOptions {
             }
         };
         let from = self.from_function.as_ref().map(start).transpose()?;
-        Ok(Sampling { from, every: self.every, per_place: self.per_place })
+        Ok(Sampling { from, every: self.every, per_place: self.per_place.and_then(NonZeroU32::new) })
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use sframe_inspect::command::{Failure, Status, print, print_json, status, tell_line};
+use sframe_inspect::command::{Failure, Status, print, print_json, status, tell_line, volume};
 use sframe_inspect::text::Text;
 use sframe_judge::examine::ExamineOptions;
 use sframe_judge::examine::stop::StopRequest;
@@ -14,6 +14,7 @@ use sframe_suite::case::BrokenReason;
 use sframe_suite::study::{Study, StudyOptions, StudyReport, Unwinders, page};
 
 use super::isolation::ChildOptions;
+use super::numbers;
 use super::program::ProgramOptions;
 use super::progress::ProgressLine;
 
@@ -23,7 +24,7 @@ pub(crate) struct StudyCommand {
     #[arg(required_unless_present = "page")]
     file: Option<PathBuf>,
     /// Walk stacks at one in N instructions, at distances that vary around N.
-    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = numbers::count::<NonZeroU64>(numbers::POSITIVE))]
     every: NonZeroU64,
     #[command(flatten)]
     child: ChildOptions,
@@ -67,7 +68,7 @@ impl StudyCommand {
         if self.json {
             print_json(&report)?;
         } else {
-            print(&report.text())?;
+            print(&report.text(volume()))?;
         }
         let walked = report.walked() > 0;
         if !walked && report.broken.is_none() {

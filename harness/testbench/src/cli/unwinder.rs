@@ -7,6 +7,8 @@ use sframe_inspect::command::Failure;
 use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::external::{CommandLine, External, ExternalError, StopsPerCase};
 
+use super::numbers;
+
 /// An unwinder other than the engine of this project.
 #[derive(Args)]
 pub(crate) struct UnwinderCommand {
@@ -16,7 +18,7 @@ pub(crate) struct UnwinderCommand {
     pub(crate) unwinder: Option<String>,
     /// Time limit for one answer of the unwinder.
     #[arg(long, value_name = "SECONDS", default_value_t = CommandLine::TIMEOUT.as_secs(),
-          value_parser = clap::value_parser!(u64).range(1..=86_400), requires = "unwinder")]
+          value_parser = numbers::seconds::<u64>(numbers::SECONDS), requires = "unwinder")]
     unwinder_timeout: u64,
 }
 

@@ -3,10 +3,11 @@
 use std::time::Instant;
 
 use clap::Args;
-use sframe_inspect::command::{Failure, Status, detail_since, print, print_json, status, tell_line};
+use sframe_inspect::command::{Failure, Status, detail_since, print, print_json, status, tell_line, volume};
 use sframe_inspect::text::{Text, counted};
 use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::external::{ExternalError, StopsPerCase};
+use sframe_judge::vocabulary::suggest::hint;
 use sframe_suite::vectors::{ask_engine, ask_external};
 use sframe_vectors::Vector;
 
@@ -40,7 +41,9 @@ impl Vectors {
         })?;
         for pattern in &self.only {
             if !suite.vectors.iter().any(|vector| pattern.matches(&vector.id)) {
-                return Err(Failure::unusable(format!("error: no vector matches `{pattern}`")));
+                let names = suite.vectors.iter().map(|vector| &*vector.id);
+                let help = hint(pattern.as_str(), names);
+                return Err(Failure::unusable(format!("error: no vector matches `{pattern}`{help}")));
             }
         }
         let is_meant = |vector: &&Vector| {
@@ -62,7 +65,7 @@ impl Vectors {
         if self.json {
             print_json(&report)?;
         } else {
-            print(&report.text())?;
+            print(&report.text(volume()))?;
         }
         Ok(status(!report.differences.is_empty(), false, report.has_compared()))
     }

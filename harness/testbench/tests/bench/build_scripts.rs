@@ -31,7 +31,7 @@ fn script(package: &str) -> PathBuf {
 /// is compiled again.
 #[rstest]
 fn build_scripts_watch_what_exists(
-    #[values("inspect", "testbench")] package: &str,
+    #[values("inspect")] package: &str,
     #[values("debug", "release")] profile: &str,
 ) {
     let folder = repository().join("harness").join(package);

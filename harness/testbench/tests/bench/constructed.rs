@@ -193,12 +193,14 @@ fn differences(name: &str, abi: Abi, answer: &Answer) -> Vec<String> {
         expect(place, document.pointer(place).unwrap_or(&Value::Null).to_string(), wanted.to_string());
     }
     if !(answer.prints.is_empty() && answer.omits.is_empty()) {
-        let output = run(&[]);
+        // With all that there is to say.
+        let output = run(&["--verbose"]);
         let printed =
             [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        // Standard error also says what is being done then.
+        let surplus: Vec<_> = answer.omits.iter().filter(|text| printed[0].contains(*text)).collect();
         let printed = printed.concat();
         let missing: Vec<_> = answer.prints.iter().filter(|text| !printed.contains(*text)).collect();
-        let surplus: Vec<_> = answer.omits.iter().filter(|text| printed.contains(*text)).collect();
         if !missing.is_empty() || !surplus.is_empty() {
             expect(&format!("{missing:?} is missing and {surplus:?} is there, in"), printed, String::new());
         }

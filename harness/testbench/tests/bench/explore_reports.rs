@@ -49,7 +49,7 @@ fn sarif_and_markdown_have_what_is_proved() {
     assert!(markdown.starts_with("# SFrame test bench: "), "{markdown}");
     for part in [
         "1 proved finding",
-        "may be wrong: 1: on another path to the same instruction the row is right",
+        "may be wrong: 1 finding, each for one or more of these reasons:\n    1: on another path to the same instruction",
         "not judged: 1: no path leads there",
         "the file is relocatable: the addresses of its sections are made up",
     ] {

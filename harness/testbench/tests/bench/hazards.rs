@@ -22,7 +22,7 @@ fn check_counts_the_hazards_of_what_has_executed() {
     assert!(!of("link-register").is_empty() && of("other-register").is_empty());
     // As hazards, they change no result.
     let sound = "corpus/builds/gnu-2.47/aarch64/recursion.O2";
-    let output = bench(&["check", sound]);
+    let output = bench(&["check", "-v", sound]);
     assert_eq!(output.status.code(), Some(0));
     assert!(String::from_utf8_lossy(&output.stdout).contains("hazard      link-register"));
     let none = json(&bench(&["check", "--json", "corpus/builds/gnu-2.47/amd64/noreturn_call.O2"]));

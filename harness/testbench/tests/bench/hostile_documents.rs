@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 use rayon::prelude::*;
 use rstest::rstest;
 use serde_json::{Value, json};
+use sframe_inspect::command::Volume;
+use sframe_inspect::text::Text;
 use sframe_suite::report::{Baseline, Report, Style, merge, run_summary};
 use sframe_suite::spec::Spec;
 use sframe_suite::yaml::{self, Source};
@@ -382,9 +384,11 @@ fn every_key_of_a_report_with_a_wrong_value_is_an_error_or_means_something() {
                 case
             }));
             two.selected = two.cases.len() as u64;
+            let style = Style { volume: Volume::Verbose, ..Style::default() };
             merge(vec![("a".into(), read)]).is_ok()
-                | merge(vec![("b".into(), two)])
-                    .is_ok_and(|merged| !run_summary(&merged, Duration::ZERO, Style::default()).is_empty())
+                | merge(vec![("b".into(), two)]).is_ok_and(|merged| {
+                    !run_summary(&merged, Duration::ZERO, &Text::default(), style).is_empty()
+                })
         }));
         reports += usize::from(done.unwrap_or_else(|_| panic!("{text:.3000}")));
     }

@@ -72,11 +72,11 @@ fn written_findings_are_known_once_they_are_explained() {
 
     std::fs::remove_file(folder.join("known.yaml")).expect("a file");
     explained(folder, &realign(), &[]);
-    let output = check(folder, &realign(), &["--known=known.yaml", "--report=report"]);
+    let output = check(folder, &realign(), &["--known=known.yaml", "--report=report", "-v"]);
     let summary = text(&output.stdout);
     assert_eq!(status(&output), 0, "{summary}{}", text(&output.stderr));
     assert!(summary.contains(&format!("\nknown       4 findings: {REASON}\n")), "{summary}");
-    assert!(summary.ends_with("; 0 findings, 4 known\n"), "{summary}");
+    assert!(summary.ends_with(" judged, and are right except for 4 known findings\n"), "{summary}");
     let read = |name: &str| std::fs::read_to_string(folder.join("report").join(name)).expect("a report");
     let report: Value = serde_json::from_str(&read("report.json")).expect("JSON");
     assert_eq!(report["findings"], Value::Array(Vec::new()));
@@ -91,6 +91,27 @@ fn written_findings_are_known_once_they_are_explained() {
     let markdown = read("summary.md");
     assert!(markdown.starts_with("# SFrame test bench: as expected\n"), "{markdown}");
     assert!(markdown.contains(&format!("\n## Known\n\n- `4 findings: {REASON}`\n")), "{markdown}");
+}
+
+/// One list serves many programs if what a program need not reach is optional.
+#[test]
+fn optional_findings_need_not_be_seen() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let known = explained(folder, &realign(), &[]);
+    let elsewhere = repository().join("corpus/builds/gnu-2.47/amd64/leaf.O2");
+    let elsewhere = elsewhere.to_str().expect("a path");
+    let output = check(folder, elsewhere, &["--known=known.yaml"]);
+    assert_eq!(status(&output), 1, "{output:?}");
+    assert!(text(&output.stdout).contains("unexpected-pass"), "{output:?}");
+    let optional = known.replace("  reason:", "  optional: true\n    reason:");
+    assert_eq!(optional.matches("optional").count(), 2, "{optional}");
+    std::fs::write(folder.join("known.yaml"), &optional).expect("a file");
+    assert_eq!(status(&check(folder, elsewhere, &["--known=known.yaml"])), 0);
+    let again = check(folder, &realign(), &["--known=known.yaml", "--write-known=known.yaml"]);
+    assert_eq!(status(&again), 0, "{again:?}");
+    let kept = std::fs::read_to_string(folder.join("known.yaml")).expect("a file");
+    assert_eq!(kept.matches("optional: true").count(), 2, "{kept}");
 }
 
 const PAGE: &str = "\
@@ -123,7 +144,7 @@ fn known_findings_may_name_a_fault() {
     let known = explained(folder, &realign(), &[]).replace(&reason, "fault: gcc-popped");
     std::fs::write(folder.join("known.yaml"), &known).expect("a file");
 
-    let known_options = ["--known=known.yaml", "--report=report", "--write-known=known.yaml"];
+    let known_options = ["--known=known.yaml", "--report=report", "--write-known=known.yaml", "-v"];
     let output = check(folder, &realign(), &known_options);
     let summary = text(&output.stdout);
     assert_eq!(status(&output), 0, "{summary}{}", text(&output.stderr));

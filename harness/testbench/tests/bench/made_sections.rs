@@ -140,7 +140,7 @@ fn the_report_says_which_section_each_image_has() {
         assert_eq!(first["reason"].is_string(), from != "sframe");
         assert!(report["summary"]["uncovered"]["crossing.O2-dynamic.first.so"].as_u64() > Some(10));
     }
-    let output = bench_in(folder.path(), &["check", &file, "--from=either", "--report=report"]);
+    let output = bench_in(folder.path(), &["check", &file, "--from=either", "--report=report", "-v"]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let page = std::fs::read_to_string(folder.path().join("report/summary.md")).expect("a summary");
     for line in [

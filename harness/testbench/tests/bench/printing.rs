@@ -9,6 +9,8 @@ use object::{Object as _, ObjectSection as _};
 use rstest::rstest;
 use serde::Deserialize as _;
 use serde_json::Value;
+use sframe_inspect::command::Volume;
+use sframe_inspect::text::Text;
 use sframe_suite::report::{Report, Style, junit, markdown, run_summary};
 
 use crate::common::repository;
@@ -169,10 +171,12 @@ fn hostile_report() -> Report {
 #[test]
 fn whatever_a_report_says_its_outputs_are_harmless() {
     let report = hostile_report();
-    let text = run_summary(&report, Duration::from_secs(1), Style::default());
+    let notes = Text::default();
+    let style = Style { volume: Volume::Verbose, ..Style::default() };
+    let text = run_summary(&report, Duration::from_secs(1), &notes, style);
     assert!(text.len() > 1000);
     assert_eq!(is_harmless(&text), Ok(()));
-    let colour = run_summary(&report, Duration::ZERO, Style { colour: true, ..Style::default() });
+    let colour = run_summary(&report, Duration::ZERO, &notes, Style { colour: true, ..style });
     // Only our own colours are left.
     let mut rest = &*colour;
     let mut plain = String::new();

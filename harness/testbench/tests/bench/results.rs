@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use sframe_inspect::text::grouped;
+use sframe_inspect::text::{counted, grouped};
 use sframe_suite::report::Report;
+use sframe_suite::spec::{Faults, UpstreamState};
 use sframe_suite::suite::Filter;
 
 use crate::common::{repository, suite};
@@ -34,10 +35,10 @@ fn name(toolchain: &str) -> &str {
 #[derive(Default)]
 struct Cell {
     cases: u64,
-    /// By build: rows, and those that were exercised.
-    rows: BTreeMap<String, [u64; 2]>,
-    /// By build: places that are wrong. A build's cases find the same.
-    wrong: BTreeMap<String, BTreeSet<String>>,
+    /// By build.
+    rows: BTreeMap<String, u64>,
+    /// The faults that were seen, by name.
+    faults: BTreeSet<String>,
 }
 
 type Table = BTreeMap<String, BTreeMap<String, Cell>>;
@@ -48,38 +49,65 @@ fn table(report: &Report) -> Table {
         let abis = table.entry(name(&case.toolchain).to_owned()).or_default();
         let cell = abis.entry(case.abi.to_string()).or_default();
         cell.cases += 1;
-        let rows = cell.rows.entry(case.build.clone()).or_default();
-        *rows = [case.rows.total, rows[1].max(case.rows.exercised)];
-        let place = |finding: &sframe_judge::finding::Finding| {
-            let start = finding.row.as_ref().map(|row| row.start.to_string()).unwrap_or_default();
-            format!("{:?} {:?} {start}", finding.image, finding.function)
-        };
-        let known = case.known.iter().map(|seen| &seen.finding);
-        cell.wrong
-            .entry(case.build.clone())
-            .or_default()
-            .extend(case.findings.iter().chain(known).map(place));
+        cell.rows.insert(case.build.clone(), case.rows.total);
+        cell.faults.extend(case.known.iter().filter_map(|seen| seen.fault.clone()));
     }
     table
 }
 
 impl Cell {
     fn text(&self, link: &str) -> String {
-        let rows: u64 = self.rows.values().map(|rows| rows[0]).sum();
-        let wrong: usize = self.wrong.values().map(BTreeSet::len).sum();
-        let wrong = if wrong == 0 {
-            "0 wrong".to_owned()
-        } else {
-            format!("[{} wrong]({link})", grouped(wrong as u64))
+        let rows: u64 = self.rows.values().sum();
+        let faults = match self.faults.len() {
+            0 => "no fault".to_owned(),
+            some => format!("[{}]({link})", counted(some as u64, "fault")),
         };
-        format!("{} cases, {} rows, {wrong}", grouped(self.cases), grouped(rows))
+        format!("{} cases, {} rows, {faults}", grouped(self.cases), grouped(rows))
     }
+}
+
+/// The faults of a component, by name, each with its title and whether it is unreported.
+type OfComponent = BTreeMap<String, (String, bool)>;
+
+/// The faults that have a page, by component.
+fn components() -> BTreeMap<String, OfComponent> {
+    let faults = Faults::load(&repository().join("specs")).expect("pages");
+    let mut components: BTreeMap<String, OfComponent> = BTreeMap::new();
+    for (name, fault, _) in faults.iter() {
+        // Without its versions.
+        let component = fault.component.to_string();
+        let component = component.split(' ').next().unwrap_or_default().to_owned();
+        let is_unreported = fault.upstream.state == UpstreamState::Unreported;
+        components
+            .entry(component)
+            .or_default()
+            .insert(name.to_owned(), (fault.title.clone(), is_unreported));
+    }
+    components
+}
+
+/// How many faults each component has.
+fn of_components() -> String {
+    let components = components();
+    let unreported = |faults: &OfComponent| faults.values().filter(|(_, unreported)| *unreported).count();
+    let all: usize = components.values().map(BTreeMap::len).sum();
+    let open: usize = components.values().map(unreported).sum();
+    let mut text = format!(
+        "{all} faults are known, {open} of them unreported. Each has [a page](specs/faults/README.md): which component has \
+         it, the\nsmallest program that shows it, and what each witness says.\n\n| component | known faults | \
+         unreported |\n|---|---:|---:|\n"
+    );
+    for (component, faults) in &components {
+        let link = format!("harness/guide/results.md#{}", component.to_lowercase().replace(['.', '+'], ""));
+        let _ = writeln!(text, "| [{component}]({link}) | {} | {} |", faults.len(), unreported(faults));
+    }
+    text
 }
 
 /// The tables of the README.
 fn summary(report: &Report) -> String {
-    let mut text =
-        String::from("| toolchain | amd64 | aarch64 | aarch64_be | s390x |\n|---|---|---|---|---|\n");
+    let mut text = of_components();
+    text.push_str("\n| toolchain | amd64 | aarch64 | aarch64_be | s390x |\n|---|---|---|---|---|\n");
     for (toolchain, abis) in &table(report) {
         let _ = write!(text, "| {toolchain} |");
         for abi in ABIS {
@@ -120,53 +148,99 @@ fn readers() -> Vec<(String, String, usize)> {
     sections.filter_map(reader).collect()
 }
 
-/// How far a cause reaches: places, cases and ABIs.
-type Reach = (BTreeSet<String>, u64, BTreeSet<String>);
+/// How far a cause reaches.
+#[derive(Default)]
+struct Reach {
+    rows: BTreeSet<String>,
+    cases: u64,
+    abis: BTreeSet<String>,
+}
+
+impl Reach {
+    fn text(&self) -> String {
+        let abis = self.abis.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+        format!("{} | {} | {abis}", grouped(self.rows.len() as u64), grouped(self.cases))
+    }
+}
+
+/// Causes with their reach, that with most rows first.
+fn by_rows<K: Ord>(causes: BTreeMap<K, Reach>) -> Vec<(K, Reach)> {
+    let mut causes: Vec<_> = causes.into_iter().collect();
+    causes.sort_by_key(|(_, reach)| std::cmp::Reverse(reach.rows.len()));
+    causes
+}
+
+fn cell(text: &str) -> String {
+    text.replace('|', r"\|")
+}
 
 /// The page with what is behind the numbers.
 fn details(report: &Report) -> String {
     let mut text = String::from(
         "# What was found in the corpus\n\nWritten from a run of all specs, with the engine of this project. A row is wrong \
-         if the call stack of the running program says so; each\nbuild's rows count once. Rows that did not run are in \
-         the report.\n",
+         if the call stack of the running program\nsays so; each build's rows count once. Rows that did not run are in \
+         the report.\n\n# Faults by toolchain\n",
     );
+    let mut of_fault: BTreeMap<String, Reach> = BTreeMap::new();
     let names: BTreeSet<&str> = report.cases.iter().map(|case| name(&case.toolchain)).collect();
     for toolchain in names {
         let cases = report.cases.iter().filter(|case| name(&case.toolchain) == toolchain);
-        // By component, and fault or reason.
-        let mut causes: BTreeMap<(String, String), Reach> = BTreeMap::new();
+        // By fault and title.
+        let mut faults: BTreeMap<(String, String), Reach> = BTreeMap::new();
+        let mut others: BTreeMap<String, Reach> = BTreeMap::new();
         for case in cases {
             let mut of_case = BTreeSet::new();
             for seen in &case.known {
-                let cause = match &seen.fault {
-                    Some(fault) => format!("[{}](../../specs/faults/{fault}.yaml)", seen.reason),
-                    None => seen.reason.clone(),
-                };
-                let key = (seen.blame.to_string(), cause);
                 let finding = &seen.finding;
                 let start = finding.row.as_ref().map(|row| row.start.to_string()).unwrap_or_default();
-                let place = format!("{} {:?} {:?} {start}", case.build, finding.image, finding.function);
-                let of = causes.entry(key.clone()).or_default();
-                of.0.insert(place);
-                of.2.insert(case.abi.to_string());
-                of_case.insert(key);
-            }
-            for key in of_case {
-                causes.entry(key).or_default().1 += 1;
+                let row = format!("{} {:?} {:?} {start}", case.build, finding.image, finding.function);
+                let add = |reach: &mut Reach, is_first: bool| {
+                    reach.rows.insert(row.clone());
+                    reach.abis.insert(case.abi.to_string());
+                    reach.cases += u64::from(is_first);
+                };
+                let is_first = of_case.insert((seen.fault.clone(), seen.reason.clone()));
+                match &seen.fault {
+                    Some(fault) => {
+                        add(faults.entry((fault.clone(), seen.reason.clone())).or_default(), is_first);
+                        add(of_fault.entry(fault.clone()).or_default(), is_first);
+                    }
+                    None => add(others.entry(seen.reason.clone()).or_default(), is_first),
+                }
             }
         }
         let _ = writeln!(text, "\n## {toolchain}\n");
-        if causes.is_empty() {
-            text.push_str("Nothing is wrong.\n");
-            continue;
+        if faults.is_empty() {
+            text.push_str("No fault.\n");
+        } else {
+            text.push_str("| fault | wrong rows | cases | ABIs |\n|---|---:|---:|---|\n");
         }
-        text.push_str("| wrong rows | cases | ABIs | to blame | what |\n|---:|---:|---|---|---|\n");
-        let mut causes: Vec<_> = causes.into_iter().collect();
-        causes.sort_by_key(|(_, (places, ..))| std::cmp::Reverse(places.len()));
-        for ((blame, cause), (places, cases, abis)) in causes {
-            let abis = abis.into_iter().collect::<Vec<_>>().join(", ");
-            let (rows, cases) = (grouped(places.len() as u64), grouped(cases));
-            let _ = writeln!(text, "| {rows} | {cases} | {abis} | {blame} | {} |", cause.replace('|', r"\|"));
+        for ((fault, title), reach) in by_rows(faults) {
+            let link = format!("[{}](../../specs/faults/{fault}.yaml)", cell(&title));
+            let _ = writeln!(text, "| {link} | {} |", reach.text());
+        }
+        if !others.is_empty() {
+            text.push_str(
+                "\nNo fault of a component:\n\n| why | rows | cases | ABIs |\n|---|---:|---:|---|\n",
+            );
+        }
+        for (reason, reach) in by_rows(others) {
+            let _ = writeln!(text, "| {} | {} |", cell(&reason), reach.text());
+        }
+    }
+    text.push_str(
+        "\n# Faults by component\n\nThose without rows here are in programs that the corpus does not have.\n",
+    );
+    for (component, faults) in components() {
+        let _ = writeln!(
+            text,
+            "\n## {component}\n\n| fault | unreported | wrong rows | cases | ABIs |\n|---|---|---:|---:|---|"
+        );
+        for (name, (title, is_unreported)) in faults {
+            let reach = of_fault.remove(&name).unwrap_or_default();
+            let unreported = if is_unreported { "unreported" } else { "" };
+            let link = format!("[{}](../../specs/faults/{name}.yaml)", cell(&title));
+            let _ = writeln!(text, "| {link} | {unreported} | {} |", reach.text());
         }
     }
     text
@@ -213,6 +287,7 @@ fn the_results_are_of_the_cases_that_there_are() {
         let expected = format!("{} cases, ", grouped(count));
         assert!(cell.starts_with(&expected), "{toolchain} {abi}: {cell}, and not {expected}; {renew}");
     }
+    assert!(results.starts_with(&of_components()), "the faults are others; {renew}");
     for (reader, vectors, defects) in readers() {
         let line = format!("| {reader} | {vectors} | [{defects}](");
         assert!(results.contains(&line), "not {line}; {renew}");

@@ -96,7 +96,7 @@ fn a_program_is_added_with_the_gcc_of_this_machine_alone() {
     here.program("0xabcd");
     let (ended, shown, said) = here.run(&["try", "stairs"]);
     assert_eq!(ended, 4, "{shown}{said}");
-    let message = "ended with status 1: bench_check got 0x00000244 and wanted 0x0000abcd";
+    let message = "exit status is 1, not 0: bench_check got 0x00000244 and wanted 0x0000abcd";
     assert!(shown.contains(message), "{shown}");
     assert!(shown.contains("there is no spec of `stairs`"), "{shown}");
     // Without a spec, everything is compared.
@@ -109,7 +109,7 @@ fn a_program_is_added_with_the_gcc_of_this_machine_alone() {
 
     // With a spec: frames are written, and then hold.
     here.write("specs/stairs.yaml", SPEC);
-    let (ended, shown, said) = here.run(&["try", "stairs", "--bless"]);
+    let (ended, shown, said) = here.run(&["try", "-v", "stairs", "--bless"]);
     assert_eq!(ended, 0, "{shown}{said}");
     assert!(shown.contains("+    frames: [top, climb x 13, main, _start]"), "{shown}");
     assert!(here.read("specs/stairs.yaml").contains("frames: [top, climb x 13, main, _start]"));
@@ -169,7 +169,7 @@ fn a_program_of_the_corpus_is_held_to_what_any_compiler_can_fulfil() {
         return;
     }
     let here = Contributor::new();
-    let (ended, shown, said) = here.run(&["try", "recursion", "--variant", "O2"]);
+    let (ended, shown, said) = here.run(&["try", "-v", "recursion", "--variant", "O2"]);
     assert!(ended < 2, "{shown}{said}");
     assert!(shown.contains("not held    host: minimums, counts and rows"), "{shown}");
     assert!(shown.contains(" recursion/host/amd64/O2"), "{shown}");

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use sframe_suite::suite::Suite;
+use sframe_suite::suite::{Suite, SuiteError};
 
 /// The top of the repository.
 pub(crate) fn repository() -> PathBuf {
@@ -12,14 +12,22 @@ pub(crate) fn repository() -> PathBuf {
 
 /// The committed specs and corpus, read once for all tests of a process.
 pub(crate) fn suite() -> &'static Suite {
-    static SUITE: LazyLock<Suite> = LazyLock::new(|| {
+    suite_if_right().expect("specs and corpus, whose mistakes are printed once")
+}
+
+/// The same; `None` if there are mistakes in them, which are printed.
+pub(crate) fn suite_if_right() -> Option<&'static Suite> {
+    static SUITE: LazyLock<Option<Suite>> = LazyLock::new(|| {
         let repository = repository();
-        Suite::open(&repository.join("corpus"), &repository.join("specs")).unwrap_or_else(|error| {
-            if let sframe_suite::suite::SuiteError::Specs(errors) = &error {
-                errors.iter().for_each(|error| eprintln!("{}", error.render(false)));
-            }
-            panic!("{error}")
-        })
+        let opened = Suite::open(&repository.join("corpus"), &repository.join("specs"));
+        opened
+            .inspect_err(|error| match error {
+                SuiteError::Specs(errors) => {
+                    errors.iter().for_each(|error| eprintln!("{}", error.render(false)))
+                }
+                error => eprintln!("{error}"),
+            })
+            .ok()
     });
-    &SUITE
+    SUITE.as_ref()
 }

@@ -14,6 +14,7 @@ use sframe_suite::failure::of_documents;
 use sframe_suite::spec::{Faults, parse_abi};
 
 use crate::cli::definitions;
+use crate::cli::numbers;
 use crate::cli::options::{at_home, demand, parse_jobs, set_jobs};
 use crate::cli::run::progress_bar;
 
@@ -47,7 +48,7 @@ pub(super) struct Programs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(super) first: u64,
     /// How many programs to generate for each toolchain and ABI.
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = numbers::count::<u64>(0..=u64::MAX))]
     pub(super) programs: u64,
     /// Print the first program, and make nothing.
     #[arg(long, requires = "abis")]

@@ -14,6 +14,7 @@ use sframe_search::generate::sections::{
 use sframe_suite::spec::parse_abi;
 
 use super::stop::{INTERRUPTED, stop_request};
+use crate::cli::numbers;
 use crate::cli::options::{parse_jobs, set_jobs};
 use crate::cli::run::progress_bar;
 use crate::cli::unwinder::UnwinderCommand;
@@ -35,7 +36,7 @@ pub(super) struct Sections {
     #[arg(long, value_name = "N", default_value_t = 0)]
     first: u64,
     /// How many sections to generate, those of other versions and ABIs included.
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = numbers::count::<u64>(0..=u64::MAX))]
     sections: u64,
     /// Also ask for what the specification leaves to the reader; the readings of the vectors are right
     /// then.

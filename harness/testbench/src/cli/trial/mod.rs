@@ -13,10 +13,11 @@ use clap::Args;
 use report::TryReport;
 use sframe_engine::Abi;
 use sframe_inspect::command::{Failure, Status, print, print_json, status, write_file};
-use sframe_inspect::text::{Text, neutral};
-use sframe_judge::vocabulary::suggest::hint;
+use sframe_inspect::text::Text;
+use sframe_judge::vocabulary::suggest::{hint, unknown};
 use sframe_suite::case::{CaseReport, Outcome};
 use sframe_suite::corpus::{AttemptOptions, Attempts, Build, Program, Toolchain, VARIANTS, WorkFolder};
+use sframe_suite::failure::of_documents;
 use sframe_suite::matrix::{OwnCases, References};
 use sframe_suite::report::{CheckReport, Report, Style, check_summary, run_summary};
 use sframe_suite::spec::{Spec, bless, parse_abi};
@@ -28,6 +29,7 @@ use super::bless::{frames, refuse_under_ci, rules};
 use super::definitions::failure;
 use super::isolation::workers_of_strangers;
 use super::matrix::make;
+use super::numbers;
 use super::options::{Folders, MachineOptions};
 use super::reproduce::Invocation;
 use super::run::{progress_bar, split};
@@ -62,7 +64,7 @@ pub(crate) struct Try {
     #[arg(long, value_name = "DIR", default_value = "target/try")]
     work: PathBuf,
     /// Time limit for each command.
-    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = numbers::seconds::<u32>(numbers::SECONDS))]
     timeout: u32,
     /// Print the results as JSON instead of the summary.
     #[arg(long)]
@@ -117,10 +119,17 @@ impl Try {
         let spec_names = || specs.iter().map(|(_, source)| sframe_suite::case::spec_name(source));
         let mut programs = BTreeSet::new();
         for name in &self.programs {
-            let of_spec = specs
-                .iter()
-                .find(|(_, source)| sframe_suite::case::spec_name(source) == name)
-                .map(|(spec, _)| &spec.program);
+            let of_spec = specs.iter().find(|(_, source)| sframe_suite::case::spec_name(source) == name);
+            if let Some((spec, source)) = of_spec.filter(|(spec, _)| !is_there(&spec.program)) {
+                let names = all.iter().map(|program| program.name.as_str());
+                let error = source.error_at(
+                    source.span(&["program"]),
+                    unknown("program", &spec.program, names),
+                    None::<&str>,
+                );
+                return Err(of_documents(&[error]));
+            }
+            let of_spec = of_spec.map(|(spec, _)| &spec.program);
             match of_spec.filter(|_| !is_there(name)).unwrap_or(name) {
                 program if is_there(program) => programs.insert(program.clone()),
                 program => {
@@ -257,7 +266,8 @@ impl Try {
         let checks: Vec<CheckReport> = checks
             .into_iter()
             .map(|(of, (build, check))| {
-                check.reproduced_by(command(of, &build.program, build.abi, &build.variant)).by_cause()
+                let command = command(of, &build.program, build.abi, &build.variant);
+                check.reproduced_by(command).with_known(None).by_cause()
             })
             .collect();
         let reports: Vec<CaseReport> = reports.into_iter().map(|(_, case)| case).collect();
@@ -278,36 +288,38 @@ impl Try {
         elapsed: Duration,
     ) -> Result<(), Failure> {
         let style = Style::for_stdout();
-        if !style.is_brief() {
-            for of in tried {
-                print(&of.text())?;
-            }
-            print(notes)?;
-        }
         let mut text = Text::default();
+        tried.iter().for_each(|of| text.append(&of.text()));
+        text.append(notes);
         for case in &report.run.cases {
-            if !style.is_brief() && matches!(case.outcome, Outcome::Agree | Outcome::Known) {
+            if style.is_full() && matches!(case.outcome, Outcome::Agree | Outcome::Known) {
                 let outcome = format!("{:?}", case.outcome).to_lowercase();
-                text.line(neutral(&format!(
+                text.line(format!(
                     "{outcome:<11} {}: {} of {} rows exercised",
                     case.id, case.rows.exercised, case.rows.total
-                )));
+                ));
             }
-        }
-        print(&text)?;
-        if !report.run.cases.is_empty() {
-            print(&run_summary(&report.run, elapsed, style))?;
-        }
-        for check in &report.checks {
-            print(&check_summary(check, style))?;
         }
         if !report.checks.is_empty() {
             let names = report.programs_without_spec().join("`, `");
-            print(&Text::of(format_args!(
+            text.line(format!(
                 "there is no spec of `{names}`: each instruction was compared, as `check` does"
-            )))?;
+            ));
         }
-        print(&Text::of(format_args!("builds: {}", self.work.join("builds").display())))
+        if !style.is_brief() {
+            print(&text)?;
+        }
+        let place = Text::of(format_args!("builds: {}", self.work.join("builds").display()));
+        for (index, check) in report.checks.iter().enumerate() {
+            if index == 0 && report.run.cases.is_empty() && !style.is_brief() {
+                print(&place)?;
+            }
+            print(&check_summary(check, style))?;
+        }
+        if report.run.cases.is_empty() {
+            return if report.checks.is_empty() && !style.is_brief() { print(&place) } else { Ok(()) };
+        }
+        print(&run_summary(&report.run, elapsed, &place, style))
     }
 
     fn status(report: &TryReport) -> Status {

@@ -1,0 +1,177 @@
+//! The last line that people read: one sentence that says what was judged, how it came out, and what was not judged.
+
+use sframe_inspect::text::{counted, grouped};
+use sframe_judge::examine::coverage::ExploredRows;
+use sframe_judge::finding::Blame;
+
+use super::document::{CheckReport, JudgedImage, Origin, Report};
+use super::explore::ExploreReport;
+use crate::case::SeenKnown;
+
+impl CheckReport {
+    /// What was judged, how it came out, and what to do about the rest.
+    #[must_use]
+    pub fn conclusion(&self) -> String {
+        let judged = self.judged() + &self.result();
+        let mut clauses = match &self.broken {
+            Some(reason) => vec![format!("broken: {reason}"), format!("until then, {judged}")],
+            None => vec![judged],
+        };
+        clauses.extend(self.not_judged());
+        clauses.extend(
+            self.ended().filter(|_| self.broken.is_none()).map(|ended| format!("the program {ended}")),
+        );
+        clauses.extend(of_rows(self.summary.rows_explored));
+        clauses.join("; ")
+    }
+
+    fn judged(&self) -> String {
+        let counts = &self.summary.counts;
+        let executed = counted(counts.instructions, "instruction");
+        match counts.comparisons {
+            all if all == counts.instructions => format!("all {executed} executed were judged"),
+            some => format!("{} of {executed} executed were judged", grouped(some)),
+        }
+    }
+
+    fn result(&self) -> String {
+        let findings: u64 = self.summary.verdicts.values().sum();
+        let others = in_words(&self.known);
+        match (findings, &others) {
+            (0, _) if self.summary.counts.comparisons == 0 => String::new(),
+            (0, None) => ", and are right".to_owned(),
+            (0, Some(others)) => format!(", and are right except for {others}"),
+            (_, None) => format!(": {}", counted(findings, "finding")),
+            (_, Some(others)) => format!(": {}, besides {others}", counted(findings, "finding")),
+        }
+    }
+
+    /// Why some instructions were not judged, and what judges them.
+    fn not_judged(&self) -> Option<String> {
+        let summary = &self.summary;
+        let without_fde: u64 = summary.uncovered.values().sum();
+        let rest = summary.counts.instructions.saturating_sub(summary.counts.comparisons);
+        let is_made = self.images.iter().any(|image| image.section == Origin::EhFrame);
+        let what = if is_made { "FDE" } else { "SFrame" };
+        let without_caller = summary.counts.nothing_compared.saturating_sub(without_fde);
+        let known = without_fde + without_caller + summary.set_aside + summary.left_out + summary.unobserved;
+        let not_asked = if self.unwinder.is_some() { rest.saturating_sub(known) } else { 0 };
+        let parts = match rest {
+            0 => return None,
+            _ if without_fde == rest => format!("the rest has no {what}"),
+            _ => parts(&[
+                (without_fde, if is_made { "without FDE" } else { "without SFrame" }),
+                (without_caller, "in functions without a caller"),
+                (summary.set_aside, "set aside"),
+                (summary.left_out, "not in the sample"),
+                (summary.unobserved, "of other programs"),
+                (not_asked, "not asked about"),
+            ]),
+        };
+        let advice = (without_fde > 0 && !is_made).then(|| self.advice()).flatten();
+        let advice = advice.map_or_else(String::new, |advice| format!(": {advice}"));
+        (!parts.is_empty()).then(|| parts + &advice)
+    }
+
+    /// How code without SFrame is judged, if it has other call frame information.
+    fn advice(&self) -> Option<&'static str> {
+        let lacks = |image: &JudgedImage| image.has_cfi && image.section == Origin::None;
+        if self.images.iter().any(lacks) {
+            return Some("`--from either` judges its .eh_frame");
+        }
+        self.images.iter().any(|image| image.has_cfi).then_some("`--from eh-frame` judges its .eh_frame")
+    }
+}
+
+impl Report {
+    /// How many cases came out how, and how much was judged.
+    #[must_use]
+    pub fn conclusion(&self) -> String {
+        let summary = &self.summary;
+        let counts = &summary.counts;
+        let (all, judged) = (counts.instructions, counts.comparisons);
+        let mut clauses = vec![format!(
+            "{}: {} agree, {} known, {} unexpected, {} broken, {} skipped",
+            counted(summary.cases, "case"),
+            grouped(summary.agree),
+            grouped(summary.known),
+            grouped(summary.unexpected),
+            grouped(summary.broken),
+            grouped(summary.skipped)
+        )];
+        if all == judged {
+            clauses.push(format!("all {} executed were judged", counted(all, "instruction")));
+        } else {
+            let rest = all.saturating_sub(judged);
+            let is_known = counts.nothing_compared + summary.set_aside;
+            let parts = parts(&[
+                (counts.nothing_compared.min(rest), "without SFrame"),
+                (summary.set_aside, "set aside"),
+                (rest.saturating_sub(is_known), "not asked about"),
+            ]);
+            let executed = counted(all, "instruction");
+            clauses.push(format!("{} of {executed} executed were judged: {parts}", grouped(judged)));
+        }
+        clauses.extend(of_rows(summary.rows_explored));
+        clauses.join("; ")
+    }
+}
+
+impl ExploreReport {
+    /// How many rows came out how.
+    #[must_use]
+    pub fn conclusion(&self) -> String {
+        let summary = &self.summary;
+        let rows = counted(summary.rows_total, "row");
+        let judged = match summary.rows_judged {
+            all if all == summary.rows_total => format!("all {rows} were judged"),
+            some => format!("{} of {rows} were judged", grouped(some)),
+        };
+        let proved: u64 = summary.verdicts.values().sum();
+        let results = parts(&[
+            (summary.rows_agree, "agree"),
+            (summary.rows_partly, "agree in part"),
+            (summary.rows_wrong, "wrong"),
+            (summary.rows_possible, "possibly wrong"),
+        ]);
+        let mut clauses = vec![match &*results {
+            "" => judged,
+            _ if summary.rows_agree == summary.rows_judged => format!("{judged}, and agree"),
+            _ => format!("{judged}: {results}"),
+        }];
+        clauses.push(match (proved, in_words(&self.known)) {
+            (0, None) => "no finding".to_owned(),
+            (0, Some(others)) => format!("no finding except {others}"),
+            (_, None) => counted(proved, "proved finding"),
+            (_, Some(others)) => format!("{}, besides {others}", counted(proved, "proved finding")),
+        });
+        if summary.rows_judged < summary.rows_total {
+            clauses.push("`--verbose` says why the others were not".to_owned());
+        }
+        clauses.join("; ")
+    }
+}
+
+/// What was found and is no failure. `None` if nothing was.
+fn in_words(known: &[SeenKnown]) -> Option<String> {
+    let (beyond, others): (Vec<&SeenKnown>, Vec<&SeenKnown>) =
+        known.iter().partition(|seen| seen.blame == Blame::Format);
+    let count = |of: &[&SeenKnown]| -> u64 { of.iter().map(|seen| seen.findings).sum() };
+    let others = (!others.is_empty()).then(|| counted(count(&others), "known finding"));
+    let beyond = (!beyond.is_empty())
+        .then(|| format!("{} that SFrame can't express", counted(count(&beyond), "place")));
+    let parts: Vec<String> = others.into_iter().chain(beyond).collect();
+    (!parts.is_empty()).then(|| parts.join(" and "))
+}
+
+/// Counts of what is not zero, with what each of them is.
+fn parts(counts: &[(u64, &str)]) -> String {
+    let counts = counts.iter().filter(|(count, _)| *count > 0);
+    counts.map(|(count, what)| format!("{} {what}", grouped(*count))).collect::<Vec<_>>().join(", ")
+}
+
+/// What exploring says of rows that did not run, if that is not that all agree.
+fn of_rows(rows: ExploredRows) -> Option<String> {
+    let results = parts(&[(rows.wrong, "wrong"), (rows.undecided, "undecided")]);
+    (!results.is_empty()).then(|| format!("of {} that did not run: {results}", counted(rows.total(), "row")))
+}

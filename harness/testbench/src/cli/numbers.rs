@@ -1,0 +1,100 @@
+//! Numbers as people write them: counts such as `1e9`, sizes such as `1G`, durations such as `2m`.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use parse_size::Config;
+
+/// From one on.
+pub(super) const POSITIVE: RangeInclusive<u64> = 1..=u64::MAX;
+
+/// The most seconds that anything may take: a day.
+pub(super) const SECONDS: RangeInclusive<u64> = 1..=86_400;
+
+/// Reads a count: `1000000`, `1e6` and `1M` are the same.
+pub(super) fn count<N: TryFrom<u64>>(
+    allowed: RangeInclusive<u64>,
+) -> impl Fn(&str) -> Result<N, String> + Clone {
+    move |text| {
+        // The library is for sizes.
+        let is_number = !text.contains(['b', 'B', 'i']);
+        let number = is_number.then(|| Config::new().parse_size(text).ok()).flatten();
+        within(number, &allowed, "a number, such as 1000000, 1e6 or 1M")
+    }
+}
+
+/// Reads a size in bytes: `1G`, `1 GiB` and `1073741824` are the same.
+pub(super) fn bytes(allowed: RangeInclusive<u64>) -> impl Fn(&str) -> Result<u64, String> + Clone {
+    move |text| {
+        let number = Config::new().with_binary().parse_size(text).ok();
+        within(number, &allowed, "a size in bytes, such as 1073741824, 512M or 1G")
+    }
+}
+
+/// Reads a duration in whole seconds: `120`, `2m` and `2 min` are the same.
+pub(super) fn seconds<N: TryFrom<u64>>(
+    allowed: RangeInclusive<u64>,
+) -> impl Fn(&str) -> Result<N, String> + Clone {
+    move |text| {
+        let whole = |duration: &Duration| duration.subsec_nanos() == 0;
+        let duration = || humantime::parse_duration(text).ok().filter(whole);
+        let number = text.trim().parse().ok().or_else(|| duration().map(|duration| duration.as_secs()));
+        within(number, &allowed, "a duration in whole seconds, such as 120, 90s, 2m or 1h")
+    }
+}
+
+fn within<N: TryFrom<u64>>(
+    number: Option<u64>,
+    allowed: &RangeInclusive<u64>,
+    what: &str,
+) -> Result<N, String> {
+    let range = match (*allowed.start(), *allowed.end()) {
+        (start, u64::MAX) => format!("{start} or more"),
+        (start, end) => format!("from {start} to {end}"),
+    };
+    let fits = number.filter(|number| allowed.contains(number)).and_then(|number| N::try_from(number).ok());
+    fits.ok_or_else(|| format!("expected is {what}: {range}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_as_people_write_them() {
+        let count = count::<u64>(POSITIVE);
+        for text in ["1000000", "1e6", "1M", "1m", "1_000_000", "1000k", "1 M"] {
+            assert_eq!(count(text), Ok(1_000_000), "{text}");
+        }
+        assert_eq!(count("1e9"), Ok(1_000_000_000));
+        let bytes = bytes(POSITIVE);
+        for text in ["1073741824", "1G", "1g", "1 GiB", "1GB", "1024M"] {
+            assert_eq!(bytes(text), Ok(1 << 30), "{text}");
+        }
+        let seconds = seconds::<u64>(SECONDS);
+        for text in ["120", "2m", "2min", "2 min", "120s", "120 s", "1m 60s"] {
+            assert_eq!(seconds(text), Ok(120), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_none_is_told_what_is_allowed() {
+        for text in ["", "0", "-1", "1.2.3", "many", "5B", "99999999999999999999", "1e99"] {
+            let error = count::<u64>(POSITIVE)(text).expect_err(text);
+            assert_eq!(error, "expected is a number, such as 1000000, 1e6 or 1M: 1 or more");
+        }
+        assert!(count::<u32>(1..=1000)("1001").is_err_and(|error| error.ends_with(": from 1 to 1000")));
+        for text in ["", "0", "2", "1T", "G"] {
+            assert!(
+                bytes(64 << 10..=1 << 30)(text)
+                    .is_err_and(|error| error.ends_with("from 65536 to 1073741824"))
+            );
+        }
+        for text in ["", "0", "0s", "1.5", "100ms", "2d", "m", "5 parsecs"] {
+            assert!(
+                seconds::<u64>(SECONDS)(text).is_err_and(|error| error.ends_with("from 1 to 86400")),
+                "{text}"
+            );
+        }
+    }
+}
