@@ -224,6 +224,8 @@ pub(crate) struct Witness {
     cfa_above_sp: u64,
     /// Whether calls leave their return address at SP.
     links_on_stack: bool,
+    /// Whether a branch by any register may be a return.
+    returns_by_any_branch: bool,
     /// The process's first stack.
     main_stack: Range<u64>,
     faults: WitnessFaults,
@@ -269,6 +271,7 @@ impl Witness {
         Self {
             cfa_above_sp: cpu.cfa_above_sp,
             links_on_stack: cpu.link == Link::Stack,
+            returns_by_any_branch: cpu.returns_by_any_branch,
             main_stack,
             faults,
             previous: Previous::nothing(0, 0, sp, 0),
@@ -736,7 +739,7 @@ impl Witness {
         if moves_sp {
             self.control_flow.outlined_frames += 1;
         } else if let Some(depth) =
-            self.returns_further(pc, sp).filter(|_| is_return || restored || !self.links_on_stack)
+            self.returns_further(pc, sp).filter(|_| is_return || restored || self.returns_by_any_branch)
         {
             let lost = self.current.call_stack.records().len() - depth - 1;
             self.control_flow.discarded_frames += lost as u64;

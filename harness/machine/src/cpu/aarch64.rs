@@ -25,6 +25,7 @@ const fn cpu(abi: Abi, mode: Mode, machine: &'static str) -> Cpu {
         user_end: 1 << ADDRESS_BITS,
         physical_bits: 44,
         address_bits: ADDRESS_BITS,
+        returns_by_any_branch: false,
         elf_machine: EM_AARCH64,
         arch: Arch::ARM64,
         mode,

@@ -16,6 +16,7 @@ pub static AMD64: Cpu = Cpu {
     user_end: 0x7fff_ffff_f000,
     physical_bits: 52,
     address_bits: 64,
+    returns_by_any_branch: false,
     elf_machine: EM_X86_64,
     arch: Arch::X86,
     mode: Mode::MODE_64,

@@ -242,6 +242,8 @@ pub struct Cpu {
     pub(crate) physical_bits: u32,
     /// Bits of a virtual address; pointer authentication uses those above.
     pub address_bits: u32,
+    /// Whether functions return by the branch that also jumps, and by any register.
+    pub(crate) returns_by_any_branch: bool,
     /// `e_machine` of its executables.
     pub elf_machine: u16,
     pub(crate) arch: Arch,

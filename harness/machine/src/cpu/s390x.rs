@@ -16,6 +16,7 @@ pub static S390X: Cpu = Cpu {
     user_end: 1 << 53,
     physical_bits: 63,
     address_bits: 64,
+    returns_by_any_branch: true,
     elf_machine: EM_S390,
     arch: Arch::S390X,
     mode: Mode::BIG_ENDIAN,

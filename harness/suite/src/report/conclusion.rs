@@ -29,7 +29,9 @@ impl CheckReport {
         let counts = &self.summary.counts;
         let executed = counted(counts.instructions, "instruction");
         match counts.comparisons {
-            all if all == counts.instructions => format!("all {executed} executed were judged"),
+            all if all == counts.instructions => {
+                format!("{} judged", all_of(all, "instruction executed", "instructions executed"))
+            }
             some => format!("{} of {executed} executed were judged", grouped(some)),
         }
     }
@@ -100,7 +102,7 @@ impl Report {
             grouped(summary.skipped)
         )];
         if all == judged {
-            clauses.push(format!("all {} executed were judged", counted(all, "instruction")));
+            clauses.push(format!("{} judged", all_of(all, "instruction executed", "instructions executed")));
         } else {
             let rest = all.saturating_sub(judged);
             let is_known = counts.nothing_compared + summary.set_aside;
@@ -124,7 +126,7 @@ impl ExploreReport {
         let summary = &self.summary;
         let rows = counted(summary.rows_total, "row");
         let judged = match summary.rows_judged {
-            all if all == summary.rows_total => format!("all {rows} were judged"),
+            all if all == summary.rows_total => format!("{} judged", all_of(all, "row", "rows")),
             some => format!("{} of {rows} were judged", grouped(some)),
         };
         let proved: u64 = summary.verdicts.values().sum();
@@ -149,6 +151,14 @@ impl ExploreReport {
             clauses.push("`--verbose` says why the others were not".to_owned());
         }
         clauses.join("; ")
+    }
+}
+
+/// All of a number of things, as a subject with its verb.
+fn all_of(count: u64, one: &str, many: &str) -> String {
+    match count {
+        1 => format!("the only {one} was"),
+        _ => format!("all {} {many} were", grouped(count)),
     }
 }
 

@@ -204,9 +204,9 @@ impl ExploreReport {
         (!is_own).then(|| self.section.line(file_name(&self.file)))
     }
 
-    /// What was not decided, line by line.
-    pub(super) fn open_lines(&self) -> Vec<String> {
-        let Self { summary, interrupted, unapplied, .. } = self;
+    /// What all results suppose, line by line.
+    fn caveats(&self) -> Vec<String> {
+        let Self { interrupted, unapplied, .. } = self;
         let mut lines = Vec::new();
         if let Some(unapplied) = unapplied {
             lines.push("the file is relocatable: the addresses of its sections are made up".to_owned());
@@ -217,6 +217,13 @@ impl ExploreReport {
                 "it was interrupted: functions without any judged row may not have been explored".to_owned(),
             );
         }
+        lines
+    }
+
+    /// What was not decided, line by line.
+    pub(super) fn open_lines(&self) -> Vec<String> {
+        let Self { summary, .. } = self;
+        let mut lines = self.caveats();
         let possible = self.findings.iter().filter(|found| found.certainty == Certainty::Possible).count();
         if possible > 0 {
             lines.push(format!(
@@ -280,6 +287,9 @@ impl ExploreReport {
             known_lines(&self.known).iter().for_each(|line| text.line(format!("known       {line}")));
             self.open_lines().iter().for_each(|line| text.line(format!("    {line}")));
             text.line(self.numbers());
+        }
+        if !style.is_brief() && !style.is_full() {
+            self.caveats().iter().for_each(|line| text.line(format!("    {line}")));
         }
         if !style.is_brief() {
             show_beyond_the_format(&mut text, &self.known, style);

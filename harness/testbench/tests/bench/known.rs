@@ -366,3 +366,51 @@ fn a_program_without_findings_has_nothing_to_explain() {
     assert!(known.ends_with("\nknown: []\n"), "{known}");
     assert_eq!(check_known(&sound, &known), (0, Vec::new()));
 }
+
+/// The page of the fault that is the cause is named where rules, instructions and the compiler in `.comment` say so, and
+/// only there.
+#[test]
+fn findings_name_the_known_fault_that_is_their_cause() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = "gcc-popped-frame-pointer";
+    let file = repository().join("corpus/faults").join(page).join("align");
+    let names = |file: &Path, more: &[&str]| {
+        let report = json(&check(folder.path(), &file.display().to_string(), &[&["--json"], more].concat()));
+        let of = |finding: &Value| finding["fault"]["name"].as_str().map(str::to_owned);
+        let findings: Vec<_> = report["findings"].as_array().expect("a list").iter().map(of).collect();
+        (
+            findings,
+            report["known"].as_array().map_or(0, Vec::len),
+            report["faults"][page]["title"].is_string(),
+        )
+    };
+    let named = Some(page.to_owned());
+    assert_eq!(names(&file, &[]), (vec![named.clone(), named], 0, true));
+    let shown = check(folder.path(), &file.display().to_string(), &[]);
+    let shown = (status(&shown), text(&shown.stdout));
+    assert_eq!(shown.0, 1);
+    assert!(shown.1.contains(&format!("known: {page}, a known fault of gcc, unreported: ")), "{}", shown.1);
+    assert_eq!(names(&file, &["--known-faults"]), (Vec::new(), 2, true));
+    let accepted = check(folder.path(), &file.display().to_string(), &["--known-faults"]);
+    assert_eq!(status(&accepted), 0, "{}", text(&accepted.stdout));
+    let explored = bench_in(folder.path(), &["explore", &file.display().to_string(), "--known-faults"]);
+    assert_eq!(status(&explored), 0, "{}", text(&explored.stdout));
+
+    // Of a file that names no compiler nothing is known, nor of one whose row is wrong in another way.
+    let bytes = std::fs::read(&file).expect("a file");
+    let changed = |from: &[u8], to: &[u8]| {
+        let mut bytes = bytes.clone();
+        let at: Vec<usize> =
+            (0..bytes.len() - from.len()).filter(|at| bytes[*at..].starts_with(from)).collect();
+        assert!(!at.is_empty());
+        at.iter().for_each(|at| bytes[*at..at + to.len()].copy_from_slice(to));
+        let file = folder.path().join("changed");
+        std::fs::write(&file, bytes).expect("a file");
+        file
+    };
+    assert_eq!(names(&changed(b"GCC: (", b"XYZ: ("), &["--known-faults"]), (vec![None, None], 0, false));
+    // leave; lea -8(%r10),%rsp becomes leave; lea -16(%r10),%rsp, with other findings after it.
+    let file = changed(&[0xc9, 0x49, 0x8d, 0x62, 0xf8], &[0xc9, 0x49, 0x8d, 0x62, 0xf0]);
+    let (findings, known, _) = names(&file, &["--known-faults"]);
+    assert!(findings.contains(&None) && known <= 2, "{findings:?}");
+}
