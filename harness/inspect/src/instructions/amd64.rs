@@ -211,6 +211,17 @@ fn operation(id: X86Insn, operands: &[X86Operand]) -> Operation {
             X86_INS_MOV | X86_INS_MOVABS | X86_INS_MOVZX | X86_INS_MOVSX | X86_INS_MOVSXD,
             [to, X86Operand { op_type: Mem(memory), size, .. }],
         ) => Operation::Load { values: vec![value(to)], place: place(*memory), size: *size },
+        // Vectors.
+        (
+            X86_INS_MOVAPS | X86_INS_MOVUPS | X86_INS_MOVAPD | X86_INS_MOVUPD | X86_INS_MOVDQA
+            | X86_INS_MOVDQU | X86_INS_VMOVAPS | X86_INS_VMOVUPS | X86_INS_VMOVAPD | X86_INS_VMOVUPD
+            | X86_INS_VMOVDQA | X86_INS_VMOVDQU | X86_INS_VMOVDQA32 | X86_INS_VMOVDQA64 | X86_INS_VMOVDQU8
+            | X86_INS_VMOVDQU16 | X86_INS_VMOVDQU32 | X86_INS_VMOVDQU64,
+            [
+                X86Operand { op_type: Mem(memory), size, .. },
+                X86Operand { op_type: X86OperandType::Reg(_), .. },
+            ],
+        ) => Operation::Store { values: vec![Value::Other], place: place(*memory), size: *size },
         (X86_INS_ENDBR64 | X86_INS_ENDBR32, _) => Operation::LandingPad,
         (X86_INS_NOP, _) => Operation::Nop,
         _ => Operation::Other,
@@ -219,6 +230,7 @@ fn operation(id: X86Insn, operands: &[X86Operand]) -> Operation {
 
 fn may_store(id: X86Insn, instruction: &Instruction, operands: &[X86Operand]) -> bool {
     use X86Insn::*;
+    let is_memory = |operand: &X86Operand| matches!(operand.op_type, X86OperandType::Mem(_));
     match (id, &instruction.operation) {
         (_, Operation::Store { .. }) => true,
         (_, Operation::LoadEntry { to: Some(_), .. }) => false,
@@ -227,9 +239,8 @@ fn may_store(id: X86Insn, instruction: &Instruction, operands: &[X86Operand]) ->
         // Their addresses are not operands.
         (X86_INS_ENTER | X86_INS_MASKMOVQ | X86_INS_MASKMOVDQU | X86_INS_VMASKMOVDQU | X86_INS_CLZERO, _)
         | (X86_INS_PUSHF | X86_INS_PUSHFD | X86_INS_PUSHFQ, _) => true,
-        _ => {
-            let is_memory = |operand: &X86Operand| matches!(operand.op_type, X86OperandType::Mem(_));
-            instruction.is_call() || operands.iter().any(is_memory)
-        }
+        // What is written comes first.
+        (X86_INS_XCHG, _) => operands.iter().any(is_memory),
+        _ => instruction.is_call() || operands.first().is_some_and(is_memory),
     }
 }

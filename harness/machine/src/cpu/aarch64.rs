@@ -102,6 +102,8 @@ const fn cpu(abi: Abi, mode: Mode, machine: &'static str) -> Cpu {
         unreported,
         is_privileged: |_| false,
         is_mistaken: |_| false,
+        // Scalable and other vectors: op0 of the encoding (Arm ARM, C4.1).
+        is_vector: |code| matches!(code, [_, _, _, top, ..] if matches!(top >> 1 & 0xf, 0b0010 | 0b0111 | 0b1111)),
         prepare,
         memory_operands: None,
         set_thread_pointer,

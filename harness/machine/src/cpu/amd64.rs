@@ -141,6 +141,8 @@ pub static AMD64: Cpu = Cpu {
     unreported: |_| Unreported::Nothing,
     is_privileged,
     is_mistaken,
+    // With a prefix of VEX or EVEX (Intel SDM volume 2, 2.3 and 2.7).
+    is_vector: |code| matches!(code, [0xc4 | 0xc5 | 0x62, ..]),
     prepare,
     memory_operands: None,
     set_thread_pointer,

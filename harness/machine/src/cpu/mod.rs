@@ -303,6 +303,8 @@ pub struct Cpu {
     pub(crate) is_privileged: fn(&[u8]) -> bool,
     /// Whether the emulator takes the instruction for another one.
     pub(crate) is_mistaken: fn(&[u8]) -> bool,
+    /// Whether an instruction computes with vectors, and does nothing else to the system.
+    pub(crate) is_vector: fn(&[u8]) -> bool,
     /// Puts the CPU into the state that user code expects.
     pub(crate) prepare: fn(&mut Unicorn<'_, ()>) -> Result<(), uc_error>,
     /// The addresses of an instruction's operands in memory, if Unicorn does not say which one

@@ -95,6 +95,8 @@ pub static S390X: Cpu = Cpu {
     unreported,
     is_privileged: |_| false,
     is_mistaken,
+    // The formats VRI to VSI (z/Architecture Principles of Operation, chapter 5).
+    is_vector: |code| matches!(code, [0xe6 | 0xe7, ..]),
     prepare,
     memory_operands: Some(memory_operands),
     set_thread_pointer,

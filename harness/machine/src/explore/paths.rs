@@ -494,12 +494,11 @@ impl<'o, 'b> Paths<'o, 'b> {
         }
     }
 
-    /// Stores the return address of a call that is stepped over, below SP.
-    pub(super) fn push_return_address(&mut self, sp: u64, next: u64) {
-        let address = sp.wrapping_sub(self.cpu.abi.pushed_by_calls());
+    /// Stores a word on behalf of the last instruction, which is not executed.
+    pub(super) fn store_word(&mut self, address: u64, word: u64) {
         let store = self.store(self.trace.last().copied().unwrap_or_default());
         self.journal.stores(&self.space, store, address, 8);
-        let word = if self.cpu.abi.is_big_endian() { next.to_be_bytes() } else { next.to_le_bytes() };
+        let word = if self.cpu.abi.is_big_endian() { word.to_be_bytes() } else { word.to_le_bytes() };
         // What is not mapped is not stored to.
         let _ = self.space.write(address, &word);
     }

@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use sframe_engine::DwarfRegister;
+use sframe_inspect::instructions::{Operation, Place};
 use unicorn_engine::{Unicorn, uc_error};
 
 use super::Departure;
@@ -127,7 +128,10 @@ impl Paths<'_, '_> {
         match self.link_of(pc) {
             Some(link) => unicorn.reg_write(link, next)?,
             // The call itself has overwritten what may have been popped from there.
-            None => self.push_return_address(unicorn.reg_read(self.cpu.sp)?, next),
+            None => {
+                let sp = unicorn.reg_read(self.cpu.sp)?;
+                self.store_word(sp.wrapping_sub(self.cpu.abi.pushed_by_calls()), next);
+            }
         }
         // A call site has the last byte of its call.
         let last = next.wrapping_sub(1);
@@ -207,12 +211,30 @@ impl Paths<'_, '_> {
             }
         }
         let is_privileged = with_code(self.cpu, &self.space, pc, self.cpu.is_privileged);
+        let is_vector = with_code(self.cpu, &self.space, pc, self.cpu.is_vector);
+        let has_stored = self.store_unknown(unicorn, decoded)?;
         self.assumptions.push(Assumption::Skipped {
             at: pc,
-            is_system: is_privileged || defs.is_empty(),
-            may_store: decoded.instruction.may_store,
+            is_system: is_privileged || defs.is_empty() && !is_vector,
+            may_store: decoded.instruction.may_store && !has_stored,
         });
         Ok(Some(pc.wrapping_add(decoded.len)))
+    }
+
+    /// Stores something unknown for an instruction that can't be executed, and does nothing else. Returns whether it is
+    /// such a one, to a place that it names.
+    fn store_unknown(&mut self, unicorn: &Unicorn<'_, ()>, decoded: &Decoded) -> Result<bool, uc_error> {
+        let Operation::Store { place: Some(Place { base, offset, writeback: 0 }), size, .. } =
+            decoded.instruction.operation
+        else {
+            return Ok(false);
+        };
+        let Some(base) = self.register(base) else { return Ok(false) };
+        let address = unicorn.reg_read(base)?.wrapping_add_signed(offset);
+        for at in (0..u64::from(size)).step_by(8) {
+            self.store_word(address.wrapping_add(at), UNKNOWN);
+        }
+        Ok(true)
     }
 
     /// Looks at a string instruction, which repeats itself. Returns whether it has begun before.

@@ -306,10 +306,22 @@ fn stores_to_the_frame_are_recognised() {
 fn what_the_emulator_takes_for_another_instruction_is_skipped() {
     // kunpckbw %k2,%k3,%k4; ret.
     let seen = of(&[0xc5, 0xe5, 0x4b, 0xe2, 0xc3]);
-    // Its result is in a register that is not followed.
-    let skipped = Assumption::Skipped { at: CODE, is_system: true, may_store: false };
+    // Its result is in a register that is not followed, and it does nothing else.
+    let skipped = Assumption::Skipped { at: CODE, is_system: false, may_store: false };
     assert_eq!(seen.reached[&4], [skipped]);
     assert_eq!(seen.leaves, BTreeSet::from([(4, Departure::Return, true)]));
+}
+
+/// What it stores is not known, and where it does is.
+#[test]
+fn a_vector_that_is_not_executed_is_stored_where_the_instruction_says() {
+    // push %rbx; vmovdqa %ymm0,-32(%rsp); pop %rbx; ret, and with (%rsp) instead.
+    for (offset, is_lost) in [(0xe0, false), (0, true)] {
+        let seen = of(&[0x53, 0xc5, 0xfd, 0x7f, 0x44, 0x24, offset, 0x5b, 0xc3]);
+        let skipped = Assumption::Skipped { at: CODE + 1, is_system: false, may_store: false };
+        assert_eq!(seen.reached[&7], [skipped]);
+        assert_eq!(seen.stored[&7], Some((if is_lost { 1 } else { 0 }, true)), "{offset}");
+    }
 }
 
 #[test]
