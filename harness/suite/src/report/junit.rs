@@ -1,17 +1,20 @@
 //! `junit.xml`: a run as test cases, for CI systems.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use chrono::DateTime;
 use quick_junit::{NonSuccessKind, Report as Junit, TestCase, TestCaseStatus, TestSuite};
 use sframe_inspect::text::{Text, neutral};
-use sframe_judge::finding::groups;
+use sframe_judge::examine::set_aside::SetAside;
+use sframe_judge::finding::{Finding, groups};
+use sframe_judge::vocabulary::Verdict;
 
-use super::Report;
 use super::diagnostic::Described;
 use super::diagnostic::not_shown;
 use super::format::{Document, Format, Written};
 use super::summary::command_for;
+use super::{CheckReport, Report};
 use crate::case::{CaseReport, Outcome};
 use crate::provenance::Provenance;
 
@@ -24,8 +27,22 @@ pub(super) const FORMAT: Format = Format { files: &["junit.xml"], write };
 fn write(document: &Document<'_>) -> Option<Written> {
     match *document {
         Document::Run { report, .. } => Some(("junit.xml", junit(report).map_err(Into::into))),
-        Document::Check { .. } | Document::Explore { .. } | Document::Matrix { .. } => None,
+        Document::Check { report, .. } => Some(("junit.xml", junit_of_check(report).map_err(Into::into))),
+        Document::Explore { .. } | Document::Matrix { .. } => None,
     }
+}
+
+/// What was tested.
+struct Tested<'r> {
+    name: &'r str,
+    class: &'r str,
+    outcome: Outcome,
+    reason: Option<&'r str>,
+    findings: &'r [Finding],
+    findings_omitted: &'r BTreeMap<Verdict, u64>,
+    set_aside: &'r [SetAside],
+    command: String,
+    time: Duration,
 }
 
 /// Formats a run as JUnit XML: one suite for each toolchain and ABI. A
@@ -45,19 +62,60 @@ pub fn junit(report: &Report) -> Result<String, quick_junit::SerializeError> {
         });
         let suite = &mut suites[index];
         suite.set_time(suite.time.unwrap_or_default() + time(case));
-        suite.add_test_case(test_case(case));
+        suite.add_test_case(test_case(&Tested {
+            name: &case.id,
+            class: &case.build,
+            outcome: case.outcome,
+            reason: case.reason.as_deref(),
+            findings: &case.findings,
+            findings_omitted: &case.findings_omitted,
+            set_aside: &case.set_aside,
+            command: command_for(case),
+            time: time(case),
+        }));
     }
-    if let Some(provenance) = &report.provenance {
+    xml(suites, report.provenance.as_ref(), report.cases.iter().map(time).sum(), report.summary.skipped)
+}
+
+/// Formats a check as JUnit XML: one test, in a suite for the ABI. Checks of several files can be merged by what reads
+/// them.
+///
+/// # Errors
+/// The XML can't be written.
+fn junit_of_check(report: &CheckReport) -> Result<String, quick_junit::SerializeError> {
+    let seconds = report.provenance.as_ref().map_or(0.0, |provenance| provenance.seconds);
+    let time = Duration::try_from_secs_f64(seconds).unwrap_or_default();
+    let mut suite = TestSuite::new(format!("check/{}", report.abi));
+    suite.set_time(time);
+    suite.add_test_case(test_case(&Tested {
+        name: &report.file,
+        class: "check",
+        outcome: report.outcome(),
+        reason: report.broken.as_deref(),
+        findings: &report.findings,
+        findings_omitted: &report.findings_omitted,
+        set_aside: &report.set_aside,
+        command: report.command(),
+        time,
+    }));
+    xml(vec![suite], report.provenance.as_ref(), time, 0)
+}
+
+fn xml(
+    mut suites: Vec<TestSuite>,
+    provenance: Option<&Provenance>,
+    time: Duration,
+    skipped: u64,
+) -> Result<String, quick_junit::SerializeError> {
+    if let Some(provenance) = provenance {
         suites.iter_mut().for_each(|suite| describe(suite, provenance));
     }
     // The report counts a suite's cases when the suite is added.
     let mut junit = Junit::new("sframe-testbench");
-    junit.set_time(report.cases.iter().map(time).sum());
+    junit.set_time(time);
     junit.add_test_suites(suites);
-    let xml = junit.to_string()?;
     // Jenkins's schema has this count only in suites. The first one is ours.
-    let skipped = format!(" skipped=\"{}\"", report.summary.skipped);
-    Ok(xml.replacen(&skipped, "", 1))
+    Ok(junit.to_string()?.replacen(&format!(" skipped=\"{skipped}\""), "", 1))
 }
 
 /// Adds where the results come from.
@@ -86,7 +144,7 @@ fn time(case: &CaseReport) -> Duration {
     Duration::try_from_secs_f64(case.seconds).unwrap_or_default()
 }
 
-fn test_case(case: &CaseReport) -> TestCase {
+fn test_case(case: &Tested<'_>) -> TestCase {
     let failed = |kind, message: String| {
         let mut status = TestCaseStatus::non_success(kind);
         status.set_message(message);
@@ -94,7 +152,7 @@ fn test_case(case: &CaseReport) -> TestCase {
     };
     // XML can't represent most control characters, and some other code points: a name with one of
     // them is shown neutralised, as everywhere.
-    let reason = || neutral(case.reason.as_deref().unwrap_or_default()).into_owned();
+    let reason = || neutral(case.reason.unwrap_or_default()).into_owned();
     let status = match case.outcome {
         Outcome::Agree | Outcome::Known => TestCaseStatus::success(),
         Outcome::Skipped => {
@@ -105,29 +163,29 @@ fn test_case(case: &CaseReport) -> TestCase {
         Outcome::Broken => {
             let mut status = failed(NonSuccessKind::Error, reason());
             let mut lines = Text::default();
-            lines.line(format!("reproduce with: {}", command_for(case)));
+            lines.line(format!("reproduce with: {}", case.command));
             status.set_description(lines.trim_end());
             status
         }
         Outcome::Unexpected => {
-            let groups = groups(&case.findings);
+            let groups = groups(case.findings);
             let mut lines = Text::default();
             for group in groups.iter().take(OF_A_CASE) {
                 lines.line(group.sentence());
             }
-            for line in not_shown(groups.len(), OF_A_CASE, &case.findings_omitted) {
+            for line in not_shown(groups.len(), OF_A_CASE, case.findings_omitted) {
                 lines.line(line);
             }
             let first = lines.lines().next().unwrap_or_default().to_owned();
-            lines.line(format!("reproduce with: {}", command_for(case)));
+            lines.line(format!("reproduce with: {}", case.command));
             let mut status = failed(NonSuccessKind::Failure, first);
             status.set_description(lines.trim_end());
             status
         }
     };
-    let mut test = TestCase::new(neutral(&case.id).into_owned(), status);
-    test.set_classname(neutral(&case.build).into_owned());
-    test.set_time(time(case));
+    let mut test = TestCase::new(neutral(case.name).into_owned(), status);
+    test.set_classname(neutral(case.class).into_owned());
+    test.set_time(case.time);
     if !case.set_aside.is_empty() {
         let mut lines = Text::default();
         case.set_aside.iter().for_each(|place| lines.line(place.line()));

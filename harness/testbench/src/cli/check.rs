@@ -58,7 +58,7 @@ pub(crate) struct Check {
     /// End with status 0 even if more than 1 % of what ran, or a whole function, was set aside.
     #[arg(long)]
     allow_set_aside: bool,
-    /// Write report.html, report.json, report.sarif and summary.md into this folder.
+    /// Write report.html, report.json, report.sarif, junit.xml and summary.md into this folder.
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
     /// Print the report as JSON instead of the summary.

@@ -200,7 +200,7 @@ const FILES: &[(&str, &str)] = &[
     ("DIR/report.html", "With --report DIR: a page for people, which needs no other file."),
     ("DIR/report.json", "The whole report, as --json prints it."),
     ("DIR/report.sarif", "The findings in SARIF 2.1.0, for code review."),
-    ("DIR/junit.xml", "The cases as tests, for CI systems; not of a check."),
+    ("DIR/junit.xml", "The cases, or the checked program, as tests, for CI systems."),
     ("DIR/cases.jsonl", "The cases of a run, each as soon as it is finished."),
     ("DIR/summary.md", "The summary in Markdown, for job summaries and comments."),
 ];

@@ -7,6 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use crate::command::{bench, status};
+use crate::common::repository;
 
 /// Returns a report without what differs between two runs of the same cases: where it comes from, durations,
 /// and the date.
@@ -111,4 +112,29 @@ fn each_format_says_where_it_comes_from() {
             }
         }
     }
+}
+
+/// A check is one test: it fails for a finding, passes if all is known, and is an error if the run is broken.
+#[test]
+fn a_check_is_a_test_of_junit() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let report = folder.path().display().to_string();
+    let junit = |arguments: &[&str]| {
+        bench(&[&["check", "--no-explore", "--report", &report], arguments].concat());
+        std::fs::read_to_string(folder.path().join("junit.xml")).expect("junit.xml")
+    };
+    let at = |name: &str| repository().join("corpus").join(name).display().to_string();
+    let wrong = at("constructed/pointer-removes-arguments/amd64");
+    let failed = junit(&[&wrong]);
+    for part in [
+        "<testsuite name=\"check/amd64\" tests=\"1\" skipped=\"0\" errors=\"0\" failures=\"1\"",
+        "<failure message=\"wrong-cfa",
+        "reproduce with: sframe-testbench check",
+    ] {
+        assert!(failed.contains(part), "{part}: {failed}");
+    }
+    let known = junit(&[&at("faults/gcc-popped-frame-pointer/align"), "--known-faults"]);
+    assert!(known.contains("tests=\"1\" failures=\"0\" errors=\"0\""), "{known}");
+    let broken = junit(&[&at("builds/gnu-2.47/amd64/leaf.O2"), "--budget", "10"]);
+    assert!(broken.contains("errors=\"1\"") && broken.contains("<error message="), "{broken}");
 }
