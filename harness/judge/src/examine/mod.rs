@@ -552,7 +552,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         // A frame that was none is not left either.
         let is_left = |departed: &CallStack| {
             let left = departed.records().get(calls..).unwrap_or_default();
-            !left.iter().all(|call| self.hypotheses.is_refuted(call))
+            left.is_empty() || !left.iter().all(|call| self.hypotheses.is_refuted(call))
         };
         let departed = departed.filter(|departed| is_left(departed));
         let truth = departed.map_or(truth, |call_stack| Truth { call_stack, ..truth });
