@@ -193,12 +193,11 @@ impl FrameLayout {
             after.set(abi, register, None);
         }
         // A call that pushes its return address overwrites what has been popped from there.
-        let pushed = before.sp.map(|sp| -sp - abi.pushed_by_calls().cast_signed());
-        if instruction.is_call() && abi.pushed_by_calls() > 0 && pushed.is_some() {
-            for saved in [&mut after.ra, &mut after.caller_fp] {
-                if pushed.map(SavedLocation::OnStack) == Some(*saved) {
-                    *saved = SavedLocation::Unknown;
-                }
+        let bytes = abi.pushed_by_calls().cast_signed();
+        if let Some(sp) = before.sp.filter(|_| instruction.is_call() && bytes > 0) {
+            let pushed = SavedLocation::OnStack(-sp - bytes);
+            for saved in [&mut after.ra, &mut after.caller_fp].into_iter().filter(|saved| **saved == pushed) {
+                *saved = SavedLocation::Unknown;
             }
         }
         // A call leaves its own return address in the link register.

@@ -267,9 +267,6 @@ impl<C: Code> Search<'_, C> {
             if before.len() > MOST_INSTRUCTIONS {
                 return None;
             }
-            if self.code.look(at, |instruction| joined.leaves_past(self.abi, instruction)) == Some(true) {
-                self.all.pass.insert(self.entry);
-            }
             let Step { next, exit } = self.step(at, joined);
             stored.extend(
                 self.code.look(at, |instruction| joined.frame.stored(self.abi, instruction)).flatten(),
@@ -294,6 +291,9 @@ impl<C: Code> Search<'_, C> {
         let decoded = self.code.look(at, |instruction| {
             let after = before.after(abi, instruction, before.frame.after(abi, instruction));
             let jumps_to_ra = before.ra.is_some() && before.ra == instruction.uses.only();
+            if before.leaves_past(abi, instruction) {
+                self.all.pass.insert(self.entry);
+            }
             (instruction.flow, instruction.len, instruction.removes, jumps_to_ra, after)
         });
         let nothing = Step { next: Vec::new(), exit: None };

@@ -178,8 +178,8 @@ fn is_unbalanced(abi: Abi, code: &Disassembly, layouts: &Layouts) -> bool {
 }
 
 /// Follows a function both ways at each branch. `removed` says what is removed by a callee, whose address is `None` if
-/// it is not part of the call, and whether that is assumed; where it says nothing, SP is unknown from there on. `fetches_pc` says what calls to the next
-/// instruction do: otherwise that may return.
+/// it is not part of the call, and whether that is assumed; where it says nothing, SP is unknown from there on.
+/// `fetches_pc` says what calls to the next instruction do: otherwise that may return.
 fn followed(
     abi: Abi,
     code: &Disassembly,

@@ -20,7 +20,8 @@ const HEAD: &str =
     "# Each TODO is to be replaced: say what is wrong, whose fault it is, and where it is reported.";
 
 /// Returns the text of a file of known findings that has all of `findings` except
-/// those that can't be known, which are failures of an unwinder's process, and those that are no failures. Faults and reasons are
+/// those that can't be known, which are failures of an unwinder's process, and those that are no failures.
+/// Faults and reasons are
 /// those of `known`, where it has the verdict in the function.
 ///
 /// # Errors

@@ -67,6 +67,27 @@ pub struct SeenKnown {
 }
 
 impl SeenKnown {
+    /// Findings that need no entry to be no failure: the first of them, their number, and the rules that they occur with.
+    pub(crate) fn without_entry(
+        finding: Finding,
+        findings: u64,
+        rules: BTreeMap<String, u64>,
+        reason: String,
+    ) -> Self {
+        Self {
+            verdict: finding.verdict,
+            function: finding.function.clone(),
+            row: None,
+            fault: finding.fault.as_ref().map(|fault| fault.name.clone()),
+            reason,
+            blame: finding.blame,
+            findings,
+            rules,
+            entry: None,
+            finding,
+        }
+    }
+
     /// Why it is known, for people: the title of the fault and its name, or the reason.
     #[must_use]
     pub fn explanation(&self) -> String {

@@ -87,18 +87,7 @@ pub fn settle<'k>(
 fn no_fault(findings: Vec<Finding>) -> Option<SeenKnown> {
     let (rules, count) = (places(&findings), findings.len() as u64);
     let finding = findings.into_iter().next()?;
-    Some(SeenKnown {
-        verdict: finding.verdict,
-        function: finding.function.clone(),
-        row: None,
-        fault: None,
-        reason: BEYOND_THE_FORMAT.to_owned(),
-        blame: finding.blame,
-        findings: count,
-        rules,
-        entry: None,
-        finding,
-    })
+    Some(SeenKnown::without_entry(finding, count, rules, BEYOND_THE_FORMAT.to_owned()))
 }
 
 /// Where a finding is, and its verdict.

@@ -1,9 +1,11 @@
 //! Which page describes what a finding shows: by its verdict, sections, rules and instructions, and by who made the file.
 
+use std::collections::BTreeMap;
+
 use sframe_engine::Abi;
 use sframe_inspect::Blame;
 use sframe_judge::finding::{Address, Answer, Evidence, Finding, KnownFault, Side, Witness};
-use sframe_judge::target::{Module, Target};
+use sframe_judge::target::Target;
 use sframe_judge::vocabulary::LayoutFact;
 
 use crate::spec::{Compiler, Component, Fault, Faults, GeneratedCause, Linker, Producer, Tool, ToolName};
@@ -201,9 +203,16 @@ impl<'f> KnownCauses<'f> {
 
 /// Says of each finding which page describes its cause, if one does: see [`Finding::fault`].
 pub fn point_out<'i>(findings: impl Iterator<Item = &'i mut Finding>, target: &Target<'_>, faults: &Faults) {
+    let mut known: BTreeMap<Option<String>, Option<(KnownCauses<'_>, bool)>> = BTreeMap::new();
     for finding in findings {
-        let module = target.modules.iter().find(|module| module.name.as_deref() == finding.image.as_deref());
-        finding.fault = module.and_then(|module| page_of(finding, module, faults)).and_then(|name| {
+        let of_image = known.entry(finding.image.clone()).or_insert_with_key(|image| {
+            let module = target.modules.iter().find(|module| module.name == *image)?;
+            let (makers, abi) = (Makers::of(&module.subject.comments()), module.subject.abi()?);
+            let causes = KnownCauses::of_components(faults, abi, |component| makers.may_have(component));
+            Some((causes, module.made().is_some()))
+        });
+        let page = of_image.as_ref().and_then(|(causes, is_made)| page_of(finding, causes, *is_made));
+        finding.fault = page.and_then(|name| {
             let fault = faults.get(name)?;
             Some(KnownFault {
                 name: name.to_owned(),
@@ -215,15 +224,16 @@ pub fn point_out<'i>(findings: impl Iterator<Item = &'i mut Finding>, target: &T
     }
 }
 
-fn page_of<'f>(finding: &Finding, module: &Module<'_>, faults: &'f Faults) -> Option<&'f str> {
-    let makers = Makers::of(&module.subject.comments());
+/// The page of a finding in a file that can have these causes. `is_made` says whether its section was made from
+/// `.eh_frame`.
+fn page_of<'f>(finding: &Finding, causes: &KnownCauses<'f>, is_made: bool) -> Option<&'f str> {
     let row = finding.row.as_ref()?;
     let says_the_same = |evidence: &Evidence| {
         evidence.witness == Witness::Cfi
             && (evidence.agrees_with == Some(Side::Section)
                 || matches!(&evidence.answer, Some(Answer::Rules(rules)) if *rules == row.rules))
     };
-    let sections: &[&str] = match (module.made().is_some(), finding.evidence.iter().any(says_the_same)) {
+    let sections: &[&str] = match (is_made, finding.evidence.iter().any(says_the_same)) {
         (true, _) => &[".eh_frame", "both sections"],
         (false, true) => &["both sections"],
         (false, false) => &[".sframe"],
@@ -245,8 +255,7 @@ fn page_of<'f>(finding: &Finding, module: &Module<'_>, faults: &'f Faults) -> Op
         layout: finding.evidence.iter().filter_map(Evidence::layout).collect(),
         flags: &[],
     };
-    let abi = module.subject.abi()?;
-    KnownCauses::of_components(faults, abi, |component| makers.may_have(component)).page_of(&seen)
+    causes.page_of(&seen)
 }
 
 #[cfg(test)]

@@ -58,20 +58,10 @@ fn pages<'f>(findings: impl Iterator<Item = &'f Finding>, faults: &Faults) -> BT
 /// Findings of faults, one for each cause.
 fn known(findings: &[Finding]) -> Vec<SeenKnown> {
     let seen = |finding: Finding| {
-        let fault = finding.fault.clone()?;
+        let title = finding.fault.as_ref()?.title.clone();
         let rules = finding.row.as_ref().map(|row| (row.rules.to_string(), finding.places));
-        Some(SeenKnown {
-            verdict: finding.verdict,
-            function: finding.function.clone(),
-            row: None,
-            fault: Some(fault.name),
-            reason: fault.title,
-            blame: finding.blame,
-            findings: finding.places,
-            rules: rules.into_iter().collect(),
-            entry: None,
-            finding,
-        })
+        let places = finding.places;
+        Some(SeenKnown::without_entry(finding, places, rules.into_iter().collect(), title))
     };
     groups(findings).iter().filter_map(|group| seen(group.finding())).collect()
 }
