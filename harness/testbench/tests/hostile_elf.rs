@@ -252,7 +252,7 @@ fn commands(files: &[(String, Vec<u8>)], file: usize, tally: &mut Tally) {
     // Files of a library alone are not run.
     let executable = files[0].1.clone();
     let libraries = files[1..].to_vec();
-    count(check(&Files { executable, libraries, own: None }));
+    count(check(&Files { executable, libraries, ..Files::default() }));
 }
 
 fn dump(bytes: &[u8]) -> Result<(), String> {

@@ -3,6 +3,7 @@
 pub mod abi;
 pub mod bounded;
 mod call_frame_info;
+pub mod debug_file;
 mod dynamic_relocations;
 pub mod find_sframe;
 pub mod line_table;

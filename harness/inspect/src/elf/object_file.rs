@@ -26,6 +26,7 @@ use crate::cfi::{CallFrameInfo, LandingPads};
 use crate::elf::abi::abi_of;
 use crate::elf::bounded::{self, File, FileSection, SharedBytes, Tables};
 use crate::elf::call_frame_info::call_frame_info;
+use crate::elf::debug_file::DebugFile;
 use crate::elf::dynamic_relocations;
 use crate::elf::find_sframe::OutsideFile;
 pub use crate::elf::find_sframe::{MissingSection, SectionBytes, SectionError};
@@ -83,10 +84,21 @@ impl<'a> ObjectFile<'a> {
     /// The tables are malformed. Missing symbols or a missing `.sframe` is not an
     /// error here.
     pub fn parse(source: impl Into<Source<'a>>) -> Result<Self, ObjectFileError> {
+        Self::parse_with(source, None)
+    }
+
+    /// Reads a file whose functions a separate debug file may name.
+    ///
+    /// # Errors
+    /// As for [`Self::parse`].
+    pub fn parse_with(
+        source: impl Into<Source<'a>>,
+        debug: Option<&'a DebugFile>,
+    ) -> Result<Self, ObjectFileError> {
         let elf = bounded::open::<ObjectFileError>(source.into())?;
         let tables = Tables::of(&elf);
         let (sframe, sframe_index) = tables.sframe()?.unzip();
-        let (symbols, missing) = (Symbols::read(&elf), tables.missing_sframe());
+        let (symbols, missing) = (Symbols::read_with(&elf, debug), tables.missing_sframe());
         Ok(Self { sframe, symbols, sframe_index: sframe_index.flatten(), missing, elf })
     }
 
@@ -296,19 +308,35 @@ pub struct Symbols<'a> {
 
 impl<'a> Symbols<'a> {
     pub(crate) fn read(elf: &File<'a>) -> Self {
+        Self::read_with(elf, None)
+    }
+
+    fn read_with(elf: &File<'a>, debug: Option<&'a DebugFile>) -> Self {
         let endian = elf.endian();
+        let debug = debug.and_then(DebugFile::open).filter(|debug| debug.endian() == endian);
         let in_code = |section: Option<SectionIndex>| {
             section
                 .and_then(|index| elf.section_by_index(index).ok())
                 .is_some_and(|section| section.kind() == SectionKind::Text)
         };
+        // The sections of a debug file have no contents, and may have other indices.
+        let code = |section: FileSection<'a, '_>| {
+            let is_code = section.kind() == SectionKind::Text;
+            is_code.then(|| section.address()..section.address().saturating_add(section.size()))
+        };
+        let code: Vec<_> = elf.sections().filter_map(code).collect();
+        let is_code_at = |address: u64| code.iter().any(|code| code.contains(&address));
         let mut found: Vec<(u64, u8, u64, Cow<'a, str>)> = Vec::new();
         // A stripped library still has the dynamic ones.
-        for symbol in elf.symbols().chain(elf.dynamic_symbols()) {
+        let own = elf.symbols().chain(elf.dynamic_symbols());
+        let own = own.map(|symbol| (in_code(symbol.section_index()), symbol));
+        let of_debug = debug.iter().flat_map(|debug| debug.symbols());
+        let of_debug = of_debug.map(|symbol| (is_code_at(symbol.address()), symbol));
+        for (is_in_code, symbol) in own.chain(of_debug) {
             let raw = symbol.elf_symbol();
             let kind = raw.st_type();
             let is_code = matches!(kind, STT_FUNC | STT_GNU_IFUNC | STT_NOTYPE);
-            if !is_code || raw.st_shndx(endian) == SHN_UNDEF || !in_code(symbol.section_index()) {
+            if !is_code || raw.st_shndx(endian) == SHN_UNDEF || !is_in_code {
                 continue;
             }
             let Ok(name) = symbol.name() else { continue };

@@ -6,6 +6,7 @@ use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{MemfdFlags, memfd_create};
+use sframe_inspect::elf::debug_file::{DebugFile, DebugFileError};
 use sframe_inspect::elf::link::{Unapplied, link};
 use sframe_inspect::file::{MAX_BYTES, read};
 use sha2::{Digest as _, Sha256};
@@ -21,6 +22,7 @@ pub struct ExploredFile {
     digest: String,
     unapplied: Option<Vec<Unapplied>>,
     made: MadeSections,
+    debug: Option<DebugFile>,
 }
 
 impl ExploredFile {
@@ -45,7 +47,28 @@ impl ExploredFile {
             (bytes, unapplied) = (linked.file, Some(linked.unapplied));
         }
         let made = MadeSections::alone(&bytes, source);
-        Ok(Self { bytes, digest, unapplied, made })
+        Ok(Self { bytes, digest, unapplied, made, debug: None })
+    }
+
+    /// Names its functions by a separate debug file.
+    #[must_use]
+    pub fn named_by(self, debug: Option<DebugFile>) -> Self {
+        Self { debug, ..self }
+    }
+
+    /// Looks for a separate debug file below a root, given where the file is, and names its functions by that.
+    ///
+    /// # Errors
+    /// There is one, but it is not usable.
+    pub fn look_for_debug_file(&mut self, path: &Path, root: &Path) -> Result<(), DebugFileError> {
+        self.debug = DebugFile::find(path, &self.bytes, root)?;
+        Ok(())
+    }
+
+    /// Returns the separate debug file that names its functions, if there is one.
+    #[must_use]
+    pub const fn debug_file(&self) -> Option<&DebugFile> {
+        self.debug.as_ref()
     }
 
     /// Returns the relocations that were not applied, if the file is relocatable: then its addresses
@@ -66,7 +89,7 @@ impl ExploredFile {
     /// # Errors
     /// It is no executable, shared library or object file of an ABI, or has no section.
     pub fn open(&self) -> Result<Target<'_>, ExploreError> {
-        Ok(Target::alone(&self.bytes, Some(&self.made))?)
+        Ok(Target::alone(&self.bytes, Some(&self.made), self.debug.as_ref())?)
     }
 }
 

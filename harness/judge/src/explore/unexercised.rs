@@ -88,11 +88,12 @@ impl Explorer {
         let source = if module.is_made() { SectionSource::EhFrame } else { SectionSource::Sframe };
         let bytes = module.image.bytes();
         let shared = SharedFile::of(bytes)?;
-        let file = ExploredFile::of(bytes.to_vec(), source)?;
+        let file = ExploredFile::of(bytes.to_vec(), source)?.named_by(module.debug.cloned());
         let target = file.open()?;
         let roots = Roots::of(&target);
         let options = ExploreOptions::default();
-        let job = Job { file: shared.path(), source, target: &target, roots: &roots, options };
+        let job =
+            Job { file: shared.path(), debug: module.debug, source, target: &target, roots: &roots, options };
         let exploration = explore_isolated(&job, &self.isolation, self.jobs, progress)?;
         let proofs = exploration.findings.iter().filter(|found| found.certainty == Certainty::Proved);
         let proof = |found: &ExploredFinding| {

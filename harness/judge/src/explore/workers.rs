@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 use sframe_engine::InstructionPointer;
+use sframe_inspect::elf::debug_file::DebugFile;
 use sframe_machine::MachineError;
 
 use super::batches::Batches;
@@ -41,6 +42,7 @@ const BATCH: usize = 32;
 #[derive(Deserialize, Serialize)]
 struct Setup {
     file: PathBuf,
+    debug: Option<PathBuf>,
     source: SectionSource,
     options: ExploreOptions,
     memory: u64,
@@ -51,6 +53,8 @@ struct Setup {
 pub struct Job<'j, 'a> {
     /// The file.
     pub file: &'j Path,
+    /// The separate debug file that names its functions, if there is one.
+    pub debug: Option<&'j DebugFile>,
     /// Which section of it is judged.
     pub source: SectionSource,
     /// The file as it was opened.
@@ -168,8 +172,9 @@ impl Worker<'_, '_, '_> {
     fn start(&self) -> Result<Process, ExploreError> {
         let Isolation { worker, timeout, memory } = self.isolation;
         let process = Process::start("the worker", worker, *timeout, LONGEST_LINE)?;
-        let Job { file, source, options, .. } = *self.job;
-        let sent = process.send(&Setup { file: file.to_owned(), source, options, memory: *memory });
+        let Job { file, debug, source, options, .. } = *self.job;
+        let (file, debug) = (file.to_owned(), debug.map(|debug| debug.path.clone()));
+        let sent = process.send(&Setup { file, debug, source, options, memory: *memory });
         sent.map_err(|fault| ExploreError::Refused(fault.message))?;
         Ok(process)
     }
@@ -206,11 +211,12 @@ pub fn serve() -> Result<(), ExploreError> {
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(std::io::Error::from)?;
     let mut lines = std::io::stdin().lock().lines();
     let Some(setup) = lines.next().transpose()? else { return Ok(()) };
-    let Setup { file, source, options, memory } = serde_json::from_str(&setup)?;
+    let Setup { file, debug, source, options, memory } = serde_json::from_str(&setup)?;
     address_space::limit(memory)?;
     let mut requests = Requests { lines, failure: None };
     let file = ExploredFile::read(&file, source);
     let explored = file.and_then(|file| {
+        let file = file.named_by(debug.map(|debug| DebugFile::read(&debug)).transpose()?);
         let target = file.open()?;
         let roots = Roots::of(&target);
         explore_batches(&target, &roots, &options, &mut requests).map_err(ExploreError::from)

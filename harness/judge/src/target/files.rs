@@ -1,10 +1,13 @@
 //! The files of a process: an executable, and the libraries that it needs.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use sframe_inspect::elf::debug_file::{DebugFile, DebugFileError};
 use sframe_inspect::file::{MAX_BYTES, read};
 use sframe_machine::{
     Dynamic, Image, Images, Library, LoadError, Loaded, Machine, MachineError, Options, Outcome,
@@ -92,6 +95,34 @@ pub struct Files {
     pub libraries: Vec<(String, Vec<u8>)>,
     /// What it loads itself, instead.
     pub own: Option<OwnImages>,
+    /// Their separate debug files.
+    pub debug: DebugFiles,
+}
+
+/// Separate debug files, which name functions.
+#[derive(Clone, Debug, Default)]
+pub struct DebugFiles {
+    /// Each, or why it is not used, by the name of the file that it is of. That of the executable is empty.
+    found: BTreeMap<String, Result<DebugFile, Arc<DebugFileError>>>,
+}
+
+impl DebugFiles {
+    /// Looks for that of a file, unless there is no root below which they are looked for.
+    fn look_for(&mut self, root: Option<&Path>, name: &str, path: &Path, bytes: &[u8]) {
+        let Some(root) = root else { return };
+        let found = DebugFile::find(path, bytes, root).map_err(Arc::new).transpose();
+        self.found.extend(found.map(|found| (name.to_owned(), found)));
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&DebugFile> {
+        self.found.get(name)?.as_ref().ok()
+    }
+
+    /// Returns the files that have one, with it, or why it is not used.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, Result<&DebugFile, &DebugFileError>)> {
+        let found = self.found.iter();
+        found.map(|(name, found)| (name.as_str(), found.as_ref().map_err(|error| &**error)))
+    }
 }
 
 impl Files {
@@ -138,6 +169,8 @@ impl Files {
     pub fn find(path: &Path, libraries_at: LibraryFolders<'_>) -> Result<Self, FilesError> {
         let mut left = MAX_BYTES;
         let executable = read_some(path, &mut left)?;
+        let mut debug = DebugFiles::default();
+        debug.look_for(libraries_at.debug_root, "", path, &executable);
         let mut libraries: Vec<(String, Vec<u8>)> = Vec::new();
         let mut search = Search::new(path, &executable, libraries_at)?;
         while let Some((name, needed_by, folders)) = search.wanted.pop_front() {
@@ -155,18 +188,24 @@ impl Files {
             };
             let bytes = read_some(&found, &mut left)?;
             search.add(&found, &name, &bytes)?;
+            debug.look_for(libraries_at.debug_root, &name, &found, &bytes);
             libraries.push((name, bytes));
         }
-        Ok(Self { executable, libraries, own: None })
+        Ok(Self { executable, libraries, own: None, debug })
     }
 
     /// Reads an executable that finds its libraries below a root, and runs it once, without
-    /// looking, to see what it loads. Returns also how that run has ended.
+    /// looking, to see what it loads. Returns also how that run has ended. Separate debug files are looked for below
+    /// `debug_root`, if there is one.
     ///
     /// # Errors
     /// A file can't be read or loaded, its interpreter is not there, or the machine can't be set
     /// up.
-    pub fn survey(path: &Path, options: &Options) -> Result<(Self, Outcome), FilesError> {
+    pub fn survey(
+        path: &Path,
+        options: &Options,
+        debug_root: Option<&Path>,
+    ) -> Result<(Self, Outcome), FilesError> {
         let executable = read_some(path, &mut MAX_BYTES.clone())?;
         let load = |source: LoadError| FilesError::Load { path: path.to_owned(), source };
         let image = Image::parse(&executable).map_err(load)?;
@@ -182,6 +221,17 @@ impl Files {
         let library = interpreter.as_ref().map(|(name, bytes)| Library { name, bytes });
         let images = Images::with_interpreter(&executable, library, &[]).map_err(load)?;
         let survey = Machine::with_images(&images, options)?.survey()?;
+        let mut debug = DebugFiles::default();
+        debug.look_for(debug_root, "", path, &executable);
+        let root = options.system.root.as_deref().unwrap_or(Path::new("/"));
+        let on_host = |path: &Path| root.join(path.strip_prefix("/").unwrap_or(path));
+        if let Some((name, bytes)) = &interpreter {
+            let path = image.interpreter().map(|path| on_host(Path::new(OsStr::from_bytes(path))));
+            debug.look_for(debug_root, name, &path.unwrap_or_default(), bytes);
+        }
+        for image in &survey.images {
+            debug.look_for(debug_root, &file_name(&image.path), &on_host(&image.path), &image.bytes);
+        }
         let loaded = survey.images.into_iter().map(|image| LoadedFile {
             name: file_name(&image.path),
             bytes: image.bytes,
@@ -189,7 +239,7 @@ impl Files {
         });
         let loaded = loaded.collect();
         let own = Some(OwnImages { interpreter, loaded });
-        Ok((Self { executable, libraries: Vec::new(), own }, survey.outcome))
+        Ok((Self { executable, own, debug, ..Self::default() }, survey.outcome))
     }
 
     /// Returns each file with its name, which is empty for the executable.
@@ -249,6 +299,8 @@ pub struct LibraryFolders<'p> {
     /// Whether files may name folders outside of these and of the executable's own. They can then
     /// make the bench open any file.
     pub anywhere: bool,
+    /// The root below which separate debug files are looked for; they are not if there is none.
+    pub debug_root: Option<&'p Path>,
 }
 
 struct Search<'p> {

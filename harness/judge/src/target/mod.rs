@@ -23,6 +23,7 @@ use crate::vocabulary::QualifiedName;
 use sframe_inspect::cfi::CallFrameInfo;
 use sframe_inspect::convert::ConvertError;
 use sframe_inspect::diff::{Gap, GapCode, Gaps};
+use sframe_inspect::elf::debug_file::DebugFile;
 use sframe_inspect::elf::object_file::{
     MissingSection, ObjectFile, ObjectFileError, SectionBytes, SectionError, Symbols,
 };
@@ -87,6 +88,8 @@ pub struct Module<'a> {
     /// The section made from `.eh_frame`, or why there is none, if one was to be
     /// made. [`Self::section`] is then this one.
     made: Option<&'a Made>,
+    /// The separate debug file that names its functions.
+    pub(crate) debug: Option<&'a DebugFile>,
     code: Arc<OnceLock<Disassembly>>,
     around: Around,
     cfi: Arc<OnceLock<Option<CallFrameInfo>>>,
@@ -99,11 +102,16 @@ type Around = Arc<Mutex<Option<(Range<u64>, Arc<Disassembly>)>>>;
 const AROUND: u64 = 64;
 
 impl<'a> Module<'a> {
-    fn open(name: &str, image: &Image<'a>, made: Option<&'a Made>) -> Result<Self, TargetError> {
-        let subject = Arc::new(ObjectFile::parse(image.bytes())?);
+    fn open(
+        name: &str,
+        image: &Image<'a>,
+        made: Option<&'a Made>,
+        debug: Option<&'a DebugFile>,
+    ) -> Result<Self, TargetError> {
+        let subject = Arc::new(ObjectFile::parse_with(image.bytes(), debug)?);
         let name = (!name.is_empty()).then(|| name.to_owned());
         let (image, code, around, cfi) = (image.clone(), Arc::default(), Around::default(), Arc::default());
-        let mut module = Self { name, image, subject, section: None, made, code, around, cfi };
+        let mut module = Self { name, image, subject, section: None, made, debug, code, around, cfi };
         let bytes = match made {
             None => module.subject.sframe,
             Some(Ok(made)) => Some(SectionBytes { data: &made.data, address: made::ADDRESS }),
@@ -294,7 +302,7 @@ impl<'a> Target<'a> {
     /// # Errors
     /// As for [`Self::open_files`].
     pub fn open(bytes: &'a [u8]) -> Result<Self, TargetError> {
-        Self::of(Images::load(bytes, &[])?, None)
+        Self::of(Images::load(bytes, &[])?, None, |_| None)
     }
 
     /// Opens an executable with its libraries.
@@ -302,7 +310,7 @@ impl<'a> Target<'a> {
     /// # Errors
     /// A file can't be loaded, a section can't be used, or there is no section.
     pub fn open_files(files: &'a Files) -> Result<Self, TargetError> {
-        Self::of(files.images()?, None)
+        Self::of(files.images()?, None, |name| files.debug.get(name))
     }
 
     /// Opens files with the sections that were made for some of them, instead of their own.
@@ -310,23 +318,32 @@ impl<'a> Target<'a> {
     /// # Errors
     /// As for [`Self::open_files`].
     pub fn open_made(files: &'a Files, made: &'a MadeSections) -> Result<Self, TargetError> {
-        Self::of(files.images()?, Some(made))
+        Self::of(files.images()?, Some(made), |name| files.debug.get(name))
     }
 
-    /// Opens an executable or a library alone, with the section that was made for it, if one was: it is
-    /// not to be run.
+    /// Opens an executable or a library alone, with the section that was made for it, if one was, and its
+    /// separate debug file, if it has one: it is not to be run.
     ///
     /// # Errors
     /// As for [`Self::open_files`].
-    pub fn alone(file: &'a [u8], made: Option<&'a MadeSections>) -> Result<Self, TargetError> {
-        Self::of(Images::alone(file)?, made)
+    pub fn alone(
+        file: &'a [u8],
+        made: Option<&'a MadeSections>,
+        debug: Option<&'a DebugFile>,
+    ) -> Result<Self, TargetError> {
+        Self::of(Images::alone(file)?, made, |_| debug)
     }
 
-    fn of(images: Images<'a>, made: Option<&'a MadeSections>) -> Result<Self, TargetError> {
+    fn of(
+        images: Images<'a>,
+        made: Option<&'a MadeSections>,
+        debug: impl Fn(&str) -> Option<&'a DebugFile>,
+    ) -> Result<Self, TargetError> {
         let mut modules = Vec::new();
         for (name, image) in images.iter() {
             let made = made.and_then(|made| made.get(name));
-            let module = Module::open(name, image, made).map_err(|error| error.of_library(name))?;
+            let module =
+                Module::open(name, image, made, debug(name)).map_err(|error| error.of_library(name))?;
             modules.push(module);
         }
         let sections = sections_of(&modules);

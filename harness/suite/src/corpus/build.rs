@@ -110,7 +110,7 @@ impl Build {
             Ok((library.name.clone(), bytes))
         };
         let libraries = self.libraries.iter().map(library).collect::<Result<_, Error>>()?;
-        Ok(Files { executable, libraries, own: None })
+        Ok(Files { executable, libraries, ..Files::default() })
     }
 }
 

@@ -323,7 +323,7 @@ impl Made {
         Files {
             executable: self.bytes.clone(),
             libraries: names.zip(self.libraries.iter().cloned()).collect(),
-            own: None,
+            ..Files::default()
         }
     }
 

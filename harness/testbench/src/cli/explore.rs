@@ -23,6 +23,7 @@ use sframe_suite::report::{Document, ExploreReport, Style};
 use sframe_suite::spec::{Faults, NamePattern};
 
 use super::check::{JudgedSection, with_advice};
+use super::debug_files::{DebugOptions, tell};
 use super::interrupt::requests_here;
 use super::isolation::{EXPLORER, Limits, SECONDS_OF_A_BATCH};
 use super::known::{KnownOptions, KnownSoFar};
@@ -44,6 +45,8 @@ pub(crate) struct Explore {
     /// Explore only functions with names that match, or at this address. Repeatable.
     #[arg(long, value_name = "GLOB")]
     functions: Vec<NamePattern>,
+    #[command(flatten)]
+    debug: DebugOptions,
     /// Instruction limit of a function, with each of two sets of arguments.
     #[arg(long, value_name = "INSTRUCTIONS", default_value_t = ExploreOptions::default().budget,
           value_parser = numbers::count::<u64>(numbers::POSITIVE))]
@@ -96,6 +99,7 @@ impl Explore {
         let unusable =
             |error: &ExploreError| Failure::unusable(format!("error: {name}: {}", in_words(error)));
         let file = ExploredFile::read(path, self.from.source()).map_err(|error| unusable(&error))?;
+        let file = self.named(file, &name);
         self.report.as_deref().map_or(Ok(()), report::begin)?;
         let report = self.explore(&name, path, &file, known.faults(), stop).map_err(|error| match error {
             error if is_of_the_file(&error) => unusable(&error),
@@ -111,6 +115,15 @@ impl Explore {
             print(&report.text(self.possible, Style::for_stdout()))?;
         }
         Ok(status_of(&report))
+    }
+
+    /// Names a file's functions by its separate debug file, if there is one.
+    fn named(&self, mut file: ExploredFile, name: &str) -> ExploredFile {
+        match file.look_for_debug_file(Path::new(name), self.debug.root(None)) {
+            Ok(()) => file.debug_file().into_iter().for_each(|debug| tell(name, Ok(debug))),
+            Err(error) => tell(name, Err(&error)),
+        }
+        file
     }
 
     /// Explores a file, which workers find at `path`.
@@ -140,7 +153,8 @@ impl Explore {
         let progress = Arc::new(Progress::new(stop.clone()));
         let isolation = Limits::new(self.memory, self.timeout).workers(EXPLORER);
         let options = ExploreOptions { budget: self.budget };
-        let job = Job { file: path, source: self.from.source(), target: &target, roots: &roots, options };
+        let (source, debug) = (self.from.source(), file.debug_file());
+        let job = Job { file: path, debug, source, target: &target, roots: &roots, options };
         detail(|| {
             format!(
                 "{} of {name}, by {}",
@@ -184,6 +198,7 @@ impl Inspect for Files<'_> {
         let bytes = source.bytes(0..source.len()).unwrap_or_default();
         let shared = SharedFile::of(bytes).map_err(|error| Failure::broken(format!("error: {error}")))?;
         let explored = ExploredFile::of(bytes.to_vec(), self.options.from.source()).and_then(|explored| {
+            let explored = self.options.named(explored, &file.name);
             let (path, faults) = (shared.path(), self.known.faults());
             self.options.explore(&file.name, path, &explored, faults, self.stop)
         });

@@ -5,6 +5,7 @@ mod bless;
 mod check;
 mod clauses;
 mod compare;
+mod debug_files;
 mod definitions;
 mod explain;
 mod explore;

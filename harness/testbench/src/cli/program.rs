@@ -11,6 +11,7 @@ use sframe_judge::target::files::{Files, FilesError, LibraryFolders};
 use sframe_machine::{LoadError, Options};
 use sframe_suite::case::{BrokenRun, OutputDifference, broken_reason};
 
+use super::debug_files::{DebugOptions, tell};
 use super::options::MachineOptions;
 use super::system::SystemOptions;
 
@@ -33,6 +34,8 @@ pub(super) struct ProgramOptions {
     /// folder and those of `--library-path`: a file from a stranger can name any file.
     #[arg(long)]
     trust_runpath: bool,
+    #[command(flatten)]
+    debug: DebugOptions,
     #[command(flatten)]
     pub(super) machine: MachineOptions,
     /// The exit status that the program should end with [default: any].
@@ -60,11 +63,13 @@ impl ProgramOptions {
         let name = file.display().to_string();
         options.system = self.system.system(file, &self.arguments)?;
         let expected_output = self.system.expected_output()?;
+        let debug_root = Some(self.debug.root(options.system.root.as_deref()));
         let files = if options.system.root.is_some() {
-            let survey = Files::survey(file, &options);
+            let survey = Files::survey(file, &options, debug_root);
             survey.map(|(files, outcome)| (files, Some(outcome.instructions)))
         } else {
-            let folders = LibraryFolders { first: &self.library_path, anywhere: self.trust_runpath };
+            let folders =
+                LibraryFolders { first: &self.library_path, anywhere: self.trust_runpath, debug_root };
             Files::find(file, folders).map(|files| (files, None))
         };
         let (files, instructions) = files.map_err(|error| match error {
@@ -78,9 +83,11 @@ impl ProgramOptions {
             // These errors name the file that they are about.
             _ => Failure::unusable(format!("error: {error}")),
         })?;
-        for image in files.iter().map(|(name, _)| name) {
-            detail(|| format!("image: {}", if image.is_empty() { &name } else { image }));
+        let shown = |image: &'_ str| if image.is_empty() { name.clone() } else { image.to_owned() };
+        for (image, _) in files.iter() {
+            detail(|| format!("image: {}", shown(image)));
         }
+        files.debug.iter().for_each(|(image, found)| tell(&shown(image), found));
         let exit_status = self.exit_status;
         Ok(Program { name, files, options, instructions, exit_status, expected_output })
     }

@@ -190,7 +190,7 @@ fn a_wrong_conversion_is_the_fault_of_the_bench() {
     let mut patched = bytes.clone();
     patch_first_row(&mut patched, "descend");
     let wrong = ObjectFile::parse(&patched).expect("an ELF file").sframe.expect("a section").data;
-    let files = Files { executable: bytes, libraries: Vec::new(), own: None };
+    let files = Files { executable: bytes, ..Files::default() };
     for (source, expected) in
         [(SectionSource::Sframe, Blame::ProducerAssembler), (SectionSource::EhFrame, Blame::Bench)]
     {
@@ -253,7 +253,7 @@ fn any_information_gives_a_target_or_an_error() {
     for at in eh_frame(&file) {
         let mut executable = file.clone();
         executable[at] = 0xff;
-        let files = Files { executable, libraries: Vec::new(), own: None };
+        let files = Files { executable, ..Files::default() };
         let made = MadeSections::of(&files, SectionSource::EhFrame);
         *(if Target::open_made(&files, &made).is_ok() { &mut opened } else { &mut refused }) += 1;
     }

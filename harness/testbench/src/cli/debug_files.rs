@@ -1,0 +1,30 @@
+//! `--debug-root`: separate debug files, which name the functions of stripped files.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use sframe_inspect::command::{detail, note};
+use sframe_inspect::elf::debug_file::{DebugFile, DebugFileError};
+
+#[derive(Args)]
+pub(super) struct DebugOptions {
+    /// Where separate debug files, which name the functions of stripped files, are found: beside the files, or below
+    /// DIR/usr/lib/debug [default: the --root, or /].
+    #[arg(long, value_name = "DIR")]
+    debug_root: Option<PathBuf>,
+}
+
+impl DebugOptions {
+    /// Returns the folder below which debug files are looked for.
+    pub(super) fn root<'o>(&'o self, root: Option<&'o Path>) -> &'o Path {
+        self.debug_root.as_deref().or(root).unwrap_or(Path::new("/"))
+    }
+}
+
+/// Tells which debug file names a file's functions, or why it does not.
+pub(super) fn tell(name: &str, found: Result<&DebugFile, &DebugFileError>) {
+    match found {
+        Ok(debug) => detail(|| format!("functions of {name} are named by {}", debug.path.display())),
+        Err(error) => note(format_args!("note: {name}: {error}")),
+    }
+}
