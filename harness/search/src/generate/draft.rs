@@ -28,7 +28,7 @@ pub(super) fn blank(
         summary: String::new(),
         section: FaultySection::Sframe,
         sites: Vec::new(),
-        generated: Vec::new(),
+        signs: Vec::new(),
         example: Example {
             abi,
             toolchain: maker.toolchain().name.clone(),

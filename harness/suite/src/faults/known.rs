@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use sframe_engine::Abi;
 use sframe_inspect::Blame;
 use sframe_judge::finding::{Address, Answer, Evidence, Finding, KnownFault, Side, Witness};
-use sframe_judge::target::Target;
+use sframe_judge::target::{Module, Target};
 use sframe_judge::vocabulary::LayoutFact;
 
-use crate::spec::{Compiler, Component, Fault, Faults, GeneratedCause, Linker, Producer, Tool, ToolName};
+use crate::spec::{Compiler, Component, Fault, Faults, Linker, Producer, Sign, Tool, ToolName};
 
 /// What is seen of a cause.
 #[derive(Clone, Debug)]
@@ -28,35 +28,55 @@ pub struct SeenCause<'s> {
     /// What the layout of the file shows.
     pub layout: Vec<LayoutFact>,
     /// The flags that the file was made with, if they are known.
-    pub flags: &'s [String],
+    pub flags: Option<&'s [String]>,
+    /// The section of the code, if linkers make it.
+    pub code_in: Option<&'s str>,
+    /// The function, if it has a name.
+    pub function: Option<&'s str>,
+    /// The name that the library gives itself.
+    pub library: Option<&'s str>,
 }
 
 impl SeenCause<'_> {
     /// Whether it is the cause that a page of a component knows. All that the page says of it must be so.
     #[must_use]
-    pub fn is(&self, known: &GeneratedCause, blame: Blame) -> bool {
+    pub fn is(&self, known: &Sign, blame: Blame) -> bool {
         // Triage does not always know.
         (self.blame == blame || self.blame == Blame::Unknown)
             && known.wrong == self.wrong
             && self.sections.contains(&known.section.as_str())
             && is_instruction(&known.row, &self.row)
             && self.begins_after(known)
-            && known.with.iter().all(|with| self.flags.contains(with))
+            && self.has_flags_of(known)
             && known.layout.is_none_or(|fact| self.layout.contains(&fact))
+            && known.code_in.as_ref().is_none_or(|known| self.code_in == Some(known))
+            && known
+                .function
+                .as_ref()
+                .is_none_or(|known| self.function.is_some_and(|name| known.matches(name)))
+            && known.library.as_ref().is_none_or(|known| self.library == Some(known))
             && self.is_at(known)
     }
 
+    /// Whether the flags of a known cause were given. Where none are known, its place must do.
+    fn has_flags_of(&self, known: &Sign) -> bool {
+        match self.flags {
+            Some(flags) => known.with.iter().all(|with| flags.contains(with)),
+            None => known.has_place(),
+        }
+    }
+
     /// Whether the row begins after an operation that a known cause names, if it names any.
-    fn begins_after(&self, known: &GeneratedCause) -> bool {
+    fn begins_after(&self, known: &Sign) -> bool {
         let before = self.before_row.and_then(|text| text.split_whitespace().next());
         known.begins_after.is_empty()
             || before.is_some_and(|operation| known.begins_after.iter().any(|known| known == operation))
     }
 
     /// Whether the instructions of a known cause are where it is wrong.
-    fn is_at(&self, known: &GeneratedCause) -> bool {
+    fn is_at(&self, known: &Sign) -> bool {
         if known.at.is_none() && known.after.is_empty() {
-            return !known.with.is_empty() || !known.begins_after.is_empty() || known.layout.is_some();
+            return known.has_place() || !known.with.is_empty();
         }
         let Some((before, at)) = &self.around else { return false };
         let last = before.len().checked_sub(known.after.len()).map(|first| &before[first..]);
@@ -126,36 +146,46 @@ pub fn without_addresses(text: &str) -> String {
 struct Makers {
     compilers: Vec<Tool<Compiler>>,
     linkers: Vec<Tool<Linker>>,
+    /// Whether a linker has named itself of which no page says anything.
+    has_other_linker: bool,
 }
 
 impl Makers {
     fn of(comments: &[String]) -> Self {
         let mut makers = Self::default();
         for comment in comments {
-            // `GCC: (Debian 14.2.0-19) 14.2.0`, `Debian clang version 19.1.7 (3)`, `Linker: LLD 22.1.0`
+            // `GCC: (Debian 14.2.0-19) 14.2.0`, `Debian clang version 19.1.7 (3)`, `Linker: LLD 22.1.0`,
+            // `mold 2.40.1 (compatible with GNU ld)`, `Linker: Wild version 0.10.0`
             if let Some(version) = comment.strip_prefix("GCC: (").and_then(|rest| rest.rsplit_once(") ")) {
                 makers.compilers.extend(tool("gcc", version.1));
             } else if let Some((_, version)) = comment.split_once("clang version ") {
                 makers.compilers.extend(tool("clang", version));
             } else if let Some((_, version)) = comment.split_once("LLD ") {
                 makers.linkers.extend(tool("lld", version));
+            } else if let Some(version) = comment.strip_prefix("mold ") {
+                makers.linkers.extend(tool("mold", version));
+            } else if comment.starts_with("Linker: ") {
+                makers.has_other_linker = true;
             }
         }
         makers
     }
 
-    /// Whether a component may have made the file. Of a tool that writes no version, every version must have the fault.
+    /// Whether a component may have made the file. Of a tool that writes no version, the last one must have the fault:
+    /// one that is mended may have come back.
     fn may_have(&self, component: &Component) -> bool {
         match component {
             Component::Compiler(range) => self.compilers.iter().any(|compiler| range.contains(compiler)),
-            Component::Assembler(range) => range.since.is_none() && range.before.is_none(),
+            Component::Assembler(range) => range.before.is_none(),
             Component::Linker(range) if self.linkers.iter().any(|linker| linker.name == range.name) => {
                 self.linkers.iter().any(|linker| range.contains(linker))
             }
             Component::Linker(range) => {
-                range.since.is_none() && range.before.is_none() && self.linkers.is_empty()
+                let is_of_another = !self.linkers.is_empty() || self.has_other_linker;
+                range.name == Linker::Ld && range.before.is_none() && !is_of_another
             }
-            Component::Library(_) => false,
+            // The signs name the library, and the file does not say its version.
+            Component::Library(_) => true,
         }
     }
 }
@@ -169,12 +199,12 @@ fn tool<N: ToolName>(name: &str, text: &str) -> Option<Tool<N>> {
 
 /// The known causes that builds of one toolchain and ABI can have.
 #[derive(Clone, Debug, Default)]
-pub struct KnownCauses<'f>(Vec<(&'f str, Blame, &'f GeneratedCause)>);
+pub struct KnownCauses<'f>(Vec<(&'f str, Blame, &'f Sign)>);
 
 impl<'f> KnownCauses<'f> {
     /// Some, each with its page, and who is to blame.
     #[must_use]
-    pub const fn new(causes: Vec<(&'f str, Blame, &'f GeneratedCause)>) -> Self {
+    pub const fn new(causes: Vec<(&'f str, Blame, &'f Sign)>) -> Self {
         Self(causes)
     }
 
@@ -182,7 +212,7 @@ impl<'f> KnownCauses<'f> {
     fn of_components(faults: &'f Faults, abi: Abi, can_have: impl Fn(&Component) -> bool) -> Self {
         let pages = faults.iter().filter(|(_, fault, _)| can_have(&fault.component));
         let causes = pages.flat_map(|(name, fault, _): (_, &Fault, _)| {
-            let causes = fault.generated.iter().filter(move |cause| cause.abi == abi);
+            let causes = fault.signs.iter().filter(move |cause| cause.abi == abi);
             causes.map(move |cause| (name, fault.blame(), cause))
         });
         Self::new(causes.collect())
@@ -194,24 +224,26 @@ impl<'f> KnownCauses<'f> {
         Self::of_components(faults, abi, |component| component.contains(producer))
     }
 
-    /// Returns the page of a cause.
+    /// Returns the page of a cause. A sign that names the function, such as a thunk's, says more than one of code
+    /// that may be in any.
     #[must_use]
     pub fn page_of(&self, seen: &SeenCause<'_>) -> Option<&'f str> {
-        self.0.iter().find(|(_, blame, known)| seen.is(known, *blame)).map(|(page, ..)| *page)
+        let pages = self.0.iter().filter(|(_, blame, known)| seen.is(known, *blame));
+        pages.max_by_key(|(.., known)| known.function.is_some()).map(|(page, ..)| *page)
     }
 }
 
 /// Says of each finding which page describes its cause, if one does: see [`Finding::fault`].
 pub fn point_out<'i>(findings: impl Iterator<Item = &'i mut Finding>, target: &Target<'_>, faults: &Faults) {
-    let mut known: BTreeMap<Option<String>, Option<(KnownCauses<'_>, bool)>> = BTreeMap::new();
+    let mut known: BTreeMap<Option<String>, Option<(KnownCauses<'_>, &Module<'_>)>> = BTreeMap::new();
     for finding in findings {
         let of_image = known.entry(finding.image.clone()).or_insert_with_key(|image| {
             let module = target.modules.iter().find(|module| module.name == *image)?;
             let (makers, abi) = (Makers::of(&module.subject.comments()), module.subject.abi()?);
             let causes = KnownCauses::of_components(faults, abi, |component| makers.may_have(component));
-            Some((causes, module.made().is_some()))
+            Some((causes, module))
         });
-        let page = of_image.as_ref().and_then(|(causes, is_made)| page_of(finding, causes, *is_made));
+        let page = of_image.as_ref().and_then(|(causes, module)| page_of(finding, causes, module));
         finding.fault = page.and_then(|name| {
             let fault = faults.get(name)?;
             Some(KnownFault {
@@ -224,16 +256,14 @@ pub fn point_out<'i>(findings: impl Iterator<Item = &'i mut Finding>, target: &T
     }
 }
 
-/// The page of a finding in a file that can have these causes. `is_made` says whether its section was made from
-/// `.eh_frame`.
-fn page_of<'f>(finding: &Finding, causes: &KnownCauses<'f>, is_made: bool) -> Option<&'f str> {
-    let row = finding.row.as_ref()?;
+/// The page of a finding in a file that can have these causes.
+fn page_of<'f>(finding: &Finding, causes: &KnownCauses<'f>, module: &Module<'_>) -> Option<&'f str> {
     let says_the_same = |evidence: &Evidence| {
         evidence.witness == Witness::Cfi
             && (evidence.agrees_with == Some(Side::Section)
-                || matches!(&evidence.answer, Some(Answer::Rules(rules)) if *rules == row.rules))
+                || matches!((&evidence.answer, &finding.row), (Some(Answer::Rules(rules)), Some(row)) if *rules == row.rules))
     };
-    let sections: &[&str] = match (is_made, finding.evidence.iter().any(says_the_same)) {
+    let sections: &[&str] = match (module.made().is_some(), finding.evidence.iter().any(says_the_same)) {
         (true, _) => &[".eh_frame", "both sections"],
         (false, true) => &["both sections"],
         (false, false) => &[".sframe"],
@@ -245,7 +275,10 @@ fn page_of<'f>(finding: &Finding, causes: &KnownCauses<'f>, is_made: bool) -> Op
         wrong: finding.verdict.as_str(),
         sections,
         blame: finding.blame,
-        row: without_numbers(&row.rules.to_string()),
+        row: finding
+            .row
+            .as_ref()
+            .map_or_else(|| "none".to_owned(), |row| without_numbers(&row.rules.to_string())),
         before_row: finding.row_pc.and_then(text_before),
         around: finding.pc.and_then(|pc| {
             let at = finding.listing.iter().position(|line| line.pc == pc)?;
@@ -253,7 +286,10 @@ fn page_of<'f>(finding: &Finding, causes: &KnownCauses<'f>, is_made: bool) -> Op
             Some(((0..at).map(shape).collect(), shape(at)))
         }),
         layout: finding.evidence.iter().filter_map(Evidence::layout).collect(),
-        flags: &[],
+        flags: None,
+        code_in: finding.pc.and_then(|pc| module.subject.linker_made(pc.0)),
+        function: finding.function.as_deref(),
+        library: module.image.dynamic.as_ref().and_then(|dynamic| dynamic.soname.as_deref()),
     };
     causes.page_of(&seen)
 }
@@ -284,9 +320,15 @@ mod tests {
         let nobody = Makers::default();
         assert!(!may_have(&nobody, compiler("gcc")));
         let assembler = |range: &str| Component::Assembler(range.parse().expect("a range"));
-        assert!(may_have(&nobody, assembler("gas")) && !may_have(&nobody, assembler("gas >= 2.47")));
+        assert!(may_have(&nobody, assembler("gas >= 2.47")) && !may_have(&nobody, assembler("gas < 2.47")));
         let linker = |range: &str| Component::Linker(range.parse().expect("a range"));
-        assert!(may_have(&nobody, linker("ld")) && !may_have(&nobody, linker("ld >= 2.44")));
+        assert!(may_have(&nobody, linker("ld >= 2.44")) && !may_have(&nobody, linker("ld < 2.44")));
+        // These say who they are.
+        assert!(!may_have(&nobody, linker("lld")) && !may_have(&nobody, linker("mold")));
+        let of = |comment: &str| Makers::of(&[comment.to_owned()]);
+        let mold = of("mold 2.40.1 (compatible with GNU ld)");
+        assert!(may_have(&mold, linker("mold < 3")) && !may_have(&mold, linker("ld")));
+        assert!(!may_have(&of("Linker: Wild version 0.10.0"), linker("ld")));
         assert!(!may_have(&makers, linker("ld")) && may_have(&makers, linker("lld < 23")));
     }
 

@@ -10,7 +10,9 @@ use sframe_judge::vocabulary::named;
 use sframe_judge::vocabulary::{LayoutFact, Verdict};
 
 use super::de::present;
-use super::{Assembler, Blame, Compiler, Library, Linker, Producer, RowOffset, Tool, ToolName, ToolRange};
+use super::{
+    Assembler, Blame, Compiler, Library, Linker, NamePattern, Producer, RowOffset, Tool, ToolName, ToolRange,
+};
 use crate::yaml::one_key;
 
 /// A fault of a compiler, an assembler, a linker or a library: a file of `specs/faults`. The
@@ -41,18 +43,19 @@ pub struct Fault {
     /// Nobody says anything of a crash.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub witnesses: BTreeMap<String, String>,
-    /// How `generate c` sees it in programs that it makes: these causes are known.
+    /// What findings look like that it is the cause of: `check` and `explore` name it, and `generate c` sets them
+    /// aside.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub generated: Vec<GeneratedCause>,
+    pub signs: Vec<Sign>,
     /// What is known about it where the component is developed.
     pub upstream: Upstream,
 }
 
-/// What findings in programs of `generate c` have in common that a fault is the cause of. All of it must be
-/// so, in a build of a toolchain that can have the fault.
+/// What findings that a fault is the cause of have in common. All of it must be so, in a file that a component with the
+/// fault may have made.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields, expecting = "a cause, which is a mapping")]
-pub struct GeneratedCause {
+#[serde(deny_unknown_fields, expecting = "a sign, which is a mapping")]
+pub struct Sign {
     /// The ABI.
     pub abi: Abi,
     /// What is wrong, as the search prints it: a verdict, or a difference.
@@ -68,20 +71,46 @@ pub struct GeneratedCause {
     /// stands for any register.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<String>,
-    /// The instruction itself, in the same way. It, `after`, `begins_after`, `with` or `layout` is given.
+    /// The instruction itself, in the same way. It, `after`, `begins_after`, `with`, `layout`, `code_in` or `function` is given.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     pub at: Option<String>,
     /// Operations, one of which directly precedes the row's first instruction in the text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub begins_after: Vec<String>,
-    /// Flags of the compiler and the linker that must be there.
+    /// Flags of the compiler and the linker that must be there, where they are known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub with: Vec<String>,
     /// What the layout of the file must show.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "LayoutFact")]
     pub layout: Option<LayoutFact>,
+    /// The section of the code, one that linkers make.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", length(min = 1))]
+    pub code_in: Option<String>,
+    /// The function.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "NamePattern")]
+    pub function: Option<NamePattern>,
+    /// The name that the library gives itself (`DT_SONAME`). Signs of a library's faults have it, and no others.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", length(min = 1))]
+    pub library: Option<String>,
+}
+
+impl Sign {
+    /// Whether it says where the fault is, and not only which rules it has: in which instructions, or in whose code.
+    #[must_use]
+    pub fn has_place(&self) -> bool {
+        let Self { after, at, begins_after, layout, code_in, function, .. } = self;
+        !after.is_empty()
+            || !begins_after.is_empty()
+            || at.is_some()
+            || layout.is_some()
+            || code_in.is_some()
+            || function.is_some()
+    }
 }
 
 /// A component in the versions that have a fault.

@@ -133,7 +133,7 @@ impl Check<'_> {
     }
 
     fn head(&mut self) {
-        let Fault { title, summary, witnesses, example, generated, .. } = self.fault;
+        let Fault { title, component, summary, witnesses, example, signs, .. } = self.fault;
         let length = title.trim().chars().count();
         if length == 0 || length > MAX_TITLE || title.contains('\n') || title.trim_end().ends_with('.') {
             let message = format!("a title is a line of at most {MAX_TITLE} characters, without a full stop");
@@ -157,16 +157,18 @@ impl Check<'_> {
             }
             _ => {}
         }
-        for (index, cause) in generated.iter().enumerate() {
-            let is_any = cause.after.is_empty()
-                && cause.at.is_none()
-                && cause.begins_after.is_empty()
-                && cause.with.is_empty()
-                && cause.layout.is_none();
-            if is_any || example.is_crash() {
-                let path = ["generated", &index.to_string()];
-                let help = "give `after`, `at`, `begins_after`, `with` or `layout`";
-                self.wrong(&path, "this cause would be anything", help);
+        for (index, sign) in signs.iter().enumerate() {
+            let path = ["signs", &index.to_string()];
+            if (!sign.has_place() && sign.with.is_empty()) || example.is_crash() {
+                let help = "give `after`, `at`, `begins_after`, `with`, `layout`, `code_in` or `function`";
+                self.wrong(&path, "this sign would be of anything", help);
+            }
+            match (component, &sign.library) {
+                (Component::Library(_), None) => {
+                    self.wrong(&path, "in which library?", "give its DT_SONAME as `library`");
+                }
+                (Component::Library(_), Some(_)) | (_, None) => {}
+                (_, Some(_)) => self.wrong(&path, "the component is no library", "remove `library`"),
             }
         }
         for (witness, says) in witnesses {
@@ -382,9 +384,9 @@ upstream: {state: unreported}
             ("wrong-ra\n", "crashed\n", 19, "a crash has no witnesses"),
             (
                 "upstream:",
-                "generated: [{abi: amd64, wrong: w, section: s, row: r, after: []}]\nupstream:",
+                "signs: [{abi: amd64, wrong: w, section: s, row: r, after: []}]\nupstream:",
                 20,
-                "this cause would be anything",
+                "this sign would be of anything",
             ),
             ("It writes no offset where the register is saved twice.", "Wrong.", 3, "at least 20 characters"),
             ("      f: ret\n", lines.as_str(), 8, "between 1 and 30 lines of source, not 31"),

@@ -42,7 +42,7 @@ mod tests;
 mod tool;
 
 pub use abi::parse_abi;
-pub use fault::{Component, Example, Fault, FaultySection, GeneratedCause, Site, Upstream, UpstreamState};
+pub use fault::{Component, Example, Fault, FaultySection, Sign, Site, Upstream, UpstreamState};
 pub use faults::Faults;
 pub use faults::MAX_LINES;
 pub use format::{Distrust, Ends, Exception, Known, Signal, Skip, Spec, Sweep, Targets};

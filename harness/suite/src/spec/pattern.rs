@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use glob::Pattern;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::de::parsed;
 
@@ -50,6 +50,12 @@ impl fmt::Display for NamePattern {
 impl<'de> Deserialize<'de> for NamePattern {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         parsed(deserializer, "the name of a function, such as `leaf` or `*@plt`")
+    }
+}
+
+impl Serialize for NamePattern {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

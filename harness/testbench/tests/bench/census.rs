@@ -28,7 +28,11 @@ fn census(lines: &[&str]) -> tempfile::TempDir {
         let row = json!({"start": "0x0", "rules": rules});
         json!({"certainty": certainty, "verdict": verdict, "function": null, "row": row, "pc": "0x1", "message": "m"})
     };
-    let pushes = |certainty| finding(certainty, "wrong-cfa", "CFA = SP+8, RA = *(CFA-8), FP unchanged");
+    let pushes = |certainty| {
+        let mut pushes = finding(certainty, "wrong-cfa", "CFA = SP+8, RA = *(CFA-8), FP unchanged");
+        pushes["fault"] = json!({"name": "pushes"});
+        pushes
+    };
     let kept = |cfa| finding("proved", "truncated", &format!("CFA = {cfa}, RA unchanged, FP unchanged"));
     for (name, file, findings) in [
         ("amd64-libc6-libc.so.6", "root/libc.so.6", [pushes("proved"), pushes("possible")]),
@@ -79,6 +83,21 @@ fn a_finding_that_no_line_explains_is_new(#[case] lines: &[&str], #[case] part: 
     let (status, new, _) = tell(folder.path(), "new reports amd64 s390x");
     assert_eq!(status, Some(1), "{new}");
     assert!(new.contains(part), "{new}");
+}
+
+#[test]
+fn a_finding_that_the_bench_names_by_another_page_is_told() {
+    if !has_python() {
+        return;
+    }
+    let of_no_page = PUSHES.replace("|pushes|", "|-|");
+    let folder = census(&[&of_no_page, KEPT]);
+    let (status, told, _) = tell(folder.path(), "new reports amd64 s390x");
+    assert_eq!(status, Some(1), "{told}");
+    assert!(
+        told.starts_with("named otherwise\tamd64\tlibc.so.6\t") && told.ends_with("\tpushes\t-\n"),
+        "{told}"
+    );
 }
 
 /// A line that another one above hides explains nothing either.

@@ -340,7 +340,9 @@ mod tests {
         let faults = Faults::load(&specs).expect("pages");
         let all = faults
             .iter()
-            .flat_map(|(name, fault, _)| fault.generated.iter().map(move |it| (name, fault, it)));
+            .flat_map(|(name, fault, _)| fault.signs.iter().map(move |it| (name, fault, it)))
+            // Generated programs are no libraries.
+            .filter(|(.., sign)| sign.library.is_none());
         for (name, page, known) in all {
             let producer = |compiler: &str, assembler: &str, linker: &str| Producer {
                 compiler: Some(compiler.parse().expect("a compiler")),
@@ -371,7 +373,10 @@ mod tests {
             };
             let before_row = known.begins_after.first().map(|operation| format!("{operation} 0x1"));
             let layout = known.layout.into_iter().collect();
-            let fault = Fault { cause, listing, before_row, layout, ..fault };
+            let code_in = known.code_in.clone();
+            let function =
+                known.function.as_ref().map_or(fault.function.clone(), |it| it.to_string().replace('*', "x"));
+            let fault = Fault { cause, function, listing, before_row, layout, code_in, ..fault };
             let judged = Judged { faults: vec![fault], ..Judged::default() };
             let levels = vec![("-O0", Outcome::Judged(judged))];
             let build = Build { flags: vec![known.with.clone()], link: super::super::links::Link::plain(1) };

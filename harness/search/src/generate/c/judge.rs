@@ -62,6 +62,9 @@ pub struct Fault {
     /// What the layout of the file shows.
     #[serde(skip)]
     pub layout: Vec<LayoutFact>,
+    /// The section of the code, if linkers make it.
+    #[serde(skip)]
+    pub code_in: Option<String>,
 }
 
 #[cfg(test)]
@@ -83,6 +86,7 @@ impl Fault {
             before_row: None,
             evidence: Vec::new(),
             layout: Vec::new(),
+            code_in: None,
         }
     }
 }
@@ -225,6 +229,7 @@ fn faults(sframe: Option<&Seen>, cfi: Option<&Seen>, difference: Option<&DiffRep
             before_row: None,
             evidence: evidence.collect(),
             layout: Vec::new(),
+            code_in: None,
         });
     }
     let uncovered = difference.iter().flat_map(|difference| &difference.uncovered);
@@ -256,6 +261,7 @@ fn left_out(function: &Uncovered) -> Fault {
         before_row: None,
         evidence: is_of_linker.then(|| LINKAGE_TABLE.to_owned()).into_iter().collect(),
         layout: is_of_linker.then_some(LayoutFact::LinkageTable).into_iter().collect(),
+        code_in: None,
     }
 }
 
@@ -287,5 +293,6 @@ fn fault(item: &Item, section: Section) -> Fault {
             .map(|evidence| format!("{}: {}", evidence.witness, evidence.says))
             .collect(),
         layout: evidence.iter().filter_map(Evidence::layout).collect(),
+        code_in: item.code_in.clone(),
     }
 }

@@ -2,7 +2,7 @@
 
 use sframe_engine::Abi;
 use sframe_suite::faults::{self, SeenCause, without_numbers};
-use sframe_suite::spec::{self, Component, Faults, GeneratedCause, Producer};
+use sframe_suite::spec::{self, Component, Faults, Producer, Sign};
 
 use super::judge::{Fault, Line};
 use super::shape::Cause;
@@ -46,7 +46,10 @@ impl<'f> KnownCauses<'f> {
             before_row: fault.before_row.as_deref(),
             around: around(fault),
             layout: fault.layout.clone(),
-            flags,
+            flags: Some(flags),
+            code_in: fault.code_in.as_deref(),
+            function: Some(&fault.function),
+            library: None,
         };
         self.causes.page_of(&seen)
     }
@@ -79,8 +82,8 @@ impl Place {
 
     /// The cause that a page knows.
     #[must_use]
-    pub fn known(&self, abi: Abi, cause: &Cause) -> GeneratedCause {
-        GeneratedCause {
+    pub fn known(&self, abi: Abi, cause: &Cause) -> Sign {
+        Sign {
             abi,
             wrong: cause.wrong.clone(),
             section: cause.section.to_string(),
@@ -90,6 +93,9 @@ impl Place {
             begins_after: Vec::new(),
             with: Vec::new(),
             layout: None,
+            code_in: None,
+            function: None,
+            library: None,
         }
     }
 }
@@ -115,12 +121,13 @@ mod tests {
             ],
             before_row: Some("jmp 0x40".to_owned()),
             layout: vec![LayoutFact::LinkageTable],
+            code_in: Some(".plt.got".to_owned()),
             ..Fault::of("f1", "wrong-cfa")
         }
     }
 
-    fn known() -> GeneratedCause {
-        GeneratedCause {
+    fn known() -> Sign {
+        Sign {
             abi: Abi::Amd64,
             wrong: "wrong-cfa".to_owned(),
             section: "both sections".to_owned(),
@@ -130,6 +137,9 @@ mod tests {
             begins_after: vec!["jmp".to_owned(), "ret".to_owned()],
             with: vec!["-O9".to_owned()],
             layout: Some(LayoutFact::LinkageTable),
+            code_in: Some(".plt.got".to_owned()),
+            function: Some("f*".parse().expect("a pattern")),
+            library: None,
         }
     }
 
@@ -155,13 +165,13 @@ mod tests {
 
     #[test]
     fn every_condition_of_a_known_cause_must_hold() {
-        let knows = |cause: &GeneratedCause, fault: &Fault| {
+        let knows = |cause: &Sign, fault: &Fault| {
             let causes = faults::KnownCauses::new(vec![("page", Blame::CompilerOrCfi, cause)]);
             let known = KnownCauses { causes, crashes: Vec::new() };
             known.page_of(fault, &["-O9".to_owned()]) == Some("page")
         };
         assert!(knows(&known(), &fault()));
-        let changes: [fn(&mut GeneratedCause); 10] = [
+        let changes: [fn(&mut Sign); 13] = [
             |cause| cause.wrong = "wrong-ra".to_owned(),
             |cause| cause.section = ".sframe".to_owned(),
             |cause| cause.row = "CFA = FP+N".to_owned(),
@@ -171,8 +181,11 @@ mod tests {
             |cause| {
                 (cause.after, cause.at) = (Vec::new(), None);
                 (cause.with, cause.begins_after) = (Vec::new(), Vec::new());
-                cause.layout = None;
+                (cause.layout, cause.code_in, cause.function) = (None, None, None);
             },
+            |cause| cause.function = Some("g*".parse().expect("a pattern")),
+            |cause| cause.code_in = Some(".plt".to_owned()),
+            |cause| cause.library = Some("libc.so.6".to_owned()),
             |cause| cause.layout = Some(LayoutFact::UnconvertedStarts),
             |cause| cause.begins_after = vec!["call".to_owned()],
             |cause| cause.with.push("-O8".to_owned()),

@@ -76,6 +76,8 @@ pub(super) struct Item {
     pub(super) row: Option<u64>,
     /// The instruction before that, in the text.
     pub(super) before_row: Option<String>,
+    /// The section of the code, if linkers make it.
+    pub(super) code_in: Option<String>,
     pub(super) is_entry: bool,
     /// Whether the row needs another register than SP and FP.
     pub(super) needs_register: bool,
@@ -128,7 +130,8 @@ pub(super) fn ask(target: &Target<'_>) -> Result<Seen, NotJudged> {
         let row = finding.row_pc.map(|row| row.0);
         let needs_register = row.is_some_and(|row| needs_register(target, module.loaded(Linked(row))));
         let before_row = row.and_then(|row| instruction_before(module, row));
-        Item { witness, row, before_row, finding, is_entry, needs_register }
+        let code_in = finding.pc.and_then(|pc| module.subject.linker_made(pc.0)).map(str::to_owned);
+        Item { witness, row, before_row, code_in, finding, is_entry, needs_register }
     };
     let is_consequence = target.consequences();
     let proved = explored.findings.into_iter().filter(|found| found.certainty == Certainty::Proved);

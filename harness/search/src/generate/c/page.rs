@@ -152,8 +152,8 @@ impl Page<'_> {
         let component = self.component(maker, others)?;
         let blank = draft::blank((maker, self.abi), name, fault.function.clone(), component);
         let (title, summary) = (self.title(), draft::summary(known, elsewhere));
-        let generated = places.iter().map(|place| place.known(self.abi, self.cause)).collect();
-        Ok(Fault { title, summary, section, generated, ..blank })
+        let signs = places.iter().map(|place| place.known(self.abi, self.cause)).collect();
+        Ok(Fault { title, summary, section, signs, ..blank })
     }
 
     /// Whether a finding is of the cause.
