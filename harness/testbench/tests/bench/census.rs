@@ -9,7 +9,8 @@ use serde_json::json;
 use crate::common::repository;
 
 /// A line of `findings.tsv`, whose fields are separated by `|` here.
-const PUSHES: &str = "amd64|libc.so.*|-|wrong-cfa|CFA = SP+8, RA = *(CFA-8), FP unchanged|pushes|within them";
+const PUSHES: &str =
+    "amd64|libc.so.*|-|wrong-cfa|CFA = SP+8, RA = *(CFA-8), FP unchanged|glibc-addmul-pushes|within them";
 const KEPT: &str = "s390x|*|-|truncated|CFA = r13+*, *|-|a limit of the format";
 
 /// A census of two libraries: one for amd64 with a proved finding and one that is doubted, and
@@ -21,7 +22,7 @@ fn census(lines: &[&str]) -> tempfile::TempDir {
         std::fs::create_dir_all(path(name)).expect("a folder");
     }
     std::fs::copy(repository().join("ci/census/tell"), path("ci/census/tell")).expect("the script");
-    std::fs::write(path("specs/faults/pushes.yaml"), "").expect("a page");
+    std::fs::write(path("specs/faults/glibc-addmul-pushes.yaml"), "").expect("a page");
     let table = format!("# ABI\n{}\n", lines.join("\n").replace('|', "\t"));
     std::fs::write(path("ci/census/findings.tsv"), table).expect("a table");
     let finding = |certainty: &str, verdict: &str, rules: &str| {
@@ -30,7 +31,7 @@ fn census(lines: &[&str]) -> tempfile::TempDir {
     };
     let pushes = |certainty| {
         let mut pushes = finding(certainty, "wrong-cfa", "CFA = SP+8, RA = *(CFA-8), FP unchanged");
-        pushes["fault"] = json!({"name": "pushes"});
+        pushes["fault"] = json!({"name": "glibc-addmul-pushes"});
         pushes
     };
     let kept = |cfa| finding("proved", "truncated", &format!("CFA = {cfa}, RA unchanged, FP unchanged"));
@@ -67,7 +68,7 @@ fn findings_that_were_read_are_not_new_and_are_counted_by_fault() {
     let folder = census(&[PUSHES, KEPT]);
     assert_eq!(tell(folder.path(), "new reports amd64 s390x"), (Some(0), String::new(), String::new()));
     let (status, sums, _) = tell(folder.path(), "faults reports amd64 s390x");
-    assert_eq!((status, &*sums), (Some(0), "fault\tamd64\ts390x\n-\t0\t2\npushes\t1\t0\n"));
+    assert_eq!((status, &*sums), (Some(0), "fault\tamd64\ts390x\n-\t0\t2\nglibc-addmul-pushes\t1\t0\n"));
 }
 
 #[rstest]
@@ -90,12 +91,13 @@ fn a_finding_that_the_bench_names_by_another_page_is_told() {
     if !has_python() {
         return;
     }
-    let of_no_page = PUSHES.replace("|pushes|", "|-|");
+    let of_no_page = PUSHES.replace("|glibc-addmul-pushes|", "|-|");
     let folder = census(&[&of_no_page, KEPT]);
     let (status, told, _) = tell(folder.path(), "new reports amd64 s390x");
     assert_eq!(status, Some(1), "{told}");
     assert!(
-        told.starts_with("named otherwise\tamd64\tlibc.so.6\t") && told.ends_with("\tpushes\t-\n"),
+        told.starts_with("named otherwise\tamd64\tlibc.so.6\t")
+            && told.ends_with("\tglibc-addmul-pushes\t-\n"),
         "{told}"
     );
 }
@@ -117,7 +119,7 @@ fn a_line_that_explains_no_finding_is_stale(#[case] line: &str) {
 }
 
 #[rstest]
-#[case::a_fault_without_a_page(&PUSHES.replace("|pushes|", "|pulls|"), "new reports amd64", "`pulls` has no page")]
+#[case::a_fault_without_a_page(&PUSHES.replace("|glibc-addmul-pushes|", "|pulls|"), "new reports amd64", "`pulls` has no page")]
 #[case::a_field_too_few("amd64|*|-|wrong-cfa|*|pushes", "new reports amd64", "7 fields are needed")]
 #[case::an_empty_field("amd64|*|-|wrong-cfa|*||why", "faults reports amd64", "7 fields are needed")]
 #[case::an_unknown_abi(&PUSHES.replace("amd64", "arm64"), "faults reports amd64", "unknown ABI `arm64`")]
