@@ -75,6 +75,7 @@ pub struct ObjectFile<'a> {
     /// Why the file has no section, if it has none.
     missing: MissingSection,
     elf: File<'a>,
+    debug: Option<&'a DebugFile>,
 }
 
 impl<'a> ObjectFile<'a> {
@@ -99,7 +100,7 @@ impl<'a> ObjectFile<'a> {
         let tables = Tables::of(&elf);
         let (sframe, sframe_index) = tables.sframe()?.unzip();
         let (symbols, missing) = (Symbols::read_with(&elf, debug), tables.missing_sframe());
-        Ok(Self { sframe, symbols, sframe_index: sframe_index.flatten(), missing, elf })
+        Ok(Self { sframe, symbols, sframe_index: sframe_index.flatten(), missing, elf, debug })
     }
 
     /// Returns the `.sframe` section.
@@ -224,10 +225,12 @@ impl<'a> ObjectFile<'a> {
     /// Returns what compilers and linkers say of themselves in `.comment`.
     #[must_use]
     pub fn comments(&self) -> Vec<String> {
-        let section = self.elf.section_by_name(".comment");
-        let bytes = section.and_then(|section| section.data().ok()).unwrap_or_default();
-        let texts = bytes.split(|byte| *byte == 0).filter(|text| !text.is_empty());
-        texts.map(|text| String::from_utf8_lossy(text).into_owned()).collect()
+        let own = comments(&self.elf);
+        // Distributions strip it, too.
+        if !own.is_empty() {
+            return own;
+        }
+        self.debug.and_then(DebugFile::open).map(|debug| comments(&debug)).unwrap_or_default()
     }
 
     /// Returns the name of the section that contains an address.
@@ -295,6 +298,14 @@ struct Symbol<'a> {
 /// Whether a section has tables of jumps to definitions in other files.
 fn is_linkage_table(name: &str) -> bool {
     [".plt", ".iplt"].iter().any(|table| name.starts_with(table))
+}
+
+/// The texts in `.comment`.
+fn comments(elf: &File<'_>) -> Vec<String> {
+    let section = elf.section_by_name(".comment");
+    let bytes = section.and_then(|section| section.data().ok()).unwrap_or_default();
+    let texts = bytes.split(|byte| *byte == 0).filter(|text| !text.is_empty());
+    texts.map(|text| String::from_utf8_lossy(text).into_owned()).collect()
 }
 
 /// Function symbols, for naming addresses.

@@ -26,7 +26,8 @@ use crate::case::judge::{
     judge_coverage, judge_ends, judge_set_aside, judge_signals, judge_stop, judge_sweep,
 };
 use crate::corpus::Build;
-use crate::spec::{BuildFacts, Location, Producer, Spec, Stop};
+use crate::faults::point_out;
+use crate::spec::{BuildFacts, Faults, Location, Producer, Spec, Stop};
 use crate::yaml::Source;
 use sframe_judge::examine::counts::Counts;
 use sframe_judge::examine::coverage::{Coverage, RowCounts, UnexercisedRow};
@@ -144,6 +145,16 @@ impl Case<'_> {
         if proved > 0 && report.outcome != Outcome::Broken {
             report.outcome = Outcome::Unexpected;
         }
+    }
+
+    /// Says in a report of the case which page describes the cause of each finding.
+    pub(crate) fn point_out(&self, corpus: &Path, faults: &Faults, report: &mut CaseReport) {
+        if report.findings.is_empty() {
+            return;
+        }
+        let Ok(files) = self.build.files(corpus) else { return };
+        let Ok(target) = self.open(&files) else { return };
+        point_out(report.findings.iter_mut(), &target, faults, Some(self.producer));
     }
 
     /// Runs the case with an unwinder in a separate process.

@@ -233,14 +233,26 @@ impl<'f> KnownCauses<'f> {
     }
 }
 
-/// Says of each finding which page describes its cause, if one does: see [`Finding::fault`].
-pub fn point_out<'i>(findings: impl Iterator<Item = &'i mut Finding>, target: &Target<'_>, faults: &Faults) {
+/// Says of each finding which page describes its cause, if one does: see [`Finding::fault`]. Who has made the files is
+/// told by themselves where `producer` does not say it.
+pub fn point_out<'i>(
+    findings: impl Iterator<Item = &'i mut Finding>,
+    target: &Target<'_>,
+    faults: &Faults,
+    producer: Option<&Producer>,
+) {
     let mut known: BTreeMap<Option<String>, Option<(KnownCauses<'_>, &Module<'_>)>> = BTreeMap::new();
     for finding in findings {
         let of_image = known.entry(finding.image.clone()).or_insert_with_key(|image| {
             let module = target.modules.iter().find(|module| module.name == *image)?;
-            let (makers, abi) = (Makers::of(&module.subject.comments()), module.subject.abi()?);
-            let causes = KnownCauses::of_components(faults, abi, |component| makers.may_have(component));
+            let abi = module.subject.abi()?;
+            let causes = match producer {
+                Some(producer) => KnownCauses::of(faults, producer, abi),
+                None => {
+                    let makers = Makers::of(&module.subject.comments());
+                    KnownCauses::of_components(faults, abi, |component| makers.may_have(component))
+                }
+            };
             Some((causes, module))
         });
         let page = of_image.as_ref().and_then(|(causes, module)| page_of(finding, causes, module));

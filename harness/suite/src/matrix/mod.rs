@@ -130,6 +130,7 @@ impl<'s> Plan<'s> {
     ) -> (Vec<Comparison>, Vec<CaseResult>) {
         let plan = suite::Plan {
             isolation: scope.isolation.clone(),
+            faults: Some(scope.suite.faults()),
             ..suite::Plan::new(scope.options.clone(), UnderTest::Rust(&sframe_unwinder))
         };
         // Without a journal, nothing interrupts a run.

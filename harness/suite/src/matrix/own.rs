@@ -10,7 +10,7 @@ use super::fit::{self, Fitted};
 use super::references::References;
 use crate::case::{Case, CaseReport, CaseResult, UnderTest};
 use crate::corpus::{Attempt, Build, Toolchain};
-use crate::spec::{Producer, Spec};
+use crate::spec::{Faults, Producer, Spec};
 use crate::suite::{self, Suite};
 use crate::yaml::Source;
 
@@ -22,6 +22,8 @@ pub struct OwnCases<'s> {
     /// Specs that were written for other builds of their programs, without what holds only for
     /// those.
     fitted: Vec<Fitted<'s>>,
+    /// The faults whose pages may describe what is found.
+    faults: &'s Faults,
 }
 
 /// Whether a spec is held in full. It is, unless it was written for builds of the corpus, and this
@@ -42,7 +44,7 @@ impl<'s> OwnCases<'s> {
         made: &'s [Attempt],
         folder: &Path,
     ) -> Self {
-        let mut cases = Self { whole: Vec::new(), fitted: Vec::new() };
+        let mut cases = Self { whole: Vec::new(), fitted: Vec::new(), faults: suite.faults() };
         for build in made.iter().filter_map(Attempt::build) {
             let producer = producer(suite, toolchain, references, build);
             let own = specs.iter().copied().filter(|(spec, _)| spec.program == build.program);
@@ -81,8 +83,11 @@ impl<'s> OwnCases<'s> {
         folder: &Path,
         done: &(dyn Fn(&CaseReport) + Sync),
     ) -> Vec<CaseResult> {
-        let plan =
-            suite::Plan { isolation, ..suite::Plan::new(options.clone(), UnderTest::Rust(&sframe_unwinder)) };
+        let plan = suite::Plan {
+            isolation,
+            faults: Some(self.faults),
+            ..suite::Plan::new(options.clone(), UnderTest::Rust(&sframe_unwinder))
+        };
         let mut results = Vec::new();
         for (cases, is_fitted) in [(&self.whole, false), (&self.fitted, true)] {
             let plan = suite::Plan { is_fitted, ..plan.clone() };

@@ -367,6 +367,9 @@ pub fn execute(
             if let Some(explorer) = &plan.explorer {
                 case.explore(corpus, explorer, &mut result.report);
             }
+            if let Some(faults) = plan.faults {
+                case.point_out(corpus, faults, &mut result.report);
+            }
             result.report.seconds = start.elapsed().as_secs_f64();
         }
         if let Some(journal) = plan.journal.filter(|_| !is_kept)

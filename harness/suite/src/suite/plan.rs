@@ -6,6 +6,7 @@ use sframe_machine::Options;
 
 use super::journal::Journal;
 use crate::case::UnderTest;
+use crate::spec::Faults;
 
 /// How cases are run.
 #[derive(Clone)]
@@ -23,6 +24,8 @@ pub struct Plan<'p> {
     pub isolation: Option<Isolation>,
     /// If set, says what exploring says of the rows that a case does not use.
     pub explorer: Option<Explorer>,
+    /// If set, findings say which of these faults is their cause.
+    pub faults: Option<&'p Faults>,
     /// Whether specs are fitted to builds that they were not written for. The
     /// given cases are fitted already; worker processes fit theirs too.
     pub is_fitted: bool,
@@ -39,6 +42,7 @@ impl<'p> Plan<'p> {
             journal: None,
             isolation: None,
             explorer: None,
+            faults: None,
             is_fitted: false,
         }
     }

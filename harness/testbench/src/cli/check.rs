@@ -188,7 +188,7 @@ impl Check {
                 format!("explored rows that did not run: {}", grouped(report.summary.rows_explored.total()))
             });
         }
-        point_out(report.findings.iter_mut(), &target, faults);
+        point_out(report.findings.iter_mut(), &target, faults, None);
         let report = report.sampled(look.sampling.clone());
         Ok(Some(Checked { report, listings, digests: program.files.digests(&program.name) }))
     }

@@ -172,7 +172,7 @@ impl Explore {
         let command = if self.files.len() == 1 { invocation.again() } else { invocation.instead(name, &[]) };
         let mut report = report.reproduced_by(command);
         report.provenance = Some(began.ended([(name.to_owned(), file.digest().to_owned())]));
-        point_out(report.findings.iter_mut().map(|found| &mut found.finding), &target, faults);
+        point_out(report.findings.iter_mut().map(|found| &mut found.finding), &target, faults, None);
         Ok(report)
     }
 }

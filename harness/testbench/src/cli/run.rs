@@ -114,6 +114,7 @@ impl Run {
             is_listed: self.report.is_some() && external.is_none(),
             isolation: self.isolation.workers(),
             explorer: (!self.no_explore).then(|| self.isolation.explorer()),
+            faults: Some(suite.faults()),
             ..Plan::new(
                 self.machine.options(),
                 external.as_ref().map_or(UnderTest::Rust(&sframe_unwinder), UnderTest::External),

@@ -14,7 +14,7 @@ use sframe_suite::faults::{
 use sframe_suite::spec::{Component, Fault, Faults, FaultySection};
 use sframe_suite::suite::{Suite, SuiteError};
 
-use crate::command::{are_installed, bench, json, status, toolchains};
+use crate::command::{are_installed, bench, bench_in, copy_repository, json, status, toolchains};
 use crate::common::{repository, suite};
 
 /// Makes the committed builds, which needs the toolchains.
@@ -110,6 +110,27 @@ fn findings_in_committed_builds_are_named_by_their_page() {
     });
     let wrong: Vec<String> = wrong.collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What a spec does not list is named as well, by what the corpus says of the toolchain.
+#[test]
+fn unknown_findings_of_a_run_are_named_by_pages() {
+    let folder = tempfile::tempdir().expect("a folder");
+    copy_repository(folder.path());
+    let spec = folder.path().join("specs/crossing_ibt.yaml");
+    let text = std::fs::read_to_string(&spec).expect("a spec");
+    let (rest, _) = text.split_once("\nknown:\n").expect("known findings at the end");
+    std::fs::write(&spec, format!("{rest}\n")).expect("a spec");
+    for (toolchain, page) in [("gnu-2.47", "ld-plt-got"), ("gnu-2.40", "ld-ibt-plt")] {
+        let output =
+            bench_in(folder.path(), &["run", "--json", "--spec", "crossing_ibt", "--toolchain", toolchain]);
+        let report = json(&output);
+        let cases = report["cases"].as_array().expect("cases").iter();
+        let findings = cases.flat_map(|case| case["findings"].as_array().expect("findings"));
+        let names: Vec<_> = findings.map(|finding| &finding["fault"]["name"]).collect();
+        assert!(names.contains(&&Value::from(page)), "{toolchain}: {names:?}");
+        assert!(names.iter().all(|name| name.is_null() || **name == page), "{toolchain}: {names:?}");
+    }
 }
 
 const CRASH: &str = "gas-register-before-first-row";
