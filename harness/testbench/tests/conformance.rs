@@ -1,18 +1,20 @@
-//! The conformance suite: each spec is a test of its name, which runs all cases of the spec.
+//! The conformance suite: each case is a test of its id, `<spec>/<toolchain>/<abi>/<variant>`.
 //!
-//! A new spec or build becomes a new test without a change here, and without compiling anything.
+//! A new spec or build becomes new tests without a change here, and without compiling anything.
 
 mod common;
 
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use libtest_mimic::{Arguments, Failed, Trial};
+use sframe_engine::Abi;
 use sframe_inspect::text::Text;
 use sframe_judge::unwind::sframe_unwinder;
 use sframe_machine::Options;
-use sframe_suite::case::{Outcome, spec_name};
-use sframe_suite::report::{Report, Style, run_summary};
+use sframe_suite::case::{Case, CaseReport, Outcome, spec_name};
+use sframe_suite::report::{Report, Style, is_alike, run_summary};
 use sframe_suite::suite::{Filter, Suite};
 
 fn main() -> ExitCode {
@@ -22,43 +24,65 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     let suite = common::suite();
-    let specs = suite.specs().iter().map(|(_, source)| {
-        let name = spec_name(source);
-        Trial::test(name, move || backtraces_are_the_call_stack(suite, name))
+    let cases = match suite.cases(&Filter::default()) {
+        Ok(cases) => cases,
+        Err(error) => {
+            eprintln!("error: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let tests = cases.iter().map(|case| {
+        let case = case.clone();
+        Trial::test(case.id(), move || backtraces_are_the_call_stack(suite, &case))
     });
-    let all = Trial::test("every_build_is_run_by_a_spec", move || every_build_is_run_by_a_spec(suite));
-    libtest_mimic::run(&arguments, specs.chain([all]).collect()).exit_code()
+    let whole: [(&str, fn(&Suite, &[Case<'_>]) -> Result<(), Failed>); 2] = [
+        ("every_build_is_run_by_a_spec", every_build_is_run_by_a_spec),
+        ("every_spec_has_cases_of_each_abi", every_spec_has_cases_of_each_abi),
+    ];
+    let whole = whole.map(|(name, test)| {
+        let cases = cases.clone();
+        Trial::test(name, move || test(suite, &cases))
+    });
+    libtest_mimic::run(&arguments, tests.chain(whole).collect()).exit_code()
 }
 
-fn backtraces_are_the_call_stack(suite: &Suite, name: &str) -> Result<(), Failed> {
-    let pattern = glob::Pattern::new(&glob::Pattern::escape(name))?;
-    let cases = suite.cases(&Filter::of_specs(vec![pattern])).map_err(|error| error.to_string())?;
-    let (spec, _) =
-        suite.specs().iter().find(|(_, source)| spec_name(source) == name).ok_or("the spec is gone")?;
-    for abi in sframe_engine::Abi::ALL {
-        if spec.targets.contains(abi) && !cases.iter().any(|case| case.build.abi == abi) {
-            return Err(format!("{name} is for {abi}, but the corpus has no such build").into());
-        }
+/// Cases that have failed.
+static FAILED: Mutex<Vec<CaseReport>> = Mutex::new(Vec::new());
+
+fn backtraces_are_the_call_stack(suite: &Suite, case: &Case<'_>) -> Result<(), Failed> {
+    let reports = suite.run(std::slice::from_ref(case), &Options::default(), &sframe_unwinder, &|_| ());
+    let [report] = <[CaseReport; 1]>::try_from(reports).map_err(|_| "not one report")?;
+    match report.outcome {
+        Outcome::Agree | Outcome::Known if report.counts.comparisons > 0 => return Ok(()),
+        Outcome::Skipped => return Ok(()),
+        Outcome::Agree | Outcome::Known => return Err("nothing was compared".into()),
+        Outcome::Unexpected | Outcome::Broken => {}
     }
-    let reports = suite.run(&cases, &Options::default(), &sframe_unwinder, &|_| ());
-    for abi in sframe_engine::Abi::ALL {
-        let of_abi = || reports.iter().filter(|report| report.abi == abi);
-        let compared: u64 = of_abi().map(|report| report.counts.comparisons).sum();
-        if compared == 0 && of_abi().any(|report| report.outcome != Outcome::Skipped) {
-            return Err(format!("nothing was compared for {abi}").into());
-        }
+    // One mistake of a spec may fail all of its cases: it is shown once.
+    let mut failed = FAILED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(other) = failed.iter().find(|other| is_alike(other, &report)) {
+        return Err(format!("as {}", other.id).into());
     }
-    let good = |outcome| matches!(outcome, Outcome::Agree | Outcome::Known | Outcome::Skipped);
-    if reports.iter().all(|report| good(report.outcome)) {
-        return Ok(());
-    }
-    let summary = run_summary(&Report::new(reports), Duration::ZERO, &Text::default(), Style::default());
+    failed.push(report.clone());
+    drop(failed);
+    let summary = run_summary(&Report::new(vec![report]), Duration::ZERO, &Text::default(), Style::default());
     Err(summary.to_string().into())
 }
 
+/// Builds of an ABI may be missing, and a spec that is for it would prove nothing there.
+fn every_spec_has_cases_of_each_abi(suite: &Suite, cases: &[Case<'_>]) -> Result<(), Failed> {
+    for (spec, source) in suite.specs() {
+        let name = spec_name(source);
+        let has_case = |abi| cases.iter().any(|case| spec_name(case.source) == name && case.build.abi == abi);
+        if let Some(abi) = Abi::ALL.into_iter().find(|abi| spec.targets.contains(*abi) && !has_case(*abi)) {
+            return Err(format!("{name} is for {abi}, but the corpus has no such build").into());
+        }
+    }
+    Ok(())
+}
+
 /// A program without a spec would be compiled, committed and never run.
-fn every_build_is_run_by_a_spec(suite: &Suite) -> Result<(), Failed> {
-    let cases = suite.cases(&Filter::default()).map_err(|error| error.to_string())?;
+fn every_build_is_run_by_a_spec(suite: &Suite, cases: &[Case<'_>]) -> Result<(), Failed> {
     for build in &suite.manifest().builds {
         if !cases.iter().any(|case| case.build.id == build.id) {
             return Err(format!("no spec runs {}", build.id).into());

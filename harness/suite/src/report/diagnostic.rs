@@ -173,7 +173,10 @@ pub(super) fn not_shown(
     omitted: &BTreeMap<Verdict, u64>,
 ) -> impl Iterator<Item = String> {
     let more = groups.checked_sub(shown).filter(|more| *more > 0);
-    let more = more.map(|more| format!("and {more} more rows or findings"));
+    let more = more.map(|more| match more {
+        1 => "and 1 more row or finding".to_owned(),
+        more => format!("and {more} more rows or findings"),
+    });
     more.into_iter().chain(omission(omitted))
 }
 

@@ -44,7 +44,7 @@ pub(crate) use markdown::{block, cell, code};
 pub use markdown::{markdown, markdown_of_check};
 pub use merge::{MergeError, merge};
 pub use sarif::{sarif, sarif_of_check};
-pub use summary::{check_summary, run_summary};
+pub use summary::{check_summary, is_alike, run_summary};
 pub use unwinders::unwinder_summary;
 
 use sframe_judge::finding::Finding;

@@ -116,6 +116,12 @@ fn show_cases(text: &mut Text, cases: &[CaseReport], outcome: Outcome, in_full: 
     }
 }
 
+/// Whether two cases seem to show one mistake.
+#[must_use]
+pub fn is_alike(case: &CaseReport, other: &CaseReport) -> bool {
+    shape_of_case(case) == shape_of_case(other)
+}
+
 /// What a case has in common with others that have the same findings: its program, and of each finding what does not
 /// differ from one build to another.
 fn shape_of_case(case: &CaseReport) -> Vec<String> {

@@ -4,6 +4,7 @@
 mod github;
 mod gitlab;
 mod kubernetes;
+mod own;
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -128,7 +129,7 @@ impl Service {
         write_script(&folder.path().join("ci/gate"), &gate);
         let bench = self.path("bin/sframe-testbench").display().to_string();
         let build = format!(
-            "#!/bin/sh\nset -e\n[ \"$*\" = release ]\nmkdir -p target/release\ncp {bench} target/release/\n"
+            "#!/bin/sh\nset -e\ncd \"$(dirname \"$0\")/..\"\n[ \"$*\" = release ]\nmkdir -p target/release\ncp {bench} target/release/\n"
         );
         write_script(&folder.path().join("ci/build"), &build);
         for name in ["corpus", "specs"] {
@@ -310,6 +311,8 @@ fn a_shard_without_cases_is_not_the_failure_of_the_run() {
 #[case("ci/gate shard 1", "The gate for")]
 #[case("ci/gate shard ../1/2", "The gate for")]
 #[case("ci/gate both", "The gate for")]
+#[case("ci/gate files", "The gate for")]
+#[case("ci/gate toolchain", "The gate for")]
 #[case("ci/gate shard 5/3", "error: ")]
 #[case(
     "SFRAME_TESTBENCH=./nowhere ci/gate merge",
