@@ -31,6 +31,7 @@ pub mod hazard;
 pub mod instructions;
 pub mod json;
 pub mod lint;
+pub mod percent;
 pub mod ranges;
 pub mod sarif;
 pub mod source;

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::diff::{DiffError, Explored, ExploredError, diff_file};
+use crate::percent::Percent;
 use clap::Args;
 
 use super::each::{Inspect, Show, Stop, execute};
@@ -21,6 +22,10 @@ pub struct Diff {
     /// A report of `explore --json` about the same file, whose word on rows that differ is evidence.
     #[arg(long, value_name = "FILE")]
     explored: Option<PathBuf>,
+    /// Which share of the instructions whose call frame information can be expressed must have an FDE: `all`, or a
+    /// percentage. Below that, functions without one are findings.
+    #[arg(long, value_name = "SHARE", default_value = "all", value_parser = share)]
+    coverage: Percent,
     /// Print the report as JSON instead of text.
     #[arg(long)]
     json: bool,
@@ -39,7 +44,15 @@ impl Diff {
             }
             (Some(_), _) => return Err(Failure::unusable("error: --explored is for one file")),
         };
-        execute(&mut Comparison { explored }, &self.files, self.json)
+        execute(&mut Comparison { explored, coverage: self.coverage }, &self.files, self.json)
+    }
+}
+
+/// Reads `all`, or a percentage.
+fn share(text: &str) -> Result<Percent, String> {
+    match text {
+        "all" => Ok(Percent::ALL),
+        text => text.parse().map_err(|error| format!("{error}, or `all`")),
     }
 }
 
@@ -50,6 +63,7 @@ fn of(path: &Path, error: &ExploredError) -> Failure {
 struct Comparison<'e> {
     /// What exploring says of the file.
     explored: Option<(&'e Path, Explored)>,
+    coverage: Percent,
 }
 
 impl Inspect for Comparison<'_> {
@@ -59,7 +73,9 @@ impl Inspect for Comparison<'_> {
             report.add_exploration(explored).map_err(|error| of(path, &error))?;
         }
         show.show(&report, || [if volume() == Volume::Quiet { report.brief() } else { report.text() }])?;
-        let differs = !report.findings.is_empty() || !report.errors.is_empty();
+        let (missing, expressible) = report.expressible();
+        let lacks = expressible > 0 && !self.coverage.is_reached_by(expressible - missing, expressible);
+        let differs = !report.findings.is_empty() || !report.errors.is_empty() || lacks;
         Ok(status(differs, false, report.compared > 0))
     }
 }

@@ -214,6 +214,8 @@ impl<C: Inspect> Serialize for Files<'_, '_, C> {
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     inspected: u64,
+    /// Those with findings.
+    found: u64,
     /// ELF files without a section, in folders and archives.
     without: u64,
     /// Files, folders and archives that can't be used.
@@ -223,6 +225,7 @@ struct Tally {
 
 impl Tally {
     fn add(&mut self, status: Status) {
+        self.found += u64::from(status == Status::Finding);
         let worse = self.worst.is_none_or(|worst| worst.weight() < status.weight());
         self.worst = if worse { Some(status) } else { self.worst };
     }
@@ -234,6 +237,9 @@ impl Tally {
     /// The last line.
     fn text(self, section: &str) -> Text {
         let mut line = format!("{} with {section}", counted(self.inspected, "file"));
+        if self.found > 0 {
+            line += &format!(", {} of them with findings", grouped(self.found));
+        }
         if self.without > 0 {
             line += &format!(", {} without", grouped(self.without));
         }

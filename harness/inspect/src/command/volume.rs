@@ -25,7 +25,7 @@ static VOLUME: AtomicU8 = AtomicU8::new(Volume::Normal as u8);
 /// The options of every command that say how much it says.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct VolumeOptions {
-    /// No progress, notes or figures: only what is wrong, and how it ended.
+    /// Only what is wrong: no progress, and no notes.
     #[arg(short, long, global = true, conflicts_with = "verbose", display_order = 1000)]
     quiet: bool,
     /// Say on standard error what is being done.

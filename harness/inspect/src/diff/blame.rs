@@ -132,6 +132,29 @@ pub fn blame_for_gap(gap: &Gap, is_relocatable: bool) -> Blamed {
     Blamed { blame, confidence, evidence: [evidence, vec![covers]].concat() }
 }
 
+/// Returns whose doing it is that functions have no FDE, though their rules can be expressed. `linker_section` is that
+/// of their code, if linkers make it.
+pub(super) fn blame_for_missing(linker_section: Option<&str>, is_relocatable: bool) -> Blamed {
+    let (blame, confidence, says) = match linker_section {
+        Some(section) => (
+            Blame::ProducerLinker,
+            Confidence::High,
+            format!("the code lies in {section}, which linkers make"),
+        ),
+        None if is_relocatable => (
+            Blame::ProducerAssembler,
+            Confidence::High,
+            "the file is relocatable, and its FDEs are as the assembler wrote them".to_owned(),
+        ),
+        None => (
+            Blame::Unknown,
+            Confidence::Low,
+            "a linker has lost them, or they come from objects without .sframe".to_owned(),
+        ),
+    };
+    Blamed { blame, confidence, evidence: vec![Evidence { witness: Witness::Layout, says }] }
+}
+
 /// Returns why a merge fault is the linker's.
 pub(super) fn evidence_of_merging(fault: &MergeFault) -> Vec<Evidence> {
     vec![Evidence { witness: Witness::Layout, says: fault.evidence().to_owned() }]

@@ -18,7 +18,7 @@ pub use blame::{Blamed, Evidence, blame_for_gap};
 pub use explored::{Explored, ExploredError};
 pub use gaps::{Gap, GapCode, Gaps};
 pub use reason::{Reason, reason_to_leave_out};
-pub use report::{CfiPlace, DiffReport, Difference, Extent, FdePlace, Line, Uncovered};
+pub use report::{CfiPlace, DiffReport, Difference, Extent, FdePlace, Line, Missing, Uncovered};
 pub use rules::Field;
 
 use std::sync::atomic::AtomicUsize;

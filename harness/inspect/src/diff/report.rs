@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::blame::Evidence;
+use super::blame::{Blamed, Evidence, blame_for_missing};
 use super::reason::Reason;
 use super::rules::Field;
 use crate::hazard::{self, Hazard, HazardKind};
@@ -42,6 +42,8 @@ pub struct DiffReport {
     pub findings: Vec<Difference>,
     /// Functions that have call frame information and no FDE in `.sframe`.
     pub uncovered: Vec<Uncovered>,
+    /// Those of them that the version can express, by what seems to be their cause.
+    pub missing: Vec<Missing>,
     /// Functions that have an FDE in `.sframe` and no call frame information.
     pub only_sframe: Vec<Extent>,
     /// Hazards of the section's rules, whether or not they agree.
@@ -163,6 +165,21 @@ pub struct Uncovered {
     pub message: String,
 }
 
+/// Functions that should have an FDE in `.sframe`: their call frame information can be expressed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Missing {
+    /// The functions.
+    pub functions: Vec<Extent>,
+    /// Which component needs the fix.
+    pub blame: Blame,
+    /// How certain that is.
+    pub confidence: Confidence,
+    /// The evidence for the blame.
+    pub evidence: Vec<Evidence>,
+    /// The whole finding in a sentence.
+    pub message: String,
+}
+
 /// The maximum number of differences, or of functions in a list, that are shown;
 /// JSON has all.
 const SHOWN: usize = 20;
@@ -210,15 +227,36 @@ impl DiffReport {
             text.blank();
             let _ = writeln!(text, "and {} more differences", grouped((groups.len() - SHOWN) as u64));
         }
+        for missing in &self.missing {
+            missing.show(&mut text);
+        }
         text
+    }
+
+    /// The number of functions that should have an FDE in `.sframe`.
+    #[must_use]
+    pub fn functions_missing(&self) -> u64 {
+        self.missing.iter().map(|missing| missing.functions.len() as u64).sum()
+    }
+
+    /// The instructions of these, and those that both describe: together, all that the version can express.
+    #[must_use]
+    pub fn expressible(&self) -> (u64, u64) {
+        let functions = self.missing.iter().flat_map(|missing| &missing.functions);
+        let missing: u64 = functions.map(|function| function.pcs).sum();
+        (missing, self.compared.saturating_add(missing))
     }
 
     fn show_summary(&self, text: &mut Text) {
         let groups = self.findings.chunk_by(|one, other| one.group == other.group).count();
+        let missing = match self.functions_missing() {
+            0 => String::new(),
+            missing => format!(", {} without an FDE", counted(missing, "function")),
+        };
         text.blank();
         let _ = writeln!(
             text,
-            "{}, {}: {} compared, {} agree; {}",
+            "{}, {}: {} compared, {} agree; {}{missing}",
             counted(self.functions, "function"),
             counted(self.pcs, "instruction"),
             grouped(self.compared),
@@ -235,12 +273,12 @@ impl DiffReport {
     }
 
     fn show_coverage(&self, text: &mut Text) {
-        let mut by_reason: BTreeMap<Option<Reason>, Vec<&Extent>> = BTreeMap::new();
+        let mut by_reason: BTreeMap<Reason, Vec<&Extent>> = BTreeMap::new();
         for Uncovered { extent, reason, .. } in &self.uncovered {
-            by_reason.entry(*reason).or_default().push(extent);
+            reason.map(|reason| by_reason.entry(reason).or_default().push(extent));
         }
         for (reason, extents) in by_reason {
-            let why = reason.map_or("nothing in the CFI says why", Reason::text);
+            let why = reason.text();
             text.blank();
             let _ = writeln!(text, "not in .sframe: {} ({why})", counted(extents.len() as u64, "function"));
             list(text, &extents);
@@ -272,6 +310,37 @@ impl DiffReport {
     }
 }
 
+impl Missing {
+    /// Functions with one cause. `linker_section` is that of their code, if linkers make it.
+    pub(super) fn of(functions: Vec<Extent>, linker_section: Option<&str>, is_relocatable: bool) -> Self {
+        let Blamed { blame, confidence, evidence } = blame_for_missing(linker_section, is_relocatable);
+        let (count, have) = (functions.len() as u64, if functions.len() == 1 { "has" } else { "have" });
+        let message = format!(
+            "{} {have} call frame information that can be expressed, and no FDE",
+            counted(count, "function")
+        );
+        Self { functions, blame, confidence, evidence, message }
+    }
+
+    fn show(&self, text: &mut Text) {
+        text.blank();
+        let _ = writeln!(text, "missing-fde: {}", self.message);
+        list(text, &self.functions.iter().collect::<Vec<_>>());
+        show_blame(text, self.blame, self.confidence, &self.evidence);
+    }
+}
+
+/// Says who needs the fix, if that is known, and why.
+fn show_blame(text: &mut Text, blame: Blame, confidence: Confidence, evidence: &[Evidence]) {
+    let _ = match blame {
+        Blame::Unknown => writeln!(text, "    the culprit is unknown"),
+        blame => writeln!(text, "    the likely culprit is {blame} (confidence {confidence})"),
+    };
+    for evidence in evidence {
+        let _ = writeln!(text, "      = {}: {}", evidence.witness, evidence.says);
+    }
+}
+
 /// Shows the fields that differ at the same instructions.
 fn show(text: &mut Text, group: &[Difference]) {
     let Some(first) = group.first() else { return };
@@ -286,10 +355,7 @@ fn show(text: &mut Text, group: &[Difference]) {
         let _ = writeln!(text, "difference: {}, {}", first.field, counted(first.pcs, "instruction"));
         let _ = writeln!(text, "    {}", first.message);
     }
-    let _ = writeln!(text, "    the likely culprit is {} (confidence {})", first.blame, first.confidence);
-    for evidence in &first.evidence {
-        let _ = writeln!(text, "      = {}: {}", evidence.witness, evidence.says);
-    }
+    show_blame(text, first.blame, first.confidence, &first.evidence);
 }
 
 /// Shows where fields differ.

@@ -13,7 +13,7 @@ use super::blame::{Blamed, Dispute, blame_for_gap, evidence_of_merging};
 use super::gaps::{Gap, GapCode, Gaps};
 use super::pieces::{Functions, Piece};
 use super::reason::{Reason, reason};
-use super::report::{CfiPlace, DiffReport, Difference, Extent, FdePlace, Line, Uncovered};
+use super::report::{CfiPlace, DiffReport, Difference, Extent, FdePlace, Line, Missing, Uncovered};
 use super::rules::{Disagreement, Field, compare};
 use crate::cfi::{CallFrameInfo, CfiError, CfiFde, CfiRow, CfiSection, Inexpressible, Rules};
 use crate::dump::{FunctionRow, FunctionRows};
@@ -376,14 +376,24 @@ impl<'s> Sweep<'s> {
         report = DiffReport { functions, pcs, compared, agree, lost_fp, ..report };
         // Functions and instructions that have lost their rules.
         let mut lost = vec![(0, 0); self.faults.len()];
+        // Those of one linker's table have one cause, and so have, as far as the file shows, all others.
+        let mut missing: BTreeMap<Option<&str>, Vec<Extent>> = BTreeMap::new();
         for (fde, pcs, reason) in uncovered {
             let cause = self.faults.iter().position(|fault| fault.has_lost(fde.range.start));
             if let Some((functions, instructions)) = cause.and_then(|cause| lost.get_mut(cause)) {
                 *functions += 1;
                 *instructions += pcs;
             }
-            report.uncovered.push(self.uncovered(fde, pcs, reason));
+            let uncovered = self.uncovered(fde, pcs, reason);
+            if uncovered.reason.is_none() {
+                let section = self.subject.linker_made(fde.range.start);
+                missing.entry(section).or_default().push(uncovered.extent.clone());
+            }
+            report.uncovered.push(uncovered);
         }
+        let is_relocatable = !self.code_names.is_empty();
+        report.missing =
+            missing.into_iter().map(|(of, functions)| Missing::of(functions, of, is_relocatable)).collect();
         for (fde, pcs) in only_sframe {
             let end = fde.start.saturating_add(fde.size.into());
             report.only_sframe.push(self.extent(fde.start..end, pcs));

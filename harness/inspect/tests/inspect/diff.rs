@@ -437,6 +437,14 @@ fn a_missing_row_and_a_missing_fde_are_told() {
     let [uncovered] = &report.uncovered[..] else { panic!("{:?}", report.uncovered) };
     assert_eq!((&*uncovered.extent.function, uncovered.reason), ("descend", None));
     assert_eq!(uncovered.extent.pcs, sound.compared - report.compared);
+    // The section could have it, so that it is a finding.
+    let [missing] = &report.missing[..] else { panic!("{:?}", report.missing) };
+    assert_eq!(
+        (&missing.functions[..], missing.blame),
+        (std::slice::from_ref(&uncovered.extent), Blame::Unknown)
+    );
+    assert_eq!(report.expressible(), (uncovered.extent.pcs, sound.compared));
+    assert_eq!((&sound.missing[..], sound.expressible()), (&[][..], (0, sound.compared)));
     let early = report.hazards.iter().find(|hazard| hazard.kind == HazardKind::EndsEarly).expect("a hazard");
     assert_eq!((&*early.function, early.instructions, &early.row), ("descend", uncovered.extent.pcs, &None));
 }
@@ -825,7 +833,8 @@ fn files_that_cannot_be_compared_end_with_2_or_3_and_one_message() {
         ("no CFI", with_size(BUILD, ".eh_frame", 0), 2, "neither .eh_frame nor .debug_frame"),
         ("cut CFI", with_size(BUILD, ".eh_frame", 0x2a), 2, ".eh_frame can't be read"),
         ("no FDE", with_size(BUILD, ".eh_frame", 0x18), 3, ""),
-        ("no function", no_functions, 3, ""),
+        // All of them are missing.
+        ("no function", no_functions, 1, ""),
     ];
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("file");

@@ -1,5 +1,17 @@
 //! "Did you mean ...?"
 
+/// What others call the ABIs, and what we do.
+const OTHER_NAMES: [(&str, &str); 8] = [
+    ("x86-64", "amd64"),
+    ("x64", "amd64"),
+    ("arm64", "aarch64"),
+    ("armv8", "aarch64"),
+    ("arm64be", "aarch64_be"),
+    ("arm64-be", "aarch64_be"),
+    ("aarch64eb", "aarch64_be"),
+    ("s390", "s390x"),
+];
+
 /// The candidate that `given` was probably meant to be, if any is close.
 ///
 /// ```
@@ -7,12 +19,18 @@
 ///
 /// assert_eq!(closest("stosp", ["stops", "sweep"]), Some("stops"));
 /// assert_eq!(closest("AArch64", ["amd64", "aarch64"]), Some("aarch64"));
+/// assert_eq!(closest("arm64", ["amd64", "aarch64"]), Some("aarch64"));
 /// assert_eq!(closest("mips", ["amd64", "aarch64"]), None);
 /// ```
 pub fn closest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let given = normalised(given);
     // One typing mistake in every three characters is still recognisable.
     let limit = given.chars().count().div_ceil(3);
+    let candidates: Vec<&str> = candidates.into_iter().collect();
+    let other = OTHER_NAMES.iter().find(|(name, _)| *name == given).map(|(_, name)| *name);
+    if let Some(meant) = candidates.iter().find(|candidate| Some(**candidate) == other) {
+        return Some(meant);
+    }
     candidates
         .into_iter()
         .map(|candidate| (strsim::damerau_levenshtein(&given, &normalised(candidate)), candidate))

@@ -8,7 +8,7 @@ use sframe_judge::finding::{Address, Answer, Evidence, Finding, KnownFault, Side
 use sframe_judge::target::{Module, Target};
 use sframe_judge::vocabulary::LayoutFact;
 
-use crate::spec::{Compiler, Component, Fault, Faults, Linker, Producer, Sign, Tool, ToolName};
+use crate::spec::{Assembler, Compiler, Component, Fault, Faults, Linker, Producer, Sign, Tool, ToolName};
 
 /// What is seen of a cause.
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ pub struct SeenCause<'s> {
     pub sections: &'s [&'s str],
     /// Who seems to be the culprit.
     pub blame: Blame,
-    /// The rules of the row, without numbers.
+    /// The rules of the row, with their numbers, or with `N` where these are not known.
     pub row: String,
     /// The instruction before the row's first one, in the text.
     pub before_row: Option<&'s str>,
@@ -87,12 +87,17 @@ impl SeenCause<'_> {
     }
 }
 
-/// Whether a page means this instruction, or these rules: an `R` stands for any register.
+/// Whether a page means this instruction, or these rules: an `R` stands for any register, and an `N` for any number.
 fn is_instruction(known: &str, this: &str) -> bool {
     let is_register = |word: &str| word.starts_with(|first: char| first.is_ascii_lowercase() || first == '%');
+    let is_number = |word: &str| word == "N" || word.bytes().all(|digit| digit.is_ascii_digit());
+    let means = |known: &str, this: &str| match known {
+        "R" => is_register(this),
+        "N" => is_number(this),
+        known => known == this || this == "N" && is_number(known),
+    };
     let (known, this) = (words(known), words(this));
-    known.len() == this.len()
-        && known.iter().zip(this).all(|(known, this)| *known == this || *known == "R" && is_register(this))
+    known.len() == this.len() && known.iter().zip(this).all(|(known, this)| means(known, this))
 }
 
 /// Splits an instruction into words and what is between them.
@@ -176,7 +181,7 @@ impl Makers {
     fn may_have(&self, component: &Component) -> bool {
         match component {
             Component::Compiler(range) => self.compilers.iter().any(|compiler| range.contains(compiler)),
-            Component::Assembler(range) => range.before.is_none(),
+            Component::Assembler(range) => range.before.is_none() && self.may_have_used(range.name),
             Component::Linker(range) if self.linkers.iter().any(|linker| linker.name == range.name) => {
                 self.linkers.iter().any(|linker| range.contains(linker))
             }
@@ -184,8 +189,20 @@ impl Makers {
                 let is_of_another = !self.linkers.is_empty() || self.has_other_linker;
                 range.name == Linker::Ld && range.before.is_none() && !is_of_another
             }
-            // The signs name the library, and the file does not say its version.
-            Component::Library(_) => true,
+            // The signs name the library.
+            Component::Library(range) => range.before.is_none(),
+        }
+    }
+
+    /// Whether an assembler may have made code: compilers have one that they use, or bring their own.
+    fn may_have_used(&self, assembler: Assembler) -> bool {
+        let compiler = match assembler {
+            Assembler::Gas => Compiler::Gcc,
+            Assembler::Llvm => Compiler::Clang,
+        };
+        match &self.compilers[..] {
+            [] => assembler == Assembler::Gas,
+            compilers => compilers.iter().any(|it| it.name == compiler),
         }
     }
 }
@@ -287,10 +304,7 @@ fn page_of<'f>(finding: &Finding, causes: &KnownCauses<'f>, module: &Module<'_>)
         wrong: finding.verdict.as_str(),
         sections,
         blame: finding.blame,
-        row: finding
-            .row
-            .as_ref()
-            .map_or_else(|| "none".to_owned(), |row| without_numbers(&row.rules.to_string())),
+        row: finding.row.as_ref().map_or_else(|| "none".to_owned(), |row| row.rules.to_string()),
         before_row: finding.row_pc.and_then(text_before),
         around: finding.pc.and_then(|pc| {
             let at = finding.listing.iter().position(|line| line.pc == pc)?;

@@ -1,5 +1,7 @@
 //! The last line that people read: one sentence that says what was judged, how it came out, and what was not judged.
 
+use std::collections::BTreeSet;
+
 use sframe_inspect::text::{counted, grouped};
 use sframe_judge::examine::coverage::ExploredRows;
 use sframe_judge::finding::Blame;
@@ -57,13 +59,17 @@ impl CheckReport {
         let what = if is_made { "FDE" } else { "SFrame" };
         let without_caller = summary.counts.nothing_compared.saturating_sub(without_fde);
         let known = without_fde + without_caller + summary.set_aside + summary.left_out + summary.unobserved;
-        let not_asked = if self.unwinder.is_some() { rest.saturating_sub(known) } else { 0 };
+        let is_own = self.unwinder.is_none();
+        let not_asked = if !is_own { rest.saturating_sub(known) } else { 0 };
         let parts = match rest {
             0 => return None,
             _ if without_fde == rest => format!("the rest has no {what}"),
             _ => parts(&[
                 (without_fde, if is_made { "without FDE" } else { "without SFrame" }),
-                (without_caller, "in functions without a caller"),
+                (
+                    without_caller,
+                    if is_own { "in functions without a caller" } else { "with nothing to compare" },
+                ),
                 (summary.set_aside, "set aside"),
                 (summary.left_out, "not in the sample"),
                 (summary.unobserved, "of other programs"),
@@ -107,7 +113,7 @@ impl Report {
             let rest = all.saturating_sub(judged);
             let is_known = counts.nothing_compared + summary.set_aside;
             let parts = parts(&[
-                (counts.nothing_compared.min(rest), "without SFrame"),
+                (counts.nothing_compared.min(rest), "with nothing to compare"),
                 (summary.set_aside, "set aside"),
                 (rest.saturating_sub(is_known), "not asked about"),
             ]);
@@ -167,7 +173,10 @@ fn in_words(known: &[SeenKnown]) -> Option<String> {
     let (beyond, others): (Vec<&SeenKnown>, Vec<&SeenKnown>) =
         known.iter().partition(|seen| seen.blame == Blame::Format);
     let count = |of: &[&SeenKnown]| -> u64 { of.iter().map(|seen| seen.findings).sum() };
-    let others = (!others.is_empty()).then(|| counted(count(&others), "known finding"));
+    let pages: BTreeSet<&str> = others.iter().filter_map(|seen| seen.fault.as_deref()).collect();
+    let pages =
+        if pages.is_empty() { String::new() } else { format!(" ({})", Vec::from_iter(pages).join(", ")) };
+    let others = (!others.is_empty()).then(|| counted(count(&others), "known finding") + &pages);
     let beyond = (!beyond.is_empty())
         .then(|| format!("{} that SFrame can't express", counted(count(&beyond), "place")));
     let parts: Vec<String> = others.into_iter().chain(beyond).collect();

@@ -128,7 +128,7 @@ impl Described for Group<'_> {
             note(text, style, "hint: ", &hint.to_string());
         }
         if let Some(fault) = &finding.fault {
-            note(text, style, "known: ", &format!("{fault} (sframe-testbench faults {})", fault.name));
+            note(text, style, "looks like: ", &format!("{fault} (sframe-testbench faults {})", fault.name));
         }
     }
 }

@@ -99,7 +99,43 @@ pub struct Sign {
     pub library: Option<String>,
 }
 
+/// What the search prints of functions without an FDE, and before the field of a difference.
+const LEFT_OUT: &str = "left out";
+const DIFFERENT: &str = "different ";
+const SECTIONS: [&str; 3] = [".sframe", ".eh_frame", "both sections"];
+
 impl Sign {
+    /// The key that nothing can match, and why.
+    pub(super) fn mistake(&self) -> Option<(&'static str, &'static str)> {
+        let Self { wrong, section, row, after, at, code_in, .. } = self;
+        let is_verdict = Verdict::ALL.iter().any(|verdict| verdict.as_str() == wrong);
+        if !is_verdict && wrong != LEFT_OUT && !wrong.starts_with(DIFFERENT) {
+            return Some(("wrong", "this is no verdict, nor `left out` or `different` and a field"));
+        }
+        if !SECTIONS.contains(&section.as_str()) {
+            return Some(("section", "this is none of `.sframe`, `.eh_frame` and `both sections`"));
+        }
+        let is_row = ["none", "RA undefined"].contains(&row.as_str()) || row.starts_with("CFA = ");
+        if is_verdict && !is_row {
+            return Some((
+                "row",
+                "these are no rules of a row, such as `CFA = SP+N, RA = *(CFA-N), FP unchanged`",
+            ));
+        }
+        let is_instruction = |text: &String| text.starts_with(|first: char| first.is_ascii_lowercase());
+        if !after.iter().all(is_instruction) {
+            return Some(("after", "this is no instruction"));
+        }
+        if !at.iter().all(is_instruction) {
+            return Some(("at", "this is no instruction"));
+        }
+        let is_of_linker = |name: &String| name.starts_with(".plt") || name.starts_with(".iplt");
+        if !code_in.iter().all(is_of_linker) {
+            return Some(("code_in", "linkers make no such section"));
+        }
+        None
+    }
+
     /// Whether it says where the fault is, and not only which rules it has: in which instructions, or in whose code.
     #[must_use]
     pub fn has_place(&self) -> bool {

@@ -159,16 +159,20 @@ impl Check<'_> {
         }
         for (index, sign) in signs.iter().enumerate() {
             let path = ["signs", &index.to_string()];
+            let (wrong, help) = (sign.mistake(), "see specs/faults/README.md");
+            if let Some((key, why)) = wrong {
+                self.wrong(&["signs", &index.to_string(), key], why, help);
+            }
             if (!sign.has_place() && sign.with.is_empty()) || example.is_crash() {
                 let help = "give `after`, `at`, `begins_after`, `with`, `layout`, `code_in` or `function`";
-                self.wrong(&path, "this sign would be of anything", help);
+                self.wrong(&path, "this sign is one of any finding", help);
             }
             match (component, &sign.library) {
                 (Component::Library(_), None) => {
                     self.wrong(&path, "in which library?", "give its DT_SONAME as `library`");
                 }
                 (Component::Library(_), Some(_)) | (_, None) => {}
-                (_, Some(_)) => self.wrong(&path, "the component is no library", "remove `library`"),
+                (_, Some(_)) => self.wrong(&path, "the component is not a library", "remove `library`"),
             }
         }
         for (witness, says) in witnesses {
@@ -386,7 +390,7 @@ upstream: {state: unreported}
                 "upstream:",
                 "signs: [{abi: amd64, wrong: w, section: s, row: r, after: []}]\nupstream:",
                 20,
-                "this sign would be of anything",
+                "this sign is one of any finding",
             ),
             ("It writes no offset where the register is saved twice.", "Wrong.", 3, "at least 20 characters"),
             ("      f: ret\n", lines.as_str(), 8, "between 1 and 30 lines of source, not 31"),

@@ -10,7 +10,7 @@
 //! | `abi.rs`, `blame.rs`, `end.rs`, `feature.rs`, `trace.rs`, `verdict.rs` | the names that may be used in it |
 //! | `known.rs` | the known findings of a program that has no spec |
 //! | `fault.rs`, `faults.rs` | the pages of faults that known failures may name |
-//! | `location.rs`, `qualified_name.rs`, `pattern.rs`, `percent.rs`, `row.rs` | values with a syntax of their own |
+//! | `location.rs`, `qualified_name.rs`, `pattern.rs`, `row.rs` | values with a syntax of their own |
 //! | `stop.rs`, `frames.rs` | stops, of which several can share keys |
 //! | `producer.rs`, `tool.rs` | who made a build |
 //! | `selector.rs` | which builds an entry is about |
@@ -32,7 +32,6 @@ mod load;
 mod location;
 mod one_or_many;
 mod pattern;
-mod percent;
 mod producer;
 mod row;
 mod selector;
@@ -52,10 +51,10 @@ pub use load::{SpecFolder, load_dir, load_what_can_be};
 pub use location::{InvalidLocation, Location};
 pub use one_or_many::OneOrMany;
 pub use pattern::{InvalidPattern, NamePattern};
-pub use percent::{InvalidPercent, Percent};
 pub use producer::{Ability, Producer};
 pub use row::{InvalidRow, NO_ROW, RowOffset};
 pub use selector::{BuildFacts, Selector};
 pub use sframe_inspect::Blame;
+pub use sframe_inspect::percent::{InvalidPercent, Percent};
 pub use stop::Stop;
 pub use tool::{Assembler, Compiler, InvalidTool, Library, Linker, Tool, ToolName, ToolRange, ToolVersion};

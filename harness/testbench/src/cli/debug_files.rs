@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use sframe_inspect::command::{detail, note};
+use sframe_inspect::command::{Failure, detail, note};
 use sframe_inspect::elf::debug_file::{DebugFile, DebugFileError};
 
 #[derive(Args)]
@@ -16,8 +16,13 @@ pub(super) struct DebugOptions {
 
 impl DebugOptions {
     /// Returns the folder below which debug files are looked for.
-    pub(super) fn root<'o>(&'o self, root: Option<&'o Path>) -> &'o Path {
-        self.debug_root.as_deref().or(root).unwrap_or(Path::new("/"))
+    pub(super) fn root<'o>(&'o self, root: Option<&'o Path>) -> Result<&'o Path, Failure> {
+        match &self.debug_root {
+            Some(given) if !given.is_dir() => {
+                Err(Failure::unusable(format!("error: --debug-root: {} is not a folder", given.display())))
+            }
+            given => Ok(given.as_deref().or(root).unwrap_or(Path::new("/"))),
+        }
     }
 }
 

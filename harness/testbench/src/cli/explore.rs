@@ -78,28 +78,36 @@ pub(crate) struct Explore {
 impl Explore {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
         let known = self.known.open()?;
+        let debug_root = self.debug.root(None)?;
         let stop = requests_here().map_err(|error| Failure::broken(format!("error: {error}")))?;
         if let [path] = &*self.files
             && !path.is_dir()
             && !is_archive(path)
         {
-            return self.alone(path, &known, &stop);
+            return self.alone(path, debug_root, &known, &stop);
         }
         if self.report.is_some() || self.known.is_given() {
             return Err(Failure::unusable(
                 "error: --report, --known and --write-known are about one file".to_owned(),
             ));
         }
-        each_file(&mut Files { options: self, known: &known, stop: &stop }, &self.files, self.json)
+        let mut files = Files { options: self, debug_root, known: &known, stop: &stop };
+        each_file(&mut files, &self.files, self.json)
     }
 
     /// Explores the only file.
-    fn alone(&self, path: &Path, known: &KnownSoFar<'_>, stop: &StopRequest) -> Result<Status, Failure> {
+    fn alone(
+        &self,
+        path: &Path,
+        debug_root: &Path,
+        known: &KnownSoFar<'_>,
+        stop: &StopRequest,
+    ) -> Result<Status, Failure> {
         let name = path.display().to_string();
         let unusable =
             |error: &ExploreError| Failure::unusable(format!("error: {name}: {}", in_words(error)));
         let file = ExploredFile::read(path, self.from.source()).map_err(|error| unusable(&error))?;
-        let file = self.named(file, &name);
+        let file = Self::named(file, &name, debug_root);
         self.report.as_deref().map_or(Ok(()), report::begin)?;
         let report = self.explore(&name, path, &file, known.faults(), stop).map_err(|error| match error {
             error if is_of_the_file(&error) => unusable(&error),
@@ -118,8 +126,8 @@ impl Explore {
     }
 
     /// Names a file's functions by its separate debug file, if there is one.
-    fn named(&self, mut file: ExploredFile, name: &str) -> ExploredFile {
-        match file.look_for_debug_file(Path::new(name), self.debug.root(None)) {
+    fn named(mut file: ExploredFile, name: &str, debug_root: &Path) -> ExploredFile {
+        match file.look_for_debug_file(Path::new(name), debug_root) {
             Ok(()) => file.debug_file().into_iter().for_each(|debug| tell(name, Ok(debug))),
             Err(error) => tell(name, Err(&error)),
         }
@@ -180,6 +188,7 @@ impl Explore {
 /// Several files, one after another.
 struct Files<'f> {
     options: &'f Explore,
+    debug_root: &'f Path,
     known: &'f KnownSoFar<'f>,
     stop: &'f StopRequest,
 }
@@ -198,7 +207,7 @@ impl Inspect for Files<'_> {
         let bytes = source.bytes(0..source.len()).unwrap_or_default();
         let shared = SharedFile::of(bytes).map_err(|error| Failure::broken(format!("error: {error}")))?;
         let explored = ExploredFile::of(bytes.to_vec(), self.options.from.source()).and_then(|explored| {
-            let explored = self.options.named(explored, &file.name);
+            let explored = Explore::named(explored, &file.name, self.debug_root);
             let (path, faults) = (shared.path(), self.known.faults());
             self.options.explore(&file.name, path, &explored, faults, self.stop)
         });

@@ -27,7 +27,7 @@ pub(super) fn count<N: TryFrom<u64>>(
 pub(super) fn bytes(allowed: RangeInclusive<u64>) -> impl Fn(&str) -> Result<u64, String> + Clone {
     move |text| {
         let number = Config::new().with_binary().parse_size(text).ok();
-        within(number, &allowed, "a size in bytes, such as 1073741824, 512M or 1G")
+        within(number, &allowed, "a size in bytes, such as 2147483648, 2G or 8G")
     }
 }
 
@@ -53,7 +53,7 @@ fn within<N: TryFrom<u64>>(
         (start, end) => format!("from {start} to {end}"),
     };
     let fits = number.filter(|number| allowed.contains(number)).and_then(|number| N::try_from(number).ok());
-    fits.ok_or_else(|| format!("expected is {what}: {range}"))
+    fits.ok_or_else(|| format!("it must be {what}: {range}"))
 }
 
 #[cfg(test)]
@@ -81,7 +81,7 @@ mod tests {
     fn what_is_none_is_told_what_is_allowed() {
         for text in ["", "0", "-1", "1.2.3", "many", "5B", "99999999999999999999", "1e99"] {
             let error = count::<u64>(POSITIVE)(text).expect_err(text);
-            assert_eq!(error, "expected is a number, such as 1000000, 1e6 or 1M: 1 or more");
+            assert_eq!(error, "it must be a number, such as 1000000, 1e6 or 1M: 1 or more");
         }
         assert!(count::<u32>(1..=1000)("1001").is_err_and(|error| error.ends_with(": from 1 to 1000")));
         for text in ["", "0", "2", "1T", "G"] {

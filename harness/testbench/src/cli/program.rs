@@ -63,7 +63,7 @@ impl ProgramOptions {
         let name = file.display().to_string();
         options.system = self.system.system(file, &self.arguments)?;
         let expected_output = self.system.expected_output()?;
-        let debug_root = Some(self.debug.root(options.system.root.as_deref()));
+        let debug_root = Some(self.debug.root(options.system.root.as_deref())?);
         let files = if options.system.root.is_some() {
             let survey = Files::survey(file, &options, debug_root);
             survey.map(|(files, outcome)| (files, Some(outcome.instructions)))

@@ -94,6 +94,7 @@ const CRATES: [(&str, &[&str]); 10] = [
             "instructions",
             "file",
             "source",
+            "percent",
             "ranges",
             "blame",
             "address",

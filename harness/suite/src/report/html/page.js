@@ -183,9 +183,9 @@
   const SAYS = {
     agree: { run: "Every backtrace agrees with the call stack.", explore: "No row is proved to be wrong." },
     known: { run: "Nothing unexpected: all that is wrong is known, and explained." },
-    unexpected: { run: (count) => `${counted(count, "case")} with findings that nobody has explained.`,
-      check: (count) => `${counted(count, "finding")} that nobody has explained.`,
-      explore: (count) => `${counted(count, "proved finding")} that nobody has explained.` },
+    unexpected: { run: (count) => `${counted(count, "case")} with findings.`,
+      check: (count) => `${counted(count, "finding")}.`,
+      explore: (count) => `${counted(count, "proved finding")}.` },
     broken: { run: (count) => `The bench could not do its work in ${counted(count, "case")}.`, check: "The bench could not do its work." },
   };
   /** The verdict on all of the report. */

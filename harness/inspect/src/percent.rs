@@ -1,13 +1,10 @@
 //! Shares, exact to a hundredth of a percent.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-use super::de::parsed;
 
 /// A share of something: `100%`, `99.5%`, `0%`.
 ///
@@ -35,12 +32,14 @@ impl Percent {
     pub const ALL: Self = Self(10_000);
 
     /// Whether `part` of `whole` is at most this share.
-    pub(crate) fn bounds(self, part: u64, whole: u64) -> bool {
+    #[must_use]
+    pub fn bounds(self, part: u64, whole: u64) -> bool {
         u128::from(part) * u128::from(Self::ALL.0) <= u128::from(whole) * u128::from(self.0)
     }
 
     /// Whether `part` of `whole` is at least this share. Of nothing there is no
     /// share: then only 0% is reached.
+    #[must_use]
     pub fn is_reached_by(self, part: u64, whole: u64) -> bool {
         if whole == 0 {
             return self.0 == 0;
@@ -92,17 +91,32 @@ impl Serialize for Percent {
 
 impl<'de> Deserialize<'de> for Percent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        parsed(deserializer, "a percentage with its sign, such as `100%`")
+        struct Text;
+
+        impl Visitor<'_> for Text {
+            type Value = Percent;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a percentage with its sign, such as `100%`")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Percent, E> {
+                text.parse().map_err(E::custom)
+            }
+        }
+
+        deserializer.deserialize_any(Text)
     }
 }
 
-impl JsonSchema for Percent {
-    fn schema_name() -> Cow<'static, str> {
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Percent {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "Percent".into()
     }
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
             "description": "A share: `100%`, `99.5%`.",
             "type": "string",
             "pattern": "^0*(100(\\.0{1,2})?|[0-9]{1,2}(\\.[0-9]{1,2})?)%$",
