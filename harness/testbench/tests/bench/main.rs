@@ -33,6 +33,7 @@ mod hostile_tables;
 mod interrupts;
 mod isolate;
 mod kept_walks;
+mod kit_in_c;
 mod known;
 mod made_objects;
 mod made_sections;
