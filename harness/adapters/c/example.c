@@ -2,7 +2,8 @@
 
    A small reader on the kit: version 3, amd64, rows of default type.  It is
    no library: it shows how one is hooked in, and tests the kit.  With
-   -DWITHOUT_STEP, the kit walks with the rules of its look-ups.
+   -DWITHOUT_STEP, the kit walks with the rules of its look-ups; with
+   -DWITHOUT_MAIN, it is for the tables of sframe-testbench export.
 
      cc -I harness/adapters/c harness/adapters/c/example.c harness/adapters/c/sframe-kit.c -o example
      sframe-testbench check --unwinder ./example corpus/builds/gnu-2.47/amd64/recursion.O2  */
@@ -221,11 +222,16 @@ step_to_caller (void *of, const struct kit_frame *frame, struct kit_step *step)
 #define step_to_caller NULL
 #endif
 
+const struct kit_reader example_reader
+  = { .name = "example", .version = "1", .open = open_section, .close = free,
+      .look_up = look_up, .step = step_to_caller };
+
+#ifndef WITHOUT_MAIN
+
 int
 main (void)
 {
-  static const struct kit_reader reader
-    = { .name = "example", .version = "1", .open = open_section, .close = free,
-	.look_up = look_up, .step = step_to_caller };
-  return kit_main (&reader);
+  return kit_main (&example_reader);
 }
+
+#endif

@@ -22,9 +22,13 @@
 #ifndef SFRAME_KIT_H
 #define SFRAME_KIT_H
 
+#ifdef __KERNEL__
+#include <linux/types.h>
+#else
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#endif
 
 #ifdef __cplusplus
 extern "C" {

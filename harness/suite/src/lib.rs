@@ -21,6 +21,7 @@ pub mod provenance;
 pub mod report;
 pub mod schema;
 pub mod spec;
+pub mod stacks;
 pub mod study;
 pub mod suite;
 pub mod vectors;

@@ -1,5 +1,6 @@
 //! `vectors`: tests how a reader decodes hand-made sections.
 
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
@@ -11,6 +12,7 @@ use sframe_judge::vocabulary::suggest::hint;
 use sframe_suite::vectors::{ask_engine, ask_external};
 use sframe_vectors::Vector;
 
+use super::export::ask_stacks;
 use super::options::Folders;
 use super::unwinder::UnwinderCommand;
 
@@ -21,6 +23,9 @@ pub(crate) struct Vectors {
     /// Only vectors whose name, such as step/v1-aarch64, matches this pattern (repeatable).
     #[arg(long, value_name = "GLOB")]
     only: Vec<glob::Pattern>,
+    /// Instead, ask about the moments in this file of `export stacks`, with the comparison of runs.
+    #[arg(long, value_name = "FILE", conflicts_with = "only")]
+    stacks: Option<PathBuf>,
     #[command(flatten)]
     unwinder: UnwinderCommand,
     /// Print the report as JSON instead of the summary.
@@ -30,6 +35,9 @@ pub(crate) struct Vectors {
 
 impl Vectors {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
+        if let Some(stacks) = &self.stacks {
+            return self.walks(stacks);
+        }
         self.folders.check()?;
         let external = self.unwinder.start(StopsPerCase::DEFAULT, StopRequest::default())?;
         let clauses = self.folders.specs.join("clauses.yaml");
@@ -66,6 +74,16 @@ impl Vectors {
             print_json(&report)?;
         } else {
             print(&report.text(volume()))?;
+        }
+        Ok(status(!report.differences.is_empty(), false, report.has_compared()))
+    }
+
+    fn walks(&self, stacks: &Path) -> Result<Status, Failure> {
+        let report = ask_stacks(stacks, &self.unwinder)?;
+        if self.json {
+            print_json(&report)?;
+        } else {
+            print(&report.text())?;
         }
         Ok(status(!report.differences.is_empty(), false, report.has_compared()))
     }

@@ -29,6 +29,7 @@ const CRATES: [(&str, &[&str]); 10] = [
             "meanings",
             "matrix",
             "suite",
+            "stacks",
             "vectors",
             "case",
             "provenance",
@@ -42,6 +43,7 @@ const CRATES: [(&str, &[&str]); 10] = [
         &[
             "explore",
             "external",
+            "moments",
             "examine",
             "triage",
             "finding",

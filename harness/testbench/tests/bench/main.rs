@@ -57,6 +57,7 @@ mod rows;
 mod sampling;
 mod sarif;
 mod schemas;
+mod stacks;
 mod study;
 mod suite_notices;
 mod traces;

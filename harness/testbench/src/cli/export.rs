@@ -1,0 +1,140 @@
+//! `export`: data for readers that are tested without the bench.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand, ValueEnum};
+use sframe_inspect::command::{Failure, Status, detail, note, print};
+use sframe_inspect::file;
+use sframe_inspect::text::Text;
+use sframe_judge::examine::stop::StopRequest;
+use sframe_judge::external::StopsPerCase;
+use sframe_judge::moments::Stacks;
+use sframe_suite::failure::of_documents;
+use sframe_suite::spec::catalogue::Catalogue;
+use sframe_suite::stacks::{Choice, OwnProgram, StacksReport, ask_engine, ask_external, export, header, text};
+
+use super::help;
+use super::numbers;
+use super::options::{Folders, parse_jobs, set_jobs};
+use super::program::ProgramOptions;
+use super::run::{Selection, progress_bar};
+use super::unwinder::UnwinderCommand;
+
+/// The largest document that is read.
+const LIMIT: u64 = 256 << 20;
+
+#[derive(Args)]
+pub(crate) struct Export {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Moments of runs, with what a walk of the stack needs and what it has to find.
+    #[command(after_help = help::EXPORT_STACKS)]
+    Stacks(ExportStacks),
+}
+
+#[derive(Args)]
+struct ExportStacks {
+    /// Also an executable, beside the corpus.
+    file: Option<PathBuf>,
+    /// Write into this file.
+    #[arg(long, short, value_name = "FILE")]
+    output: PathBuf,
+    /// JSON, or a header in C99 with tables and a runner.
+    #[arg(long, value_enum, default_value_t = Format::Json)]
+    format: Format,
+    /// The most moments.
+    #[arg(long, value_name = "N", default_value_t = Choice::default().moments,
+          value_parser = numbers::count::<usize>(numbers::POSITIVE))]
+    moments: usize,
+    /// Decides between moments that are equally good.
+    #[arg(long, value_name = "N", default_value_t = Choice::default().seed,
+          value_parser = numbers::count::<u64>(0..=u64::MAX))]
+    seed: u64,
+    /// How many cases to run at once; 0 for one per processor.
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = parse_jobs)]
+    jobs: usize,
+    #[command(flatten)]
+    folders: Folders,
+    #[command(flatten)]
+    selection: Selection,
+    #[command(flatten)]
+    program: ProgramOptions,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Format {
+    Json,
+    C,
+}
+
+impl Export {
+    pub(crate) fn execute(&self) -> Result<Status, Failure> {
+        match &self.what {
+            What::Stacks(stacks) => stacks.execute(),
+        }
+    }
+}
+
+impl ExportStacks {
+    fn execute(&self) -> Result<Status, Failure> {
+        set_jobs(self.jobs)?;
+        let options = self.program.machine.options();
+        let own = self.file.as_deref().map(|file| self.program.open(file, options.clone())).transpose()?;
+        let own = own.map(|program| OwnProgram {
+            name: program.name,
+            files: program.files,
+            options: program.options,
+        });
+        let suite = self.folders.open(&self.selection.filter())?;
+        let cases = suite.cases(&self.selection.filter())?;
+        let catalogue = Catalogue::load(&self.folders.specs.join("clauses.yaml"));
+        let catalogue = catalogue.map_err(|errors| of_documents(&errors))?;
+        let clauses: BTreeSet<String> = catalogue.clauses.into_iter().map(|clause| clause.id).collect();
+        let choice = Choice { moments: self.moments, seed: self.seed, ..Choice::default() };
+        let bar = progress_bar(cases.len() as u64, "cases");
+        let done = || bar.inc(1);
+        let place = (suite.corpus(), &options);
+        let exported = export(&cases, own.as_ref(), place, &choice, &clauses, &done)
+            .map_err(|reason| Failure::broken(format!("error: {}", reason.text())))?;
+        bar.finish_and_clear();
+        for (name, why) in &exported.broken {
+            note(format_args!("warning: left out: {name}: {why}"));
+        }
+        for (name, moments) in exported.by_program() {
+            detail(|| format!("{name}: {moments}"));
+        }
+        if exported.stacks.programs.is_empty() {
+            return Ok(Status::NothingCompared);
+        }
+        let written = match self.format {
+            Format::Json => text(&exported.stacks),
+            Format::C => header(&exported.stacks),
+        };
+        file::replace(&self.output, written.as_bytes())
+            .map_err(|error| Failure::broken(format!("error: {}: {error}", self.output.display())))?;
+        print(&exported.coverage.text())?;
+        Ok(Status::AsExpected)
+    }
+}
+
+/// Asks about the moments of a document of `export stacks`.
+pub(super) fn ask_stacks(path: &Path, unwinder: &UnwinderCommand) -> Result<StacksReport, Failure> {
+    let unusable = |error: &dyn std::fmt::Display| {
+        let mut text = Text::default();
+        text.line(format_args!("error: {}: {error}", path.display()));
+        Failure::unusable_text(text)
+    };
+    let bytes = file::read(path, LIMIT).map_err(|error| unusable(&error))?;
+    let stacks = Stacks::read(&bytes).map_err(|error| unusable(&error))?;
+    let external = unwinder.start(StopsPerCase::DEFAULT, StopRequest::default())?;
+    match external {
+        None => ask_engine(&stacks).map_err(|error| unusable(&error)),
+        Some(external) => ask_external(&stacks, &external)
+            .map_err(|error| Failure::broken(format!("error: --unwinder: {error}"))),
+    }
+}
