@@ -436,7 +436,7 @@ step_by_rules (void *opened, const struct kit_frame *frame, struct kit_step *ste
       step->what = "fp";
       enum kit_end_kind kind = value_of (row->fp, frame, step->cfa, step, &caller->fp);
       caller->fp_is_lost = kind != KIT_CALLER;
-      caller->fp_address = step->address;
+      caller->fp_address = kind == KIT_UNREADABLE ? step->address : 0;
       if (caller->fp_is_lost)
 	caller->fp = 0;
     }
@@ -722,7 +722,8 @@ print_look_up (void *opened, const char *question)
   uint64_t pc = number (get (question, "pc"));
   const char *kind = get (question, "return_address");
   bool is_return = kind && strncmp (kind, "true", 4) == 0;
-  struct kit_place place = { .found = KIT_NO_FDE, .fault = { .offset = -1 } };
+  struct kit_place place
+    = { .found = KIT_NO_FDE, .wants_positions = true, .fault = { .offset = -1 } };
   reader->look_up (opened, pc, is_return, &place);
   printf ("{\"pc\":\"0x%" PRIx64 "\",\"return_address\":%s,", pc, is_return ? "true" : "false");
   if (place.found == KIT_FAULTY)

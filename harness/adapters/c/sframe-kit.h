@@ -122,7 +122,9 @@ enum kit_found { KIT_NO_FDE, KIT_NO_ROW, KIT_NO_ROWS_OUTERMOST, KIT_ROW, KIT_FAU
 struct kit_place
 {
   enum kit_found found;
-  /* Positions, from 0, of the function and its row.  */
+  /* Positions, from 0, of the function and its row; if the kit asks for them,
+     which it does for vectors only.  */
+  bool wants_positions;
   uint32_t fde, row;
   struct kit_fault fault;
   /* For readers without step: the row, and what is used of its function.  */

@@ -320,7 +320,9 @@ look_up (void *of, uint64_t pc, bool is_return, struct kit_place *place)
       return;
     }
   place->found = KIT_FAULTY;
-  if (!place_of (decoder, at, &row, &f, &place->row))
+  /* Looking for the position takes long, and is only needed without a function.  */
+  bool is_placed = !place->wants_positions && function_with (decoder, 0, at, &f);
+  if (!is_placed && !place_of (decoder, at, &row, &f, &place->row))
     {
       place->fault.message = "a row of no function";
       return;
