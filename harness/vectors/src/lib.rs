@@ -21,6 +21,7 @@
 //! }
 //! ```
 
+mod accept;
 mod answer;
 mod boundary;
 mod catalogue;
@@ -31,6 +32,7 @@ pub mod engine;
 mod equation;
 mod expect;
 mod load;
+pub mod model;
 mod names;
 mod number;
 mod question;
@@ -40,9 +42,10 @@ mod step;
 mod vector;
 mod yaml;
 
+pub use accept::{Accepted, Alternative, Asked, Class, Pattern, Query};
 pub use answer::{SectionAnswer, SectionPart, StepAnswer};
 pub use boundary::boundaries;
-pub use catalogue::{Catalogue, ReadingEntry};
+pub use catalogue::{AlternativeEntry, Catalogue, MistakeEntry, ReadingEntry};
 pub use change::Change;
 pub use compare::{AnswerPart, Compared, Difference, compare};
 pub use encode::EncodeError;

@@ -6,8 +6,9 @@ use std::{fs, io};
 
 use serde::Deserialize;
 
+use crate::accept::Alternative;
 use crate::boundary::boundaries;
-use crate::catalogue::Catalogue;
+use crate::catalogue::{Catalogue, READINGS};
 use crate::expect::{Answer, Fde, Header, Lookup, Question, Reject, Row};
 use crate::names::RejectKind;
 use crate::number::{Address, Hex};
@@ -15,9 +16,6 @@ use crate::section::SectionSource;
 use crate::step::Step;
 use crate::vector::Vector;
 use crate::yaml::{Error, read};
-
-/// The list of readings, in the folder of the vectors.
-const READINGS: &str = "readings.yaml";
 
 /// All vectors of a folder.
 #[derive(Clone, Debug)]
@@ -47,6 +45,8 @@ struct WrittenVector {
     lookups: Vec<Lookup>,
     #[serde(default)]
     steps: Vec<Step>,
+    #[serde(default)]
+    alternatives: Vec<Alternative>,
 }
 
 impl Suite {
@@ -56,7 +56,7 @@ impl Suite {
     /// # Errors
     /// The mistakes of every file; a folder without vectors.
     pub fn load(dir: &Path, clauses: &Path) -> Result<Self, Vec<Error>> {
-        let catalogue = Catalogue::load(&dir.join(READINGS), clauses).map_err(|error| vec![error])?;
+        let catalogue = Catalogue::read(dir, clauses).map_err(|error| vec![error])?;
         let files = files(dir).map_err(|error| vec![Error::new(dir, format!("cannot be read: {error}"))])?;
         let (mut vectors, mut errors) = (Vec::new(), Vec::new());
         for path in files {
@@ -143,8 +143,10 @@ fn load(path: &Path, text: &str, catalogue: &Catalogue) -> Result<Vector, Vec<Er
         fdes: written.fdes,
         lookups: written.lookups,
         steps: written.steps,
+        alternatives: written.alternatives,
     };
     check_answers(&vector, &mut mistakes);
+    check_alternatives(&vector, &mut mistakes);
     if mistakes.is_empty() {
         return Ok(vector);
     }
@@ -169,6 +171,38 @@ fn check_names(vector: &WrittenVector, catalogue: &Catalogue, mistakes: &mut Vec
     for reading in &vector.readings {
         if !catalogue.readings.iter().any(|entry| entry.name == *reading) {
             mistakes.push(format!("{READINGS} has no reading `{reading}`"));
+        }
+    }
+    for taken in vector.alternatives.iter().flat_map(|alternative| &alternative.take) {
+        let reading = taken.split('/').next().unwrap_or_default();
+        if !catalogue.has_alternative(taken) {
+            mistakes.push(format!("{READINGS} has no alternative `{taken}`"));
+        } else if !vector.readings.iter().any(|name| name == reading) {
+            mistakes.push(format!("takes `{taken}`, but does not name the reading `{reading}`"));
+        }
+    }
+}
+
+/// Checks that alternatives are about what is asked, and say something.
+fn check_alternatives(vector: &Vector, mistakes: &mut Vec<String>) {
+    for alternative in &vector.alternatives {
+        let Alternative { take, refused, opened, fdes, lookups, steps } = alternative;
+        let name = take.join(", ");
+        let is_empty = fdes.is_empty() && lookups.is_empty() && steps.is_empty();
+        let whole = *refused || *opened;
+        if take.is_empty()
+            || whole != is_empty
+            || *refused && vector.reject.is_some()
+            || *opened && vector.reject.is_none()
+        {
+            mistakes.push(format!("the alternative `{name}` needs refused, opened, or other answers"));
+        }
+        let asked: BTreeSet<Question> = vector.lookups.iter().map(Lookup::question).collect();
+        let is_asked = fdes.keys().all(|index| *index < vector.fdes.len())
+            && steps.keys().all(|index| *index < vector.steps.len())
+            && lookups.iter().all(|lookup| asked.contains(&lookup.question()));
+        if !is_asked {
+            mistakes.push(format!("the alternative `{name}` answers what is not asked"));
         }
     }
 }

@@ -9,8 +9,8 @@ use sframe_inspect::text::{Text, counted};
 use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::external::{ExternalError, StopsPerCase};
 use sframe_judge::vocabulary::suggest::hint;
-use sframe_suite::vectors::{ask_engine, ask_external};
-use sframe_vectors::Vector;
+use sframe_suite::vectors::{Way, Ways, ask_engine, ask_external, ask_model};
+use sframe_vectors::{AlternativeEntry, Catalogue, Vector};
 
 use super::export::ask_stacks;
 use super::options::Folders;
@@ -24,8 +24,12 @@ pub(crate) struct Vectors {
     #[arg(long, value_name = "GLOB")]
     only: Vec<glob::Pattern>,
     /// Instead, ask about the moments in this file of `export stacks`, with the comparison of runs.
-    #[arg(long, value_name = "FILE", conflicts_with = "only")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["only", "readings"])]
     stacks: Option<PathBuf>,
+    /// How the reader reads the text where it is open, as corpus/vectors/readings.yaml names it: READING/ALTERNATIVE, or
+    /// READING for the vectors' own. Nothing else is right then. Without --unwinder, a reader that reads so is asked.
+    #[arg(long, value_name = "READING", value_delimiter = ',')]
+    readings: Vec<String>,
     #[command(flatten)]
     unwinder: UnwinderCommand,
     /// Print the report as JSON instead of the summary.
@@ -57,10 +61,14 @@ impl Vectors {
         let is_meant = |vector: &&Vector| {
             self.only.is_empty() || self.only.iter().any(|pattern| pattern.matches(&vector.id))
         };
-        let vectors: Vec<&Vector> = suite.vectors.iter().filter(is_meant).collect();
+        let chosen = self.chosen(&suite.catalogue)?;
+        let vectors = suite.vectors.iter().filter(is_meant).map(|vector| vector.chosen(&self.readings));
+        let vectors: Vec<Vector> = vectors.collect();
+        let vectors: Vec<&Vector> = vectors.iter().collect();
         let start = Instant::now();
         let report = match &external {
-            None => ask_engine(&vectors),
+            None if chosen.is_empty() => ask_engine(&vectors),
+            None => ask_model(&vectors, &chosen),
             Some(external) if external.hello().section.is_empty() => {
                 let name = &external.hello().name;
                 tell_line(format_args!("nothing was compared: {name} answers no questions about sections"));
@@ -86,5 +94,25 @@ impl Vectors {
             print(&report.text())?;
         }
         Ok(status(!report.differences.is_empty(), false, report.has_compared()))
+    }
+
+    /// The alternatives that the reader takes.
+    fn chosen(&self, catalogue: &Catalogue) -> Result<Ways, Failure> {
+        let mut ways = Ways::new();
+        for choice in &self.readings {
+            if catalogue.has_alternative(choice) {
+                ways.extend(Way::of_name(choice));
+            } else if !catalogue.readings.iter().any(|reading| reading.name == *choice) {
+                let all = catalogue.readings.iter().flat_map(|reading| {
+                    let name =
+                        |alternative: &AlternativeEntry| format!("{}/{}", reading.name, alternative.name);
+                    reading.alternatives.iter().map(name).chain([reading.name.clone()])
+                });
+                let all: Vec<String> = all.collect();
+                let help = hint(choice, all.iter().map(|name| &**name));
+                return Err(Failure::unusable(format!("error: there is no reading `{choice}`{help}")));
+            }
+        }
+        Ok(ways)
     }
 }

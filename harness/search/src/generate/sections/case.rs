@@ -57,6 +57,7 @@ impl Case {
             fdes,
             lookups,
             steps,
+            alternatives: Vec::new(),
         };
         Ok(Self { plan, vector })
     }
