@@ -13,6 +13,7 @@
 pub mod case;
 pub mod clauses;
 pub mod corpus;
+pub mod export;
 pub mod failure;
 pub mod faults;
 pub mod matrix;

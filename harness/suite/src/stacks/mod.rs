@@ -8,6 +8,7 @@ mod export;
 mod report;
 
 pub use c::header;
+pub(crate) use c::{abi_name, bytes, joined, quoted};
 pub use choose::Choice;
 pub use coverage::Coverage;
 pub use export::{Exported, OwnProgram, export, text};

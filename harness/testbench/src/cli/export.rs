@@ -6,13 +6,16 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand, ValueEnum};
 use sframe_inspect::command::{Failure, Status, detail, note, print};
 use sframe_inspect::file;
-use sframe_inspect::text::Text;
+use sframe_inspect::text::{Text, counted};
 use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::external::StopsPerCase;
 use sframe_judge::moments::Stacks;
+use sframe_suite::export::{ExportedVectors, files, header as vectors_header};
 use sframe_suite::failure::of_documents;
 use sframe_suite::spec::catalogue::Catalogue;
-use sframe_suite::stacks::{Choice, OwnProgram, StacksReport, ask_engine, ask_external, export, header, text};
+use sframe_suite::stacks::{
+    Choice, LICENCE, OwnProgram, StacksReport, ask_engine, ask_external, export, header, text,
+};
 
 use super::help;
 use super::numbers;
@@ -20,6 +23,7 @@ use super::options::{Folders, parse_jobs, set_jobs};
 use super::program::ProgramOptions;
 use super::run::{Selection, progress_bar};
 use super::unwinder::UnwinderCommand;
+use super::vectors::{load, selected};
 
 /// The largest document that is read.
 const LIMIT: u64 = 256 << 20;
@@ -35,6 +39,31 @@ enum What {
     /// Moments of runs, with what a walk of the stack needs and what it has to find.
     #[command(after_help = help::EXPORT_STACKS)]
     Stacks(ExportStacks),
+    /// The vectors: sections, questions about them, and all answers that are accepted.
+    #[command(after_help = help::EXPORT_VECTORS)]
+    Vectors(ExportVectors),
+}
+
+#[derive(Args)]
+struct ExportVectors {
+    /// Only vectors whose name, such as step/v1-aarch64, matches this pattern (repeatable).
+    #[arg(long, value_name = "GLOB")]
+    only: Vec<glob::Pattern>,
+    /// Write into this file; with `--format bin`, into this folder, which must not exist or be empty.
+    #[arg(long, short, value_name = "PATH")]
+    output: PathBuf,
+    /// JSON, a header in C99 with tables and a runner, or a folder of sections with their answers.
+    #[arg(long, value_enum, default_value_t = VectorFormat::Json)]
+    format: VectorFormat,
+    #[command(flatten)]
+    folders: Folders,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum VectorFormat {
+    Json,
+    C,
+    Bin,
 }
 
 #[derive(Args)]
@@ -76,7 +105,55 @@ impl Export {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
         match &self.what {
             What::Stacks(stacks) => stacks.execute(),
+            What::Vectors(vectors) => vectors.execute(),
         }
+    }
+}
+
+impl ExportVectors {
+    fn execute(&self) -> Result<Status, Failure> {
+        let suite = load(&self.folders)?;
+        let vectors = selected(&suite, &self.only)?;
+        let failed = |path: &Path, error: &std::io::Error| {
+            Failure::broken(format!("error: {}: {error}", path.display()))
+        };
+        let write = |path: &Path, bytes: &[u8]| {
+            file::replace(path, bytes).map_err(|error| failed(path, &error))
+        };
+        match self.format {
+            VectorFormat::Json => {
+                let mut document = Vec::new();
+                sframe_inspect::json::write_pretty(&mut document, &ExportedVectors::of(&vectors, LICENCE))
+                    .map_err(|error| Failure::broken(format!("error: {error}")))?;
+                write(&self.output, &document)?;
+            }
+            VectorFormat::C => write(&self.output, vectors_header(&vectors, "export vectors").as_bytes())?,
+            VectorFormat::Bin => {
+                let is_free = match std::fs::read_dir(&self.output) {
+                    Ok(mut entries) => entries.next().is_none(),
+                    Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+                };
+                if !is_free {
+                    let path = self.output.display();
+                    return Err(Failure::unusable(format!("error: {path}: there is something else already")));
+                }
+                for (name, bytes) in files(&vectors, LICENCE) {
+                    let path = self.output.join(name);
+                    if let Some(folder) = path.parent() {
+                        std::fs::create_dir_all(folder).map_err(|error| failed(folder, &error))?;
+                    }
+                    write(&path, &bytes)?;
+                }
+            }
+        }
+        let mut text = Text::default();
+        text.line(format_args!(
+            "{} with {}",
+            counted(vectors.len() as u64, "vector"),
+            counted(vectors.iter().map(|vector| vector.asked().len() as u64).sum(), "question")
+        ));
+        print(&text)?;
+        Ok(Status::AsExpected)
     }
 }
 

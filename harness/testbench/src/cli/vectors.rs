@@ -10,7 +10,7 @@ use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::external::{ExternalError, StopsPerCase};
 use sframe_judge::vocabulary::suggest::hint;
 use sframe_suite::vectors::{Way, Ways, ask_engine, ask_external, ask_model};
-use sframe_vectors::{AlternativeEntry, Catalogue, Vector};
+use sframe_vectors::{AlternativeEntry, Catalogue, Suite, Vector};
 
 use super::export::ask_stacks;
 use super::options::Folders;
@@ -37,33 +37,41 @@ pub(crate) struct Vectors {
     json: bool,
 }
 
+/// Reads all vectors.
+pub(super) fn load(folders: &Folders) -> Result<Suite, Failure> {
+    folders.check()?;
+    let clauses = folders.specs.join("clauses.yaml");
+    Suite::load(&folders.corpus.join("vectors"), &clauses).map_err(|errors| {
+        let mut text = Text::default();
+        errors.iter().for_each(|error| text.line(format_args!("error: {error}")));
+        Failure::unusable_text(text)
+    })
+}
+
+/// The vectors whose names match one of the patterns; all, if there is none.
+pub(super) fn selected<'s>(suite: &'s Suite, only: &[glob::Pattern]) -> Result<Vec<&'s Vector>, Failure> {
+    for pattern in only {
+        if !suite.vectors.iter().any(|vector| pattern.matches(&vector.id)) {
+            let names = suite.vectors.iter().map(|vector| &*vector.id);
+            let help = hint(pattern.as_str(), names);
+            return Err(Failure::unusable(format!("error: no vector matches `{pattern}`{help}")));
+        }
+    }
+    let is_meant =
+        |vector: &&Vector| only.is_empty() || only.iter().any(|pattern| pattern.matches(&vector.id));
+    Ok(suite.vectors.iter().filter(is_meant).collect())
+}
+
 impl Vectors {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
         if let Some(stacks) = &self.stacks {
             return self.walks(stacks);
         }
-        self.folders.check()?;
         let external = self.unwinder.start(StopsPerCase::DEFAULT, StopRequest::default())?;
-        let clauses = self.folders.specs.join("clauses.yaml");
-        let suite = sframe_vectors::Suite::load(&self.folders.corpus.join("vectors"), &clauses);
-        let suite = suite.map_err(|errors| {
-            let mut text = Text::default();
-            errors.iter().for_each(|error| text.line(format_args!("error: {error}")));
-            Failure::unusable_text(text)
-        })?;
-        for pattern in &self.only {
-            if !suite.vectors.iter().any(|vector| pattern.matches(&vector.id)) {
-                let names = suite.vectors.iter().map(|vector| &*vector.id);
-                let help = hint(pattern.as_str(), names);
-                return Err(Failure::unusable(format!("error: no vector matches `{pattern}`{help}")));
-            }
-        }
-        let is_meant = |vector: &&Vector| {
-            self.only.is_empty() || self.only.iter().any(|pattern| pattern.matches(&vector.id))
-        };
+        let suite = load(&self.folders)?;
+        let meant = selected(&suite, &self.only)?;
         let chosen = self.chosen(&suite.catalogue)?;
-        let vectors = suite.vectors.iter().filter(is_meant).map(|vector| vector.chosen(&self.readings));
-        let vectors: Vec<Vector> = vectors.collect();
+        let vectors: Vec<Vector> = meant.iter().map(|vector| vector.chosen(&self.readings)).collect();
         let vectors: Vec<&Vector> = vectors.iter().collect();
         let start = Instant::now();
         let report = match &external {

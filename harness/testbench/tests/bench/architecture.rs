@@ -29,6 +29,7 @@ const CRATES: [(&str, &[&str]); 10] = [
             "meanings",
             "matrix",
             "suite",
+            "export",
             "stacks",
             "vectors",
             "case",
