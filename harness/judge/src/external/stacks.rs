@@ -39,12 +39,8 @@ impl WalkDifference {
     pub fn of(found: &Disagreement, sections: &Sections<'_>) -> Self {
         let address = |address: u64| format!("{address:#x}");
         let (expected, got) = (words(found.expected, address), words(found.got, address));
-        let mut message = format!(
-            "frame {} at {:#x}: {}",
-            found.frame,
-            found.pc,
-            says(found.verdict, &expected, &got)
-        );
+        let mut message =
+            format!("frame {} at {:#x}: {}", found.frame, found.pc, says(found.verdict, &expected, &got));
         let lookup: LookupAddress = found.address;
         if let Ok(Some(row)) = sections.lookup(lookup) {
             message += &format!("; row +{}: {}", row.row.start, row.row.rules());
@@ -78,16 +74,23 @@ impl External {
             let engine = (moment.end.walk_end(), Vec::new());
             let call_stack = moment.call_stack();
             let judged = answer.and_then(|answer| judge.judge(&moment.truth(&call_stack), &engine, &answer));
-            got(index, match judged {
-                Ok(judged) => Walk {
-                    end: judged.end,
-                    differences: judged.own.iter().map(|found| WalkDifference::of(found, sections)).collect(),
+            got(
+                index,
+                match judged {
+                    Ok(judged) => Walk {
+                        end: judged.end,
+                        differences: judged
+                            .own
+                            .iter()
+                            .map(|found| WalkDifference::of(found, sections))
+                            .collect(),
+                    },
+                    Err(Fault { verdict, message, .. }) => Walk {
+                        end: WalkEnd::Disagreed,
+                        differences: vec![WalkDifference { verdict, frame: 0, message }],
+                    },
                 },
-                Err(Fault { verdict, message, .. }) => Walk {
-                    end: WalkEnd::Disagreed,
-                    differences: vec![WalkDifference { verdict, frame: 0, message }],
-                },
-            });
+            );
         })?;
         Ok(session.restarts)
     }

@@ -4,7 +4,8 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 use sframe_engine::{
-    Abi, Base, FdeType, Found, FreType, InstructionPointer, LookupAddress, PcType, Recovery, RecoveryRule, Section, Version,
+    Abi, Base, FdeType, Found, FreType, InstructionPointer, LookupAddress, PcType, Recovery, RecoveryRule,
+    Section, Version,
 };
 
 use super::data::key_name;

@@ -7,5 +7,7 @@ mod record;
 mod walk;
 
 pub use coverage::Covered;
-pub use data::{Bottom, End, Frame, Image, Memory, Moment, Program, SCHEMA, SectionData, Stacks, StacksError};
+pub use data::{
+    Bottom, End, Frame, Image, Memory, Moment, Program, SCHEMA, SectionData, Stacks, StacksError,
+};
 pub use record::{Candidate, Recorder};

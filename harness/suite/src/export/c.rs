@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use sframe_vectors::{
-    Answer, Base, Class, End, Equation, Fde, FdeType, FreType, Header, Pattern, PauthKey, PcKind, PcType, Query,
-    Recovery, RejectKind, Row, StepAnswer, Tracked, Vector,
+    Answer, Base, Class, End, Equation, Fde, FdeType, FreType, Header, Pattern, PauthKey, PcKind, PcType,
+    Query, Recovery, RejectKind, Row, StepAnswer, Tracked, Vector,
 };
 
 use crate::stacks::{LICENCE, abi_name, bytes, joined, quoted};
@@ -28,7 +28,8 @@ pub fn header(vectors: &[&Vector], how: &str) -> String {
     let mut table = String::new();
     for (index, vector) in vectors.iter().enumerate() {
         write_vector(&mut text, index, vector);
-        let abi = vector.header.as_ref().map_or_else(|| "KIT_UNKNOWN".to_owned(), |header| abi_name(header.abi));
+        let abi =
+            vector.header.as_ref().map_or_else(|| "KIT_UNKNOWN".to_owned(), |header| abi_name(header.abi));
         let (name, address, len) = (quoted(&vector.id), vector.address, vector.bytes.len());
         let count = vector.asked().len();
         let _ = writeln!(
@@ -62,7 +63,8 @@ fn write_vector(text: &mut String, index: usize, vector: &Vector) {
             let values = if values.is_empty() { vec![0] } else { values };
             let values: Vec<String> = values.iter().map(|value| number_text(*value)).collect();
             let kind = kind.map_or_else(|| "NULL".to_owned(), |kind| quoted(&kind));
-            let _ = writeln!(text, "  {{ RUN_{pattern}, RUN_{class}, {kind}, {{ {} }} }},", values.join(", "));
+            let _ =
+                writeln!(text, "  {{ RUN_{pattern}, RUN_{class}, {kind}, {{ {} }} }},", values.join(", "));
         }
         text.push_str("};\n");
         let question = question(text, (index, number), asked.query, vector);
@@ -104,8 +106,11 @@ fn question(text: &mut String, (index, number): (usize, usize), query: Query, ve
                 let name = format!("{name}_{index}_{number}");
                 let words: Vec<String> =
                     words.iter().map(|(at, value)| format!("{{ {at:#x}u, {value:#x}u }}")).collect();
-                let _ =
-                    writeln!(text, "static const struct run_word {name}[] = {{\n  {}\n}};", words.join(",\n  "));
+                let _ = writeln!(
+                    text,
+                    "static const struct run_word {name}[] = {{\n  {}\n}};",
+                    words.join(",\n  ")
+                );
                 name
             };
             let (known, there) = (table("registers", &registers), table("memory", &memory));

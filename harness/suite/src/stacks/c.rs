@@ -114,7 +114,9 @@ fn write_program(text: &mut String, index: usize, program: &Program) {
         let (end, frame) = match of.end {
             End::Outermost {} => ("RUN_OUTERMOST", 0),
             End::Unmarked {} | End::Context {} => ("RUN_ANY", 0),
-            End::NoFde { frame } | End::InRegister { frame } | End::NoProgress { frame } => ("RUN_STOPS", frame),
+            End::NoFde { frame } | End::InRegister { frame } | End::NoProgress { frame } => {
+                ("RUN_STOPS", frame)
+            }
         };
         let name = format!("{index}_{moment}");
         let _ = writeln!(

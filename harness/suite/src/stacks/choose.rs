@@ -96,8 +96,14 @@ mod tests {
 
     fn programs() -> Vec<Candidates> {
         vec![
-            Candidates { size: 100, candidates: vec![candidate(0, &["a"], 1), candidate(5, &["a", "b", "c"], 1)] },
-            Candidates { size: 90_000, candidates: vec![candidate(1, &["a", "b", "c"], 1), candidate(2, &["d"], 9)] },
+            Candidates {
+                size: 100,
+                candidates: vec![candidate(0, &["a"], 1), candidate(5, &["a", "b", "c"], 1)],
+            },
+            Candidates {
+                size: 90_000,
+                candidates: vec![candidate(1, &["a", "b", "c"], 1), candidate(2, &["d"], 9)],
+            },
         ]
     }
 
@@ -112,9 +118,8 @@ mod tests {
 
     #[test]
     fn the_seed_decides_between_equals() {
-        let equals: Vec<Candidates> = (0..20)
-            .map(|_| Candidates { size: 10, candidates: vec![candidate(0, &["a"], 1)] })
-            .collect();
+        let equals: Vec<Candidates> =
+            (0..20).map(|_| Candidates { size: 10, candidates: vec![candidate(0, &["a"], 1)] }).collect();
         let of = |seed| choose(&equals, &Choice { seed, copies: 1, ..Choice::default() });
         assert_eq!(of(1), of(1));
         assert!((2..20).any(|seed| of(seed) != of(1)));

@@ -37,7 +37,10 @@ const CLAUSES: &[(&str, &[&str])] = &[
 ];
 
 /// Returns the names of the clauses that what moments cover is about, of those that there are.
-pub(super) fn clauses<'c>(covered: impl Iterator<Item = &'c str>, known: &BTreeSet<String>) -> BTreeSet<String> {
+pub(super) fn clauses<'c>(
+    covered: impl Iterator<Item = &'c str>,
+    known: &BTreeSet<String>,
+) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for covered in covered {
         let Some(version) = covered.split(' ').nth(1) else { continue };

@@ -123,11 +123,7 @@ impl Coverage {
         for missing in &self.missing {
             text.line(format_args!("    not shown: {missing}"));
         }
-        text.line(format_args!(
-            "    {} bytes, {} compressed",
-            grouped(self.bytes),
-            grouped(self.compressed)
-        ));
+        text.line(format_args!("    {} bytes, {} compressed", grouped(self.bytes), grouped(self.compressed)));
         text
     }
 }

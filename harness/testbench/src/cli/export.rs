@@ -38,7 +38,7 @@ pub(crate) struct Export {
 enum What {
     /// Moments of runs, with what a walk of the stack needs and what it has to find.
     #[command(after_help = help::EXPORT_STACKS)]
-    Stacks(ExportStacks),
+    Stacks(Box<ExportStacks>),
     /// The vectors: sections, questions about them, and all answers that are accepted.
     #[command(after_help = help::EXPORT_VECTORS)]
     Vectors(ExportVectors),
@@ -117,9 +117,8 @@ impl ExportVectors {
         let failed = |path: &Path, error: &std::io::Error| {
             Failure::broken(format!("error: {}: {error}", path.display()))
         };
-        let write = |path: &Path, bytes: &[u8]| {
-            file::replace(path, bytes).map_err(|error| failed(path, &error))
-        };
+        let write =
+            |path: &Path, bytes: &[u8]| file::replace(path, bytes).map_err(|error| failed(path, &error));
         match self.format {
             VectorFormat::Json => {
                 let mut document = Vec::new();

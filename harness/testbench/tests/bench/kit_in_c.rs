@@ -62,7 +62,8 @@ fn the_example_walks_as_the_engine_does(#[case] flags: &[&str]) {
 fn the_example_answers_vectors() {
     let folder = tempfile::tempdir().expect("a folder");
     let Some(reader) = reader(folder.path(), |text| text, &[]) else { return };
-    let only = ["step/v3-amd64", "default/v3-amd64", "outermost/v3-amd64-no-*", "mask/v3-amd64*", "opening/v3-cut*"];
+    let only =
+        ["step/v3-amd64", "default/v3-amd64", "outermost/v3-amd64-no-*", "mask/v3-amd64*", "opening/v3-cut*"];
     let (status, report) = vectors(&reader, &only);
     assert_eq!((status, report["differences"].as_array().map(Vec::len)), (0, Some(0)), "{report}");
     assert!(report["agree"].as_u64() > Some(5), "{report}");

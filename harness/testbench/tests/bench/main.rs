@@ -19,6 +19,7 @@ mod explore_faults;
 mod explore_hostile;
 mod explore_objects;
 mod explore_reports;
+mod export_vectors;
 mod faults;
 mod from_eh_frame;
 mod full_disks;

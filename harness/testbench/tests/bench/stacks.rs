@@ -102,7 +102,10 @@ fn frames_of_the_file_are_compared() {
 
 #[rstest]
 #[case("", "it is not a document of `export stacks`")]
-#[case(r#"{"schema":9,"licence":"","bench":"","seed":1,"programs":[]}"#, "its schema is 9, and this bench reads 1")]
+#[case(
+    r#"{"schema":9,"licence":"","bench":"","seed":1,"programs":[]}"#,
+    "its schema is 9, and this bench reads 1"
+)]
 #[case(
     r#"{"schema":1,"licence":"","bench":"","seed":1,"programs":[{"name":"p","abi":"amd64","endian":"little",
         "address_bits":48,"moments":[],"images":[{"name":"i","start":"0x2","end":"0x1","bias":"0x0"}]}]}"#,
