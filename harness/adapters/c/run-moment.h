@@ -8,6 +8,7 @@
 
 #include "sframe-kit.h"
 
+/* In a kernel, -DKIT_SAY=pr_info will do.  */
 #ifndef KIT_SAY
 #include <stdio.h>
 #define KIT_SAY printf
@@ -51,7 +52,7 @@ kit_read (uint64_t address, void *to, size_t size)
   for (size_t i = 0; i < size; i++)
     {
       uint64_t value, at = address + i;
-      if (!kit_read_u64 (at & ~UINT64_C (7), &value))
+      if (!kit_read_u64 (at & ~(uint64_t) 7, &value))
 	return false;
       bytes[i] = value >> 8 * (is_big ? 7 - at % 8 : at % 8);
     }
@@ -69,7 +70,7 @@ kit_strip (uint64_t address)
 {
   if ((run_abi != KIT_AARCH64 && run_abi != KIT_AARCH64_BE) || run_address_bits >= 64)
     return address;
-  uint64_t mask = ~UINT64_C (0) << run_address_bits;
+  uint64_t mask = ~(uint64_t) 0 << run_address_bits;
   return address >> 55 & 1 ? address | mask : address & ~mask;
 }
 

@@ -7,7 +7,12 @@
 #define SFRAME_RUN_VECTORS_H
 
 #include "run-moment.h"
+
+#ifdef __KERNEL__
+#include <linux/string.h>
+#else
 #include <string.h>
+#endif
 
 /* The most numbers of an answer.  */
 #define RUN_VALUES 16

@@ -168,7 +168,7 @@ impl End {
         })
     }
 
-    /// The same as the comparison says it.
+    /// How the comparison names this end.
     #[must_use]
     pub const fn walk_end(self) -> WalkEnd {
         match self {

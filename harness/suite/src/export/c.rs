@@ -76,7 +76,7 @@ fn write_vector(text: &mut String, index: usize, vector: &Vector) {
 
 /// A number as C has it: the lowest has no literal of its own.
 fn number_text(value: i64) -> String {
-    if value == i64::MIN { "INT64_MIN".to_owned() } else { value.to_string() }
+    if value == i64::MIN { format!("{} - 1", value + 1) } else { value.to_string() }
 }
 
 /// The members of a question up to its memory.

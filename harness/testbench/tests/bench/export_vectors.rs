@@ -108,3 +108,41 @@ fn a_reader_in_c_has_the_same_table() {
     assert!(ran.status.success() && wrong.len() > 20, "{said}");
     assert_eq!(wrong, differences);
 }
+
+/// In a kernel, nothing of the host is included.
+#[test]
+fn tables_need_no_header_of_the_host() {
+    let Some(compiler) = program(&["cc", "gcc", "clang"]) else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let linux = folder.path().join("linux");
+    std::fs::create_dir(&linux).expect("a folder");
+    let types = "typedef unsigned char uint8_t; typedef signed char int8_t; typedef unsigned int uint32_t;\n\
+                 typedef unsigned long long uint64_t; typedef long long int64_t; typedef _Bool bool;\n\
+                 typedef __SIZE_TYPE__ size_t;\nenum { false, true };\n#define NULL ((void *) 0)\n\
+                 int pr_info (const char *, ...);\n";
+    let string = "int strcmp (const char *, const char *); int memcmp (const void *, const void *, size_t);\n\
+                  void *memcpy (void *, const void *, size_t); void *memset (void *, int, size_t);\n";
+    std::fs::write(linux.join("types.h"), types).expect("a file");
+    std::fs::write(linux.join("string.h"), string).expect("a file");
+    let header = folder.path().join("tables.h");
+    let stacks = ["export", "stacks", "--format", "c", "--spec", "leaf", "--abi", "s390x", "--output"];
+    let exports: [&dyn Fn(); 2] =
+        [&|| export(&header, &["--format", "c", "--only", "step/*", "--only", "address/*"]), &|| {
+            let output = bench(&[&stacks[..], &[&header.display().to_string()]].concat());
+            assert_eq!(status(&output), 0, "{output:?}");
+        }];
+    for export in exports {
+        export();
+        let source = folder.path().join("test.c");
+        let call = "long run (const struct kit_reader *); long run (const struct kit_reader *r) { return run_exported (r); }";
+        std::fs::write(&source, format!("#include \"{}\"\n{call}\n", header.display())).expect("a file");
+        let output = Command::new(&compiler)
+            .args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-nostdinc", "-D__KERNEL__"])
+            .args(["-DKIT_SAY=pr_info", "-I"])
+            .arg(folder.path())
+            .arg(&source)
+            .output()
+            .expect("the compiler runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
