@@ -1,5 +1,6 @@
 //! `vectors`: tests how a reader decodes hand-made sections.
 
+use std::path::Path;
 use std::time::Instant;
 
 use clap::Args;
@@ -9,7 +10,7 @@ use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::external::{ExternalError, StopsPerCase};
 use sframe_judge::vocabulary::suggest::hint;
 use sframe_suite::vectors::{Way, Ways, ask_engine, ask_external, ask_model};
-use sframe_vectors::{AlternativeEntry, Catalogue, Vector};
+use sframe_vectors::{AlternativeEntry, Catalogue, Profile, Vector};
 
 use super::options::Folders;
 use super::unwinder::UnwinderCommand;
@@ -21,6 +22,10 @@ pub(crate) struct Vectors {
     /// Only vectors whose name, such as step/v1-aarch64, matches this pattern (repeatable).
     #[arg(long, value_name = "GLOB")]
     only: Vec<glob::Pattern>,
+    /// Only what a reader with these features must answer: the name of a profile in corpus/vectors/profiles.yaml, or a
+    /// file with one.
+    #[arg(long, value_name = "PROFILE")]
+    profile: Option<String>,
     /// How the reader reads the text where it is open, as corpus/vectors/readings.yaml names it: READING/ALTERNATIVE, or
     /// READING for the vectors' own. Nothing else is right then. Without --unwinder, a reader that reads so is asked.
     #[arg(long, value_name = "READING", value_delimiter = ',')]
@@ -50,8 +55,10 @@ impl Vectors {
                 return Err(Failure::unusable(format!("error: no vector matches `{pattern}`{help}")));
             }
         }
+        let profile = self.profile.as_ref().map(|name| profile(name, &self.folders)).transpose()?;
         let is_meant = |vector: &&Vector| {
-            self.only.is_empty() || self.only.iter().any(|pattern| pattern.matches(&vector.id))
+            let named = self.only.is_empty() || self.only.iter().any(|pattern| pattern.matches(&vector.id));
+            named && profile.as_ref().is_none_or(|profile| profile.has(vector))
         };
         let chosen = self.chosen(&suite.catalogue)?;
         let vectors = suite.vectors.iter().filter(is_meant).map(|vector| vector.chosen(&self.readings));
@@ -95,5 +102,25 @@ impl Vectors {
             }
         }
         Ok(ways)
+    }
+}
+
+/// Returns a profile of the folder of the vectors, or of a file.
+pub(super) fn profile(name: &str, folders: &Folders) -> Result<Profile, Failure> {
+    let path = Path::new(name);
+    let is_file = path.extension().is_some_and(|extension| extension == "yaml");
+    let own = folders.corpus.join("vectors/profiles.yaml");
+    let profiles = Profile::read_all(if is_file { path } else { &own });
+    let mut profiles = profiles.map_err(|error| Failure::unusable(format!("error: {error}")))?;
+    match profiles.iter().position(|profile| profile.name == name) {
+        Some(index) => Ok(profiles.swap_remove(index)),
+        None if is_file && profiles.len() == 1 => Ok(profiles.swap_remove(0)),
+        None if is_file => {
+            Err(Failure::unusable(format!("error: {name} has {} profiles, not one", profiles.len())))
+        }
+        None => {
+            let help = hint(name, profiles.iter().map(|profile| &*profile.name));
+            Err(Failure::unusable(format!("error: there is no profile `{name}`{help}")))
+        }
     }
 }
