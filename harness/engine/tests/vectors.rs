@@ -20,12 +20,13 @@ static SUITE: LazyLock<Suite> = LazyLock::new(|| {
 });
 
 /// The folders of `corpus/vectors`.
-const GROUPS: [&str; 13] = [
+const GROUPS: [&str; 14] = [
     "address",
     "default",
     "fde",
     "flex",
     "header",
+    "hostile",
     "info",
     "lookup",
     "mask",
@@ -42,6 +43,7 @@ const GROUPS: [&str; 13] = [
 #[case::fde("fde")]
 #[case::flex("flex")]
 #[case::header("header")]
+#[case::hostile("hostile")]
 #[case::info("info")]
 #[case::lookup("lookup")]
 #[case::mask("mask")]

@@ -102,6 +102,8 @@ pub enum Class {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pattern {
+    /// Any answer.
+    Anything,
     /// The section can be opened.
     Opens,
     /// It is rejected here, with this reason and, if both have one, at this offset.
@@ -265,7 +267,12 @@ impl Vector {
         }
         // What contains a fault may be refused as a whole, and everything in it with it.
         let all_of_it = self.alternatives().filter(|(alternative, _)| alternative.refuses());
-        let faulty = self.is_faulty().then_some(Class::Quality);
+        if self.only_answered {
+            for asked in all.iter_mut().filter(|asked| asked.query != Query::Header) {
+                asked.accepted = vec![Accepted { pattern: Pattern::Anything, class: Class::Must }];
+            }
+        }
+        let faulty = (self.is_faulty() || self.only_answered).then_some(Class::Quality);
         if let Some(class) = faulty.or(all_of_it.map(|(_, class)| class).next()) {
             all.iter_mut().for_each(|asked| asked.also(Pattern::Refused, class.clone()));
         }

@@ -9,6 +9,7 @@ use crate::answer::{SectionAnswer, SectionPart, StepAnswer};
 use crate::change::{Change, changes};
 use crate::expect::{Answer, Fde, Header, Lookup, Reject, Row};
 use crate::names::RejectKind;
+use crate::read::Unreadable;
 use crate::step::End;
 use crate::vector::Vector;
 
@@ -108,12 +109,37 @@ enum Given<'a> {
 /// Compares an answer. Parts that are not in `parts` are not asked for.
 #[must_use]
 pub fn compare(vector: &Vector, answer: &SectionAnswer, parts: &[SectionPart]) -> Compared {
+    compare_partly(vector, answer, &Unreadable::new(), parts)
+}
+
+/// Compares an answer of which some pieces could not be read: these are wrong.
+#[must_use]
+pub fn compare_partly(
+    vector: &Vector,
+    answer: &SectionAnswer,
+    unreadable: &Unreadable,
+    parts: &[SectionPart],
+) -> Compared {
     let mut compared = Compared::default();
     let mut opened = true;
     for asked in vector.asked() {
         let part = asked.query.part();
         *compared.questions.entry(part).or_default() += 1;
         if !part.is_in(parts) || !opened {
+            continue;
+        }
+        if let Some(why) = unreadable.get(&asked.query) {
+            *compared.answered.entry(part).or_default() += 1;
+            let message = format!("{}: {why}", named(asked.query));
+            let changes = changes("an answer", why);
+            compared.differences.push(Difference { query: asked.query, message, changes });
+            continue;
+        }
+        if let Query::Row(index, row) = asked.query
+            && !unreadable.is_empty()
+            && (unreadable.contains_key(&Query::Fde(index))
+                || (0..row).any(|row| unreadable.contains_key(&Query::Row(index, row))))
+        {
             continue;
         }
         let Some(given) = given(answer, vector, &asked) else { continue };
@@ -133,9 +159,22 @@ pub fn compare(vector: &Vector, answer: &SectionAnswer, parts: &[SectionPart]) -
         }
     }
     if answer.reject.is_none() && vector.header.is_some() {
-        compared.differences.extend(lengths(vector, answer, parts));
+        let missing = lengths(vector, answer, parts).into_iter();
+        compared.differences.extend(missing.filter(|difference| !unreadable.contains_key(&difference.query)));
     }
     compared
+}
+
+/// A question in words.
+fn named(query: Query) -> String {
+    match query {
+        Query::Opening => "opening".to_owned(),
+        Query::Header => "header".to_owned(),
+        Query::Fde(index) => format!("FDE {index}"),
+        Query::Row(index, row) => format!("FDE {index}, row {row}"),
+        Query::Lookup(index) => format!("look-up {index}"),
+        Query::Step(index) => format!("step {index}"),
+    }
 }
 
 /// The answer to a question; `None` if there is none.
@@ -164,7 +203,10 @@ fn given<'a>(answer: &'a SectionAnswer, vector: &Vector, asked: &Asked) -> Optio
         }),
         Query::Row(index, row) => {
             let fde = answer.fdes.as_ref()?.get(index)?;
-            if rejected(fde).is_some() || fde.rows.iter().take(row).any(|row| reject_of_row(row).is_some()) {
+            // A row that is rejected is the last one.
+            let ends =
+                row >= fde.rows.len() && fde.rows.last().is_some_and(|row| reject_of_row(row).is_some());
+            if rejected(fde).is_some() || ends {
                 return Some(Given::Refused(None));
             }
             let row = fde.rows.get(row)?;
@@ -206,7 +248,8 @@ fn class_of(asked: &Asked, given: &Given<'_>, vector: &Vector) -> Option<Class> 
 impl Pattern {
     fn has(&self, given: &Given<'_>) -> bool {
         match (self, given) {
-            (Self::Opens, Given::Opens)
+            (Self::Anything, _)
+            | (Self::Opens, Given::Opens)
             | (Self::Refused | Self::NoRow | Self::NoCaller, Given::Refused(_)) => true,
             (Self::Reject(expected), Given::Refused(Some(got))) => is_same(got, expected),
             (Self::Header(expected), Given::Header(got)) => expected == *got,
@@ -338,7 +381,9 @@ fn lengths(vector: &Vector, answer: &SectionAnswer, parts: &[SectionPart]) -> Ve
         (Query::Lookup(0), answer.lookups.as_ref().map(Vec::len), vector.lookups.len()),
         (Query::Step(0), answer.steps.as_ref().map(Vec::len), vector.steps.len()),
     ];
-    let asked = of.into_iter().filter(|(query, ..)| query.part().is_in(parts));
+    let is_asked =
+        |query: &Query| query.part().is_in(parts) && !(vector.only_answered && *query == Query::Fde(0));
+    let asked = of.into_iter().filter(|(query, ..)| is_asked(query));
     asked
         .filter_map(|(query, got, expected)| {
             let part = query.part();

@@ -32,6 +32,8 @@ pub struct Vector {
     pub lookups: Vec<Lookup>,
     /// Steps.
     pub steps: Vec<Step>,
+    /// Whether any answer is right, as long as there is one: the section breaks several rules at once.
+    pub only_answered: bool,
     /// Answers that are accepted where the text is open.
     pub alternatives: Vec<Alternative>,
 }

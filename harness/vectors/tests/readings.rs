@@ -11,7 +11,7 @@ use std::path::Path;
 use serde_json::Value;
 use sframe_vectors::model::{Way, Ways, answer};
 use sframe_vectors::{
-    Address, Alternative, Answer, Caller, Compared, End, Pattern, PcKind, Query, Recovery, Reject,
+    Address, Alternative, Answer, Asked, Caller, Compared, End, Pattern, PcKind, Query, Recovery, Reject,
     RejectKind, Row, Rules, SectionAnswer, SectionPart, StepAnswer, Suite, Vector, compare,
 };
 
@@ -134,12 +134,14 @@ fn choices_are_binding() {
 #[test]
 fn alternatives_excuse_nothing_else() {
     let mut made = 0;
-    for vector in suite().vectors {
+    for vector in suite().vectors.into_iter().filter(|vector| !vector.only_answered) {
         let mut readers = vec![Ways::new()];
         readers.extend(changing(&vector).into_iter().map(|way| Ways::from([way])));
         for ways in readers {
             let right = answer(&vector.question(), &ways);
-            for asked in vector.asked() {
+            let all = vector.asked();
+            // Of a large section, some.
+            for asked in all.iter().step_by(1 + all.len() / 5000 * 1000) {
                 let mut wrong = right.clone();
                 if !spoil(&mut wrong, &vector, asked.query) {
                     continue;
@@ -214,7 +216,11 @@ fn an_outermost_frame_is_no_refusal() {
     let mut made = 0;
     for vector in suite().vectors {
         let right = answer(&vector.question(), &Ways::new());
-        for asked in vector.asked() {
+        let lenient = |asked: &Asked| {
+            let loose = [Pattern::NoRow, Pattern::NoCaller];
+            asked.accepted.iter().any(|accepted| loose.contains(&accepted.pattern))
+        };
+        for asked in vector.asked().into_iter().filter(lenient) {
             let mut wrong = right.clone();
             match asked.query {
                 Query::Lookup(index) => {

@@ -9,7 +9,7 @@ use sframe_inspect::json::SCHEMA;
 use sframe_inspect::text::{Text, counted, grouped};
 use sframe_judge::external::SectionReply;
 use sframe_judge::vocabulary::Verdict;
-use sframe_vectors::{AnswerPart, Change, Compared, SectionPart, Vector, compare};
+use sframe_vectors::{AnswerPart, Change, Compared, SectionPart, Unreadable, Vector, compare_partly};
 
 /// The most kinds of differences shown to people; the document has all of them.
 const SHOWN: usize = 40;
@@ -194,7 +194,7 @@ impl VectorsReport {
         for question in vector.asked() {
             self.count(vector, question.query.part(), |counts| counts.questions += 1);
         }
-        let answer = match asked {
+        let (answer, unreadable) = match asked {
             SectionReply::Unsupported(reason) => {
                 self.skipped.push(Skipped { vector: vector.id.clone(), reason: reason.clone() });
                 return;
@@ -204,9 +204,11 @@ impl VectorsReport {
                 self.differences.push(difference(None, Some(fault.verdict), message, Vec::new()));
                 return;
             }
-            SectionReply::Answer(answer) => answer,
+            SectionReply::Answer(answer) => (answer, &Unreadable::new()),
+            SectionReply::Partly(answer, unreadable) => (answer, unreadable),
         };
-        let Compared { differences, quality, readings, questions, answered } = compare(vector, answer, parts);
+        let Compared { differences, quality, readings, questions, answered } =
+            compare_partly(vector, answer, unreadable, parts);
         match (differences.is_empty(), questions == answered) {
             (true, true) => self.agree += 1,
             (true, false) => self.partly += 1,

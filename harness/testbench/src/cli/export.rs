@@ -23,7 +23,7 @@ use super::options::{Folders, parse_jobs, set_jobs};
 use super::program::ProgramOptions;
 use super::run::{Selection, progress_bar};
 use super::unwinder::UnwinderCommand;
-use super::vectors::{load, selected};
+use super::vectors::{VectorSelection, load};
 
 /// The largest document that is read.
 const LIMIT: u64 = 256 << 20;
@@ -46,9 +46,8 @@ enum What {
 
 #[derive(Args)]
 struct ExportVectors {
-    /// Only vectors whose name, such as step/v1-aarch64, matches this pattern (repeatable).
-    #[arg(long, value_name = "GLOB")]
-    only: Vec<glob::Pattern>,
+    #[command(flatten)]
+    selection: VectorSelection,
     /// Write into this file; with `--format bin`, into this folder, which must not exist or be empty.
     #[arg(long, short, value_name = "PATH")]
     output: PathBuf,
@@ -113,7 +112,7 @@ impl Export {
 impl ExportVectors {
     fn execute(&self) -> Result<Status, Failure> {
         let suite = load(&self.folders)?;
-        let vectors = selected(&suite, &self.only)?;
+        let vectors = self.selection.of(&suite, &self.folders)?;
         let failed = |path: &Path, error: &std::io::Error| {
             Failure::broken(format!("error: {}: {error}", path.display()))
         };
@@ -126,7 +125,12 @@ impl ExportVectors {
                     .map_err(|error| Failure::broken(format!("error: {error}")))?;
                 write(&self.output, &document)?;
             }
-            VectorFormat::C => write(&self.output, vectors_header(&vectors, "export vectors").as_bytes())?,
+            VectorFormat::C => {
+                let profile = self.selection.profile.as_deref();
+                let how = profile.map_or_else(String::new, |profile| format!(" --profile {profile}"));
+                let header = vectors_header(&vectors, &format!("export vectors{how}"));
+                write(&self.output, header.as_bytes())?;
+            }
             VectorFormat::Bin => {
                 let is_free = match std::fs::read_dir(&self.output) {
                     Ok(mut entries) => entries.next().is_none(),

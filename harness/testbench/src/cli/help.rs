@@ -144,7 +144,7 @@ Exit status:
 pub(super) const EXPORT_VECTORS: &str = "\
 Examples:
   sframe-testbench export vectors --output vectors.json
-  sframe-testbench export vectors --only '*/v3-amd64*' --format c --output sframe-vectors.h
+  sframe-testbench export vectors --profile v3-kernel-user --format c --output sframe-vectors.h
   sframe-testbench export vectors --format bin --output vectors
 
 Each answer that is accepted says why: `must` (the text), `reading` (the text is open, and can be read so) or

@@ -10,7 +10,7 @@ use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::external::{ExternalError, StopsPerCase};
 use sframe_judge::vocabulary::suggest::hint;
 use sframe_suite::vectors::{Way, Ways, ask_engine, ask_external, ask_model};
-use sframe_vectors::{AlternativeEntry, Catalogue, Suite, Vector};
+use sframe_vectors::{AlternativeEntry, Catalogue, Profile, Suite, Vector};
 
 use super::export::ask_stacks;
 use super::options::Folders;
@@ -20,11 +20,10 @@ use super::unwinder::UnwinderCommand;
 pub(crate) struct Vectors {
     #[command(flatten)]
     folders: Folders,
-    /// Only vectors whose name, such as step/v1-aarch64, matches this pattern (repeatable).
-    #[arg(long, value_name = "GLOB")]
-    only: Vec<glob::Pattern>,
+    #[command(flatten)]
+    selection: VectorSelection,
     /// Instead, ask about the moments in this file of `export stacks`, with the comparison of runs.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["only", "readings"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["only", "profile", "readings"])]
     stacks: Option<PathBuf>,
     /// How the reader reads the text where it is open, as corpus/vectors/readings.yaml names it: READING/ALTERNATIVE, or
     /// READING for the vectors' own. Nothing else is right then. Without --unwinder, a reader that reads so is asked.
@@ -35,6 +34,18 @@ pub(crate) struct Vectors {
     /// Print the report as JSON instead of the summary.
     #[arg(long)]
     json: bool,
+}
+
+/// Which vectors.
+#[derive(Args)]
+pub(super) struct VectorSelection {
+    /// Only vectors whose name, such as step/v1-aarch64, matches this pattern (repeatable).
+    #[arg(long, value_name = "GLOB")]
+    only: Vec<glob::Pattern>,
+    /// Only what a reader with these features must answer: the name of a profile in corpus/vectors/profiles.yaml, or a
+    /// file with one.
+    #[arg(long, value_name = "PROFILE")]
+    pub(super) profile: Option<String>,
 }
 
 /// Reads all vectors.
@@ -48,18 +59,23 @@ pub(super) fn load(folders: &Folders) -> Result<Suite, Failure> {
     })
 }
 
-/// The vectors whose names match one of the patterns; all, if there is none.
-pub(super) fn selected<'s>(suite: &'s Suite, only: &[glob::Pattern]) -> Result<Vec<&'s Vector>, Failure> {
-    for pattern in only {
-        if !suite.vectors.iter().any(|vector| pattern.matches(&vector.id)) {
-            let names = suite.vectors.iter().map(|vector| &*vector.id);
-            let help = hint(pattern.as_str(), names);
-            return Err(Failure::unusable(format!("error: no vector matches `{pattern}`{help}")));
+impl VectorSelection {
+    /// The vectors with such names, for such readers.
+    pub(super) fn of<'s>(&self, suite: &'s Suite, folders: &Folders) -> Result<Vec<&'s Vector>, Failure> {
+        for pattern in &self.only {
+            if !suite.vectors.iter().any(|vector| pattern.matches(&vector.id)) {
+                let names = suite.vectors.iter().map(|vector| &*vector.id);
+                let help = hint(pattern.as_str(), names);
+                return Err(Failure::unusable(format!("error: no vector matches `{pattern}`{help}")));
+            }
         }
+        let profile = self.profile.as_ref().map(|name| profile(name, folders)).transpose()?;
+        let is_meant = |vector: &&Vector| {
+            let named = self.only.is_empty() || self.only.iter().any(|pattern| pattern.matches(&vector.id));
+            named && profile.as_ref().is_none_or(|profile| profile.has(vector))
+        };
+        Ok(suite.vectors.iter().filter(is_meant).collect())
     }
-    let is_meant =
-        |vector: &&Vector| only.is_empty() || only.iter().any(|pattern| pattern.matches(&vector.id));
-    Ok(suite.vectors.iter().filter(is_meant).collect())
 }
 
 impl Vectors {
@@ -69,7 +85,7 @@ impl Vectors {
         }
         let external = self.unwinder.start(StopsPerCase::DEFAULT, StopRequest::default())?;
         let suite = load(&self.folders)?;
-        let meant = selected(&suite, &self.only)?;
+        let meant = self.selection.of(&suite, &self.folders)?;
         let chosen = self.chosen(&suite.catalogue)?;
         let vectors: Vec<Vector> = meant.iter().map(|vector| vector.chosen(&self.readings)).collect();
         let vectors: Vec<&Vector> = vectors.iter().collect();
@@ -122,5 +138,25 @@ impl Vectors {
             }
         }
         Ok(ways)
+    }
+}
+
+/// Returns a profile of the folder of the vectors, or of a file.
+fn profile(name: &str, folders: &Folders) -> Result<Profile, Failure> {
+    let path = Path::new(name);
+    let is_file = path.extension().is_some_and(|extension| extension == "yaml");
+    let own = folders.corpus.join("vectors/profiles.yaml");
+    let profiles = Profile::read_all(if is_file { path } else { &own });
+    let mut profiles = profiles.map_err(|error| Failure::unusable(format!("error: {error}")))?;
+    match profiles.iter().position(|profile| profile.name == name) {
+        Some(index) => Ok(profiles.swap_remove(index)),
+        None if is_file && profiles.len() == 1 => Ok(profiles.swap_remove(0)),
+        None if is_file => {
+            Err(Failure::unusable(format!("error: {name} has {} profiles, not one", profiles.len())))
+        }
+        None => {
+            let help = hint(name, profiles.iter().map(|profile| &*profile.name));
+            Err(Failure::unusable(format!("error: there is no profile `{name}`{help}")))
+        }
     }
 }
