@@ -16,6 +16,9 @@ const PARTS: [&str; 3] = [
     include_str!("../../../adapters/c/run-vectors.h"),
 ];
 
+/// Sections with more bytes are no tables: compilers take minutes for what recipes make.
+pub const LARGEST: usize = 64 << 10;
+
 /// The vectors as a header in C99. `run_exported` asks a reader.
 #[must_use]
 pub fn header(vectors: &[&Vector], how: &str) -> String {
@@ -133,6 +136,7 @@ fn question(text: &mut String, (index, number): (usize, usize), query: Query, ve
 fn pattern(pattern: &Pattern) -> (&'static str, Option<String>, Vec<i64>) {
     let numbers = |values| ("NUMBERS", None, values);
     match pattern {
+        Pattern::Anything => ("ANYTHING", None, Vec::new()),
         Pattern::Opens => ("OPENS", None, Vec::new()),
         Pattern::Reject(reject) => ("REJECT", kind_name(reject.kind), Vec::new()),
         Pattern::Refused => ("REFUSED", None, Vec::new()),

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use sframe_vectors::Vector;
 
-pub use c::header;
+pub use c::{LARGEST, header};
 pub use json::{ExportedVector, ExportedVectors};
 
 /// A file to write: its path in the folder, and its content.

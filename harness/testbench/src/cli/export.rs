@@ -10,7 +10,7 @@ use sframe_inspect::text::{Text, counted};
 use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::external::StopsPerCase;
 use sframe_judge::moments::Stacks;
-use sframe_suite::export::{ExportedVectors, files, header as vectors_header};
+use sframe_suite::export::{ExportedVectors, LARGEST, files, header as vectors_header};
 use sframe_suite::failure::of_documents;
 use sframe_suite::spec::catalogue::Catalogue;
 use sframe_suite::stacks::{
@@ -112,7 +112,16 @@ impl Export {
 impl ExportVectors {
     fn execute(&self) -> Result<Status, Failure> {
         let suite = load(&self.folders)?;
-        let vectors = self.selection.of(&suite, &self.folders)?;
+        let mut vectors = self.selection.of(&suite, &self.folders)?;
+        if matches!(self.format, VectorFormat::C) {
+            let all = vectors.len();
+            vectors.retain(|vector| vector.bytes.len() <= LARGEST);
+            let left_out = (all - vectors.len()) as u64;
+            if left_out > 0 {
+                let left_out = counted(left_out, "vector");
+                note(format_args!("warning: left out of the tables: {left_out} of more than {LARGEST} bytes"));
+            }
+        }
         let failed = |path: &Path, error: &std::io::Error| {
             Failure::broken(format!("error: {}: {error}", path.display()))
         };
