@@ -31,6 +31,9 @@ struct opened
 {
   struct kit_section copy;
   sframe_decoder_ctx decoder;
+  /* Where the row is that was asked about last, and its function and position.  */
+  const char *row;
+  uint32_t index, position;
 };
 
 /* The step that is taken.  */
@@ -179,13 +182,19 @@ row_at (struct opened *opened, uint32_t index, uint32_t position,
   sframe_func_desc_entry read = opened->decoder.sfd_funcdesc[index];
   uint32_t type = sframe_get_fre_type (&read);
   size_t width = sframe_fre_start_addr_size (type);
-  const char *at = opened->decoder.sfd_fres + read.sfde_func_start_fre_off;
-  for (uint32_t i = 0; ; i++, at += sframe_fre_entry_size (row, width))
+  /* Rows are asked about in order, and there may be many.  */
+  if (opened->row == NULL || opened->index != index || opened->position > position)
     {
-      sframe_decode_fre_start_address (at, &row->fre_start_addr, type);
-      row->fre_info = *(const uint8_t *) (at + width);
-      row->fre_offsets = at + width + sizeof row->fre_info;
-      if (i == position)
+      opened->row = opened->decoder.sfd_fres + read.sfde_func_start_fre_off;
+      opened->index = index;
+      opened->position = 0;
+    }
+  for (; ; opened->position++, opened->row += sframe_fre_entry_size (row, width))
+    {
+      sframe_decode_fre_start_address (opened->row, &row->fre_start_addr, type);
+      row->fre_info = *(const uint8_t *) (opened->row + width);
+      row->fre_offsets = opened->row + width + sizeof row->fre_info;
+      if (opened->position == position)
 	return;
     }
 }
