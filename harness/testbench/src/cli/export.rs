@@ -119,7 +119,9 @@ impl ExportVectors {
             let left_out = (all - vectors.len()) as u64;
             if left_out > 0 {
                 let left_out = counted(left_out, "vector");
-                note(format_args!("warning: left out of the tables: {left_out} of more than {LARGEST} bytes"));
+                note(format_args!(
+                    "warning: left out of the tables: {left_out} of more than {LARGEST} bytes"
+                ));
             }
         }
         let failed = |path: &Path, error: &std::io::Error| {
