@@ -31,6 +31,7 @@ pub mod examine;
 pub mod explore;
 pub mod external;
 pub mod finding;
+pub mod moments;
 pub mod process;
 pub mod target;
 pub mod triage;

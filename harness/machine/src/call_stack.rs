@@ -93,7 +93,9 @@ pub struct CallStack {
 }
 
 impl CallStack {
-    pub(crate) const fn new(bottom: Bottom, records: Vec<Record>) -> Self {
+    /// A call stack whose calls are known, oldest first.
+    #[must_use]
+    pub const fn new(bottom: Bottom, records: Vec<Record>) -> Self {
         Self {
             records,
             kept: 0,

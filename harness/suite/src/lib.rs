@@ -13,6 +13,7 @@
 pub mod case;
 pub mod clauses;
 pub mod corpus;
+pub mod export;
 pub mod failure;
 pub mod faults;
 pub mod matrix;
@@ -21,6 +22,7 @@ pub mod provenance;
 pub mod report;
 pub mod schema;
 pub mod spec;
+pub mod stacks;
 pub mod study;
 pub mod suite;
 pub mod vectors;

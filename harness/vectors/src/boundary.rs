@@ -6,14 +6,24 @@ use crate::expect::{Fde, Question, Row};
 use crate::names::PcType;
 use crate::number::Address;
 
+/// More are many.
+const MANY: usize = 64;
+
+/// All of a few, and the first and last of many.
+fn ends<T>(items: &[T]) -> impl Iterator<Item = &T> {
+    let is_asked = |index: usize| items.len() <= MANY || index == 0 || index + 1 == items.len();
+    items.iter().enumerate().filter(move |(index, _)| is_asked(*index)).map(|(_, item)| item)
+}
+
 /// Returns the boundary PCs of functions: around the start and the end of each function and of
 /// its rows, and both ends of the function as return addresses. The rows of a mask FDE have
 /// boundaries in the first and in the last block. Faulty FDEs, and FDEs with a faulty row, have
-/// none: which of their PCs have an answer is up to the reader.
+/// none: which of their PCs have an answer is up to the reader. Of many functions, or many rows of one,
+/// those of the first and the last are asked for.
 #[must_use]
 pub fn boundaries(fdes: &[Fde]) -> BTreeSet<Question> {
     let mut questions = BTreeSet::new();
-    for fde in fdes {
+    for fde in ends(fdes) {
         let (Some(start), Some(size)) = (fde.start, fde.size) else { continue };
         if fde.rows.iter().any(|row| matches!(row, Row::Reject(_))) {
             continue;
@@ -27,7 +37,7 @@ pub fn boundaries(fdes: &[Fde]) -> BTreeSet<Question> {
             }
             _ => 0,
         };
-        for row in &fde.rows {
+        for row in ends(&fde.rows) {
             let Row::Rules(row) = row else { continue };
             for block in [0, last_block] {
                 let pc = start.wrapping_add(block).wrapping_add(row.start.into());

@@ -13,11 +13,15 @@ use crate::yaml::{Error, read_yaml};
 pub struct Catalogue {
     /// The IDs of all clauses, such as `v3-header`.
     pub clauses: BTreeSet<String>,
-    /// Places where the text is ambiguous and the vectors follow one reading.
+    /// What each clause says, by its ID.
+    pub sentences: BTreeMap<String, String>,
+    /// Places where the text is open and the vectors follow one reading.
     pub readings: Vec<ReadingEntry>,
+    /// The usual mistakes of readers.
+    pub mistakes: Vec<MistakeEntry>,
 }
 
-/// A reading.
+/// A place where the text is open.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReadingEntry {
@@ -25,6 +29,32 @@ pub struct ReadingEntry {
     pub name: String,
     /// How the vectors read the text.
     pub summary: String,
+    /// The clauses that leave it open, without their versions.
+    pub clauses: Vec<String>,
+    /// How else the text can be read.
+    pub alternatives: Vec<AlternativeEntry>,
+}
+
+/// Another reading.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AlternativeEntry {
+    /// Its name, which follows that of the place: `fixed-fp-beside-word/fixed`.
+    pub name: String,
+    /// How it reads the text.
+    pub summary: String,
+}
+
+/// A usual mistake.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MistakeEntry {
+    /// Its name.
+    pub name: String,
+    /// What the reader does.
+    pub summary: String,
+    /// The clause that it breaks, without its version.
+    pub clause: String,
 }
 
 /// `readings.yaml`.
@@ -32,6 +62,13 @@ pub struct ReadingEntry {
 #[serde(deny_unknown_fields)]
 struct Readings {
     readings: Vec<ReadingEntry>,
+}
+
+/// `mistakes.yaml`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Mistakes {
+    mistakes: Vec<MistakeEntry>,
 }
 
 /// The part of `specs/clauses.yaml` that IDs are made of.
@@ -44,14 +81,51 @@ struct Clauses {
 struct Clause {
     name: String,
     versions: BTreeMap<u8, IgnoredAny>,
+    summary: String,
 }
 
+/// The list of readings, in the folder of the vectors.
+pub(crate) const READINGS: &str = "readings.yaml";
+/// The list of usual mistakes, beside it.
+const MISTAKES: &str = "mistakes.yaml";
+
 impl Catalogue {
-    pub(crate) fn load(readings: &Path, clauses: &Path) -> Result<Self, Error> {
+    /// Reads the lists in the folder of the vectors, and the catalogue of the clauses.
+    ///
+    /// # Errors
+    /// A file that can't be read, or a clause that does not exist.
+    pub fn read(folder: &Path, clauses: &Path) -> Result<Self, Error> {
+        Self::load(&folder.join(READINGS), &folder.join(MISTAKES), clauses)
+    }
+
+    fn load(readings: &Path, mistakes: &Path, clauses: &Path) -> Result<Self, Error> {
+        let path = readings;
         let Readings { readings } = read_yaml(readings)?;
+        let Mistakes { mistakes: known } = read_yaml(mistakes)?;
         let Clauses { clauses } = read_yaml(clauses)?;
-        let ids =
-            |Clause { name, versions }| versions.into_keys().map(move |version| format!("v{version}-{name}"));
-        Ok(Self { clauses: clauses.into_iter().flat_map(ids).collect(), readings })
+        let names: BTreeSet<&str> = clauses.iter().map(|clause| &*clause.name).collect();
+        let of_readings = readings.iter().flat_map(|reading| &reading.clauses).map(|clause| (path, clause));
+        let named = of_readings.chain(known.iter().map(|mistake| (mistakes, &mistake.clause)));
+        for (path, clause) in named {
+            if !names.contains(&**clause) {
+                return Err(Error::new(path, format!("there is no clause `{clause}`")));
+            }
+        }
+        let ids = |Clause { name, versions, summary }: Clause| {
+            versions.into_keys().map(move |version| (format!("v{version}-{name}"), summary.clone()))
+        };
+        let sentences: BTreeMap<String, String> = clauses.into_iter().flat_map(ids).collect();
+        let clauses = sentences.keys().cloned().collect();
+        Ok(Self { clauses, sentences, readings, mistakes: known })
+    }
+
+    /// Returns whether `readings.yaml` has an alternative: `reading/alternative`.
+    #[must_use]
+    pub fn has_alternative(&self, name: &str) -> bool {
+        let is_it = |reading: &ReadingEntry, alternative: &AlternativeEntry| {
+            name.strip_prefix(&*reading.name).and_then(|rest| rest.strip_prefix('/'))
+                == Some(&*alternative.name)
+        };
+        self.readings.iter().any(|reading| reading.alternatives.iter().any(|it| is_it(reading, it)))
     }
 }

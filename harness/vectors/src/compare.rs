@@ -1,13 +1,19 @@
 //! Compares an answer about a section with a vector.
 
-use crate::answer::{SectionAnswer, SectionPart, StepAnswer};
-use crate::change::{Change, changes};
-use crate::expect::{Answer, Fde, Lookup, Reject, Row};
-use crate::names::RejectKind;
-use crate::vector::Vector;
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
-/// The subject of a difference.
+use crate::accept::{Asked, Class, Pattern, Query};
+use crate::answer::{SectionAnswer, SectionPart, StepAnswer};
+use crate::change::{Change, changes};
+use crate::expect::{Answer, Fde, Header, Lookup, Reject, Row};
+use crate::names::RejectKind;
+use crate::read::Unreadable;
+use crate::step::End;
+use crate::vector::Vector;
+
+/// The subject of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AnswerPart {
@@ -15,8 +21,10 @@ pub enum AnswerPart {
     Opening,
     /// The header.
     Header,
-    /// A function, or a row of it.
+    /// A function.
     Fdes,
+    /// A row of a function.
+    Rows,
     /// A look-up.
     Lookups,
     /// A step.
@@ -25,122 +33,251 @@ pub enum AnswerPart {
 
 impl AnswerPart {
     /// All parts.
-    pub const ALL: [Self; 5] = [Self::Opening, Self::Header, Self::Fdes, Self::Lookups, Self::Steps];
+    pub const ALL: [Self; 6] =
+        [Self::Opening, Self::Header, Self::Fdes, Self::Rows, Self::Lookups, Self::Steps];
 
     /// Returns the part of the protocol's answer. Every reader opens the section.
     const fn in_protocol(self) -> Option<SectionPart> {
         match self {
             Self::Opening => None,
             Self::Header => Some(SectionPart::Header),
-            Self::Fdes => Some(SectionPart::Fdes),
+            Self::Fdes | Self::Rows => Some(SectionPart::Fdes),
             Self::Lookups => Some(SectionPart::Lookups),
             Self::Steps => Some(SectionPart::Steps),
         }
     }
 
-    /// Returns the number of questions that a vector asks.
-    pub fn questions(self, vector: &Vector) -> u64 {
-        let count = match self {
-            Self::Opening => 1,
-            Self::Header => usize::from(vector.header.is_some()),
-            Self::Fdes => vector.fdes.len(),
-            Self::Lookups => vector.lookups.len(),
-            Self::Steps => vector.steps.len(),
-        };
-        count as u64
+    /// Returns its name, for the head of a column.
+    #[must_use]
+    pub const fn heading(self) -> &'static str {
+        match self {
+            Self::Opening => "opening",
+            Self::Header => "header",
+            Self::Fdes => "FDEs",
+            Self::Rows => "rows",
+            Self::Lookups => "look-ups",
+            Self::Steps => "steps",
+        }
     }
 
     /// Returns whether a reader with these parts answers this one.
+    #[must_use]
     pub fn is_in(self, parts: &[SectionPart]) -> bool {
         self.in_protocol().is_none_or(|part| parts.contains(&part))
     }
 }
 
 /// An answer that differs.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Difference {
-    /// What it is about.
-    pub part: AnswerPart,
+    /// What was asked.
+    pub query: Query,
     /// What was asked, expected and answered.
     pub message: String,
     /// What differs in it.
     pub changes: Vec<Change>,
 }
 
-/// A difference of a part that is known from where it was found.
-struct Differs {
-    message: String,
-    changes: Vec<Change>,
-}
-
-impl Differs {
-    fn in_part(self, part: AnswerPart) -> Difference {
-        Difference { part, message: self.message, changes: self.changes }
-    }
-
-    /// A list of another length than expected.
-    fn in_length(what: &str, of: &str, expected: usize, got: usize) -> Self {
-        Self {
-            message: format!("{what}: {expected} {of} expected, got {got}"),
-            changes: changes(
-                &format!("the number of {of}, {expected},"),
-                &format!("the number of {of}, {got},"),
-            ),
-        }
-    }
-}
-
 /// The result of a comparison.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Compared {
-    /// The differences.
+    /// Answers that are not accepted.
     pub differences: Vec<Difference>,
-    /// The number of questions of each part that were answered.
-    pub answered: Vec<(AnswerPart, u64)>,
+    /// Answers that are within the text, although there are better ones.
+    pub quality: Vec<Difference>,
+    /// The alternatives that answers follow, with the number of these answers.
+    pub readings: BTreeMap<Vec<String>, u64>,
+    /// The number of questions of each part.
+    pub questions: BTreeMap<AnswerPart, u64>,
+    /// How many of them were answered.
+    pub answered: BTreeMap<AnswerPart, u64>,
+}
+
+/// An answer to one question.
+#[derive(Clone, Debug, PartialEq)]
+enum Given<'a> {
+    Opens,
+    Header(&'a Header),
+    Fde(&'a Fde),
+    Row(&'a Row),
+    Lookup(&'a Lookup),
+    Step(&'a StepAnswer),
+    /// A rejection: here, with its reason, or of something that contains it.
+    Refused(Option<&'a Reject>),
 }
 
 /// Compares an answer. Parts that are not in `parts` are not asked for.
+#[must_use]
 pub fn compare(vector: &Vector, answer: &SectionAnswer, parts: &[SectionPart]) -> Compared {
-    let mut differences = Vec::new();
-    match (&answer.reject, &vector.reject) {
-        (None, None) => {}
-        (Some(got), Some(expected)) if is_same(got, expected) => {}
-        (got, expected) => {
-            let shown = |it: &Option<Reject>| it.as_ref().map_or_else(|| "a section".to_owned(), written);
-            let message = format!("opening: expected {}, got {}", shown(expected), shown(got));
-            let answer = |reject: &Option<Reject>| Opening { reject: reject.clone() };
-            let changes = changes(&answer(expected), &answer(got));
-            differences.push(Differs { message, changes }.in_part(AnswerPart::Opening));
+    compare_partly(vector, answer, &Unreadable::new(), parts)
+}
+
+/// Compares an answer of which some pieces could not be read: these are wrong.
+#[must_use]
+pub fn compare_partly(
+    vector: &Vector,
+    answer: &SectionAnswer,
+    unreadable: &Unreadable,
+    parts: &[SectionPart],
+) -> Compared {
+    let mut compared = Compared::default();
+    let mut opened = true;
+    for asked in vector.asked() {
+        let part = asked.query.part();
+        *compared.questions.entry(part).or_default() += 1;
+        if !part.is_in(parts) || !opened {
+            continue;
+        }
+        if let Some(why) = unreadable.get(&asked.query) {
+            *compared.answered.entry(part).or_default() += 1;
+            let message = format!("{}: {why}", named(asked.query));
+            let changes = changes("an answer", why);
+            compared.differences.push(Difference { query: asked.query, message, changes });
+            continue;
+        }
+        if let Query::Row(index, row) = asked.query
+            && !unreadable.is_empty()
+            && (unreadable.contains_key(&Query::Fde(index))
+                || (0..row).any(|row| unreadable.contains_key(&Query::Row(index, row))))
+        {
+            continue;
+        }
+        let Some(given) = given(answer, vector, &asked) else { continue };
+        *compared.answered.entry(part).or_default() += 1;
+        // Of what is refused with something that contains it, nothing more can be said.
+        let is_new = !matches!(given, Given::Refused(None));
+        match class_of(&asked, &given, vector) {
+            Some(Class::Must) => {}
+            Some(Class::Reading(take)) => *compared.readings.entry(take).or_default() += 1,
+            Some(Class::Quality) if is_new => compared.quality.push(difference(vector, &asked, &given)),
+            Some(Class::Quality) => {}
+            None if is_new => {
+                compared.differences.push(difference(vector, &asked, &given));
+                opened = asked.query != Query::Opening;
+            }
+            None => {}
         }
     }
-    let mut answered = vec![(AnswerPart::Opening, 1)];
-    if answer.reject.is_some() || vector.reject.is_some() {
-        return Compared { differences, answered };
+    if answer.reject.is_none() && vector.header.is_some() {
+        let missing = lengths(vector, answer, parts).into_iter();
+        compared.differences.extend(missing.filter(|difference| !unreadable.contains_key(&difference.query)));
     }
-    for part in AnswerPart::ALL.into_iter().filter(|part| *part != AnswerPart::Opening && part.is_in(parts)) {
-        answered.push((part, part.questions(vector)));
-        let found = match part {
-            AnswerPart::Opening => Vec::new(),
-            AnswerPart::Header => match (&answer.header, &vector.header) {
-                (Some(got), Some(expected)) if got == expected => Vec::new(),
-                (got, expected) => vec![differ("header", &expected, &got)],
-            },
-            AnswerPart::Fdes => each(part, answer.fdes.as_deref(), &vector.fdes, compare_fde),
-            AnswerPart::Lookups => each(part, answer.lookups.as_deref(), &vector.lookups, compare_lookup),
-            AnswerPart::Steps => {
-                let expected: Vec<StepAnswer> = vector
-                    .steps
-                    .iter()
-                    .map(|step| StepAnswer { caller: step.caller, end: step.end })
-                    .collect();
-                each(part, answer.steps.as_deref(), &expected, |index, got, expected| {
-                    (got != expected).then(|| differ(&format!("step {index}"), expected, got))
-                })
+    compared
+}
+
+/// A question in words.
+fn named(query: Query) -> String {
+    match query {
+        Query::Opening => "opening".to_owned(),
+        Query::Header => "header".to_owned(),
+        Query::Fde(index) => format!("FDE {index}"),
+        Query::Row(index, row) => format!("FDE {index}, row {row}"),
+        Query::Lookup(index) => format!("look-up {index}"),
+        Query::Step(index) => format!("step {index}"),
+    }
+}
+
+/// The answer to a question; `None` if there is none.
+fn given<'a>(answer: &'a SectionAnswer, vector: &Vector, asked: &Asked) -> Option<Given<'a>> {
+    if let Some(reject) = &answer.reject {
+        let is_opening = asked.query == Query::Opening;
+        return Some(Given::Refused(is_opening.then_some(reject)));
+    }
+    let rejected = |fde: &'a Fde| fde.reject.as_ref();
+    match asked.query {
+        Query::Opening => {
+            // A fault of the section may show later.
+            let late = vector.reject.as_ref().is_some_and(|reject| may_show_later(reject.kind));
+            let rows = answer.fdes.iter().flatten().flat_map(|fde| &fde.rows);
+            let mut rejects =
+                rows.filter_map(reject_of_row).chain(answer.fdes.iter().flatten().filter_map(rejected));
+            match rejects.next().filter(|_| late) {
+                Some(reject) => Some(Given::Refused(Some(reject))),
+                None => Some(Given::Opens),
             }
-        };
-        differences.extend(found.into_iter().map(|differs| differs.in_part(part)));
+        }
+        Query::Header => answer.header.as_ref().map(Given::Header),
+        Query::Fde(index) => answer.fdes.as_ref()?.get(index).map(|fde| match rejected(fde) {
+            Some(reject) => Given::Refused(Some(reject)),
+            None => Given::Fde(fde),
+        }),
+        Query::Row(index, row) => {
+            let fde = answer.fdes.as_ref()?.get(index)?;
+            // A row that is rejected is the last one.
+            let ends =
+                row >= fde.rows.len() && fde.rows.last().is_some_and(|row| reject_of_row(row).is_some());
+            if rejected(fde).is_some() || ends {
+                return Some(Given::Refused(None));
+            }
+            let row = fde.rows.get(row)?;
+            Some(reject_of_row(row).map_or(Given::Row(row), |reject| Given::Refused(Some(reject))))
+        }
+        Query::Lookup(index) => answer.lookups.as_ref()?.get(index).map(|lookup| match &lookup.answer {
+            Answer::Reject(reject) => Given::Refused(Some(reject)),
+            _ => Given::Lookup(lookup),
+        }),
+        Query::Step(index) => answer.steps.as_ref()?.get(index).map(Given::Step),
     }
-    Compared { differences, answered }
+}
+
+const fn reject_of_row(row: &Row) -> Option<&Reject> {
+    match row {
+        Row::Reject(reject) => Some(reject),
+        Row::Rules(_) => None,
+    }
+}
+
+/// Whether a reader can find a fault of the header when it reads what the header describes.
+const fn may_show_later(kind: RejectKind) -> bool {
+    matches!(kind, RejectKind::Truncated | RejectKind::SubSectionOutOfBounds)
+}
+
+/// Why an answer is accepted; `None` if it is not.
+fn class_of(asked: &Asked, given: &Given<'_>, vector: &Vector) -> Option<Class> {
+    // An answer need not repeat how its PC was to be looked up, but it must be the answer to the question.
+    if let (Query::Lookup(index), Given::Lookup(lookup)) = (asked.query, given) {
+        let question = vector.lookups.get(index)?;
+        let is_for = lookup.pc == question.pc && (!lookup.return_address || question.return_address);
+        if !is_for {
+            return None;
+        }
+    }
+    asked.accepted.iter().find(|accepted| accepted.pattern.has(given)).map(|accepted| accepted.class.clone())
+}
+
+impl Pattern {
+    fn has(&self, given: &Given<'_>) -> bool {
+        match (self, given) {
+            (Self::Anything, _)
+            | (Self::Opens, Given::Opens)
+            | (Self::Refused | Self::NoRow | Self::NoCaller, Given::Refused(_)) => true,
+            (Self::Reject(expected), Given::Refused(Some(got))) => is_same(got, expected),
+            (Self::Header(expected), Given::Header(got)) => expected == *got,
+            (Self::Fde(expected, count), Given::Fde(got)) => {
+                let ends = got.rows.iter().any(|row| reject_of_row(row).is_some());
+                let same = count.is_none_or(|count| ends || count == got.rows.len());
+                same && *expected == without_rows(got)
+            }
+            (Self::Row(expected), Given::Row(got)) => expected == *got,
+            (Self::Lookup(expected), Given::Lookup(got)) => expected.answer == got.answer,
+            (Self::NoRow, Given::Lookup(got)) => matches!(got.answer, Answer::NoFde | Answer::NoRow(_)),
+            (Self::Step(expected), Given::Step(got)) => expected == *got,
+            (Self::NoCaller, Given::Step(got)) => got.caller.is_none() && got.end != Some(End::Outermost {}),
+            // A reader that has refused what contains a row or a step says nothing of it.
+            (Self::Refused, Given::Step(StepAnswer { caller: None, end })) => *end != Some(End::Outermost {}),
+            _ => false,
+        }
+    }
+}
+
+/// A reader that gives no kind is right if it rejects; offsets count if both have one.
+fn is_same(got: &Reject, expected: &Reject) -> bool {
+    let offset = got.offset.zip(expected.offset).is_none_or(|(got, expected)| got == expected);
+    got.kind == RejectKind::Unspecified || (got.kind == expected.kind && offset)
+}
+
+fn without_rows(fde: &Fde) -> Fde {
+    Fde { rows: Vec::new(), ..fde.clone() }
 }
 
 /// The answer whether a section can be opened, as the protocol writes it.
@@ -155,71 +292,111 @@ fn written<T: Serialize>(answer: &T) -> String {
     serde_json::to_string(answer).unwrap_or_else(|error| error.to_string())
 }
 
-fn differ<T: Serialize>(what: &str, expected: &T, got: &T) -> Differs {
+fn differ<T: Serialize, U: Serialize>(query: Query, what: &str, expected: &T, got: &U) -> Difference {
     let message = format!("{what}: expected {}, got {}", written(expected), written(got));
-    Differs { message, changes: changes(expected, got) }
+    Difference { query, message, changes: changes(expected, got) }
 }
 
-/// Compares a list of answers, which must have the same length as the list of questions.
-fn each<T>(
-    part: AnswerPart,
-    got: Option<&[T]>,
-    expected: &[T],
-    compare: impl Fn(usize, &T, &T) -> Option<Differs>,
-) -> Vec<Differs> {
-    let Some(got) = got else {
-        let message = format!("{part:?}: no answer, though the unwinder promised one");
-        return vec![Differs { changes: changes("an answer", "none"), message }];
+/// A list of another length than expected.
+fn in_length(query: Query, what: &str, of: &str, expected: usize, got: usize) -> Difference {
+    let number = |count| format!("the number of {of}, {count},");
+    let message = format!("{what}: {expected} {of} expected, got {got}");
+    Difference { query, message, changes: changes(&number(expected), &number(got)) }
+}
+
+/// Says in which way an answer differs from the vector's own.
+fn difference(vector: &Vector, asked: &Asked, given: &Given<'_>) -> Difference {
+    let query = asked.query;
+    let refused = |given: &Given<'_>| match given {
+        Given::Refused(reject) => Opening { reject: (*reject).cloned() },
+        _ => Opening { reject: None },
     };
-    if got.len() != expected.len() {
-        return vec![Differs::in_length(&format!("{part:?}"), "answers", expected.len(), got.len())];
+    match (query, given) {
+        (Query::Opening, _) => {
+            let shown = |it: &Option<Reject>| it.as_ref().map_or_else(|| "a section".to_owned(), written);
+            let got = refused(given);
+            let (expected, got_shown) = (shown(&vector.reject), shown(&got.reject));
+            let message = format!("opening: expected {expected}, got {got_shown}");
+            let changes = changes(&Opening { reject: vector.reject.clone() }, &got);
+            Difference { query, message, changes }
+        }
+        (Query::Header, Given::Header(got)) => differ(query, "header", &vector.header, &Some(*got)),
+        (Query::Fde(index), _) => {
+            let expected = without_rows(&vector.fdes[index]);
+            let what = format!("FDE {index}");
+            match given {
+                Given::Fde(got) if without_rows(got) == expected => {
+                    let rows = vector.fdes[index].rows.len();
+                    in_length(query, &what, "rows", rows, got.rows.len())
+                }
+                Given::Fde(got) => differ(query, &what, &expected, &without_rows(got)),
+                _ => differ(query, &what, &expected, &refused(given)),
+            }
+        }
+        (Query::Row(index, row), _) => {
+            let what = format!("FDE {index}, row {row}");
+            let none = Row::Reject(Reject { kind: RejectKind::Unspecified, offset: None });
+            let expected = vector.fdes[index].rows.get(row).unwrap_or(&none);
+            match given {
+                Given::Row(got) => differ(query, &what, expected, got),
+                _ => differ(query, &what, expected, &refused(given)),
+            }
+        }
+        (Query::Lookup(index), _) => {
+            let expected = &vector.lookups[index];
+            let kind = if expected.return_address { " as a return address" } else { "" };
+            let what = format!("look-up {index}, of {}{kind}", expected.pc);
+            let answer = match given {
+                Given::Lookup(got) => (*got).clone(),
+                _ => {
+                    let reject = refused(given)
+                        .reject
+                        .unwrap_or(Reject { kind: RejectKind::Unspecified, offset: None });
+                    Lookup { answer: Answer::Reject(reject), ..expected.clone() }
+                }
+            };
+            // One need not repeat how its PC was to be looked up.
+            let return_address = answer.return_address || expected.return_address;
+            differ(query, &what, expected, &Lookup { return_address, ..answer })
+        }
+        (Query::Step(index), _) => {
+            let step = &vector.steps[index];
+            let expected = StepAnswer { caller: step.caller, end: step.end };
+            let what = format!("step {index}");
+            match given {
+                Given::Step(got) => differ(query, &what, &expected, *got),
+                _ => differ(query, &what, &expected, &refused(given)),
+            }
+        }
+        (Query::Header, _) => differ(query, "header", &vector.header, &refused(given)),
     }
-    let pairs = got.iter().zip(expected).enumerate();
-    pairs.filter_map(|(index, (got, expected))| compare(index, got, expected)).collect()
 }
 
-/// A reader that gives no kind is right if it rejects; offsets count if both have one.
-fn is_same(got: &Reject, expected: &Reject) -> bool {
-    let offset = got.offset.zip(expected.offset).is_none_or(|(got, expected)| got == expected);
-    got.kind == RejectKind::Unspecified || (got.kind == expected.kind && offset)
-}
-
-fn compare_fde(index: usize, got: &Fde, expected: &Fde) -> Option<Differs> {
-    let what = format!("FDE {index}");
-    match (&got.reject, &expected.reject) {
-        (Some(got), Some(expected)) if is_same(got, expected) => return None,
-        (None, None) => {}
-        _ => return Some(differ(&what, expected, got)),
-    }
-    let without_rows = |fde: &Fde| Fde { rows: Vec::new(), ..fde.clone() };
-    let (got_fde, expected_fde) = (without_rows(got), without_rows(expected));
-    if got_fde != expected_fde {
-        return Some(differ(&what, &expected_fde, &got_fde));
-    }
-    if got.rows.len() != expected.rows.len() {
-        return Some(Differs::in_length(&what, "rows", expected.rows.len(), got.rows.len()));
-    }
-    got.rows.iter().zip(&expected.rows).enumerate().find_map(|(row, (got, expected))| {
-        let same = match (got, expected) {
-            (Row::Reject(got), Row::Reject(expected)) => is_same(got, expected),
-            (got, expected) => got == expected,
-        };
-        (!same).then(|| differ(&format!("{what}, row {row}"), expected, got))
-    })
-}
-
-fn compare_lookup(index: usize, got: &Lookup, expected: &Lookup) -> Option<Differs> {
-    // Answers come in the order of the questions: one need not repeat how its PC was to be looked up.
-    let return_address = got.return_address || expected.return_address;
-    let got = &Lookup { return_address, ..got.clone() };
-    let kind = if expected.return_address { " as a return address" } else { "" };
-    let what = format!("look-up {index}, of {}{kind}", expected.pc);
-    let is_for = (got.pc, got.return_address) == (expected.pc, expected.return_address);
-    let same = match (&got.answer, &expected.answer) {
-        (Answer::Reject(got), Answer::Reject(expected)) => is_same(got, expected),
-        (got, expected) => got == expected,
-    };
-    (!is_for || !same).then(|| differ(&what, expected, got))
+/// Lists that are missing, or have another length than the list of questions.
+fn lengths(vector: &Vector, answer: &SectionAnswer, parts: &[SectionPart]) -> Vec<Difference> {
+    let len = |is_there: bool, len: usize| is_there.then_some(len);
+    let of = [
+        (Query::Header, len(answer.header.is_some(), 1), usize::from(vector.header.is_some())),
+        (Query::Fde(0), answer.fdes.as_ref().map(Vec::len), vector.fdes.len()),
+        (Query::Lookup(0), answer.lookups.as_ref().map(Vec::len), vector.lookups.len()),
+        (Query::Step(0), answer.steps.as_ref().map(Vec::len), vector.steps.len()),
+    ];
+    let is_asked =
+        |query: &Query| query.part().is_in(parts) && !(vector.only_answered && *query == Query::Fde(0));
+    let asked = of.into_iter().filter(|(query, ..)| is_asked(query));
+    asked
+        .filter_map(|(query, got, expected)| {
+            let part = query.part();
+            match got {
+                Some(got) if got == expected => None,
+                Some(got) => Some(in_length(query, &format!("{part:?}"), "answers", expected, got)),
+                None => {
+                    let message = format!("{part:?}: no answer, though the unwinder promised one");
+                    Some(Difference { query, message, changes: changes("an answer", "none") })
+                }
+            }
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -231,12 +408,22 @@ mod tests {
     fn an_answer_need_not_repeat_how_its_pc_was_looked_up() {
         let lookup = |pc, return_address, answer| Lookup { pc: Address(pc), return_address, answer };
         let expected = lookup(8, true, Answer::Row(0, 1));
-        let differs = |got: &Lookup| compare_lookup(0, got, &expected).is_some();
-        assert!(!differs(&lookup(8, true, Answer::Row(0, 1))));
-        assert!(!differs(&lookup(8, false, Answer::Row(0, 1))), "without its echo");
-        assert!(differs(&lookup(8, false, Answer::Row(0, 2))), "another row");
-        assert!(differs(&lookup(9, false, Answer::Row(0, 1))), "another question");
+        let differs = |got: &Lookup, expected: &Lookup| {
+            let asked = Asked {
+                query: Query::Lookup(0),
+                accepted: vec![crate::accept::Accepted {
+                    pattern: Pattern::Lookup(expected.clone()),
+                    class: Class::Must,
+                }],
+            };
+            let vector = Vector { lookups: vec![expected.clone()], ..Vector::default() };
+            class_of(&asked, &Given::Lookup(got), &vector).is_none()
+        };
+        assert!(!differs(&lookup(8, true, Answer::Row(0, 1)), &expected));
+        assert!(!differs(&lookup(8, false, Answer::Row(0, 1)), &expected), "without its echo");
+        assert!(differs(&lookup(8, false, Answer::Row(0, 2)), &expected), "another row");
+        assert!(differs(&lookup(9, false, Answer::Row(0, 1)), &expected), "another question");
         let plain = lookup(8, false, Answer::Row(0, 1));
-        assert!(compare_lookup(0, &expected, &plain).is_some(), "not what was asked");
+        assert!(differs(&expected, &plain), "not what was asked");
     }
 }

@@ -21,6 +21,7 @@
 //! }
 //! ```
 
+mod accept;
 mod answer;
 mod boundary;
 mod catalogue;
@@ -31,27 +32,34 @@ pub mod engine;
 mod equation;
 mod expect;
 mod load;
+pub mod model;
 mod names;
 mod number;
+mod profile;
 mod question;
+mod read;
+mod recipe;
 mod schema;
 mod section;
 mod step;
 mod vector;
 mod yaml;
 
+pub use accept::{Accepted, Alternative, Asked, Class, Pattern, Query};
 pub use answer::{SectionAnswer, SectionPart, StepAnswer};
 pub use boundary::boundaries;
-pub use catalogue::{Catalogue, ReadingEntry};
+pub use catalogue::{AlternativeEntry, Catalogue, MistakeEntry, ReadingEntry};
 pub use change::Change;
-pub use compare::{AnswerPart, Compared, Difference, compare};
+pub use compare::{AnswerPart, Compared, Difference, compare, compare_partly};
 pub use encode::EncodeError;
 pub use equation::{Base, Equation, EquationError, Recovery};
 pub use expect::{Answer, Fde, Header, Lookup, Question, Reject, Row, Rules};
 pub use load::Suite;
 pub use names::{BaseRegister, FdeType, Flag, FreType, PauthKey, PcType, RejectKind};
 pub use number::{Address, Hex};
+pub use profile::{Profile, Starts};
 pub use question::{SectionQuestion, StepQuestion};
+pub use read::Unreadable;
 pub use section::{FdeSource, RawFde, RawHeader, RawRow, RowSource, SectionSource};
 pub use sframe_engine::{Abi, ByteOrder};
 pub use step::{Caller, End, Frame, PcKind, Step, Tracked};

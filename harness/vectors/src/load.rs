@@ -6,18 +6,17 @@ use std::{fs, io};
 
 use serde::Deserialize;
 
+use crate::accept::Alternative;
 use crate::boundary::boundaries;
-use crate::catalogue::Catalogue;
+use crate::catalogue::{Catalogue, READINGS};
 use crate::expect::{Answer, Fde, Header, Lookup, Question, Reject, Row};
 use crate::names::RejectKind;
 use crate::number::{Address, Hex};
+use crate::recipe;
 use crate::section::SectionSource;
 use crate::step::Step;
 use crate::vector::Vector;
 use crate::yaml::{Error, read};
-
-/// The list of readings, in the folder of the vectors.
-const READINGS: &str = "readings.yaml";
 
 /// All vectors of a folder.
 #[derive(Clone, Debug)]
@@ -47,6 +46,10 @@ struct WrittenVector {
     lookups: Vec<Lookup>,
     #[serde(default)]
     steps: Vec<Step>,
+    #[serde(default)]
+    only_answered: bool,
+    #[serde(default)]
+    alternatives: Vec<Alternative>,
 }
 
 impl Suite {
@@ -56,7 +59,7 @@ impl Suite {
     /// # Errors
     /// The mistakes of every file; a folder without vectors.
     pub fn load(dir: &Path, clauses: &Path) -> Result<Self, Vec<Error>> {
-        let catalogue = Catalogue::load(&dir.join(READINGS), clauses).map_err(|error| vec![error])?;
+        let catalogue = Catalogue::read(dir, clauses).map_err(|error| vec![error])?;
         let files = files(dir).map_err(|error| vec![Error::new(dir, format!("cannot be read: {error}"))])?;
         let (mut vectors, mut errors) = (Vec::new(), Vec::new());
         for path in files {
@@ -100,9 +103,18 @@ fn files(dir: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
+/// Reads a file. Without a recipe, errors have the line that they are in.
+fn written(text: &str) -> Result<WrittenVector, String> {
+    if !text.contains("repeat:") {
+        return serde_yaml::from_str(text).map_err(|error| error.to_string());
+    }
+    let mut value = serde_yaml::from_str(text).map_err(|error| error.to_string())?;
+    recipe::expand(&mut value)?;
+    serde_yaml::from_value(value).map_err(|error| error.to_string())
+}
+
 fn load(path: &Path, text: &str, catalogue: &Catalogue) -> Result<Vector, Vec<Error>> {
-    let written: WrittenVector =
-        serde_yaml::from_str(text).map_err(|error| vec![Error::new(path, error.to_string())])?;
+    let written = written(text).map_err(|message| vec![Error::new(path, message)])?;
     let mut mistakes = Vec::new();
     let part = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
     if path.extension().is_none_or(|extension| extension != "yaml") {
@@ -143,8 +155,13 @@ fn load(path: &Path, text: &str, catalogue: &Catalogue) -> Result<Vector, Vec<Er
         fdes: written.fdes,
         lookups: written.lookups,
         steps: written.steps,
+        only_answered: written.only_answered,
+        alternatives: written.alternatives,
     };
-    check_answers(&vector, &mut mistakes);
+    if !vector.only_answered {
+        check_answers(&vector, &mut mistakes);
+    }
+    check_alternatives(&vector, &mut mistakes);
     if mistakes.is_empty() {
         return Ok(vector);
     }
@@ -169,6 +186,38 @@ fn check_names(vector: &WrittenVector, catalogue: &Catalogue, mistakes: &mut Vec
     for reading in &vector.readings {
         if !catalogue.readings.iter().any(|entry| entry.name == *reading) {
             mistakes.push(format!("{READINGS} has no reading `{reading}`"));
+        }
+    }
+    for taken in vector.alternatives.iter().flat_map(|alternative| &alternative.take) {
+        let reading = taken.split('/').next().unwrap_or_default();
+        if !catalogue.has_alternative(taken) {
+            mistakes.push(format!("{READINGS} has no alternative `{taken}`"));
+        } else if !vector.readings.iter().any(|name| name == reading) {
+            mistakes.push(format!("takes `{taken}`, but does not name the reading `{reading}`"));
+        }
+    }
+}
+
+/// Checks that alternatives are about what is asked, and say something.
+fn check_alternatives(vector: &Vector, mistakes: &mut Vec<String>) {
+    for alternative in &vector.alternatives {
+        let Alternative { take, refused, opened, fdes, lookups, steps } = alternative;
+        let name = take.join(", ");
+        let is_empty = fdes.is_empty() && lookups.is_empty() && steps.is_empty();
+        let whole = *refused || *opened;
+        if take.is_empty()
+            || whole != is_empty
+            || *refused && vector.reject.is_some()
+            || *opened && vector.reject.is_none()
+        {
+            mistakes.push(format!("the alternative `{name}` needs refused, opened, or other answers"));
+        }
+        let asked: BTreeSet<Question> = vector.lookups.iter().map(Lookup::question).collect();
+        let is_asked = fdes.keys().all(|index| *index < vector.fdes.len())
+            && steps.keys().all(|index| *index < vector.steps.len())
+            && lookups.iter().all(|lookup| asked.contains(&lookup.question()));
+        if !is_asked {
+            mistakes.push(format!("the alternative `{name}` answers what is not asked"));
         }
     }
 }

@@ -1,11 +1,12 @@
 //! A vector, as it is loaded.
 
+use crate::accept::Alternative;
 use crate::expect::{Fde, Header, Lookup, Reject};
 use crate::section::SectionSource;
 use crate::step::Step;
 
 /// A section and what a reader must answer.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Vector {
     /// Folder and name: `flex/amd64-drap`.
     pub id: String,
@@ -31,4 +32,16 @@ pub struct Vector {
     pub lookups: Vec<Lookup>,
     /// Steps.
     pub steps: Vec<Step>,
+    /// Whether any answer is right, as long as there is one: the section breaks several rules at once.
+    pub only_answered: bool,
+    /// Answers that are accepted where the text is open.
+    pub alternatives: Vec<Alternative>,
+}
+
+impl Vector {
+    /// Returns its group: the folder that it is in.
+    #[must_use]
+    pub fn group(&self) -> &str {
+        self.id.split('/').next().unwrap_or_default()
+    }
 }

@@ -282,9 +282,10 @@ fn measured(report: &Report) {
     );
     if let Some(vectors) = &report.vectors {
         println!(
-            "Of {} vectors, {} are answered correctly, {} skipped.",
+            "Of {} vectors, {} are answered correctly, {} in part, {} skipped.",
             vectors["vectors"],
             vectors["agree"],
+            vectors["partly"],
             list(&vectors["skipped"]).len()
         );
     }

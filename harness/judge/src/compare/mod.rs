@@ -122,7 +122,7 @@ impl<'m> Truth<'m> {
 
     /// Returns the address of the word that a rule loads a value from, if it needs
     /// no registers but SP and FP.
-    fn word(&self, frame: usize, rule: &RecoveryRule) -> Option<u64> {
+    pub(crate) fn word(&self, frame: usize, rule: &RecoveryRule) -> Option<u64> {
         let bases = Bases {
             cfa: self.call_of(frame).map(|call| call.cfa),
             sp: Some(self.sp_of(frame)),
@@ -182,7 +182,8 @@ impl WalkEnd {
     }
 
     /// Whether anything was compared, for a call stack of `depth` frames.
-    pub(crate) const fn has_compared(self, depth: usize) -> bool {
+    #[must_use]
+    pub const fn has_compared(self, depth: usize) -> bool {
         match self {
             Self::Unsettled | Self::NoFde { frame: 0 } => false,
             Self::Context => depth > 1,

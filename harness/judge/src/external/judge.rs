@@ -10,6 +10,7 @@ use super::probe::Pending;
 use super::process::Fault;
 use crate::compare::{Disagreement, Rules, RulesAt, Truth, Value, WalkEnd, compare, frames_compared};
 use crate::finding::{Blame, Confidence, Finding, Message, Said};
+use crate::target::sections::Sections;
 use crate::target::{Linked, Loaded, Target};
 use crate::unwind::{Backtrace, End, Frame, Unreadable};
 use crate::vocabulary::Verdict;
@@ -82,7 +83,9 @@ pub(super) struct Judged {
 
 /// Compares answers with call stacks.
 pub(super) struct Judge<'q, 'a> {
-    target: &'q Target<'a>,
+    sections: &'q Sections<'a>,
+    /// Where call frame information is; `None` if only the sections are known.
+    target: Option<&'q Target<'a>>,
     reads: Data,
 }
 
@@ -95,25 +98,25 @@ enum Data {
 }
 
 impl<'q, 'a> Judge<'q, 'a> {
-    pub(super) fn new(target: &'q Target<'a>, hello: &Hello) -> Self {
+    pub(super) fn new(sections: &'q Sections<'a>, target: Option<&'q Target<'a>>, hello: &Hello) -> Self {
         let reads = match hello.data.as_str() {
             "sframe" => Data::Sframe,
             "eh_frame" => Data::EhFrame,
             _ => Data::Other,
         };
-        Self { target, reads }
+        Self { sections, target, reads }
     }
 
-    /// Judges an answer.
+    /// Judges an answer, given what the engine of this project says.
     ///
     /// # Errors
     /// It is not valid.
     pub(super) fn judge(
         &self,
-        pending: &Pending,
+        truth: &Truth<'_>,
+        (engines_end, engines): &(WalkEnd, Vec<Disagreement>),
         answer: &sframe_protocol::Backtrace,
     ) -> Result<Judged, Fault> {
-        let truth = pending.truth();
         let topmost =
             answer.frames.first().ok_or_else(|| Fault::bad_answer("a backtrace without a frame"))?;
         if topmost.pc.0 != truth.pc {
@@ -145,20 +148,19 @@ impl<'q, 'a> Judge<'q, 'a> {
         };
         let frames: Vec<Frame> = answer.frames.iter().enumerate().map(frame).collect();
         let count = frames.len();
-        let cfi = OnlyFdes(|address| has_cfi(self.target, address));
+        let cfi = OnlyFdes(|address| self.target.is_some_and(|target| has_cfi(target, address)));
         // If an unwinder reports that it has no data there, it is believed if the bench can't
         // read that data. The number of such reports is counted.
         let unknown = OnlyFdes(|_| false);
         let has_fde = |pc: u64| {
             let address = ReturnAddress(pc).into();
             let rules: &dyn Rules = match self.reads {
-                Data::Sframe => &self.target.sections,
+                Data::Sframe => self.sections,
                 Data::EhFrame => &cfi,
                 Data::Other => &unknown,
             };
             rules.at(address).has_fde
         };
-        let (engines_end, engines) = &pending.engine;
         // Beyond an entry function without a mark there is a return address that leads nowhere.
         // Whatever end an unwinder reports there is accepted.
         let leads_nowhere = count == depth + 1
@@ -169,9 +171,9 @@ impl<'q, 'a> Judge<'q, 'a> {
         let mut found = Vec::new();
         let report = |disagreement| found.push(disagreement);
         let mut end = match self.reads {
-            Data::Sframe => compare(&truth, &backtrace, &self.target.sections, report),
-            Data::EhFrame => compare(&truth, &backtrace, &cfi, report),
-            Data::Other => compare(&truth, &backtrace, &unknown, report),
+            Data::Sframe => compare(truth, &backtrace, self.sections, report),
+            Data::EhFrame => compare(truth, &backtrace, &cfi, report),
+            Data::Other => compare(truth, &backtrace, &unknown, report),
         };
         let frames = frames_compared(end, found.last().map(|found| found.frame), count.min(depth)) as u64;
         let is_malformed = answer.end.kind == EndKind::Malformed && !leads_nowhere;
@@ -182,7 +184,7 @@ impl<'q, 'a> Judge<'q, 'a> {
                 }
             }
             if found.is_empty() {
-                found.push(at(&truth, count.min(depth) - 1, Verdict::DecodeError, backtrace.end));
+                found.push(at(truth, count.min(depth) - 1, Verdict::DecodeError, backtrace.end));
             }
         }
         if found.is_empty()
@@ -190,7 +192,7 @@ impl<'q, 'a> Judge<'q, 'a> {
             && engines.is_empty()
             && rank(end) < rank(*engines_end)
         {
-            let mut less = at(&truth, count.min(depth) - 1, Verdict::WrongEnd, backtrace.end);
+            let mut less = at(truth, count.min(depth) - 1, Verdict::WrongEnd, backtrace.end);
             if *engines_end == WalkEnd::Outermost {
                 less.expected = Value::End(End::Outermost);
             }
@@ -220,7 +222,7 @@ impl<'q, 'a> Judge<'q, 'a> {
 
     /// Whether the section marks an outermost frame there.
     fn marks(&self, address: LookupAddress) -> bool {
-        matches!(self.target.sections.lookup(address), Ok(Some(found)) if found.row.is_outermost())
+        matches!(self.sections.lookup(address), Ok(Some(found)) if found.row.is_outermost())
     }
 
     /// Returns the finding with the blame, if the engine does not have it.

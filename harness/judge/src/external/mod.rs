@@ -16,6 +16,7 @@ mod report;
 mod sample;
 mod session;
 mod shadow;
+mod stacks;
 
 use serde::{Deserialize, Serialize};
 use sframe_machine::Options;
@@ -32,6 +33,7 @@ pub use process::Fault;
 pub use report::{UnwinderExamination, UnwinderReport};
 pub use sample::{FRAMES_PER_STOP, StopsPerCase};
 pub use session::SectionReply;
+pub use stacks::{Walk, WalkDifference};
 
 use probe::Questions;
 use session::Session;

@@ -133,7 +133,7 @@ impl<'q, 'a> Questions<'q, 'a> {
         let bits = target.executable().image.cpu.address_bits;
         Self {
             target,
-            judge: Judge::new(target, &session.hello),
+            judge: Judge::new(&target.sections, Some(target), &session.hello),
             session,
             engine: SframeUnwinder::new(target.sections.clone(), bits),
             sample: Sample::new(stops_per_case),
@@ -204,7 +204,7 @@ impl<'q, 'a> Questions<'q, 'a> {
             let pending = &pending[index];
             asked += 1;
             let judged = answer.and_then(|answer| {
-                let judged = judge.judge(pending, &answer)?;
+                let judged = judge.judge(&pending.truth(), &pending.engine, &answer)?;
                 Ok((judged, answer.frames, answer.end.message))
             });
             let (mut judged, answered, message) = match judged {

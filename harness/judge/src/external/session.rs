@@ -2,10 +2,12 @@
 
 use std::ops::Range;
 
+use serde_json::Value;
 use sframe_protocol::{
     Answer, Backtrace, Hello, Hex, MAX_LINE, MAX_READ, Open, Read, Reply, Request, RequestHello,
     SectionAnswer, SectionQuestion, Stop, VERSION,
 };
+use sframe_vectors::Unreadable;
 
 use super::command::{CommandLine, ExternalError, RESTARTS};
 use super::process::{Fault, Process};
@@ -17,6 +19,8 @@ use crate::vocabulary::Verdict;
 pub enum SectionReply {
     /// The answer.
     Answer(SectionAnswer),
+    /// An answer of which some pieces can't be read.
+    Partly(SectionAnswer, Unreadable),
     /// Why the unwinder can't read such a section.
     Unsupported(String),
     /// The unwinder's failure.
@@ -37,6 +41,8 @@ pub(super) struct Session<'s> {
     /// The maximum number of restarts.
     limit: u32,
     silences: u32,
+    /// How the last answer about a section was malformed, and how many in a row were so.
+    malformed: (String, u32),
     /// Faults that did not reappear when each stop was requested alone.
     pub(super) unplaced: Vec<Fault>,
     /// Asks not to wait any longer.
@@ -60,6 +66,7 @@ impl<'s> Session<'s> {
             restarts: 0,
             limit: RESTARTS,
             silences: 0,
+            malformed: (String::new(), 0),
             unplaced: Vec::new(),
             stop,
         };
@@ -144,14 +151,14 @@ impl<'s> Session<'s> {
     /// The unwinder can't be restarted, or timed out too often.
     pub(super) fn section(&mut self, question: SectionQuestion) -> Result<SectionReply, ExternalError> {
         self.limit = self.restarts + RESTARTS;
-        let answer = self.request(Request { section: Some(question), ..Request::default() });
-        let answer = answer.and_then(|answer| match (answer.section, answer.unsupported) {
-            (Some(section), None) => Ok(SectionReply::Answer(section)),
-            (None, Some(reason)) => Ok(SectionReply::Unsupported(reason)),
-            _ => Err(Fault::bad_answer("neither `section` nor `unsupported` in the answer to `section`")),
-        });
-        let fault = match answer {
-            Ok(asked) => return Ok(asked),
+        let fault = match self.exchange_section(question) {
+            Ok((id, answer)) => match read_section(id, answer) {
+                Ok(reply) => {
+                    self.malformed.1 = 0;
+                    return Ok(reply);
+                }
+                Err(why) => return self.count_malformed(why),
+            },
             Err(fault) => fault,
         };
         self.silences += u32::from(fault.verdict == Verdict::TimedOut);
@@ -160,6 +167,29 @@ impl<'s> Session<'s> {
         }
         self.restart(&fault)?;
         Ok(SectionReply::Fault(fault))
+    }
+
+    /// Sends a question about a section. Returns the answer with the number that it has to have.
+    fn exchange_section(&mut self, question: SectionQuestion) -> Result<(u64, Value), Fault> {
+        let id = self.next_id;
+        self.next_id += 1;
+        let process = self.process()?;
+        process.send(&Request { id, section: Some(question), ..Request::default() })?;
+        let deadline = process.deadline();
+        Ok((id, process.receive(deadline)?))
+    }
+
+    /// An answer that is JSON, but not of the protocol. The process can go on: the next answer has its own line.
+    fn count_malformed(&mut self, why: String) -> Result<SectionReply, ExternalError> {
+        let (last, count) = &mut self.malformed;
+        if *last != why {
+            (*last, *count) = (why.clone(), 0);
+        }
+        *count += 1;
+        if *count >= SAME_MALFORMED {
+            return Err(ExternalError::Malformed(why));
+        }
+        Ok(SectionReply::Fault(Fault::bad_answer(format!("not an answer of the protocol: {why}"))))
     }
 
     /// Asks for walks. `got` is called for each stop in order, with the answer or
@@ -265,6 +295,37 @@ impl<'s> Session<'s> {
 struct Unwind<'s> {
     id: u64,
     unwind: &'s [Stop],
+}
+
+/// After how many answers in a row that are malformed in the same way a reader is not asked any more.
+const SAME_MALFORMED: u32 = 3;
+
+/// The answer to a question about a section.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AboutSection {
+    id: u64,
+    unsupported: Option<String>,
+    section: Option<Value>,
+}
+
+fn read_section(id: u64, answer: Value) -> Result<SectionReply, String> {
+    let AboutSection { id: theirs, unsupported, section } =
+        serde_json::from_value(answer).map_err(|error| error.to_string())?;
+    if theirs != id {
+        return Err("an answer to another request".to_owned());
+    }
+    match (section, unsupported) {
+        (Some(section), None) => {
+            let (answer, unreadable) = SectionAnswer::read(section)?;
+            Ok(match unreadable.is_empty() {
+                true => SectionReply::Answer(answer),
+                false => SectionReply::Partly(answer, unreadable),
+            })
+        }
+        (None, Some(reason)) => Ok(SectionReply::Unsupported(reason)),
+        _ => Err("neither `section` nor `unsupported` in the answer to `section`".to_owned()),
+    }
 }
 
 fn is_for(id: u64, answer: &Answer) -> Result<(), Fault> {

@@ -1,6 +1,7 @@
 //! Disagreements, gathered by place and made readable.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
 use rustc_hash::FxHashMap;
 use sframe_engine::{
@@ -390,15 +391,7 @@ fn describe(found: &Found, target: &Target<'_>) -> Finding {
     } else {
         place.to_string()
     };
-    let mut says = match verdict {
-        Verdict::WrongCfa => format!("CFA is {got}, the call stack has {expected}"),
-        Verdict::WrongRa => format!("RA is {got}, the call stack has {expected}"),
-        Verdict::WrongFp => format!("the caller's FP is {got}, the call stack has {expected}"),
-        Verdict::ByLuck => format!("a rule reads {got}, and not {expected}"),
-        Verdict::BadMemory => format!("CFA depends on {got}; the call stack has {expected}"),
-        Verdict::ExtraFrames => format!("the backtrace has {got}, the call stack {expected}"),
-        _ => format!("{got}; the call stack has {expected}"),
-    };
+    let mut says = says(verdict, &expected, &got);
     if let Some(row) = &row {
         let is_made = target.module_at(lookup).is_some_and(Module::is_made);
         let made = if is_made { " (made from .eh_frame)" } else { "" };
@@ -487,14 +480,32 @@ fn value(value: Value, target: &Target<'_>) -> Said {
         let image = place.image.map_or_else(String::new, |image| format!("{image}: "));
         format!("{image}{:#x}", place.address)
     };
-    let words = match value {
-        Value::Word(word) => {
-            let place = target.place(Loaded(word));
-            match place.image {
-                None => return Said::Address(Address(place.address.0)),
-                Some(_) => address(word),
-            }
+    if let Value::Word(word) = value {
+        let place = target.place(Loaded(word));
+        if place.image.is_none() {
+            return Said::Address(Address(place.address.0));
         }
+    }
+    Said::words(words(value, address))
+}
+
+/// Says what is wrong, given the values in words.
+pub(crate) fn says(verdict: Verdict, expected: &impl Display, got: &impl Display) -> String {
+    match verdict {
+        Verdict::WrongCfa => format!("CFA is {got}, the call stack has {expected}"),
+        Verdict::WrongRa => format!("RA is {got}, the call stack has {expected}"),
+        Verdict::WrongFp => format!("the caller's FP is {got}, the call stack has {expected}"),
+        Verdict::ByLuck => format!("a rule reads {got}, and not {expected}"),
+        Verdict::BadMemory => format!("CFA depends on {got}; the call stack has {expected}"),
+        Verdict::ExtraFrames => format!("the backtrace has {got}, the call stack {expected}"),
+        _ => format!("{got}; the call stack has {expected}"),
+    }
+}
+
+/// Formats a value for people, and addresses as given.
+pub(crate) fn words(value: Value, address: impl Fn(u64) -> String) -> String {
+    match value {
+        Value::Word(word) => address(word),
         Value::Unreadable(unreadable) => format!("unreadable memory at {}", address(unreadable)),
         Value::Signed(signed, None) => format!("{}, not signed", address(signed)),
         Value::Signed(signed, Some(key)) => {
@@ -523,8 +534,7 @@ fn value(value: Value, target: &Target<'_>) -> Said {
         Value::End(End::Failed(error)) => error.to_string(),
         Value::End(End::TooDeep) => "a walk without end".to_owned(),
         Value::End(End::Unspecified) => "an end of the walk".to_owned(),
-    };
-    Said::words(words)
+    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use sframe_inspect::json::SCHEMA;
 use sframe_inspect::text::{Text, counted, grouped};
 use sframe_judge::external::SectionReply;
 use sframe_judge::vocabulary::Verdict;
-use sframe_vectors::{AnswerPart, Change, Compared, SectionPart, Vector, compare};
+use sframe_vectors::{AnswerPart, Change, Compared, SectionPart, Unreadable, Vector, compare_partly};
 
 /// The most kinds of differences shown to people; the document has all of them.
 const SHOWN: usize = 40;
@@ -25,14 +25,22 @@ pub struct VectorsReport {
     pub version: String,
     /// Number of vectors.
     pub vectors: u64,
-    /// Those with correct answers to all questions.
+    /// Those with right answers to all questions.
     pub agree: u64,
+    /// Those with right answers, but not to all questions.
+    pub partly: u64,
     /// How often the reader had to be restarted.
     pub restarts: u32,
     /// Questions by part.
     pub parts: BTreeMap<AnswerPart, Counts>,
-    /// Answers that differ from the vectors.
+    /// Questions by group of vectors and part.
+    pub groups: BTreeMap<String, BTreeMap<AnswerPart, Counts>>,
+    /// How the reader reads the text where it is open, if not as the vectors do: answers by alternative.
+    pub readings: BTreeMap<String, u64>,
+    /// Answers that are wrong.
     pub differences: Vec<Difference>,
+    /// Answers that are within the text, although there are better ones.
+    pub quality: Vec<Difference>,
     /// Vectors that the reader says it can't read.
     pub skipped: Vec<Skipped>,
 }
@@ -42,10 +50,20 @@ pub struct VectorsReport {
 pub struct Counts {
     /// Those in the vectors.
     pub questions: u64,
-    /// Those that were answered, correctly or not.
+    /// Those that were answered, rightly or not.
     pub answered: u64,
-    /// Those answered differently from the vectors.
+    /// Those whose answer is wrong.
     pub differ: u64,
+    /// Those whose answer is within the text, although there is a better one.
+    pub quality: u64,
+}
+
+impl Counts {
+    /// Those whose answer is right.
+    #[must_use]
+    pub const fn right(&self) -> u64 {
+        self.answered.saturating_sub(self.differ)
+    }
 }
 
 /// An answer that differs from the vector's.
@@ -106,10 +124,10 @@ impl<'r> Kind<'r> {
     }
 
     /// The kind in a line, and the first of its differences in another.
-    fn write(&self, text: &mut Text) {
+    fn write(&self, text: &mut Text, word: Option<&str>) {
         let Self { first, count, vectors, is_even } = self;
         let Difference { vector, part, fault, readings, message, changes, .. } = first;
-        let verdict = fault.map_or_else(|| "differs".to_owned(), |fault| fault.to_string());
+        let verdict = fault.map_or_else(|| word.unwrap_or("differs").to_owned(), |fault| fault.to_string());
         let part = part.map_or_else(String::new, |part| format!("{}: ", format!("{part:?}").to_lowercase()));
         let changes = changes.iter().map(|change| match is_even {
             true => change.to_string(),
@@ -144,19 +162,26 @@ impl VectorsReport {
             version: version.to_owned(),
             vectors: 0,
             agree: 0,
+            partly: 0,
             restarts: 0,
             parts: AnswerPart::ALL.map(|part| (part, Counts::default())).into(),
+            groups: BTreeMap::new(),
+            readings: BTreeMap::new(),
             differences: Vec::new(),
+            quality: Vec::new(),
             skipped: Vec::new(),
         }
+    }
+
+    /// Counts something of a part, in all and in the group of the vector.
+    fn count(&mut self, vector: &Vector, part: AnswerPart, add: impl Fn(&mut Counts)) {
+        add(self.parts.entry(part).or_default());
+        add(self.groups.entry(vector.group().to_owned()).or_default().entry(part).or_default());
     }
 
     /// Records an answer of a reader with some parts.
     pub(super) fn add(&mut self, vector: &Vector, asked: &SectionReply, parts: &[SectionPart]) {
         self.vectors += 1;
-        for (part, counts) in &mut self.parts {
-            counts.questions += part.questions(vector);
-        }
         let difference = |part, fault, message, changes| Difference {
             vector: vector.id.clone(),
             part,
@@ -166,36 +191,51 @@ impl VectorsReport {
             message,
             changes,
         };
-        match asked {
+        for question in vector.asked() {
+            self.count(vector, question.query.part(), |counts| counts.questions += 1);
+        }
+        let (answer, unreadable) = match asked {
             SectionReply::Unsupported(reason) => {
                 self.skipped.push(Skipped { vector: vector.id.clone(), reason: reason.clone() });
+                return;
             }
             SectionReply::Fault(fault) => {
-                self.differences.push(difference(
-                    None,
-                    Some(fault.verdict),
-                    fault.message.clone(),
-                    Vec::new(),
-                ));
+                let message = fault.message.clone();
+                self.differences.push(difference(None, Some(fault.verdict), message, Vec::new()));
+                return;
             }
-            SectionReply::Answer(answer) => {
-                let Compared { differences, answered } = compare(vector, answer, parts);
-                for (part, count) in answered {
-                    self.parts.entry(part).or_default().answered += count;
-                }
-                self.agree += u64::from(differences.is_empty());
-                for sframe_vectors::Difference { part, message, changes } in differences {
-                    self.parts.entry(part).or_default().differ += 1;
-                    self.differences.push(difference(Some(part), None, message, changes));
-                }
-            }
+            SectionReply::Answer(answer) => (answer, &Unreadable::new()),
+            SectionReply::Partly(answer, unreadable) => (answer, unreadable),
+        };
+        let Compared { differences, quality, readings, questions, answered } =
+            compare_partly(vector, answer, unreadable, parts);
+        match (differences.is_empty(), questions == answered) {
+            (true, true) => self.agree += 1,
+            (true, false) => self.partly += 1,
+            (false, _) => {}
+        }
+        for (part, count) in answered {
+            self.count(vector, part, |counts| counts.answered += count);
+        }
+        for (take, count) in readings {
+            *self.readings.entry(take.join(" and ")).or_default() += count;
+        }
+        for sframe_vectors::Difference { query, message, changes } in differences {
+            self.count(vector, query.part(), |counts| counts.differ += 1);
+            self.differences.push(difference(Some(query.part()), None, message, changes));
+        }
+        for sframe_vectors::Difference { query, message, changes } in quality {
+            self.count(vector, query.part(), |counts| counts.quality += 1);
+            self.quality.push(difference(Some(query.part()), None, message, changes));
         }
     }
 
-    /// Whether anything was compared.
+    /// Whether anything was answered: that a section can be opened says nothing alone.
     #[must_use]
     pub fn has_compared(&self) -> bool {
-        !self.differences.is_empty() || self.parts.values().any(|counts| counts.answered > 0)
+        let says =
+            |(part, counts): (&AnswerPart, &Counts)| *part != AnswerPart::Opening && counts.answered > 0;
+        !self.differences.is_empty() || self.parts.iter().any(says)
     }
 
     /// Formats the report for people: differences first, and one sentence about all vectors last.
@@ -205,7 +245,7 @@ impl VectorsReport {
         let mut text = Text::default();
         let kinds = Kind::of_all(&self.differences);
         let shown = if is_full { usize::MAX } else { SHOWN };
-        kinds.iter().take(shown).for_each(|kind| kind.write(&mut text));
+        kinds.iter().take(shown).for_each(|kind| kind.write(&mut text, None));
         if let Some(more) = kinds.len().checked_sub(shown).filter(|more| *more > 0) {
             text.line(format!("and {} of differences (--verbose)", counted(more as u64, "more kind")));
         }
@@ -220,29 +260,59 @@ impl VectorsReport {
             for (reason, count) in reasons {
                 text.line(format!("skipped     {}: {reason}", counted(count, "vector")));
             }
-            text.line(format!("{:<12}{:>10}{:>10}{:>10}", "part", "questions", "answered", "differ"));
-            for (part, Counts { questions, answered, differ }) in &self.parts {
-                let [questions, answered, differ] = [*questions, *answered, *differ].map(grouped);
-                let part = format!("{part:?}").to_lowercase();
-                text.line(format!("{part:<12}{questions:>10}{answered:>10}{differ:>10}"));
-            }
+            Kind::of_all(&self.quality).iter().for_each(|kind| kind.write(&mut text, Some("quality")));
         }
+        for (take, count) in &self.readings {
+            text.line(format!("reading     {take}: {}", counted(*count, "answer")));
+        }
+        self.table(&mut text);
         text.line(self.conclusion());
         text
     }
 
-    /// How many vectors the reader has answered as they say.
-    fn conclusion(&self) -> String {
-        let Self { name, version, vectors, agree, restarts, skipped, .. } = self;
-        let skipped = skipped.len() as u64;
-        let wrong = vectors.saturating_sub(*agree).saturating_sub(skipped);
-        let parts = [(wrong, "otherwise"), (skipped, "not")].into_iter().filter(|(count, _)| *count > 0);
-        let parts: String = parts.map(|(count, how)| format!(", {} {how}", grouped(count))).collect();
-        let restarts = match restarts {
-            0 => String::new(),
-            some => format!("; {}", counted((*some).into(), "restart")),
+    /// Right answers of all questions, by group and part.
+    fn table(&self, text: &mut Text) {
+        let parts = || AnswerPart::ALL.into_iter();
+        let heads: String = parts().map(|part| format!("{:>12}", part.heading())).collect();
+        text.line(format!("{:<10}{heads}", "right"));
+        let cells = |counts: &BTreeMap<AnswerPart, Counts>| {
+            let cell = |part| match counts.get(&part).copied().unwrap_or_default() {
+                Counts { questions: 0, .. } => String::new(),
+                Counts { questions, answered: 0, .. } => format!("-/{}", grouped(questions)),
+                Counts { questions, answered, differ: 0, .. } if answered == questions => grouped(questions),
+                counts => format!("{}/{}", grouped(counts.right()), grouped(counts.questions)),
+            };
+            parts().map(|part| format!("{:>12}", cell(part))).collect::<String>()
         };
+        for (group, counts) in &self.groups {
+            text.line(format!("{group:<10}{}", cells(counts)).trim_end());
+        }
+        text.line(format!("{:<10}{}", "all", cells(&self.parts)).trim_end());
+    }
+
+    /// How many vectors the reader has answered rightly.
+    fn conclusion(&self) -> String {
+        let Self { name, version, vectors, agree, partly, restarts, skipped, .. } = self;
+        let skipped = skipped.len() as u64;
+        let wrong = vectors.saturating_sub(agree + partly + skipped);
+        let missing: u64 = self.parts.values().map(|counts| counts.questions - counts.answered).sum();
+        let others = [(*partly, "in part"), (wrong, "wrongly"), (skipped, "not at all")];
+        let others = others.into_iter().filter(|(count, _)| *count > 0);
+        let others: String = others.map(|(count, how)| format!(", {} {how}", grouped(count))).collect();
+        let ends = [
+            (missing, "question without an answer", "questions without an answer"),
+            (
+                self.parts.values().map(|counts| counts.quality).sum(),
+                "answer could be better",
+                "answers could be better",
+            ),
+            (u64::from(*restarts), "restart", "restarts"),
+        ];
+        let ends = ends.into_iter().filter(|(count, ..)| *count > 0);
+        let ends: String = ends
+            .map(|(count, one, many)| format!("; {} {}", grouped(count), if count == 1 { one } else { many }))
+            .collect();
         let vectors = counted(*vectors, "vector");
-        format!("{name} {version} has answered {} of {vectors} as they say{parts}{restarts}", grouped(*agree))
+        format!("{name} {version} has answered {} of {vectors} rightly{others}{ends}", grouped(*agree))
     }
 }

@@ -108,6 +108,7 @@ pub(super) const VECTORS: &str = "\
 Examples:
   sframe-testbench vectors
   sframe-testbench vectors --only 'step/*' --unwinder target/debug/sframe-engine-unwinder
+  sframe-testbench vectors --stacks stacks.json --unwinder target/debug/sframe-engine-unwinder
 
 Exit status:
   0  all answers are right
@@ -115,6 +116,45 @@ Exit status:
   2  unusable arguments, vectors or unwinder
   3  nothing was compared: the unwinder answers no questions about sections
   4  the unwinder can't be asked any more";
+
+pub(super) const EXPORT: &str = "\
+Examples:
+  sframe-testbench export stacks --output stacks.json
+  sframe-testbench export stacks --format c --output sframe-stacks.h
+  sframe-testbench export vectors --format c --output sframe-vectors.h
+
+What is exported is under MIT, Apache-2.0 or GPL-2.0-only, as its user likes.";
+
+pub(super) const EXPORT_STACKS: &str = "\
+Examples:
+  sframe-testbench export stacks --output stacks.json
+  sframe-testbench export stacks --toolchain gnu-2.47 --abi amd64 --moments 50 --format c --output sframe-stacks.h
+  sframe-testbench export stacks --output stacks.json root/usr/bin/lua --root root -- sort.lua
+  sframe-testbench vectors --stacks stacks.json --unwinder ./mine
+
+The same seed, corpus and bench give the same file. The C header has a function run_exported, which takes a
+reader as harness/adapters/c/sframe-kit.h describes it.
+
+Exit status:
+  0  written
+  2  unusable arguments, corpus, specs or program
+  3  no moment was found
+  4  broken: the program can't be run, or the file can't be written";
+
+pub(super) const EXPORT_VECTORS: &str = "\
+Examples:
+  sframe-testbench export vectors --output vectors.json
+  sframe-testbench export vectors --profile v3-kernel-user --format c --output sframe-vectors.h
+  sframe-testbench export vectors --format bin --output vectors
+
+Each answer that is accepted says why: `must` (the text), `reading` (the text is open, and can be read so) or
+`quality` (there is a better answer). The C header has a function run_exported, which takes a reader as
+harness/adapters/c/sframe-kit.h describes it.
+
+Exit status:
+  0  written
+  2  unusable arguments or vectors
+  4  the file can't be written";
 
 pub(super) const CLAUSES: &str = "\
 Examples:

@@ -9,6 +9,7 @@ mod debug_files;
 mod definitions;
 mod explain;
 mod explore;
+mod export;
 mod faults;
 mod generate;
 mod help;
@@ -84,6 +85,9 @@ enum Command {
     /// Ask the engine, or any unwinder, about hand-made sections.
     #[command(after_help = help::VECTORS)]
     Vectors(vectors::Vectors),
+    /// Write data for readers that are tested without the bench.
+    #[command(after_help = help::EXPORT)]
+    Export(export::Export),
     /// Print the clauses of the specifications, and what proves each of them.
     #[command(after_help = help::CLAUSES)]
     Clauses(clauses::Clauses),
@@ -160,6 +164,7 @@ impl Command {
             Self::Lint(command) => command.execute(PROGRAM),
             Self::Diff(command) => command.execute(),
             Self::Vectors(command) => command.execute(),
+            Self::Export(command) => command.execute(),
             Self::Clauses(command) => command.execute(),
             Self::Faults(command) => command.execute(),
             Self::Convert(command) => command.execute(),

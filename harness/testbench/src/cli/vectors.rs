@@ -1,5 +1,6 @@
 //! `vectors`: tests how a reader decodes hand-made sections.
 
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
@@ -8,9 +9,10 @@ use sframe_inspect::text::{Text, counted};
 use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::external::{ExternalError, StopsPerCase};
 use sframe_judge::vocabulary::suggest::hint;
-use sframe_suite::vectors::{ask_engine, ask_external};
-use sframe_vectors::Vector;
+use sframe_suite::vectors::{Way, Ways, ask_engine, ask_external, ask_model};
+use sframe_vectors::{AlternativeEntry, Catalogue, Profile, Suite, Vector};
 
+use super::export::ask_stacks;
 use super::options::Folders;
 use super::unwinder::UnwinderCommand;
 
@@ -18,9 +20,15 @@ use super::unwinder::UnwinderCommand;
 pub(crate) struct Vectors {
     #[command(flatten)]
     folders: Folders,
-    /// Only vectors whose name, such as step/v1-aarch64, matches this pattern (repeatable).
-    #[arg(long, value_name = "GLOB")]
-    only: Vec<glob::Pattern>,
+    #[command(flatten)]
+    selection: VectorSelection,
+    /// Instead, ask about the moments in this file of `export stacks`, with the comparison of runs.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["only", "profile", "readings"])]
+    stacks: Option<PathBuf>,
+    /// How the reader reads the text where it is open, as corpus/vectors/readings.yaml names it: READING/ALTERNATIVE, or
+    /// READING for the vectors' own. Nothing else is right then. Without --unwinder, a reader that reads so is asked.
+    #[arg(long, value_name = "READING", value_delimiter = ',')]
+    readings: Vec<String>,
     #[command(flatten)]
     unwinder: UnwinderCommand,
     /// Print the report as JSON instead of the summary.
@@ -28,17 +36,32 @@ pub(crate) struct Vectors {
     json: bool,
 }
 
-impl Vectors {
-    pub(crate) fn execute(&self) -> Result<Status, Failure> {
-        self.folders.check()?;
-        let external = self.unwinder.start(StopsPerCase::DEFAULT, StopRequest::default())?;
-        let clauses = self.folders.specs.join("clauses.yaml");
-        let suite = sframe_vectors::Suite::load(&self.folders.corpus.join("vectors"), &clauses);
-        let suite = suite.map_err(|errors| {
-            let mut text = Text::default();
-            errors.iter().for_each(|error| text.line(format_args!("error: {error}")));
-            Failure::unusable_text(text)
-        })?;
+/// Which vectors.
+#[derive(Args)]
+pub(super) struct VectorSelection {
+    /// Only vectors whose name, such as step/v1-aarch64, matches this pattern (repeatable).
+    #[arg(long, value_name = "GLOB")]
+    only: Vec<glob::Pattern>,
+    /// Only what a reader with these features must answer: the name of a profile in corpus/vectors/profiles.yaml, or a
+    /// file with one.
+    #[arg(long, value_name = "PROFILE")]
+    pub(super) profile: Option<String>,
+}
+
+/// Reads all vectors.
+pub(super) fn load(folders: &Folders) -> Result<Suite, Failure> {
+    folders.check()?;
+    let clauses = folders.specs.join("clauses.yaml");
+    Suite::load(&folders.corpus.join("vectors"), &clauses).map_err(|errors| {
+        let mut text = Text::default();
+        errors.iter().for_each(|error| text.line(format_args!("error: {error}")));
+        Failure::unusable_text(text)
+    })
+}
+
+impl VectorSelection {
+    /// The vectors with such names, for such readers.
+    pub(super) fn of<'s>(&self, suite: &'s Suite, folders: &Folders) -> Result<Vec<&'s Vector>, Failure> {
         for pattern in &self.only {
             if !suite.vectors.iter().any(|vector| pattern.matches(&vector.id)) {
                 let names = suite.vectors.iter().map(|vector| &*vector.id);
@@ -46,13 +69,30 @@ impl Vectors {
                 return Err(Failure::unusable(format!("error: no vector matches `{pattern}`{help}")));
             }
         }
+        let profile = self.profile.as_ref().map(|name| profile(name, folders)).transpose()?;
         let is_meant = |vector: &&Vector| {
-            self.only.is_empty() || self.only.iter().any(|pattern| pattern.matches(&vector.id))
+            let named = self.only.is_empty() || self.only.iter().any(|pattern| pattern.matches(&vector.id));
+            named && profile.as_ref().is_none_or(|profile| profile.has(vector))
         };
-        let vectors: Vec<&Vector> = suite.vectors.iter().filter(is_meant).collect();
+        Ok(suite.vectors.iter().filter(is_meant).collect())
+    }
+}
+
+impl Vectors {
+    pub(crate) fn execute(&self) -> Result<Status, Failure> {
+        if let Some(stacks) = &self.stacks {
+            return self.walks(stacks);
+        }
+        let external = self.unwinder.start(StopsPerCase::DEFAULT, StopRequest::default())?;
+        let suite = load(&self.folders)?;
+        let meant = self.selection.of(&suite, &self.folders)?;
+        let chosen = self.chosen(&suite.catalogue)?;
+        let vectors: Vec<Vector> = meant.iter().map(|vector| vector.chosen(&self.readings)).collect();
+        let vectors: Vec<&Vector> = vectors.iter().collect();
         let start = Instant::now();
         let report = match &external {
-            None => ask_engine(&vectors),
+            None if chosen.is_empty() => ask_engine(&vectors),
+            None => ask_model(&vectors, &chosen),
             Some(external) if external.hello().section.is_empty() => {
                 let name = &external.hello().name;
                 tell_line(format_args!("nothing was compared: {name} answers no questions about sections"));
@@ -68,5 +108,55 @@ impl Vectors {
             print(&report.text(volume()))?;
         }
         Ok(status(!report.differences.is_empty(), false, report.has_compared()))
+    }
+
+    fn walks(&self, stacks: &Path) -> Result<Status, Failure> {
+        let report = ask_stacks(stacks, &self.unwinder)?;
+        if self.json {
+            print_json(&report)?;
+        } else {
+            print(&report.text())?;
+        }
+        Ok(status(!report.differences.is_empty(), false, report.has_compared()))
+    }
+
+    /// The alternatives that the reader takes.
+    fn chosen(&self, catalogue: &Catalogue) -> Result<Ways, Failure> {
+        let mut ways = Ways::new();
+        for choice in &self.readings {
+            if catalogue.has_alternative(choice) {
+                ways.extend(Way::of_name(choice));
+            } else if !catalogue.readings.iter().any(|reading| reading.name == *choice) {
+                let all = catalogue.readings.iter().flat_map(|reading| {
+                    let name =
+                        |alternative: &AlternativeEntry| format!("{}/{}", reading.name, alternative.name);
+                    reading.alternatives.iter().map(name).chain([reading.name.clone()])
+                });
+                let all: Vec<String> = all.collect();
+                let help = hint(choice, all.iter().map(|name| &**name));
+                return Err(Failure::unusable(format!("error: there is no reading `{choice}`{help}")));
+            }
+        }
+        Ok(ways)
+    }
+}
+
+/// Returns a profile of the folder of the vectors, or of a file.
+fn profile(name: &str, folders: &Folders) -> Result<Profile, Failure> {
+    let path = Path::new(name);
+    let is_file = path.extension().is_some_and(|extension| extension == "yaml");
+    let own = folders.corpus.join("vectors/profiles.yaml");
+    let profiles = Profile::read_all(if is_file { path } else { &own });
+    let mut profiles = profiles.map_err(|error| Failure::unusable(format!("error: {error}")))?;
+    match profiles.iter().position(|profile| profile.name == name) {
+        Some(index) => Ok(profiles.swap_remove(index)),
+        None if is_file && profiles.len() == 1 => Ok(profiles.swap_remove(0)),
+        None if is_file => {
+            Err(Failure::unusable(format!("error: {name} has {} profiles, not one", profiles.len())))
+        }
+        None => {
+            let help = hint(name, profiles.iter().map(|profile| &*profile.name));
+            Err(Failure::unusable(format!("error: there is no profile `{name}`{help}")))
+        }
     }
 }

@@ -29,6 +29,8 @@ const CRATES: [(&str, &[&str]); 10] = [
             "meanings",
             "matrix",
             "suite",
+            "export",
+            "stacks",
             "vectors",
             "case",
             "provenance",
@@ -42,6 +44,7 @@ const CRATES: [(&str, &[&str]); 10] = [
         &[
             "explore",
             "external",
+            "moments",
             "examine",
             "triage",
             "finding",

@@ -57,6 +57,8 @@ impl Case {
             fdes,
             lookups,
             steps,
+            only_answered: false,
+            alternatives: Vec::new(),
         };
         Ok(Self { plan, vector })
     }

@@ -126,6 +126,10 @@ pub fn differences(case: &Case, reply: &SectionReply, demands: &Demands) -> Diff
             all.add(Part::Process, field, (None, None), fault.message.clone());
         }
         SectionReply::Answer(answer) => all.compare(answer, &demands.parts),
+        SectionReply::Partly(_, unreadable) => {
+            let why = unreadable.values().next().cloned().unwrap_or_default();
+            all.add(Part::Process, "an answer that can't be read", (None, None), why);
+        }
     }
     all.result
 }

@@ -160,27 +160,15 @@ pub fn readings(plan: &SectionPlan) -> BTreeSet<&'static str> {
     let is = |name| has.contains(name);
     let (version, dialect) = (plan.version, Dialect::of(plan.abi));
     let tracks_ra = plan.fixed_ra.is_none();
-    let in_code = |register: u32| register >= 16;
-    let control = |function: &FunctionPlan| {
-        let rules = function.rows.iter().filter_map(|row| row.rules);
-        let mut bases = rules.flat_map(|rules| [Some(rules.cfa), rule(rules.ra), rule(rules.fp)]).flatten();
-        function.flex
-            && bases.any(|rule| match rule.base {
-                Base::Sp => in_code(plan.abi.sp().0),
-                Base::Fp => in_code(plan.abi.fp().0),
-                Base::Register(number) => in_code(number),
-                Base::Cfa => false,
-            })
-    };
     let list = [
-        ("start-address", is("starts relative to the section") || !version.has_pcrel_starts()),
-        ("rows-offset", is("gap before the rows")),
+        ("rows-offset", is("gap before the rows") && !version.has_fde_attributes()),
+        ("gaps", is("gap before the rows") || is("gap before the FDEs")),
+        ("fixed-fp-beside-word", is("fixed FP") && is("FP saved")),
         ("pauth-key-of-version-1", !version.has_pauth_key() && is("key B")),
         ("mask-fdes", is("unaligned block") && version.has_rep_size()),
         ("mask-fdes-of-version-1", !version.has_rep_size() && is("mask FDE")),
         ("extent-of-rows", is("row past the end") || is("equal row starts")),
         ("size-0", is("size 0")),
-        ("order-of-rows", is("rows in another order")),
         ("trailing-bytes", is("trailing bytes")),
         (
             "number-of-offsets-on-aarch64",
@@ -191,8 +179,6 @@ pub fn readings(plan: &SectionPlan) -> BTreeSet<&'static str> {
         ("fixed-ra-offset", is("unusual fixed RA")),
         ("s390x-scaling", dialect.scales_cfa() && (is("flex FDE") || is("CFA offset beyond 32 bits"))),
         ("odd-offsets", dialect.odd_word(version) == OddWord::Disputed && has_odd_slot(plan)),
-        ("fp-pair", is("flex FDE") && is("FP saved")),
-        ("control-words", plan.functions.iter().any(control)),
         ("caller-lookup", !plan.functions.is_empty()),
         ("width-of-authentication-codes", is("mangled RA")),
     ];

@@ -8,6 +8,11 @@
 #include <string.h>
 #include <sanitizer/asan_interface.h>
 
+/* Where the sources of the library are, as the compiler was told.  */
+#ifndef SANITIZER_PLACE
+#define SANITIZER_PLACE "libsframe/"
+#endif
+
 /* Requests for too much memory fail, as with any allocator; leaks are not
    reported.  */
 const char *
@@ -35,7 +40,7 @@ summarise (const char *report)
   /* The allocation before or after it.  */
   print_from (strstr (report, "is located"));
   /* The first function of the library: the last one may be memcpy.  */
-  const char *place = strstr (report, " libsframe/");
+  const char *place = strstr (report, " " SANITIZER_PLACE);
   while (place > report && strncmp (place, " in ", 4) != 0)
     place--;
   if (place > report)

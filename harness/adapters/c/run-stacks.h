@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only
+
+   Walks stacks from tables, and compares them with the frames that there were:
+   the runner of sframe-testbench export stacks.  */
+
+#ifndef SFRAME_RUN_STACKS_H
+#define SFRAME_RUN_STACKS_H
+
+#include "run-moment.h"
+
+#define RUN_IMAGES 16
+
+struct run_image
+{
+  uint64_t start, end, address;
+  const unsigned char *bytes;
+  size_t size;
+};
+
+/* The CFA of the last frame is not known.  */
+struct run_frame
+{
+  uint64_t pc, cfa, fp;
+};
+
+/* How a walk ends that makes no mistake: marked as outermost, with any end
+   where all frames were found, or at a frame whose caller can't be found.  */
+enum run_end { RUN_OUTERMOST, RUN_ANY, RUN_STOPS };
+
+struct run_moment
+{
+  const struct run_word *registers, *memory;
+  unsigned register_count, memory_count;
+  const struct run_frame *frames;
+  unsigned frame_count;
+  enum run_end end;
+  unsigned end_frame;
+};
+
+struct run_program
+{
+  const char *name;
+  enum kit_abi abi;
+  unsigned address_bits;
+  const struct run_image *images;
+  unsigned image_count;
+  const struct run_moment *moments;
+  unsigned moment_count;
+};
+
+/* Walks from a moment.  Returns what is wrong, or null; and at which frame.  */
+static const char *
+run_walk (const struct kit_reader *reader, const struct run_program *program,
+	  const struct run_moment *moment, void **opened, unsigned *at)
+{
+  struct kit_frame frame = { .pc = moment->frames[0].pc, .fp = moment->frames[0].fp,
+			     .is_topmost = true };
+  run_abi = program->abi;
+  run_address_bits = program->address_bits;
+  run_registers = moment->registers;
+  run_register_count = moment->register_count;
+  run_memory = moment->memory;
+  run_memory_count = moment->memory_count;
+  kit_register (kit_sp_number (run_abi), &frame.sp);
+  for (*at = 0; ; ++*at)
+    {
+      const struct run_frame *expected = &moment->frames[*at];
+      bool is_last = *at + 1 == moment->frame_count;
+      bool may_stop = is_last || (moment->end == RUN_STOPS && *at == moment->end_frame);
+      struct kit_step step = { .kind = KIT_END_NO_FDE };
+      for (unsigned i = 0; i < program->image_count; i++)
+	if (opened[i] && frame.pc - frame.is_return - program->images[i].start
+			   < program->images[i].end - program->images[i].start)
+	  {
+	    step.kind = KIT_CALLER;
+	    reader->step (opened[i], &frame, &step);
+	    break;
+	  }
+      if (is_last && moment->end == RUN_OUTERMOST)
+	return step.kind == KIT_OUTERMOST ? NULL : "it does not end as outermost";
+      if (is_last && step.kind == KIT_CALLER)
+	return moment->end == RUN_ANY ? NULL : "there is one frame more";
+      if (step.kind != KIT_CALLER)
+	return may_stop ? NULL : "it ends here";
+      if (step.has_cfa && step.cfa != expected->cfa)
+	return "another CFA";
+      frame = step.caller;
+      frame.is_topmost = false;
+      if (frame.pc != expected[1].pc)
+	return "another return address";
+      if (frame.fp_is_lost || frame.fp != expected[1].fp)
+	return may_stop ? NULL : "another FP of the caller";
+    }
+}
+
+/* Walks from all moments, and says what is wrong.  Returns the number of
+   moments at which something is, or -1 if the reader was asked about none.  */
+static long
+run_stacks (const struct kit_reader *reader, const struct run_program *programs,
+	    unsigned count)
+{
+  long wrong = 0, asked = 0, skipped = 0;
+  for (unsigned p = 0; p < count; p++)
+    {
+      const struct run_program *program = &programs[p];
+      struct kit_section sections[RUN_IMAGES];
+      struct kit_fault fault = { .offset = -1 };
+      void *opened[RUN_IMAGES] = { NULL };
+      bool is_open = program->image_count <= RUN_IMAGES;
+      for (unsigned i = 0; i < program->image_count && is_open; i++)
+	{
+	  const struct run_image *image = &program->images[i];
+	  sections[i] = (struct kit_section) { .bytes = (unsigned char *) image->bytes,
+					       .size = image->size, .address = image->address,
+					       .abi = program->abi };
+	  if (image->size)
+	    opened[i] = reader->open (&sections[i], &fault);
+	  is_open = opened[i] || !image->size;
+	}
+      for (unsigned m = 0; m < program->moment_count && is_open; m++)
+	{
+	  unsigned frame;
+	  const char *what = run_walk (reader, program, &program->moments[m], opened, &frame);
+	  asked++;
+	  wrong += what != NULL;
+	  if (what)
+	    KIT_SAY ("%s, moment %u, frame %u: %s\n", program->name, m, frame, what);
+	}
+      skipped += is_open ? 0 : program->moment_count;
+      for (unsigned i = 0; i < RUN_IMAGES; i++)
+	if (opened[i] && reader->close)
+	  reader->close (opened[i]);
+    }
+  KIT_SAY ("%s: asked at %ld moments, %ld wrong; %ld not read\n", reader->name, asked, wrong,
+	   skipped);
+  return asked ? wrong : -1;
+}
+
+#endif

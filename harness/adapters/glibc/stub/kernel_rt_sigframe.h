@@ -1,0 +1,1 @@
+/* In place of kernel_rt_sigframe.h: see stub.h.  */

@@ -1,0 +1,231 @@
+//! `export`: data for readers that are tested without the bench.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand, ValueEnum};
+use sframe_inspect::command::{Failure, Status, detail, note, print};
+use sframe_inspect::file;
+use sframe_inspect::text::{Text, counted};
+use sframe_judge::examine::stop::StopRequest;
+use sframe_judge::external::StopsPerCase;
+use sframe_judge::moments::Stacks;
+use sframe_suite::export::{ExportedVectors, LARGEST, files, header as vectors_header};
+use sframe_suite::failure::of_documents;
+use sframe_suite::spec::catalogue::Catalogue;
+use sframe_suite::stacks::{
+    Choice, LICENCE, OwnProgram, StacksReport, ask_engine, ask_external, export, header, text,
+};
+
+use super::help;
+use super::numbers;
+use super::options::{Folders, parse_jobs, set_jobs};
+use super::program::ProgramOptions;
+use super::run::{Selection, progress_bar};
+use super::unwinder::UnwinderCommand;
+use super::vectors::{VectorSelection, load};
+
+/// The largest document that is read.
+const LIMIT: u64 = 256 << 20;
+
+#[derive(Args)]
+pub(crate) struct Export {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Moments of runs, with what a walk of the stack needs and what it has to find.
+    #[command(after_help = help::EXPORT_STACKS)]
+    Stacks(Box<ExportStacks>),
+    /// The vectors: sections, questions about them, and all answers that are accepted.
+    #[command(after_help = help::EXPORT_VECTORS)]
+    Vectors(ExportVectors),
+}
+
+#[derive(Args)]
+struct ExportVectors {
+    #[command(flatten)]
+    selection: VectorSelection,
+    /// Write into this file; with `--format bin`, into this folder, which must not exist or be empty.
+    #[arg(long, short, value_name = "PATH")]
+    output: PathBuf,
+    /// JSON, a header in C99 with tables and a runner, or a folder of sections with their answers.
+    #[arg(long, value_enum, default_value_t = VectorFormat::Json)]
+    format: VectorFormat,
+    #[command(flatten)]
+    folders: Folders,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum VectorFormat {
+    Json,
+    C,
+    Bin,
+}
+
+#[derive(Args)]
+struct ExportStacks {
+    /// Also an executable, beside the corpus.
+    file: Option<PathBuf>,
+    /// Write into this file.
+    #[arg(long, short, value_name = "FILE")]
+    output: PathBuf,
+    /// JSON, or a header in C99 with tables and a runner.
+    #[arg(long, value_enum, default_value_t = Format::Json)]
+    format: Format,
+    /// The most moments.
+    #[arg(long, value_name = "N", default_value_t = Choice::default().moments,
+          value_parser = numbers::count::<usize>(numbers::POSITIVE))]
+    moments: usize,
+    /// Decides between moments that are equally good.
+    #[arg(long, value_name = "N", default_value_t = Choice::default().seed,
+          value_parser = numbers::count::<u64>(0..=u64::MAX))]
+    seed: u64,
+    /// How many cases to run at once; 0 for one per processor.
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = parse_jobs)]
+    jobs: usize,
+    #[command(flatten)]
+    folders: Folders,
+    #[command(flatten)]
+    selection: Selection,
+    #[command(flatten)]
+    program: ProgramOptions,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Format {
+    Json,
+    C,
+}
+
+impl Export {
+    pub(crate) fn execute(&self) -> Result<Status, Failure> {
+        match &self.what {
+            What::Stacks(stacks) => stacks.execute(),
+            What::Vectors(vectors) => vectors.execute(),
+        }
+    }
+}
+
+impl ExportVectors {
+    fn execute(&self) -> Result<Status, Failure> {
+        let suite = load(&self.folders)?;
+        let mut vectors = self.selection.of(&suite, &self.folders)?;
+        if matches!(self.format, VectorFormat::C) {
+            let all = vectors.len();
+            vectors.retain(|vector| vector.bytes.len() <= LARGEST);
+            let left_out = (all - vectors.len()) as u64;
+            if left_out > 0 {
+                let left_out = counted(left_out, "vector");
+                note(format_args!(
+                    "warning: left out of the tables: {left_out} of more than {LARGEST} bytes"
+                ));
+            }
+        }
+        let failed = |path: &Path, error: &std::io::Error| {
+            Failure::broken(format!("error: {}: {error}", path.display()))
+        };
+        let write =
+            |path: &Path, bytes: &[u8]| file::replace(path, bytes).map_err(|error| failed(path, &error));
+        match self.format {
+            VectorFormat::Json => {
+                let mut document = Vec::new();
+                sframe_inspect::json::write_pretty(&mut document, &ExportedVectors::of(&vectors, LICENCE))
+                    .map_err(|error| Failure::broken(format!("error: {error}")))?;
+                write(&self.output, &document)?;
+            }
+            VectorFormat::C => {
+                let profile = self.selection.profile.as_deref();
+                let how = profile.map_or_else(String::new, |profile| format!(" --profile {profile}"));
+                let header = vectors_header(&vectors, &format!("export vectors{how}"));
+                write(&self.output, header.as_bytes())?;
+            }
+            VectorFormat::Bin => {
+                let is_free = match std::fs::read_dir(&self.output) {
+                    Ok(mut entries) => entries.next().is_none(),
+                    Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+                };
+                if !is_free {
+                    let path = self.output.display();
+                    return Err(Failure::unusable(format!("error: {path}: there is something else already")));
+                }
+                for (name, bytes) in files(&vectors, LICENCE) {
+                    let path = self.output.join(name);
+                    if let Some(folder) = path.parent() {
+                        std::fs::create_dir_all(folder).map_err(|error| failed(folder, &error))?;
+                    }
+                    write(&path, &bytes)?;
+                }
+            }
+        }
+        let mut text = Text::default();
+        text.line(format_args!(
+            "{} with {}",
+            counted(vectors.len() as u64, "vector"),
+            counted(vectors.iter().map(|vector| vector.asked().len() as u64).sum(), "question")
+        ));
+        print(&text)?;
+        Ok(Status::AsExpected)
+    }
+}
+
+impl ExportStacks {
+    fn execute(&self) -> Result<Status, Failure> {
+        set_jobs(self.jobs)?;
+        let options = self.program.machine.options();
+        let own = self.file.as_deref().map(|file| self.program.open(file, options.clone())).transpose()?;
+        let own = own.map(|program| OwnProgram {
+            name: program.name,
+            files: program.files,
+            options: program.options,
+        });
+        let suite = self.folders.open(&self.selection.filter())?;
+        let cases = suite.cases(&self.selection.filter())?;
+        let catalogue = Catalogue::load(&self.folders.specs.join("clauses.yaml"));
+        let catalogue = catalogue.map_err(|errors| of_documents(&errors))?;
+        let clauses: BTreeSet<String> = catalogue.clauses.into_iter().map(|clause| clause.id).collect();
+        let choice = Choice { moments: self.moments, seed: self.seed, ..Choice::default() };
+        let bar = progress_bar(cases.len() as u64, "cases");
+        let done = || bar.inc(1);
+        let place = (suite.corpus(), &options);
+        let exported = export(&cases, own.as_ref(), place, &choice, &clauses, &done)
+            .map_err(|reason| Failure::broken(format!("error: {}", reason.text())))?;
+        bar.finish_and_clear();
+        for (name, why) in &exported.broken {
+            note(format_args!("warning: left out: {name}: {why}"));
+        }
+        for (name, moments) in exported.by_program() {
+            detail(|| format!("{name}: {moments}"));
+        }
+        if exported.stacks.programs.is_empty() {
+            return Ok(Status::NothingCompared);
+        }
+        let written = match self.format {
+            Format::Json => text(&exported.stacks),
+            Format::C => header(&exported.stacks),
+        };
+        file::replace(&self.output, written.as_bytes())
+            .map_err(|error| Failure::broken(format!("error: {}: {error}", self.output.display())))?;
+        print(&exported.coverage.text())?;
+        Ok(Status::AsExpected)
+    }
+}
+
+/// Asks about the moments of a document of `export stacks`.
+pub(super) fn ask_stacks(path: &Path, unwinder: &UnwinderCommand) -> Result<StacksReport, Failure> {
+    let unusable = |error: &dyn std::fmt::Display| {
+        let mut text = Text::default();
+        text.line(format_args!("error: {}: {error}", path.display()));
+        Failure::unusable_text(text)
+    };
+    let bytes = file::read(path, LIMIT).map_err(|error| unusable(&error))?;
+    let stacks = Stacks::read(&bytes).map_err(|error| unusable(&error))?;
+    let external = unwinder.start(StopsPerCase::DEFAULT, StopRequest::default())?;
+    match external {
+        None => ask_engine(&stacks).map_err(|error| unusable(&error)),
+        Some(external) => ask_external(&stacks, &external)
+            .map_err(|error| Failure::broken(format!("error: --unwinder: {error}"))),
+    }
+}

@@ -1,0 +1,148 @@
+//! `export vectors`: the vectors for readers that are tested without the bench.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::command::{bench, json, program, status};
+use crate::common::repository;
+
+const LICENCE: &str = "MIT OR Apache-2.0 OR GPL-2.0-only";
+
+fn export(output: &Path, more: &[&str]) {
+    let output = output.display().to_string();
+    let exported = bench(&[&["export", "vectors", "--output", &output], more].concat());
+    assert_eq!(status(&exported), 0, "{exported:?}");
+}
+
+#[test]
+fn each_question_has_its_accepted_answers() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("vectors.json");
+    export(&file, &["--only", "header/v2-fixed-fp-lowest", "--only", "opening/*"]);
+    let document: Value = serde_json::from_slice(&std::fs::read(&file).expect("a file")).expect("JSON");
+    assert_eq!((&document["schema"], &document["licence"]), (&1.into(), &LICENCE.into()));
+    for vector in document["vectors"].as_array().expect("vectors") {
+        assert!(vector["question"]["bytes"].is_string(), "{vector}");
+        for asked in vector["asked"].as_array().expect("questions") {
+            assert_eq!(asked["accepted"][0]["class"], "must", "{vector}");
+        }
+    }
+    let text = document.to_string();
+    // A reading that the text leaves open.
+    assert!(text.contains("fixed-fp-beside-word"), "{text}");
+}
+
+#[test]
+fn sections_and_answers_are_files() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = folder.path().join("vectors");
+    export(&output, &["--format", "bin", "--only", "step/v3-*"]);
+    let read = |name: &str| std::fs::read(output.join(name)).expect("a file");
+    assert_eq!(read("LICENSE"), format!("SPDX-License-Identifier: {LICENCE}\n").into_bytes());
+    let answers: Value = serde_json::from_slice(&read("step/v3-amd64.json")).expect("JSON");
+    let digits: String = read("step/v3-amd64.sframe").iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(answers["question"]["bytes"], Value::from(digits));
+    let again = bench(&["export", "vectors", "--format", "bin", "--output", &output.display().to_string()]);
+    assert_eq!(status(&again), 2, "{again:?}");
+}
+
+/// From nothing to the first table: one header, one reader, one compiler. The runner in C counts the answers as the
+/// bench does.
+#[test]
+fn a_reader_in_c_has_the_same_table() {
+    let Some(compiler) = program(&["cc", "gcc", "clang"]) else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let header = folder.path().join("vectors.h");
+    let only =
+        ["--only", "*/v3-amd64*", "--only", "fde/v3-*", "--only", "opening/*", "--only", "flex/amd64-*"];
+    export(&header, &[&["--format", "c"], &only[..]].concat());
+    let text = std::fs::read_to_string(&header).expect("a file");
+    assert!(text.starts_with(&format!("/* SPDX-License-Identifier: {LICENCE}\n")), "{}", &text[..200]);
+
+    let kit = repository().join("harness/adapters/c");
+    let compile = |arguments: &[&str], made: &str| {
+        let made = folder.path().join(made);
+        let output = Command::new(&compiler)
+            .args([
+                "-std=c99",
+                "-Wall",
+                "-Wextra",
+                "-Wpedantic",
+                "-Werror",
+                "-D_POSIX_C_SOURCE=200809L",
+                "-I",
+            ])
+            .arg(&kit)
+            .args(arguments)
+            .arg("-o")
+            .arg(&made)
+            .output()
+            .expect("the compiler runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        made.display().to_string()
+    };
+    let [example, kit_source] =
+        ["example.c", "sframe-kit.c"].map(|name| kit.join(name).display().to_string());
+    let adapter = compile(&[&example, &kit_source], "adapter");
+    let main = "int main (void) { return run_exported (&example_reader) < 0; }";
+    let source = folder.path().join("test.c");
+    std::fs::write(&source, format!("#include \"{}\"\n#include \"example.c\"\n{main}\n", header.display()))
+        .expect("a file");
+    let test = compile(&["-DWITHOUT_MAIN", &source.display().to_string()], "test");
+
+    let ran = Command::new(test).output().expect("the test runs");
+    let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+    let report = json(&bench(&[&["vectors", "--json", "--unwinder", &adapter], &only[..]].concat()));
+    let mut wrong: Vec<&str> = said.lines().filter_map(|line| line.strip_suffix(" is wrong")).collect();
+    let mut differences: Vec<&str> = report["differences"]
+        .as_array()
+        .expect("differences")
+        .iter()
+        .map(|it| it["vector"].as_str().expect("a name"))
+        .collect();
+    wrong.iter_mut().for_each(|line| *line = line.split(':').next().unwrap_or_default());
+    wrong.sort_unstable();
+    differences.sort_unstable();
+    assert!(ran.status.success() && wrong.len() > 20, "{said}");
+    assert_eq!(wrong, differences);
+}
+
+/// In a kernel, nothing of the host is included.
+#[test]
+fn tables_need_no_header_of_the_host() {
+    let Some(compiler) = program(&["cc", "gcc", "clang"]) else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let linux = folder.path().join("linux");
+    std::fs::create_dir(&linux).expect("a folder");
+    let types = "typedef unsigned char uint8_t; typedef signed char int8_t; typedef unsigned int uint32_t;\n\
+                 typedef unsigned long long uint64_t; typedef long long int64_t; typedef _Bool bool;\n\
+                 typedef __SIZE_TYPE__ size_t;\nenum { false, true };\n#define NULL ((void *) 0)\n\
+                 int pr_info (const char *, ...);\n";
+    let string = "int strcmp (const char *, const char *); int memcmp (const void *, const void *, size_t);\n\
+                  void *memcpy (void *, const void *, size_t); void *memset (void *, int, size_t);\n";
+    std::fs::write(linux.join("types.h"), types).expect("a file");
+    std::fs::write(linux.join("string.h"), string).expect("a file");
+    let header = folder.path().join("tables.h");
+    let stacks = ["export", "stacks", "--format", "c", "--spec", "leaf", "--abi", "s390x", "--output"];
+    let exports: [&dyn Fn(); 2] =
+        [&|| export(&header, &["--format", "c", "--only", "step/*", "--only", "address/*"]), &|| {
+            let output = bench(&[&stacks[..], &[&header.display().to_string()]].concat());
+            assert_eq!(status(&output), 0, "{output:?}");
+        }];
+    for export in exports {
+        export();
+        let source = folder.path().join("test.c");
+        let call = "long run (const struct kit_reader *); long run (const struct kit_reader *r) { return run_exported (r); }";
+        std::fs::write(&source, format!("#include \"{}\"\n{call}\n", header.display())).expect("a file");
+        let output = Command::new(&compiler)
+            .args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-nostdinc", "-D__KERNEL__"])
+            .args(["-DKIT_SAY=pr_info", "-I"])
+            .arg(folder.path())
+            .arg(&source)
+            .output()
+            .expect("the compiler runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}

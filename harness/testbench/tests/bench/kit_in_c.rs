@@ -1,0 +1,102 @@
+//! The kit in C, `harness/adapters/c`, with its example, and with mistakes in that.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rstest::rstest;
+use serde_json::Value;
+
+use crate::command::{bench, json, program, status};
+use crate::common::repository;
+
+/// Compiles the kit with its example, of which `change` makes another text; `None` without a compiler.
+fn reader(folder: &Path, change: impl Fn(String) -> String, flags: &[&str]) -> Option<String> {
+    let compiler = program(&["cc", "gcc", "clang"])?;
+    let kit = repository().join("harness/adapters/c");
+    let text = std::fs::read_to_string(kit.join("example.c")).expect("the example");
+    let (source, made): (PathBuf, PathBuf) = (folder.join("reader.c"), folder.join("reader"));
+    std::fs::write(&source, change(text)).expect("a file");
+    let output = Command::new(compiler)
+        .args(["-std=c11", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror"])
+        .args(flags)
+        .arg("-I")
+        .arg(&kit)
+        .args([&source, &kit.join("sframe-kit.c")])
+        .arg("-o")
+        .arg(&made)
+        .output()
+        .expect("the compiler runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(made.display().to_string())
+}
+
+fn replaced(text: &str, old: &str, new: &str) -> String {
+    assert!(text.contains(old), "the example has no `{old}`");
+    text.replace(old, new)
+}
+
+fn vectors(reader: &str, only: &[&str]) -> (i32, Value) {
+    let only = only.iter().flat_map(|only| ["--only", only]);
+    let arguments: Vec<&str> = ["vectors", "--json", "--unwinder", reader].into_iter().chain(only).collect();
+    let output = bench(&arguments);
+    (status(&output), json(&output))
+}
+
+/// With its own steps, and with those of the kit.
+#[rstest]
+#[case::steps(&[])]
+#[case::rules(&["-DWITHOUT_STEP"])]
+fn the_example_walks_as_the_engine_does(#[case] flags: &[&str]) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(reader) = reader(folder.path(), |text| text, flags) else { return };
+    for build in ["recursion.O0", "signals.O2", "plt.O0-shared", "deep_recursion.O2"] {
+        let file = format!("corpus/builds/gnu-2.47/amd64/{build}");
+        let output = bench(&["check", "--json", "--unwinder", &reader, &file]);
+        let unwinder = &json(&output)["unwinder"];
+        assert_eq!((status(&output), &unwinder["agree"]), (0, &unwinder["stops"]), "{build}");
+        assert_eq!((&unwinder["restarts"], unwinder["stops"].as_u64() > Some(100)), (&0.into(), true));
+    }
+}
+
+#[test]
+fn the_example_answers_vectors() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(reader) = reader(folder.path(), |text| text, &[]) else { return };
+    let only =
+        ["step/v3-amd64", "default/v3-amd64", "outermost/v3-amd64-no-*", "mask/v3-amd64*", "opening/v3-cut*"];
+    let (status, report) = vectors(&reader, &only);
+    assert_eq!((status, report["differences"].as_array().map(Vec::len)), (0, Some(0)), "{report}");
+    for part in ["lookups", "steps"] {
+        assert!(report["parts"][part]["answered"].as_u64() > Some(5), "{report}");
+    }
+}
+
+#[test]
+fn what_a_reader_does_not_support_is_skipped_and_said() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(reader) = reader(folder.path(), |text| text, &[]) else { return };
+    let (status, report) = vectors(&reader, &["step/v2-amd64"]);
+    assert_eq!((status, &report["skipped"][0]["reason"]), (3, &"an older version than 3".into()));
+}
+
+#[test]
+fn a_reader_that_looks_return_addresses_up_is_found() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let wrong = |text: String| replaced(&text, "pc - is_return", "pc");
+    let Some(reader) = reader(folder.path(), wrong, &["-Wno-unused-parameter"]) else { return };
+    let (status, _) = vectors(&reader, &["lookup/v3-amd64*"]);
+    assert_eq!(status, 1);
+}
+
+/// The byte after a section can't be read, also without a sanitizer.
+#[test]
+fn a_reader_that_leaves_the_section_is_stopped() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let careless = |text: String| {
+        let text = replaced(&text, "opened->section.size - offset < size", "offset + size == 0");
+        replaced(&text, "offset > opened->section.size || ", "")
+    };
+    let Some(reader) = reader(folder.path(), careless, &[]) else { return };
+    let (status, report) = vectors(&reader, &["opening/v3-cut-at-4"]);
+    assert_eq!((status, &report["differences"][0]["fault"]), (1, &"crashed".into()), "{report}");
+}

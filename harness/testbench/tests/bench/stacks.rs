@@ -1,0 +1,169 @@
+//! `export stacks`, and `vectors --stacks`: moments as data, for the bench and for readers in C.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use rstest::rstest;
+use serde_json::Value;
+
+use crate::command::{bench, json, program, status};
+use crate::common::repository;
+
+const ENGINE: &str = env!("CARGO_BIN_EXE_sframe-engine-unwinder");
+
+/// Exports moments of some specs, with more arguments.
+fn export(folder: &Path, more: &[&str]) -> PathBuf {
+    let file = folder.join("stacks");
+    let output = bench(&[&["export", "stacks", "--output", &file.display().to_string()], more].concat());
+    assert_eq!(status(&output), 0, "{output:?}");
+    file
+}
+
+const SPECS: [&str; 12] = [
+    "--spec",
+    "recursion",
+    "--spec",
+    "signals",
+    "--spec",
+    "plt",
+    "--spec",
+    "pauth",
+    "--spec",
+    "rows_at_returns",
+    "--spec",
+    "saved_fprs",
+];
+
+fn ask(file: &Path, unwinder: Option<&str>) -> (i32, Value) {
+    let file = file.display().to_string();
+    let unwinder = unwinder.map_or(vec![], |unwinder| vec!["--unwinder", unwinder]);
+    let output = bench(&[&["vectors", "--json", "--stacks", &file], &unwinder[..]].concat());
+    (status(&output), json(&output))
+}
+
+#[test]
+fn the_engine_agrees_with_all_moments_in_process_and_outside() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = export(folder.path(), &SPECS);
+    for unwinder in [None, Some(ENGINE)] {
+        let (status, report) = ask(&file, unwinder);
+        assert_eq!((status, &report["agree"]), (0, &report["moments"]), "{report}");
+        assert!(report["moments"].as_u64() > Some(60), "{report}");
+    }
+}
+
+/// Each mistake is seen in some moment.
+#[rstest]
+#[case("look-up-at-return-address")]
+#[case("look-up-before-pc")]
+#[case("cfa-offset-as-stored")]
+#[case("not-loaded")]
+#[case("other-cfa-base")]
+#[case("swapped-places")]
+#[case("own-fp")]
+#[case("code-not-removed")]
+#[case("row-before")]
+#[case("row-after")]
+#[case("cfa-too-low")]
+#[case("cfa-too-high")]
+#[case("place-too-low")]
+#[case("place-too-high")]
+fn mistakes_are_seen(#[case] mistake: &str) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = export(folder.path(), &SPECS);
+    let (status, report) = ask(&file, Some(&format!("{ENGINE} --mistake {mistake}")));
+    assert_eq!((status, report["differences"][0]["verdict"].is_string()), (1, true), "{report}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let read = |seed: &str| {
+        let arguments = ["--spec", "recursion", "--spec", "leaf", "--moments", "20", "--seed", seed];
+        std::fs::read(export(folder.path(), &arguments)).expect("a file")
+    };
+    let first = read("1");
+    assert!(first == read("1"), "the same");
+    assert!((2..6).any(|seed| read(&seed.to_string()) != first), "another");
+}
+
+/// What the file says of frames is what answers are compared with.
+#[test]
+fn frames_of_the_file_are_compared() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = export(folder.path(), &["--spec", "recursion", "--toolchain", "gnu-2.47", "--moments", "9"]);
+    let mut document: Value = serde_json::from_slice(&std::fs::read(&file).expect("a file")).expect("JSON");
+    document["programs"][0]["moments"][0]["frames"][0]["cfa"] = "0x123458".into();
+    std::fs::write(&file, document.to_string()).expect("a file");
+    let (status, report) = ask(&file, None);
+    let found = report["differences"].as_array().expect("differences");
+    assert_eq!((status, found.len(), &found[0]["verdict"]), (1, 1, &"wrong-cfa".into()), "{report}");
+}
+
+#[rstest]
+#[case("", "it is not a document of `export stacks`")]
+#[case(
+    r#"{"schema":9,"licence":"","bench":"","seed":1,"programs":[]}"#,
+    "its schema is 9, and this bench reads 1"
+)]
+#[case(
+    r#"{"schema":1,"licence":"","bench":"","seed":1,"programs":[{"name":"p","abi":"amd64","endian":"little",
+        "address_bits":48,"moments":[],"images":[{"name":"i","start":"0x2","end":"0x1","bias":"0x0"}]}]}"#,
+    "p: images overlap, or end before they start"
+)]
+#[case(
+    r#"{"schema":1,"licence":"","bench":"","seed":1,"programs":[{"name":"p","abi":"amd64","endian":"little",
+        "address_bits":48,"moments":[],"images":[{"name":"i","start":"0x1","end":"0x2","bias":"0x0",
+        "sframe":{"address":"0x1","bytes":"00"}}]}]}"#,
+    "p: the section of i can't be opened"
+)]
+#[case(
+    r#"{"schema":1,"licence":"","bench":"","seed":1,"programs":[{"name":"p","abi":"amd64","endian":"little",
+        "address_bits":48,"images":[],"moments":[{"covers":[],"registers":{},"memory":[],"frames":[],
+        "end":{"kind":"outermost"},"bottom":"entry"}]}]}"#,
+    "p: moment 0: it has no frame"
+)]
+fn mistakes_in_a_document_are_one_sentence(#[case] document: &str, #[case] says: &str) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("stacks");
+    std::fs::write(&file, document).expect("a file");
+    let output = bench(&["vectors", "--stacks", &file.display().to_string()]);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((status(&output), text.lines().count()), (2, 1), "{text}");
+    assert!(text.contains(says), "{text}");
+}
+
+/// Compiles the header with the example of the kit, and runs it.
+fn run_in_c(folder: &Path, header: &Path, change: impl Fn(String) -> String) -> Option<Output> {
+    let compiler = program(&["cc", "gcc", "clang"])?;
+    let kit = repository().join("harness/adapters/c");
+    let text = std::fs::read_to_string(kit.join("example.c")).expect("the example");
+    std::fs::write(folder.join("reader.c"), change(text)).expect("a file");
+    let (source, made) = (folder.join("test.c"), folder.join("test"));
+    let main = "int main (void) { return run_exported (&example_reader) != 0; }";
+    let text = format!("#include \"{}\"\n#include \"reader.c\"\n{main}\n", header.display());
+    std::fs::write(&source, text).expect("a file");
+    let output = Command::new(compiler)
+        .args(["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-DWITHOUT_MAIN", "-I"])
+        .arg(kit)
+        .arg(&source)
+        .arg("-o")
+        .arg(&made)
+        .output()
+        .expect("the compiler runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(Command::new(made).output().expect("the test runs"))
+}
+
+#[test]
+fn a_reader_in_c_walks_from_tables() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let of_amd64 = ["--toolchain", "gnu-2.47", "--abi", "amd64", "--format", "c"];
+    let header = export(folder.path(), &[&SPECS[..], &of_amd64].concat());
+    let Some(output) = run_in_c(folder.path(), &header, |text| text) else { return };
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && said.contains(" 0 wrong; 0 not read"), "{said}");
+    let wrong = |text: String| text.replace("pc - is_return, &f", "pc, &f");
+    let Some(output) = run_in_c(folder.path(), &header, wrong) else { return };
+    assert!(!output.status.success(), "{output:?}");
+}

@@ -1,0 +1,112 @@
+//! Profiles: which vectors a reader with certain features must answer.
+
+use std::path::Path;
+
+use serde::{Deserialize, Deserializer, Serialize, de};
+use sframe_engine::Abi;
+
+use crate::names::{Flag, RejectKind};
+use crate::vector::Vector;
+use crate::yaml::{Error, read_yaml};
+
+/// What a reader can read. A field without a value excludes nothing.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// Its name.
+    pub name: String,
+    /// Which readers it is for.
+    pub summary: String,
+    /// The versions.
+    pub versions: Option<Vec<u8>>,
+    /// The ABIs.
+    pub abis: Option<Vec<Abi>>,
+    /// What starts count from.
+    pub starts: Option<Starts>,
+    /// Whether it reads sorted sections only.
+    #[serde(default)]
+    pub sorted: bool,
+    /// Whether it reads sections with an auxiliary header.
+    #[serde(default = "yes")]
+    pub aux: bool,
+    /// Only vectors with such names.
+    #[serde(default)]
+    pub only: Vec<Pattern>,
+    /// No vectors with such names.
+    #[serde(default)]
+    pub except: Vec<Pattern>,
+}
+
+const fn yes() -> bool {
+    true
+}
+
+/// What starts of functions count from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Starts {
+    /// Their own field.
+    Field,
+    /// The start of the section.
+    Section,
+}
+
+/// A pattern of names, such as `step/*`.
+#[derive(Clone, Debug)]
+pub struct Pattern(glob::Pattern);
+
+impl<'de> Deserialize<'de> for Pattern {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        glob::Pattern::new(&text).map(Self).map_err(de::Error::custom)
+    }
+}
+
+/// A file of profiles.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Profiles {
+    profiles: Vec<Profile>,
+}
+
+impl Profile {
+    /// Reads a file of profiles.
+    ///
+    /// # Errors
+    /// It can't be read, or is none.
+    pub fn read_all(path: &Path) -> Result<Vec<Self>, Error> {
+        read_yaml(path).map(|Profiles { profiles }| profiles)
+    }
+
+    /// Returns whether such a reader must answer a vector.
+    #[must_use]
+    pub fn has(&self, vector: &Vector) -> bool {
+        let named = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.0.matches(&vector.id));
+        if named(&self.except) || !self.only.is_empty() && !named(&self.only) {
+            return false;
+        }
+        let has_version = |version| self.versions.as_ref().is_none_or(|versions| versions.contains(&version));
+        let has_abi = |abi| self.abis.as_ref().is_none_or(|abis| abis.contains(&abi));
+        // A reader of whatever version has to notice a version that it does not know.
+        if vector.reject.as_ref().is_some_and(|reject| reject.kind == RejectKind::UnknownVersion) {
+            return true;
+        }
+        let (section, header) = (vector.section.as_ref(), vector.header.as_ref());
+        let version = section.map(|section| section.version).or(header.map(|header| header.version));
+        let abi = section.map(|section| section.abi).or(header.map(|header| header.abi));
+        let flag = |flag: Flag| match (section, header) {
+            (Some(section), _) => section.flags.contains(&flag),
+            (None, Some(header)) => header.flags & flag.bit() != 0,
+            (None, None) => true,
+        };
+        let starts = if flag(Flag::Pcrel) { Starts::Field } else { Starts::Section };
+        let is_empty = section.is_some_and(|section| section.fdes.is_empty());
+        let has_aux = section.is_some_and(|section| !section.aux.0.is_empty())
+            || header.is_some_and(|header| header.aux_len > 0);
+        version.is_none_or(has_version)
+            && abi.is_none_or(has_abi)
+            && (is_empty || abi.is_none() || self.starts.is_none_or(|own| own == starts))
+            && (flag(Flag::Sorted) || !self.sorted)
+            && (self.aux || !has_aux)
+    }
+}

@@ -1,0 +1,452 @@
+//! Where the text is open: what is accepted, and what is not. The model reads the text otherwise, one alternative after
+//! the other: exactly the vectors that name the reading may change, and the answers that it gives then are exactly those
+//! that they accept.
+//!
+//! `UPDATE_ALTERNATIVES=1` writes the readings and the alternatives of each vector, as the model has them. Review them:
+//! an alternative that is wrong excuses a reader that is wrong.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde_json::Value;
+use sframe_vectors::model::{Way, Ways, answer};
+use sframe_vectors::{
+    Address, Alternative, Answer, Asked, Caller, Compared, End, Pattern, PcKind, Query, Recovery, Reject,
+    RejectKind, Row, Rules, SectionAnswer, SectionPart, StepAnswer, Suite, Vector, compare,
+};
+
+const FOLDER: &str = "../../corpus/vectors";
+const CLAUSES: &str = "../../specs/clauses.yaml";
+const ALL: [SectionPart; 4] =
+    [SectionPart::Header, SectionPart::Fdes, SectionPart::Lookups, SectionPart::Steps];
+
+fn suite() -> Suite {
+    Suite::load(Path::new(FOLDER), Path::new(CLAUSES)).unwrap_or_else(|errors| panic!("{errors:#?}"))
+}
+
+fn ask(vector: &Vector, ways: &Ways) -> Compared {
+    compare(vector, &answer(&vector.question(), ways), &ALL)
+}
+
+fn without_alternatives(vector: &Vector) -> Vector {
+    Vector { alternatives: Vec::new(), ..vector.clone() }
+}
+
+fn readings() -> impl Iterator<Item = Way> {
+    Way::ALL.iter().copied().filter(|way| way.is_reading())
+}
+
+fn reading_of(way: Way) -> &'static str {
+    way.name().split('/').next().unwrap_or_default()
+}
+
+/// The model reads as the vectors do.
+#[test]
+fn the_model_agrees() {
+    for vector in suite().vectors {
+        let compared = ask(&vector, &Ways::new());
+        let differences: Vec<_> =
+            compared.differences.iter().chain(&compared.quality).map(|it| &it.message).collect();
+        assert!(differences.is_empty(), "{}: {differences:#?}", vector.id);
+        assert_eq!(compared.readings, BTreeMap::new(), "{}", vector.id);
+    }
+}
+
+/// Each alternative and each mistake has a name in the catalogue, and each name there is one.
+#[test]
+fn every_way_is_in_the_catalogue() {
+    let catalogue = suite().catalogue;
+    let alternatives = catalogue.readings.iter().flat_map(|reading| {
+        reading.alternatives.iter().map(|alternative| format!("{}/{}", reading.name, alternative.name))
+    });
+    let mistakes = catalogue.mistakes.iter().map(|mistake| mistake.name.clone());
+    let named: BTreeSet<String> = alternatives.chain(mistakes).collect();
+    let ways: BTreeSet<String> = Way::ALL.iter().map(|way| way.name().to_owned()).collect();
+    assert_eq!(named, ways);
+}
+
+/// The alternatives that change an answer of a vector, alone.
+fn changing(vector: &Vector) -> Vec<Way> {
+    let plain = without_alternatives(vector);
+    let changes = |way: &Way| !ask(&plain, &Ways::from([*way])).differences.is_empty();
+    let mut ways: Vec<Way> = readings().filter(changes).collect();
+    // Those that refuse the section come first: what else refuses part of it may refuse all of it, too.
+    ways.sort_by_key(|way| answer(&plain.question(), &Ways::from([*way])).reject.is_none());
+    ways
+}
+
+/// Exactly the vectors that name a reading change with it.
+#[test]
+fn vectors_name_the_readings_that_they_depend_on() {
+    if std::env::var_os("UPDATE_ALTERNATIVES").is_some() {
+        return;
+    }
+    let suite = suite();
+    let mut depends: BTreeSet<&str> = BTreeSet::new();
+    for vector in &suite.vectors {
+        let ways = changing(vector);
+        let changed: BTreeSet<&str> = ways.iter().copied().map(reading_of).collect();
+        let named: BTreeSet<&str> = vector.readings.iter().map(|name| &**name).collect();
+        assert_eq!(named, changed, "{}", vector.id);
+        depends.extend(ways.iter().map(|way| way.name()));
+    }
+    let all: BTreeSet<&str> = readings().map(Way::name).collect();
+    assert_eq!(depends, all, "every alternative changes a vector");
+}
+
+/// A reader that takes an alternative is right, and what it takes is counted.
+#[test]
+fn alternatives_are_right_and_counted() {
+    if std::env::var_os("UPDATE_ALTERNATIVES").is_some() {
+        return;
+    }
+    for vector in suite().vectors {
+        for way in changing(&vector) {
+            let compared = ask(&vector, &Ways::from([way]));
+            let differences: Vec<_> = compared.differences.iter().map(|it| &it.message).collect();
+            assert!(differences.is_empty(), "{} with {}: {differences:#?}", vector.id, way.name());
+            assert!(!compared.readings.is_empty(), "{} with {}", vector.id, way.name());
+        }
+        assert_eq!(alternatives_of(&vector), vector.alternatives, "{}", vector.id);
+    }
+}
+
+/// A reader that has chosen has to answer as it has chosen, and is right then.
+#[test]
+fn choices_are_binding() {
+    for vector in suite().vectors {
+        let own = vector.chosen(&vector.readings);
+        assert!(ask(&own, &Ways::new()).differences.is_empty(), "{}", vector.id);
+        for way in changing(&vector) {
+            let ways = Ways::from([way]);
+            let name = way.name().to_owned();
+            let compared = ask(&vector.chosen(&[name.clone()]), &ways);
+            let differences: Vec<_> = compared.differences.iter().map(|it| &it.message).collect();
+            assert!(differences.is_empty(), "{} with {name}: {differences:#?}", vector.id);
+            let compared = ask(&vector.chosen(&[name.clone()]), &Ways::new());
+            assert!(!compared.differences.is_empty(), "{} without {name}", vector.id);
+            assert!(!ask(&own, &ways).differences.is_empty(), "{} with {name} against its own", vector.id);
+        }
+    }
+}
+
+/// An alternative excuses its answers, and no others: each answer of each reader is made wrong, one after the other.
+#[test]
+fn alternatives_excuse_nothing_else() {
+    let mut made = 0;
+    for vector in suite().vectors.into_iter().filter(|vector| !vector.only_answered) {
+        let mut readers = vec![Ways::new()];
+        readers.extend(changing(&vector).into_iter().map(|way| Ways::from([way])));
+        for ways in readers {
+            let right = answer(&vector.question(), &ways);
+            let all = vector.asked();
+            // Of a large section, some.
+            for asked in all.iter().step_by(1 + all.len() / 5000 * 1000) {
+                let mut wrong = right.clone();
+                if !spoil(&mut wrong, &vector, asked.query) {
+                    continue;
+                }
+                made += 1;
+                let differs = compare(&vector, &wrong, &ALL).differences;
+                let found = differs.iter().any(|difference| difference.query.part() == asked.query.part());
+                assert!(found, "{} with {ways:?}: {:?} is made wrong: {differs:#?}", vector.id, asked.query);
+            }
+        }
+    }
+    assert!(made > 15_000, "{made} wrong answers");
+}
+
+/// Makes one answer wrong; false if there is none, or if nothing would be wrong there.
+fn spoil(answer: &mut SectionAnswer, vector: &Vector, query: Query) -> bool {
+    match query {
+        Query::Opening => {
+            // A reader that opens what it must not; and one that refuses what it need not.
+            let patterns = vector.asked().swap_remove(0).accepted;
+            if answer.reject.is_some() {
+                let opened = patterns.iter().any(|accepted| accepted.pattern == Pattern::Opens);
+                *answer = SectionAnswer::default();
+                return !opened;
+            }
+            let refused = patterns.iter().any(|accepted| accepted.pattern == Pattern::Refused);
+            let reject = Some(Reject { kind: RejectKind::Unspecified, offset: None });
+            *answer = SectionAnswer { reject, ..SectionAnswer::default() };
+            !refused
+        }
+        Query::Header => answer.header.as_mut().map(|header| header.fixed_fp ^= 1).is_some(),
+        Query::Fde(index) => {
+            let fde = answer.fdes.iter_mut().flatten().nth(index);
+            fde.and_then(|fde| fde.size.as_mut()).map(|size| *size ^= 1).is_some()
+        }
+        Query::Row(index, row) => {
+            let fde = answer.fdes.iter_mut().flatten().nth(index);
+            let row = fde.and_then(|fde| fde.rows.get_mut(row));
+            match row {
+                Some(Row::Rules(rules)) => {
+                    match &mut rules.cfa {
+                        Some(cfa) => cfa.offset ^= 1 << 40,
+                        None => rules.start ^= 1,
+                    }
+                    true
+                }
+                Some(reject) => {
+                    // Rules for a row that has none.
+                    let ra = Recovery::Undefined;
+                    *reject = Row::Rules(Rules { start: 0, cfa: None, ra, fp: None, mangled: true });
+                    true
+                }
+                None => false,
+            }
+        }
+        Query::Lookup(index) => {
+            let lookup = answer.lookups.iter_mut().flatten().nth(index);
+            lookup.map(|lookup| lookup.answer = Answer::Row(0, 777)).is_some()
+        }
+        Query::Step(index) => {
+            let step = answer.steps.iter_mut().flatten().nth(index);
+            let wrong = Address(0x5a5a_5a5a);
+            let caller = Caller { pc: wrong, kind: PcKind::Return, cfa: wrong, sp: wrong, fp: wrong };
+            step.map(|step| *step = StepAnswer { caller: Some(caller), end: None }).is_some()
+        }
+    }
+}
+
+/// What only looks like a refusal is none: an outermost frame is a statement.
+#[test]
+fn an_outermost_frame_is_no_refusal() {
+    let mut made = 0;
+    for vector in suite().vectors {
+        let right = answer(&vector.question(), &Ways::new());
+        let lenient = |asked: &Asked| {
+            let loose = [Pattern::NoRow, Pattern::NoCaller];
+            asked.accepted.iter().any(|accepted| loose.contains(&accepted.pattern))
+        };
+        for asked in vector.asked().into_iter().filter(lenient) {
+            let mut wrong = right.clone();
+            match asked.query {
+                Query::Lookup(index) => {
+                    let lookup = &mut wrong.lookups.as_mut().expect("look-ups")[index];
+                    let lenient = asked.accepted.iter().any(|accepted| accepted.pattern == Pattern::NoRow);
+                    let outermost = asked.accepted.iter().any(|accepted| {
+                        matches!(&accepted.pattern, Pattern::Lookup(lookup) if matches!(lookup.answer, Answer::Outermost(_)))
+                    });
+                    if !lenient || outermost {
+                        continue;
+                    }
+                    lookup.answer = Answer::Outermost(0);
+                }
+                Query::Step(index) => {
+                    let step = &mut wrong.steps.as_mut().expect("steps")[index];
+                    let lenient = asked.accepted.iter().any(|accepted| accepted.pattern == Pattern::NoCaller);
+                    let outermost = asked.accepted.iter().any(|accepted| {
+                        matches!(&accepted.pattern, Pattern::Step(answer) if answer.end == Some(End::Outermost {}))
+                    });
+                    if !lenient || outermost {
+                        continue;
+                    }
+                    *step = StepAnswer { caller: None, end: Some(End::Outermost {}) };
+                }
+                _ => continue,
+            }
+            made += 1;
+            assert!(
+                !compare(&vector, &wrong, &ALL).differences.is_empty(),
+                "{}: {:?}",
+                vector.id,
+                asked.query
+            );
+        }
+    }
+    assert!(made > 200, "{made} wrong answers");
+}
+
+/// The most alternatives that are taken together.
+const TOGETHER: usize = 3;
+
+/// The alternatives of a vector, as the model has them: first those of one alternative, then those that only several
+/// together have.
+fn alternatives_of(vector: &Vector) -> Vec<Alternative> {
+    let ways = changing(vector);
+    let mut vector = without_alternatives(vector);
+    for count in 1..=TOGETHER {
+        for chosen in subsets(&ways, count) {
+            let readings: BTreeSet<&str> = chosen.iter().copied().map(reading_of).collect();
+            if readings.len() != count {
+                continue;
+            }
+            let got = answer(&vector.question(), &chosen.iter().copied().collect());
+            let one = without_alternatives(&vector);
+            let compared = compare(if count == 1 { &one } else { &vector }, &got, &ALL);
+            if !compared.differences.is_empty() {
+                let take = chosen.iter().map(|way| way.name().to_owned()).collect();
+                vector.alternatives.push(alternative(take, &compared, &got));
+            }
+        }
+    }
+    vector.alternatives
+}
+
+fn subsets(ways: &[Way], count: usize) -> Vec<Vec<Way>> {
+    if count == 0 {
+        return vec![Vec::new()];
+    }
+    let mut all = Vec::new();
+    for (index, way) in ways.iter().enumerate() {
+        for mut rest in subsets(&ways[index + 1..], count - 1) {
+            rest.insert(0, *way);
+            all.push(rest);
+        }
+    }
+    all
+}
+
+/// What a reader answers that takes some alternatives, where that is not accepted yet.
+fn alternative(take: Vec<String>, compared: &Compared, got: &SectionAnswer) -> Alternative {
+    let mut alternative = Alternative { take, ..Alternative::default() };
+    for difference in &compared.differences {
+        match difference.query {
+            Query::Opening => {
+                alternative.refused = got.reject.is_some();
+                alternative.opened = got.reject.is_none();
+            }
+            Query::Header => panic!("{}: no alternative reads another header", difference.message),
+            Query::Fde(index) | Query::Row(index, _) => {
+                let fde = got.fdes.iter().flatten().nth(index).expect("a function");
+                alternative.fdes.insert(index, fde.clone());
+            }
+            Query::Lookup(index) => {
+                alternative.lookups.push(got.lookups.iter().flatten().nth(index).expect("a look-up").clone());
+            }
+            Query::Step(index) => {
+                alternative.steps.insert(index, *got.steps.iter().flatten().nth(index).expect("a step"));
+            }
+        }
+    }
+    alternative
+}
+
+#[test]
+fn update_alternatives() {
+    if std::env::var_os("UPDATE_ALTERNATIVES").is_none() {
+        return;
+    }
+    // As they stand, they may name what is no longer there.
+    let catalogue =
+        sframe_vectors::Catalogue::read(Path::new(FOLDER), Path::new(CLAUSES)).expect("a catalogue");
+    for path in glob_vectors() {
+        let text = std::fs::read_to_string(&path).expect("a vector");
+        let bare = without_keys(&text, &["readings", "alternatives"]);
+        let vector =
+            Vector::parse(Path::new(&path), &bare, &catalogue).unwrap_or_else(|errors| panic!("{errors:#?}"));
+        let readings: BTreeSet<&str> = changing(&vector).into_iter().map(reading_of).collect();
+        let mut written = bare;
+        if !readings.is_empty() {
+            let list = readings.into_iter().collect::<Vec<_>>().join(", ");
+            written = written.replacen("\naddress:", &format!("\nreadings: [{list}]\naddress:"), 1);
+        }
+        let alternatives = alternatives_of(&vector);
+        if !alternatives.is_empty() {
+            written.push_str("alternatives:\n");
+            alternatives.iter().for_each(|alternative| write_alternative(alternative, &mut written));
+        }
+        if written != text {
+            std::fs::write(&path, written).expect("a writable vector");
+        }
+    }
+}
+
+fn glob_vectors() -> Vec<String> {
+    let groups = std::fs::read_dir(FOLDER).expect("a folder").map(|group| group.expect("an entry").path());
+    let mut files: Vec<String> = groups
+        .filter(|group| group.is_dir())
+        .flat_map(|group| std::fs::read_dir(group).expect("a group"))
+        .map(|file| file.expect("an entry").path().to_string_lossy().into_owned())
+        .collect();
+    files.sort();
+    files
+}
+
+/// A document without some of its top-level keys.
+fn without_keys(text: &str, keys: &[&str]) -> String {
+    let mut out = String::new();
+    let mut dropped = false;
+    for line in text.lines() {
+        let is_top = line.starts_with(|first: char| first.is_ascii_alphabetic());
+        if is_top {
+            dropped = keys.iter().any(|key| line.starts_with(&format!("{key}:")));
+        }
+        if !dropped {
+            out.push_str(line);
+            out.push('\n');
+        }
+    }
+    out
+}
+
+fn write_alternative(alternative: &Alternative, out: &mut String) {
+    use std::fmt::Write as _;
+    let _ = writeln!(out, "  - take: [{}]", alternative.take.join(", "));
+    if alternative.refused {
+        out.push_str("    refused: true\n");
+    }
+    if alternative.opened {
+        out.push_str("    opened: true\n");
+    }
+    if !alternative.fdes.is_empty() {
+        out.push_str("    fdes:\n");
+        for (index, fde) in &alternative.fdes {
+            let mut fields = match json(fde) {
+                Value::Object(fields) => fields,
+                other => panic!("{other}"),
+            };
+            let rows = fields.remove("rows");
+            let usual = ["addr1", "inc", "default", "a", "false", "0"];
+            fields.retain(|name, value| {
+                name == "size" || name == "start" || !usual.contains(&value.to_string().trim_matches('"'))
+            });
+            let _ = writeln!(out, "      {index}:");
+            for (name, field) in &fields {
+                let _ = writeln!(out, "        {name}: {}", flow(field));
+            }
+            if let Some(Value::Array(rows)) = rows.filter(|rows| *rows != Value::Array(Vec::new())) {
+                out.push_str("        rows:\n");
+                rows.iter().for_each(|row| {
+                    let _ = writeln!(out, "          - {}", flow(row));
+                });
+            }
+        }
+    }
+    if !alternative.lookups.is_empty() {
+        out.push_str("    lookups:\n");
+        alternative.lookups.iter().for_each(|lookup| {
+            let _ = writeln!(out, "      - {}", flow(&json(lookup)));
+        });
+    }
+    if !alternative.steps.is_empty() {
+        out.push_str("    steps:\n");
+        alternative.steps.iter().for_each(|(index, step)| {
+            let _ = writeln!(out, "      {index}: {}", flow(&json(step)));
+        });
+    }
+}
+
+fn json(it: &impl serde::Serialize) -> Value {
+    serde_json::to_value(it).expect("a value")
+}
+
+/// A value on one line.
+fn flow(value: &Value) -> String {
+    match value {
+        Value::String(text) => {
+            let is_word =
+                !text.is_empty() && text.chars().all(|c| c.is_ascii_lowercase() || "-_".contains(c));
+            if is_word || text.starts_with("addr") { text.clone() } else { format!("\"{text}\"") }
+        }
+        Value::Array(items) => format!("[{}]", items.iter().map(flow).collect::<Vec<_>>().join(", ")),
+        Value::Object(fields) => {
+            let fields = fields.iter().filter(|(_, value)| **value != Value::Bool(false));
+            let fields: Vec<String> = fields.map(|(key, value)| format!("{key}: {}", flow(value))).collect();
+            format!("{{{}}}", fields.join(", "))
+        }
+        other => other.to_string(),
+    }
+}
