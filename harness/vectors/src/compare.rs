@@ -165,6 +165,45 @@ pub fn compare_partly(
     compared
 }
 
+/// Whether two readers give the same answer to a question, whatever reasons they give.
+#[must_use]
+pub fn is_same_answer(query: Query, one: &SectionAnswer, other: &SectionAnswer) -> bool {
+    let rejects = |answer: &SectionAnswer| answer.reject.is_some();
+    if rejects(one) || rejects(other) {
+        return rejects(one) && rejects(other);
+    }
+    match query {
+        Query::Opening => true,
+        Query::Header => one.header == other.header,
+        Query::Fde(index) => match [one, other].map(|answer| answer.fdes.as_ref()?.get(index)) {
+            [Some(one), Some(other)] if one.reject.is_none() && other.reject.is_none() => {
+                without_rows(one) == without_rows(other) && one.rows.len() == other.rows.len()
+            }
+            pair => pair.iter().all(|fde| fde.is_some_and(|fde| fde.reject.is_some())),
+        },
+        Query::Row(index, row) => {
+            let [one, other] = [one, other].map(|answer| {
+                let row = answer.fdes.as_ref()?.get(index)?.rows.get(row)?;
+                reject_of_row(row).is_none().then_some(row)
+            });
+            one == other
+        }
+        Query::Lookup(index) => {
+            match [one, other].map(|answer| answer.lookups.as_ref()?.get(index).map(|it| &it.answer)) {
+                [Some(Answer::Reject(_)), Some(Answer::Reject(_))] => true,
+                [one, other] => one == other,
+            }
+        }
+        Query::Step(index) => {
+            let [one, other] = [one, other].map(|answer| answer.steps.as_ref()?.get(index));
+            let failed = |step: Option<&StepAnswer>| {
+                step.is_some_and(|step| step.caller.is_none() && step.end != Some(End::Outermost {}))
+            };
+            one == other || failed(one) && failed(other)
+        }
+    }
+}
+
 /// A question in words.
 fn named(query: Query) -> String {
     match query {

@@ -50,7 +50,7 @@ pub use answer::{SectionAnswer, SectionPart, StepAnswer};
 pub use boundary::boundaries;
 pub use catalogue::{AlternativeEntry, Catalogue, MistakeEntry, ReadingEntry};
 pub use change::Change;
-pub use compare::{AnswerPart, Compared, Difference, compare, compare_partly};
+pub use compare::{AnswerPart, Compared, Difference, compare, compare_partly, is_same_answer};
 pub use encode::EncodeError;
 pub use equation::{Base, Equation, EquationError, Recovery};
 pub use expect::{Answer, Fde, Header, Lookup, Question, Reject, Row, Rules};
