@@ -1,6 +1,6 @@
 //! A vector, as it is loaded.
 
-use crate::accept::Alternative;
+use crate::alternative::Alternative;
 use crate::expect::{Fde, Header, Lookup, Reject};
 use crate::names::{FdeType, FreType, PauthKey, PcType};
 use crate::section::SectionSource;

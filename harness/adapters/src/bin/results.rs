@@ -281,11 +281,14 @@ fn measured(report: &Report) {
         grouped(sum(run, "restarts"))
     );
     if let Some(vectors) = &report.vectors {
+        let of = |key: &str| vectors[key].as_u64().unwrap_or_default();
         println!(
-            "Of {} vectors, {} are answered correctly, {} skipped.",
+            "Of {} vectors, {} are answered correctly, {} skipped; {} of the correct ones have questions that were not \
+             answered.",
             vectors["vectors"],
-            vectors["agree"],
-            list(&vectors["skipped"]).len()
+            of("agree") + of("partly"),
+            list(&vectors["skipped"]).len(),
+            of("partly")
         );
     }
     let mut skipped: BTreeMap<(&str, String), (u64, u64)> = BTreeMap::new();

@@ -24,7 +24,7 @@ impl<'v> Heard<'v> {
 /// A usual mistake that a reader seems to make.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Mistake {
-    /// Its name in `mistakes.yaml`; several if the vectors can't tell them apart.
+    /// Its name in `mistakes.yaml`; several if the vectors do not distinguish them.
     pub names: Vec<String>,
     /// What the reader does.
     pub summary: String,
@@ -145,7 +145,15 @@ impl<'v> Heard<'v> {
                 continue;
             }
             vectors += 1;
-            if queries == *wrong && queries.iter().all(|query| is_same_answer(*query, answer, &predicted)) {
+            // What it says of the header need not be what it reads by.
+            let but_header = |queries: &BTreeSet<Query>| -> BTreeSet<Query> {
+                queries.iter().copied().filter(|query| *query != Query::Header).collect()
+            };
+            let (mut queries, mut wrong) = (queries, wrong.clone());
+            if queries.iter().any(|query| *query != Query::Header) {
+                (queries, wrong) = (but_header(&queries), but_header(&wrong));
+            }
+            if queries == wrong && queries.iter().all(|query| is_same_answer(*query, answer, &predicted)) {
                 shown += 1;
                 explains.extend(queries.into_iter().map(|query| (index, query)));
             } else if vectors > 10 && shown * 2 < vectors {

@@ -71,7 +71,7 @@ fn report(reader: Reader) -> VectorsReport {
         let is_it = |vector: &&&Vector| {
             vector.bytes == question.bytes.0
                 && vector.address == question.address.0
-                && vector.lookups.len() == question.lookups.len()
+                && vector.question().lookups == question.lookups
                 && vector.steps.len() == question.steps.len()
         };
         reader.answer(vectors.iter().find(is_it).expect("a vector"))
@@ -338,7 +338,10 @@ fn oddities() -> Vec<(&'static str, Reader)> {
             }),
         ),
         ("every row is mangled", answers(|answer, _| each_rule(answer, |rules| rules.mangled = true))),
-        ("rows start 1 too late", answers(|answer, _| each_rule(answer, |rules| rules.start += 1))),
+        (
+            "rows start 1 too late",
+            answers(|answer, _| each_rule(answer, |rules| rules.start = rules.start.wrapping_add(1))),
+        ),
         (
             "another number of rows in the header",
             answers(|answer, _| {
@@ -353,7 +356,7 @@ fn oddities() -> Vec<(&'static str, Reader)> {
                     .iter_mut()
                     .flatten()
                     .filter_map(|fde| fde.size.as_mut())
-                    .for_each(|size| *size += 1);
+                    .for_each(|size| *size = size.wrapping_add(1));
             }),
         ),
         (
