@@ -75,6 +75,8 @@ pub(super) fn about<'v>(
 
 /// The part of the vectors with a mistake's answers that must show it: other mistakes may be in the rest.
 const ENOUGH: (usize, usize) = (4, 5);
+/// A mistake explains at least one in this number of the vectors that are wrong and not explained by another.
+const PART: usize = 5;
 /// Larger sections are not asked about to see whether a mistake is not made.
 const LARGE: usize = 20_000;
 
@@ -105,6 +107,7 @@ impl<'v> Heard<'v> {
         let mut candidates: Vec<Candidate> =
             ways.filter_map(|way| self.candidate(way, parts, taken, &wrong)).collect();
         let mut found = Vec::new();
+        let mut wrong_vectors = wrong.iter().filter(|queries| !queries.is_empty()).count();
         while let Some(most) =
             candidates.iter().map(|candidate| candidate.explains.len()).max().filter(|it| *it > 0)
         {
@@ -113,6 +116,12 @@ impl<'v> Heard<'v> {
             else {
                 break;
             };
+            // What explains little of what is wrong is there by chance.
+            let vectors: BTreeSet<usize> = explains.iter().map(|(index, _)| *index).collect();
+            if vectors.len() * PART < wrong_vectors {
+                break;
+            }
+            wrong_vectors -= vectors.len();
             let same = candidates.iter().filter(|candidate| candidate.explains == explains);
             let ways: Vec<Way> = same.map(|candidate| candidate.way).collect();
             found.push(self.mistake(&ways, &explains, catalogue));
