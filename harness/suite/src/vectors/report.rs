@@ -258,7 +258,9 @@ impl VectorsReport {
 
     /// Names the mistakes that the reader seems to make, and says what the vectors are about that it gets wrong.
     pub(super) fn explain(&mut self, heard: &Heard<'_>, parts: &[SectionPart], catalogue: &Catalogue) {
-        let taken = self.readings.keys().filter_map(|name| Way::of_name(name)).collect();
+        // A section can be refused for any reason: that says nothing of how the reader reads others.
+        let taken = self.readings.keys().filter(|name| !name.ends_with("/refused"));
+        let taken = taken.filter_map(|name| Way::of_name(name)).collect();
         self.mistakes = heard.mistakes(parts, &taken, catalogue);
         let names = self.differences.iter().map(|difference| &*difference.vector).collect();
         self.about = about(&names, heard.vectors(), catalogue);
