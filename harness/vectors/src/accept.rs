@@ -1,90 +1,14 @@
 //! Which answers to each question of a vector are accepted, and why.
 
-use std::collections::BTreeMap;
+use serde::Serialize;
 
-use serde::{Deserialize, Serialize};
-
+use crate::alternative::Alternative;
 use crate::answer::StepAnswer;
-use crate::compare::AnswerPart;
 use crate::expect::{Answer, Fde, Header, Lookup, Reject, Row};
 use crate::names::RejectKind;
+use crate::query::Query;
 use crate::step::End;
 use crate::vector::Vector;
-
-/// Answers that a reader gives who reads the text otherwise, where it is open: those that are not the vector's.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Alternative {
-    /// The alternatives that it takes, as `readings.yaml` names them: `reading/alternative`. If there are several,
-    /// only all of them together give these answers.
-    pub take: Vec<String>,
-    /// It refuses the section.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub refused: bool,
-    /// It opens the section, which the vector rejects.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub opened: bool,
-    /// Functions, by index.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub fdes: BTreeMap<usize, Fde>,
-    /// Look-ups.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub lookups: Vec<Lookup>,
-    /// Steps, by index. A step without caller and end has no caller.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub steps: BTreeMap<usize, StepAnswer>,
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref)]
-const fn is_false(is: &bool) -> bool {
-    !*is
-}
-
-impl Alternative {
-    /// Whether it refuses something. Then what contains that may be refused as well, up to the section.
-    #[must_use]
-    pub fn refuses(&self) -> bool {
-        let in_fde = |fde: &Fde| fde.reject.is_some() || fde.rows.iter().any(is_rejected);
-        self.refused || self.fdes.values().any(in_fde)
-    }
-}
-
-const fn is_rejected(row: &Row) -> bool {
-    matches!(row, Row::Reject(_))
-}
-
-/// A question of a vector.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Query {
-    /// Whether the section can be opened.
-    Opening,
-    /// Its header.
-    Header,
-    /// A function without its rows.
-    Fde(usize),
-    /// A row of a function, by both indexes.
-    Row(usize, usize),
-    /// A look-up.
-    Lookup(usize),
-    /// A step.
-    Step(usize),
-}
-
-impl Query {
-    /// Returns the part that it belongs to.
-    #[must_use]
-    pub const fn part(self) -> AnswerPart {
-        match self {
-            Self::Opening => AnswerPart::Opening,
-            Self::Header => AnswerPart::Header,
-            Self::Fde(_) => AnswerPart::Fdes,
-            Self::Row(..) => AnswerPart::Rows,
-            Self::Lookup(_) => AnswerPart::Lookups,
-            Self::Step(_) => AnswerPart::Steps,
-        }
-    }
-}
 
 /// Why an answer is accepted.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -162,7 +86,7 @@ impl Vector {
     /// Whether part of the section is faulty, though it can be opened. A reader may refuse all of it, then.
     #[must_use]
     pub fn is_faulty(&self) -> bool {
-        self.fdes.iter().any(|fde| fde.reject.is_some() || fde.rows.iter().any(is_rejected))
+        self.fdes.iter().any(|fde| fde.reject.is_some() || fde.rows.iter().any(Row::is_rejected))
     }
 
     /// Returns the vector for a reader that has chosen how it reads the text: with alternatives, as
@@ -297,7 +221,7 @@ impl Vector {
         let pattern = |fde: &Fde| match &fde.reject {
             Some(reject) => Pattern::Reject(reject.clone()),
             None => {
-                let count = (!fde.rows.iter().any(is_rejected)).then_some(fde.rows.len());
+                let count = (!fde.rows.iter().any(Row::is_rejected)).then_some(fde.rows.len());
                 Pattern::Fde(Fde { rows: Vec::new(), ..fde.clone() }, count)
             }
         };

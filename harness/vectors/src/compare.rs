@@ -4,68 +4,15 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::accept::{Asked, Class, Pattern, Query};
+use crate::accept::{Asked, Class, Pattern};
 use crate::answer::{SectionAnswer, SectionPart, StepAnswer};
 use crate::change::{Change, changes};
 use crate::expect::{Answer, Fde, Header, Lookup, Reject, Row};
 use crate::names::RejectKind;
+use crate::query::{AnswerPart, Query};
 use crate::read::Unreadable;
 use crate::step::End;
 use crate::vector::Vector;
-
-/// The subject of a question.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum AnswerPart {
-    /// Whether the section can be opened.
-    Opening,
-    /// The header.
-    Header,
-    /// A function.
-    Fdes,
-    /// A row of a function.
-    Rows,
-    /// A look-up.
-    Lookups,
-    /// A step.
-    Steps,
-}
-
-impl AnswerPart {
-    /// All parts.
-    pub const ALL: [Self; 6] =
-        [Self::Opening, Self::Header, Self::Fdes, Self::Rows, Self::Lookups, Self::Steps];
-
-    /// Returns the part of the protocol's answer. Every reader opens the section.
-    const fn in_protocol(self) -> Option<SectionPart> {
-        match self {
-            Self::Opening => None,
-            Self::Header => Some(SectionPart::Header),
-            Self::Fdes | Self::Rows => Some(SectionPart::Fdes),
-            Self::Lookups => Some(SectionPart::Lookups),
-            Self::Steps => Some(SectionPart::Steps),
-        }
-    }
-
-    /// Returns its name, for the head of a column.
-    #[must_use]
-    pub const fn heading(self) -> &'static str {
-        match self {
-            Self::Opening => "opening",
-            Self::Header => "header",
-            Self::Fdes => "FDEs",
-            Self::Rows => "rows",
-            Self::Lookups => "look-ups",
-            Self::Steps => "steps",
-        }
-    }
-
-    /// Returns whether a reader with these parts answers this one.
-    #[must_use]
-    pub fn is_in(self, parts: &[SectionPart]) -> bool {
-        self.in_protocol().is_none_or(|part| parts.contains(&part))
-    }
-}
 
 /// An answer that differs.
 #[derive(Clone, Debug)]
@@ -163,6 +110,45 @@ pub fn compare_partly(
         compared.differences.extend(missing.filter(|difference| !unreadable.contains_key(&difference.query)));
     }
     compared
+}
+
+/// Whether two readers give the same answer to a question, whatever reasons they give.
+#[must_use]
+pub fn is_same_answer(query: Query, one: &SectionAnswer, other: &SectionAnswer) -> bool {
+    let rejects = |answer: &SectionAnswer| answer.reject.is_some();
+    if rejects(one) || rejects(other) {
+        return rejects(one) && rejects(other);
+    }
+    match query {
+        Query::Opening => true,
+        Query::Header => one.header == other.header,
+        Query::Fde(index) => match [one, other].map(|answer| answer.fdes.as_ref()?.get(index)) {
+            [Some(one), Some(other)] if one.reject.is_none() && other.reject.is_none() => {
+                without_rows(one) == without_rows(other) && one.rows.len() == other.rows.len()
+            }
+            pair => pair.iter().all(|fde| fde.is_some_and(|fde| fde.reject.is_some())),
+        },
+        Query::Row(index, row) => {
+            let [one, other] = [one, other].map(|answer| {
+                let row = answer.fdes.as_ref()?.get(index)?.rows.get(row)?;
+                reject_of_row(row).is_none().then_some(row)
+            });
+            one == other
+        }
+        Query::Lookup(index) => {
+            match [one, other].map(|answer| answer.lookups.as_ref()?.get(index).map(|it| &it.answer)) {
+                [Some(Answer::Reject(_)), Some(Answer::Reject(_))] => true,
+                [one, other] => one == other,
+            }
+        }
+        Query::Step(index) => {
+            let [one, other] = [one, other].map(|answer| answer.steps.as_ref()?.get(index));
+            let failed = |step: Option<&StepAnswer>| {
+                step.is_some_and(|step| step.caller.is_none() && step.end != Some(End::Outermost {}))
+            };
+            one == other || failed(one) && failed(other)
+        }
+    }
 }
 
 /// A question in words.

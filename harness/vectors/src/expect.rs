@@ -130,6 +130,14 @@ pub enum Row {
     Reject(Reject),
 }
 
+impl Row {
+    /// Whether it is faulty.
+    #[must_use]
+    pub const fn is_rejected(&self) -> bool {
+        matches!(self, Self::Reject(_))
+    }
+}
+
 /// A sound row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {

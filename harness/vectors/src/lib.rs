@@ -22,6 +22,7 @@
 //! ```
 
 mod accept;
+mod alternative;
 mod answer;
 mod boundary;
 mod catalogue;
@@ -36,6 +37,7 @@ pub mod model;
 mod names;
 mod number;
 mod profile;
+mod query;
 mod question;
 mod read;
 mod recipe;
@@ -45,12 +47,13 @@ mod step;
 mod vector;
 mod yaml;
 
-pub use accept::{Accepted, Alternative, Asked, Class, Pattern, Query};
+pub use accept::{Accepted, Asked, Class, Pattern};
+pub use alternative::Alternative;
 pub use answer::{SectionAnswer, SectionPart, StepAnswer};
 pub use boundary::boundaries;
 pub use catalogue::{AlternativeEntry, Catalogue, MistakeEntry, ReadingEntry};
 pub use change::Change;
-pub use compare::{AnswerPart, Compared, Difference, compare, compare_partly};
+pub use compare::{Compared, Difference, compare, compare_partly, is_same_answer};
 pub use encode::EncodeError;
 pub use equation::{Base, Equation, EquationError, Recovery};
 pub use expect::{Answer, Fde, Header, Lookup, Question, Reject, Row, Rules};
@@ -58,6 +61,7 @@ pub use load::Suite;
 pub use names::{BaseRegister, FdeType, Flag, FreType, PauthKey, PcType, RejectKind};
 pub use number::{Address, Hex};
 pub use profile::{Profile, Starts};
+pub use query::{AnswerPart, Query};
 pub use question::{SectionQuestion, StepQuestion};
 pub use read::Unreadable;
 pub use section::{FdeSource, RawFde, RawHeader, RawRow, RowSource, SectionSource};

@@ -6,7 +6,7 @@ use std::{fs, io};
 
 use serde::Deserialize;
 
-use crate::accept::Alternative;
+use crate::alternative::Alternative;
 use crate::boundary::boundaries;
 use crate::catalogue::{Catalogue, READINGS};
 use crate::expect::{Answer, Fde, Header, Lookup, Question, Reject, Row};

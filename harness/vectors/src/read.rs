@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::accept::Query;
 use crate::answer::SectionAnswer;
 use crate::expect::{Fde, Reject, Row};
 use crate::names::RejectKind;
+use crate::query::Query;
 
 /// Answers that can't be read, such as a number out of range: why, by question.
 pub type Unreadable = BTreeMap<Query, String>;
@@ -20,7 +20,7 @@ impl SectionAnswer {
     /// Reads an answer. What can't be read of it is left out, or stands as a rejection.
     ///
     /// # Errors
-    /// A key that does not exist or is missing, or a list that is none: the reader does not speak the protocol.
+    /// A key that does not exist or is missing, or something else where a list is expected: the reader does not speak the protocol.
     pub fn read(value: Value) -> Result<(Self, Unreadable), String> {
         let Value::Object(mut fields) = value else { return Err("`section` is not an object".to_owned()) };
         if let Some(unknown) = fields.keys().find(|key| !KEYS.contains(&&***key)) {

@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::LazyLock;
 
 use serde_json::Value;
 use sframe_vectors::model::{Way, Ways, answer};
@@ -20,9 +21,13 @@ const CLAUSES: &str = "../../specs/clauses.yaml";
 const ALL: [SectionPart; 4] =
     [SectionPart::Header, SectionPart::Fdes, SectionPart::Lookups, SectionPart::Steps];
 
-fn suite() -> Suite {
+static SUITE: LazyLock<Suite> = LazyLock::new(|| {
     Suite::load(Path::new(FOLDER), Path::new(CLAUSES)).unwrap_or_else(|errors| panic!("{errors:#?}"))
-}
+});
+
+/// The vectors, each with the alternatives that change an answer, alone.
+static VECTORS: LazyLock<Vec<(&Vector, Vec<Way>)>> =
+    LazyLock::new(|| SUITE.vectors.iter().map(|vector| (vector, changing(vector))).collect());
 
 fn ask(vector: &Vector, ways: &Ways) -> Compared {
     compare(vector, &answer(&vector.question(), ways), &ALL)
@@ -43,8 +48,8 @@ fn reading_of(way: Way) -> &'static str {
 /// The model reads as the vectors do.
 #[test]
 fn the_model_agrees() {
-    for vector in suite().vectors {
-        let compared = ask(&vector, &Ways::new());
+    for vector in &SUITE.vectors {
+        let compared = ask(vector, &Ways::new());
         let differences: Vec<_> =
             compared.differences.iter().chain(&compared.quality).map(|it| &it.message).collect();
         assert!(differences.is_empty(), "{}: {differences:#?}", vector.id);
@@ -55,7 +60,7 @@ fn the_model_agrees() {
 /// Each alternative and each mistake has a name in the catalogue, and each name there is one.
 #[test]
 fn every_way_is_in_the_catalogue() {
-    let catalogue = suite().catalogue;
+    let catalogue = &SUITE.catalogue;
     let alternatives = catalogue.readings.iter().flat_map(|reading| {
         reading.alternatives.iter().map(|alternative| format!("{}/{}", reading.name, alternative.name))
     });
@@ -63,6 +68,21 @@ fn every_way_is_in_the_catalogue() {
     let named: BTreeSet<String> = alternatives.chain(mistakes).collect();
     let ways: BTreeSet<String> = Way::ALL.iter().map(|way| way.name().to_owned()).collect();
     assert_eq!(named, ways);
+}
+
+/// A reader with a usual mistake is wrong somewhere, whatever is open in the text.
+#[test]
+fn every_mistake_is_noticed() {
+    // The small ones first.
+    let mut vectors: Vec<&Vector> = SUITE.vectors.iter().collect();
+    vectors.sort_by_key(|vector| vector.bytes.len());
+    let mistakes: Vec<Way> = Way::ALL.iter().copied().filter(|way| !way.is_reading()).collect();
+    let missed: Vec<&str> = mistakes
+        .iter()
+        .filter(|way| vectors.iter().all(|vector| ask(vector, &Ways::from([**way])).differences.is_empty()))
+        .map(|way| way.name())
+        .collect();
+    assert!(missed.is_empty() && mistakes.len() >= 60, "{} mistakes, missed: {missed:?}", mistakes.len());
 }
 
 /// The alternatives that change an answer of a vector, alone.
@@ -81,10 +101,8 @@ fn vectors_name_the_readings_that_they_depend_on() {
     if std::env::var_os("UPDATE_ALTERNATIVES").is_some() {
         return;
     }
-    let suite = suite();
     let mut depends: BTreeSet<&str> = BTreeSet::new();
-    for vector in &suite.vectors {
-        let ways = changing(vector);
+    for (vector, ways) in &*VECTORS {
         let changed: BTreeSet<&str> = ways.iter().copied().map(reading_of).collect();
         let named: BTreeSet<&str> = vector.readings.iter().map(|name| &**name).collect();
         assert_eq!(named, changed, "{}", vector.id);
@@ -100,24 +118,24 @@ fn alternatives_are_right_and_counted() {
     if std::env::var_os("UPDATE_ALTERNATIVES").is_some() {
         return;
     }
-    for vector in suite().vectors {
-        for way in changing(&vector) {
-            let compared = ask(&vector, &Ways::from([way]));
+    for (vector, ways) in &*VECTORS {
+        for way in ways.iter().copied() {
+            let compared = ask(vector, &Ways::from([way]));
             let differences: Vec<_> = compared.differences.iter().map(|it| &it.message).collect();
             assert!(differences.is_empty(), "{} with {}: {differences:#?}", vector.id, way.name());
             assert!(!compared.readings.is_empty(), "{} with {}", vector.id, way.name());
         }
-        assert_eq!(alternatives_of(&vector), vector.alternatives, "{}", vector.id);
+        assert_eq!(alternatives_of(vector, ways), vector.alternatives, "{}", vector.id);
     }
 }
 
 /// A reader that has chosen has to answer as it has chosen, and is right then.
 #[test]
 fn choices_are_binding() {
-    for vector in suite().vectors {
+    for (vector, ways) in &*VECTORS {
         let own = vector.chosen(&vector.readings);
         assert!(ask(&own, &Ways::new()).differences.is_empty(), "{}", vector.id);
-        for way in changing(&vector) {
+        for way in ways.iter().copied() {
             let ways = Ways::from([way]);
             let name = way.name().to_owned();
             let compared = ask(&vector.chosen(&[name.clone()]), &ways);
@@ -134,20 +152,20 @@ fn choices_are_binding() {
 #[test]
 fn alternatives_excuse_nothing_else() {
     let mut made = 0;
-    for vector in suite().vectors.into_iter().filter(|vector| !vector.only_answered) {
+    for (vector, ways) in VECTORS.iter().filter(|(vector, _)| !vector.only_answered) {
         let mut readers = vec![Ways::new()];
-        readers.extend(changing(&vector).into_iter().map(|way| Ways::from([way])));
+        readers.extend(ways.iter().map(|way| Ways::from([*way])));
         for ways in readers {
             let right = answer(&vector.question(), &ways);
             let all = vector.asked();
             // Of a large section, some.
             for asked in all.iter().step_by(1 + all.len() / 5000 * 1000) {
                 let mut wrong = right.clone();
-                if !spoil(&mut wrong, &vector, asked.query) {
+                if !spoil(&mut wrong, vector, asked.query) {
                     continue;
                 }
                 made += 1;
-                let differs = compare(&vector, &wrong, &ALL).differences;
+                let differs = compare(vector, &wrong, &ALL).differences;
                 let found = differs.iter().any(|difference| difference.query.part() == asked.query.part());
                 assert!(found, "{} with {ways:?}: {:?} is made wrong: {differs:#?}", vector.id, asked.query);
             }
@@ -214,7 +232,7 @@ fn spoil(answer: &mut SectionAnswer, vector: &Vector, query: Query) -> bool {
 #[test]
 fn an_outermost_frame_is_no_refusal() {
     let mut made = 0;
-    for vector in suite().vectors {
+    for vector in &SUITE.vectors {
         let right = answer(&vector.question(), &Ways::new());
         let lenient = |asked: &Asked| {
             let loose = [Pattern::NoRow, Pattern::NoCaller];
@@ -249,7 +267,7 @@ fn an_outermost_frame_is_no_refusal() {
             }
             made += 1;
             assert!(
-                !compare(&vector, &wrong, &ALL).differences.is_empty(),
+                !compare(vector, &wrong, &ALL).differences.is_empty(),
                 "{}: {:?}",
                 vector.id,
                 asked.query
@@ -264,11 +282,10 @@ const TOGETHER: usize = 3;
 
 /// The alternatives of a vector, as the model has them: first those of one alternative, then those that only several
 /// together have.
-fn alternatives_of(vector: &Vector) -> Vec<Alternative> {
-    let ways = changing(vector);
+fn alternatives_of(vector: &Vector, ways: &[Way]) -> Vec<Alternative> {
     let mut vector = without_alternatives(vector);
     for count in 1..=TOGETHER {
-        for chosen in subsets(&ways, count) {
+        for chosen in subsets(ways, count) {
             let readings: BTreeSet<&str> = chosen.iter().copied().map(reading_of).collect();
             if readings.len() != count {
                 continue;
@@ -337,13 +354,14 @@ fn update_alternatives() {
         let bare = without_keys(&text, &["readings", "alternatives"]);
         let vector =
             Vector::parse(Path::new(&path), &bare, &catalogue).unwrap_or_else(|errors| panic!("{errors:#?}"));
-        let readings: BTreeSet<&str> = changing(&vector).into_iter().map(reading_of).collect();
+        let ways = changing(&vector);
+        let readings: BTreeSet<&str> = ways.iter().copied().map(reading_of).collect();
         let mut written = bare;
         if !readings.is_empty() {
             let list = readings.into_iter().collect::<Vec<_>>().join(", ");
             written = written.replacen("\naddress:", &format!("\nreadings: [{list}]\naddress:"), 1);
         }
-        let alternatives = alternatives_of(&vector);
+        let alternatives = alternatives_of(&vector, &ways);
         if !alternatives.is_empty() {
             written.push_str("alternatives:\n");
             alternatives.iter().for_each(|alternative| write_alternative(alternative, &mut written));

@@ -1,11 +1,17 @@
 //! The reader vectors in `corpus/vectors`, and how a reader answers them.
 
+mod mistake;
 mod report;
+#[cfg(test)]
+mod tests;
 
 use sframe_judge::external::{External, ExternalError, SectionReply};
 use sframe_vectors::engine::answer;
-use sframe_vectors::{SectionPart, Vector};
+use sframe_vectors::{Catalogue, SectionAnswer, SectionPart, SectionQuestion, Vector, model};
 
+use mistake::Heard;
+
+pub use mistake::{About, Mistake};
 pub use report::{Counts, Difference, Skipped, VectorsReport};
 pub use sframe_vectors::model::{Way, Ways};
 
@@ -15,22 +21,31 @@ const ALL: [SectionPart; 4] =
 
 /// Asks the engine of this project.
 #[must_use]
-pub fn ask_engine(vectors: &[&Vector]) -> VectorsReport {
-    let mut report = VectorsReport::new("sframe-engine", env!("CARGO_PKG_VERSION"));
-    for vector in vectors {
-        report.add(vector, &SectionReply::Answer(answer(&vector.question())), &ALL);
-    }
-    report
+pub fn ask_engine(vectors: &[&Vector], catalogue: &Catalogue) -> VectorsReport {
+    ask("sframe-engine", vectors, catalogue, &|question| answer(question))
 }
 
-/// Asks a reader that reads the text as chosen, where it is open.
+/// Asks a reader that differs in known ways.
 #[must_use]
-pub fn ask_model(vectors: &[&Vector], ways: &Ways) -> VectorsReport {
-    let mut report = VectorsReport::new("sframe-model", env!("CARGO_PKG_VERSION"));
+pub fn ask_model(vectors: &[&Vector], catalogue: &Catalogue, ways: &Ways) -> VectorsReport {
+    ask("sframe-model", vectors, catalogue, &|question| model::answer(question, ways))
+}
+
+/// Asks a reader in this process.
+pub fn ask(
+    name: &str,
+    vectors: &[&Vector],
+    catalogue: &Catalogue,
+    reader: &dyn Fn(&SectionQuestion) -> SectionAnswer,
+) -> VectorsReport {
+    let mut report = VectorsReport::new(name, env!("CARGO_PKG_VERSION"));
+    let mut heard = Heard::default();
     for vector in vectors {
-        let answer = sframe_vectors::model::answer(&vector.question(), ways);
-        report.add(vector, &SectionReply::Answer(answer), &ALL);
+        let reply = SectionReply::Answer(reader(&vector.question()));
+        report.add(vector, &reply, &ALL);
+        heard.add(vector, reply);
     }
+    report.explain(&heard, &ALL, catalogue);
     report
 }
 
@@ -38,13 +53,21 @@ pub fn ask_model(vectors: &[&Vector], ways: &Ways) -> VectorsReport {
 ///
 /// # Errors
 /// It can't be asked, or stops answering.
-pub fn ask_external(vectors: &[&Vector], external: &External) -> Result<VectorsReport, ExternalError> {
+pub fn ask_external(
+    vectors: &[&Vector],
+    catalogue: &Catalogue,
+    external: &External,
+) -> Result<VectorsReport, ExternalError> {
     let hello = external.hello();
     let mut report = VectorsReport::new(&hello.name, &hello.version);
     let mut sections = external.sections()?;
+    let mut heard = Heard::default();
     for vector in vectors {
-        report.add(vector, &sections.ask(vector.question())?, &hello.section);
+        let reply = sections.ask(vector.question())?;
+        report.add(vector, &reply, &hello.section);
+        heard.add(vector, reply);
     }
     report.restarts = sections.restarts();
+    report.explain(&heard, &hello.section, catalogue);
     Ok(report)
 }

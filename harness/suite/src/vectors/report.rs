@@ -9,7 +9,12 @@ use sframe_inspect::json::SCHEMA;
 use sframe_inspect::text::{Text, counted, grouped};
 use sframe_judge::external::SectionReply;
 use sframe_judge::vocabulary::Verdict;
-use sframe_vectors::{AnswerPart, Change, Compared, SectionPart, Unreadable, Vector, compare_partly};
+use sframe_vectors::model::Way;
+use sframe_vectors::{
+    AnswerPart, Catalogue, Change, Compared, Query, SectionPart, Unreadable, Vector, compare_partly,
+};
+
+use super::mistake::{About, Heard, Mistake, about};
 
 /// The most kinds of differences shown to people; the document has all of them.
 const SHOWN: usize = 40;
@@ -37,8 +42,12 @@ pub struct VectorsReport {
     pub groups: BTreeMap<String, BTreeMap<AnswerPart, Counts>>,
     /// How the reader reads the text where it is open, if not as the vectors do: answers by alternative.
     pub readings: BTreeMap<String, u64>,
+    /// Usual mistakes that the reader seems to make.
+    pub mistakes: Vec<Mistake>,
     /// Answers that are wrong.
     pub differences: Vec<Difference>,
+    /// The vectors that they are answers to.
+    pub about: BTreeMap<String, About>,
     /// Answers that are within the text, although there are better ones.
     pub quality: Vec<Difference>,
     /// Vectors that the reader says it can't read.
@@ -81,6 +90,9 @@ pub struct Difference {
     pub readings: Vec<String>,
     /// The difference in a sentence.
     pub message: String,
+    /// What was asked; `None` if there was no answer at all.
+    #[serde(skip)]
+    query: Option<Query>,
     /// The fields that differ, in whatever vector: differences of one mistake have the same.
     pub changes: Vec<Change>,
 }
@@ -88,7 +100,9 @@ pub struct Difference {
 /// Differences that probably have one cause: in the same part, the same fields differ in the
 /// same way, or the reader failed alike.
 struct Kind<'r> {
+    /// One in the simplest vector, and what that is about.
     first: &'r Difference,
+    about: Option<&'r About>,
     /// The differences, and the vectors that have some.
     count: u64,
     vectors: BTreeSet<&'r str>,
@@ -98,17 +112,22 @@ struct Kind<'r> {
 
 impl<'r> Kind<'r> {
     /// Sorts differences into kinds, the most frequent first.
-    fn of_all(differences: &'r [Difference]) -> Vec<Self> {
+    fn of_all(differences: &[&'r Difference], about: &'r BTreeMap<String, About>) -> Vec<Self> {
         let mut kinds: Vec<Self> = Vec::new();
-        for difference in differences {
+        for difference in differences.iter().copied() {
             let index = kinds.iter().position(|kind| kind.has(difference)).unwrap_or_else(|| {
-                kinds.push(Kind { first: difference, count: 0, vectors: BTreeSet::new(), is_even: true });
+                let (vectors, about) = (BTreeSet::new(), about.get(&difference.vector));
+                kinds.push(Kind { first: difference, about, count: 0, vectors, is_even: true });
                 kinds.len() - 1
             });
             let kind = &mut kinds[index];
             kind.count += 1;
             kind.vectors.insert(&difference.vector);
             kind.is_even &= kind.first.changes == difference.changes;
+            let about = about.get(&difference.vector);
+            if about.map(|about| about.weight) < kind.about.map(|about| about.weight) {
+                (kind.first, kind.about) = (difference, about);
+            }
         }
         kinds.sort_by_key(|kind| Reverse(kind.count));
         kinds
@@ -125,7 +144,7 @@ impl<'r> Kind<'r> {
 
     /// The kind in a line, and the first of its differences in another.
     fn write(&self, text: &mut Text, word: Option<&str>) {
-        let Self { first, count, vectors, is_even } = self;
+        let Self { first, about, count, vectors, is_even } = self;
         let Difference { vector, part, fault, readings, message, changes, .. } = first;
         let verdict = fault.map_or_else(|| word.unwrap_or("differs").to_owned(), |fault| fault.to_string());
         let part = part.map_or_else(String::new, |part| format!("{}: ", format!("{part:?}").to_lowercase()));
@@ -141,7 +160,11 @@ impl<'r> Kind<'r> {
             [] => String::new(),
             readings => format!(" (readings: {})", readings.join(", ")),
         };
-        let _ = writeln!(text, "    first: {vector}: {message}{readings}");
+        let _ = writeln!(text, "    simplest: {vector}: {message}{readings}");
+        if let Some(About { summary, clause, sentence, .. }) = about {
+            let _ = writeln!(text, "    about: {summary}");
+            let _ = writeln!(text, "    {clause}: {sentence}");
+        }
     }
 }
 
@@ -167,7 +190,9 @@ impl VectorsReport {
             parts: AnswerPart::ALL.map(|part| (part, Counts::default())).into(),
             groups: BTreeMap::new(),
             readings: BTreeMap::new(),
+            mistakes: Vec::new(),
             differences: Vec::new(),
+            about: BTreeMap::new(),
             quality: Vec::new(),
             skipped: Vec::new(),
         }
@@ -182,9 +207,10 @@ impl VectorsReport {
     /// Records an answer of a reader with some parts.
     pub(super) fn add(&mut self, vector: &Vector, asked: &SectionReply, parts: &[SectionPart]) {
         self.vectors += 1;
-        let difference = |part, fault, message, changes| Difference {
+        let difference = |query: Option<Query>, fault, message, changes| Difference {
             vector: vector.id.clone(),
-            part,
+            part: query.map(Query::part),
+            query,
             fault,
             clauses: vector.clauses.clone(),
             readings: vector.readings.clone(),
@@ -222,12 +248,31 @@ impl VectorsReport {
         }
         for sframe_vectors::Difference { query, message, changes } in differences {
             self.count(vector, query.part(), |counts| counts.differ += 1);
-            self.differences.push(difference(Some(query.part()), None, message, changes));
+            self.differences.push(difference(Some(query), None, message, changes));
         }
         for sframe_vectors::Difference { query, message, changes } in quality {
             self.count(vector, query.part(), |counts| counts.quality += 1);
-            self.quality.push(difference(Some(query.part()), None, message, changes));
+            self.quality.push(difference(Some(query), None, message, changes));
         }
+    }
+
+    /// Names the mistakes that the reader seems to make, and says what the vectors are about that it gets wrong.
+    pub(super) fn explain(&mut self, heard: &Heard<'_>, parts: &[SectionPart], catalogue: &Catalogue) {
+        // A section can be refused for any reason: that says nothing of how the reader reads others.
+        let taken = self.readings.keys().filter(|name| !name.ends_with("/refused"));
+        let taken = taken.filter_map(|name| Way::of_name(name)).collect();
+        self.mistakes = heard.mistakes(parts, &taken, catalogue);
+        let names = self.differences.iter().map(|difference| &*difference.vector).collect();
+        self.about = about(&names, heard.vectors(), catalogue);
+    }
+
+    /// The differences that no mistake explains.
+    fn unexplained(&self) -> Vec<&Difference> {
+        let is_explained = |difference: &&Difference| {
+            let at = difference.query.map(|query| (difference.vector.clone(), query));
+            at.is_some_and(|at| self.mistakes.iter().any(|mistake| mistake.explains.contains(&at)))
+        };
+        self.differences.iter().filter(|difference| !is_explained(difference)).collect()
     }
 
     /// Whether anything was answered: that a section can be opened says nothing alone.
@@ -243,7 +288,10 @@ impl VectorsReport {
     pub fn text(&self, volume: Volume) -> Text {
         let is_full = volume == Volume::Verbose;
         let mut text = Text::default();
-        let kinds = Kind::of_all(&self.differences);
+        for mistake in &self.mistakes {
+            self.write_mistake(mistake, &mut text);
+        }
+        let kinds = Kind::of_all(&self.unexplained(), &self.about);
         let shown = if is_full { usize::MAX } else { SHOWN };
         kinds.iter().take(shown).for_each(|kind| kind.write(&mut text, None));
         if let Some(more) = kinds.len().checked_sub(shown).filter(|more| *more > 0) {
@@ -260,7 +308,9 @@ impl VectorsReport {
             for (reason, count) in reasons {
                 text.line(format!("skipped     {}: {reason}", counted(count, "vector")));
             }
-            Kind::of_all(&self.quality).iter().for_each(|kind| kind.write(&mut text, Some("quality")));
+            Kind::of_all(&self.quality.iter().collect::<Vec<_>>(), &self.about)
+                .iter()
+                .for_each(|kind| kind.write(&mut text, Some("quality")));
         }
         for (take, count) in &self.readings {
             text.line(format!("reading     {take}: {}", counted(*count, "answer")));
@@ -268,6 +318,21 @@ impl VectorsReport {
         self.table(&mut text);
         text.line(self.conclusion());
         text
+    }
+
+    /// A usual mistake in a line, and where it shows.
+    fn write_mistake(&self, mistake: &Mistake, text: &mut Text) {
+        let Mistake { names, summary, clause, sentence, answers, vectors, .. } = mistake;
+        let [answers, of] = [counted(*answers, "answer"), counted(vectors.len() as u64, "vector")];
+        text.line(format!("mistake     {}: {answers} to {of}: {summary}", names.join(" or ")));
+        let Some(vector) = vectors.first() else { return };
+        if let Some(difference) = self.differences.iter().find(|difference| difference.vector == *vector) {
+            text.line(format!("    simplest: {vector}: {}", difference.message));
+        }
+        if let Some(About { summary, .. }) = self.about.get(vector) {
+            text.line(format!("    about: {summary}"));
+        }
+        text.line(format!("    {clause}: {sentence}"));
     }
 
     /// Right answers of all questions, by group and part.

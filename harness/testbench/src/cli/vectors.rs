@@ -91,14 +91,14 @@ impl Vectors {
         let vectors: Vec<&Vector> = vectors.iter().collect();
         let start = Instant::now();
         let report = match &external {
-            None if chosen.is_empty() => ask_engine(&vectors),
-            None => ask_model(&vectors, &chosen),
+            None if chosen.is_empty() => ask_engine(&vectors, &suite.catalogue),
+            None => ask_model(&vectors, &suite.catalogue, &chosen),
             Some(external) if external.hello().section.is_empty() => {
                 let name = &external.hello().name;
                 tell_line(format_args!("nothing was compared: {name} answers no questions about sections"));
                 return Ok(Status::NothingCompared);
             }
-            Some(external) => ask_external(&vectors, external)
+            Some(external) => ask_external(&vectors, &suite.catalogue, external)
                 .map_err(|error: ExternalError| Failure::broken(format!("error: --unwinder: {error}")))?,
         };
         detail_since(start, || format!("asked about {}", counted(vectors.len() as u64, "vector")));

@@ -311,7 +311,7 @@ impl<'q> Section<'q> {
             _ if self.has(Way::FreTypeUnchecked) => FreType::Addr4,
             _ => return Err(RejectKind::UnknownFreType),
         };
-        let fde_type = match if self.has(Way::FdeTypeUnmasked) { info2 } else { info2 & 0x1f } {
+        let fde_type = match info2 & 0x1f {
             _ if self.has(Way::FdeTypeIgnored) => FdeType::Default,
             0 => FdeType::Default,
             1 => FdeType::Flex,

@@ -78,7 +78,6 @@ ways! {
     WordCountOf3Bits = "word-count-of-3-bits",
     WordCountOf2Bits = "word-count-of-2-bits",
     FreTypeUnmasked = "fre-type-unmasked",
-    FdeTypeUnmasked = "fde-type-unmasked",
     LittleEndianOnly = "little-endian-only",
     LittleEndianWords = "little-endian-words",
     StartOf32Bits = "start-of-32-bits",

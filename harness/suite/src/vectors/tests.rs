@@ -1,0 +1,438 @@
+//! Readers with mistakes: whether these are noticed, and named rightly. The readers are the engine, asked about a section
+//! that is written otherwise, or with answers that are changed: nothing here comes from the model, by which mistakes are
+//! recognised.
+
+use std::path::Path;
+use std::sync::LazyLock;
+
+use sframe_vectors::{
+    Abi, Address, Answer, BaseRegister, Catalogue, FdeType, FreType, Hex, PauthKey, PcKind, PcType, Reject,
+    RejectKind, Row, RowSource, SectionAnswer, SectionQuestion, SectionSource, Suite, Vector, engine,
+};
+
+use super::{VectorsReport, ask};
+
+static SUITE: LazyLock<Suite> = LazyLock::new(|| {
+    let clauses = Path::new("../../specs/clauses.yaml");
+    Suite::load(Path::new("../../corpus/vectors"), clauses).unwrap_or_else(|errors| panic!("{errors:?}"))
+});
+
+/// A reader: how it sees the section, the questions, and the answers.
+#[derive(Clone, Copy)]
+struct Reader {
+    section: fn(&mut SectionSource),
+    question: fn(&mut SectionQuestion),
+    answer: fn(&mut SectionAnswer, &Vector),
+}
+
+/// The engine as it is.
+const SOUND: Reader = Reader { section: |_| {}, question: |_| {}, answer: |_, _| {} };
+
+fn reads(section: fn(&mut SectionSource)) -> Reader {
+    Reader { section, ..SOUND }
+}
+
+fn asks(question: fn(&mut SectionQuestion)) -> Reader {
+    Reader { question, ..SOUND }
+}
+
+fn answers(answer: fn(&mut SectionAnswer, &Vector)) -> Reader {
+    Reader { answer, ..SOUND }
+}
+
+impl Reader {
+    fn answer(self, vector: &Vector) -> SectionAnswer {
+        let mut question = vector.question();
+        if let Some(section) = &vector.section {
+            let mut section = section.clone();
+            (self.section)(&mut section);
+            if let Ok(bytes) = section.encode(vector.address) {
+                question.bytes = Hex(bytes);
+            }
+        }
+        (self.question)(&mut question);
+        let mut answer = engine::answer(&question);
+        // It was asked about this section, at this place.
+        if let (Some(header), Some(own)) = (&mut answer.header, &vector.header) {
+            *header = own.clone();
+        }
+        for (lookup, own) in answer.lookups.iter_mut().flatten().zip(&vector.lookups) {
+            (lookup.pc, lookup.return_address) = (own.pc, own.return_address);
+        }
+        (self.answer)(&mut answer, vector);
+        answer
+    }
+}
+
+fn report(reader: Reader) -> VectorsReport {
+    // Small ones, so that the test is quick; each of them by its name.
+    let vectors: Vec<&Vector> = SUITE.vectors.iter().filter(|vector| vector.bytes.len() < 20_000).collect();
+    let of_bytes = |question: &SectionQuestion| {
+        let is_it = |vector: &&&Vector| {
+            vector.bytes == question.bytes.0
+                && vector.address == question.address.0
+                && vector.question().lookups == question.lookups
+                && vector.steps.len() == question.steps.len()
+        };
+        reader.answer(vectors.iter().find(is_it).expect("a vector"))
+    };
+    ask("a reader", &vectors, catalogue(), &of_bytes)
+}
+
+fn catalogue() -> &'static Catalogue {
+    &SUITE.catalogue
+}
+
+fn rows(section: &mut SectionSource) -> impl Iterator<Item = &mut RowSource> {
+    section.fdes.iter_mut().flat_map(|fde| &mut fde.rows)
+}
+
+/// The words of flex rows.
+fn flex(section: &mut SectionSource) -> impl Iterator<Item = &mut RowSource> {
+    section.fdes.iter_mut().filter(|fde| fde.fde_type == FdeType::Flex).flat_map(|fde| &mut fde.rows)
+}
+
+/// Changes the control words of a flex row; those of RA and FP alone, unless `cfa`.
+fn controls(row: &mut RowSource, cfa: bool, change: impl Fn(i64) -> i64) {
+    let mut at = 0;
+    while at < row.words.len() {
+        if row.words[at] == 0 {
+            at += 1;
+            continue;
+        }
+        if cfa || at > 0 {
+            row.words[at] = change(row.words[at]);
+        }
+        at += 2;
+    }
+}
+
+fn mask(width: u8) -> i64 {
+    (1 << (8 * width)) - 1
+}
+
+fn each_caller(
+    answer: &mut SectionAnswer,
+    vector: &Vector,
+    change: fn(&mut sframe_vectors::Caller, &sframe_vectors::Step),
+) {
+    for (step, own) in answer.steps.iter_mut().flatten().zip(&vector.steps) {
+        if let Some(caller) = &mut step.caller {
+            change(caller, own);
+        }
+    }
+}
+
+fn set_byte(question: &mut SectionQuestion, at: usize, change: impl Fn(u8) -> u8) {
+    if let Some(byte) = question.bytes.0.get_mut(at) {
+        *byte = change(*byte);
+    }
+}
+
+/// Usual mistakes, made without the model, with the name that they have.
+fn mutants() -> Vec<(&'static str, Reader)> {
+    vec![
+        ("mangled-ignored", reads(|section| rows(section).for_each(|row| row.mangled = false))),
+        (
+            "key-ignored",
+            reads(|section| {
+                section.fdes.iter_mut().for_each(|fde| {
+                    fde.pauth_key = PauthKey::A;
+                    fde.raw.info = fde.raw.info.map(|info| info & !0x20);
+                })
+            }),
+        ),
+        ("signal-ignored", reads(|section| section.fdes.iter_mut().for_each(|fde| fde.signal = false))),
+        (
+            "fde-type-ignored",
+            reads(|section| {
+                section.fdes.iter_mut().for_each(|fde| {
+                    fde.fde_type = FdeType::Default;
+                    fde.raw.info2 = None;
+                })
+            }),
+        ),
+        (
+            "pc-type-ignored",
+            reads(|section| {
+                section.fdes.iter_mut().for_each(|fde| {
+                    fde.pc_type = PcType::Inc;
+                })
+            }),
+        ),
+        (
+            "base-bit-inverted",
+            reads(|section| {
+                section
+                    .fdes
+                    .iter_mut()
+                    .filter(|fde| fde.fde_type == FdeType::Default)
+                    .flat_map(|fde| &mut fde.rows)
+                    .for_each(|row| {
+                        row.base =
+                            if row.base == BaseRegister::Sp { BaseRegister::Fp } else { BaseRegister::Sp };
+                    })
+            }),
+        ),
+        ("base-bit-ignored", reads(|section| rows(section).for_each(|row| row.base = BaseRegister::Sp))),
+        (
+            "words-unsigned",
+            reads(|section| {
+                rows(section).filter(|row| row.width < 4).for_each(|row| {
+                    let mask = mask(row.width);
+                    row.words.iter_mut().for_each(|word| *word &= mask);
+                    row.width = 4;
+                })
+            }),
+        ),
+        (
+            "control-words-signed",
+            reads(|section| {
+                flex(section).filter(|row| row.width < 4).for_each(|row| {
+                    let (unused, width) = (64 - 8 * u32::from(row.width), row.width);
+                    let _ = width;
+                    controls(row, true, |word| word << unused >> unused);
+                    row.words.iter_mut().for_each(|word| *word = *word << unused >> unused);
+                    row.width = 4;
+                })
+            }),
+        ),
+        (
+            "row-starts-signed",
+            reads(|section| {
+                section.fdes.iter_mut().for_each(|fde| {
+                    for row in &mut fde.rows {
+                        row.start = match fde.fre_type {
+                            FreType::Addr1 if row.start > 0x7f => row.start | 0xffff_ff00,
+                            FreType::Addr2 if row.start > 0x7fff => row.start | 0xffff_0000,
+                            _ => row.start,
+                        };
+                    }
+                    let wide = fde.rows.iter().any(|row| row.start > 0xffff);
+                    if wide {
+                        fde.fre_type = FreType::Addr4;
+                    }
+                })
+            }),
+        ),
+        (
+            "padding-is-pair",
+            reads(|section| {
+                flex(section).for_each(|row| {
+                    if row.words.len() > 3 && row.words[2] == 0 {
+                        row.words.remove(3);
+                    }
+                })
+            }),
+        ),
+        (
+            "deref-ignored",
+            reads(|section| flex(section).for_each(|row| controls(row, true, |word| word & !2))),
+        ),
+        ("deref-always", reads(|section| flex(section).for_each(|row| controls(row, true, |word| word | 2)))),
+        (
+            "reg-p-ignored",
+            reads(|section| flex(section).for_each(|row| controls(row, false, |word| word & !1))),
+        ),
+        ("fixed-ra-ignored", reads(|section| section.fixed_ra = 0)),
+        ("fixed-fp-ignored", reads(|section| section.fixed_fp = 0)),
+        ("size-of-16-bits", reads(|section| section.fdes.iter_mut().for_each(|fde| fde.size &= 0xffff))),
+        ("aux-header-ignored", asks(|question| set_byte(question, 7, |_| 0))),
+        ("fdeoff-ignored", asks(|question| (20..24).for_each(|at| set_byte(question, at, |_| 0)))),
+        ("pcrel-ignored", asks(|question| set_byte(question, 3, |flags| flags & !4))),
+        (
+            "num-fdes-of-8-bits",
+            asks(|question| {
+                let big = question.bytes.0.first() == Some(&0xde);
+                let high = if big { 8..11 } else { 9..12 };
+                high.for_each(|at| set_byte(question, at, |_| 0));
+            }),
+        ),
+        (
+            "little-endian-only",
+            answers(|answer, vector| {
+                if vector.bytes.starts_with(&[0xde, 0xe2]) {
+                    let reject = Some(Reject { kind: RejectKind::BadMagic, offset: None });
+                    *answer = SectionAnswer { reject, ..SectionAnswer::default() };
+                }
+            }),
+        ),
+        (
+            "return-address-as-pc",
+            asks(|question| {
+                question.lookups.iter_mut().for_each(|lookup| lookup.return_address = false);
+                for step in question.steps.iter_mut().filter(|step| step.frame.kind == PcKind::Return) {
+                    step.frame.pc = Address(step.frame.pc.0.wrapping_add(1));
+                }
+            }),
+        ),
+        (
+            "pc-as-return-address",
+            asks(|question| {
+                question.lookups.iter_mut().for_each(|lookup| lookup.return_address = true);
+                for step in question.steps.iter_mut().filter(|step| step.frame.kind == PcKind::Instruction) {
+                    step.frame.pc = Address(step.frame.pc.0.wrapping_sub(1));
+                }
+            }),
+        ),
+        (
+            "codes-never-stripped",
+            asks(|question| {
+                question.steps.iter_mut().for_each(|step| step.address_bits = None);
+            }),
+        ),
+        (
+            "fp-lost",
+            answers(|answer, vector| {
+                each_caller(answer, vector, |caller, step| caller.fp = step.frame.fp);
+            }),
+        ),
+        (
+            "sp-unchanged",
+            answers(|answer, vector| {
+                each_caller(answer, vector, |caller, step| caller.sp = step.frame.sp);
+            }),
+        ),
+        (
+            "signal-caller-as-return",
+            answers(|answer, vector| {
+                each_caller(answer, vector, |caller, _| caller.kind = PcKind::Return);
+            }),
+        ),
+        (
+            "sp-is-cfa",
+            answers(|answer, vector| each_caller(answer, vector, |caller, _| caller.sp = caller.cfa)),
+        ),
+        (
+            "no-rows-is-no-row",
+            answers(|answer, _| {
+                answer.fdes.iter_mut().flatten().for_each(|fde| fde.outermost = false);
+                for lookup in answer.lookups.iter_mut().flatten() {
+                    if let Answer::Outermost(fde) = lookup.answer {
+                        lookup.answer = Answer::NoRow(fde);
+                    }
+                }
+            }),
+        ),
+    ]
+}
+
+/// Mistakes that nobody makes: whatever they are called would be wrong.
+fn oddities() -> Vec<(&'static str, Reader)> {
+    fn each_rule(answer: &mut SectionAnswer, change: fn(&mut sframe_vectors::Rules)) {
+        for row in answer.fdes.iter_mut().flatten().flat_map(|fde| &mut fde.rows) {
+            if let Row::Rules(rules) = row {
+                change(rules);
+            }
+        }
+    }
+    vec![
+        (
+            "the CFA is 8 too high",
+            answers(|answer, _| {
+                each_rule(answer, |rules| {
+                    if let Some(cfa) = &mut rules.cfa {
+                        cfa.offset += 8;
+                    }
+                })
+            }),
+        ),
+        ("every row is mangled", answers(|answer, _| each_rule(answer, |rules| rules.mangled = true))),
+        (
+            "rows start 1 too late",
+            answers(|answer, _| each_rule(answer, |rules| rules.start = rules.start.wrapping_add(1))),
+        ),
+        (
+            "another number of rows in the header",
+            answers(|answer, _| {
+                answer.header.iter_mut().for_each(|header| header.num_fres += 1);
+            }),
+        ),
+        (
+            "the size is 1 too large",
+            answers(|answer, _| {
+                answer
+                    .fdes
+                    .iter_mut()
+                    .flatten()
+                    .filter_map(|fde| fde.size.as_mut())
+                    .for_each(|size| *size = size.wrapping_add(1));
+            }),
+        ),
+        (
+            "a row further",
+            answers(|answer, _| {
+                for lookup in answer.lookups.iter_mut().flatten() {
+                    if let Answer::Row(_, row) = &mut lookup.answer {
+                        *row += 1;
+                    }
+                }
+            }),
+        ),
+        (
+            "callers are 16 bytes away",
+            answers(|answer, vector| {
+                each_caller(answer, vector, |caller, _| caller.pc = Address(caller.pc.0.wrapping_add(16)));
+            }),
+        ),
+        (
+            "no version 2",
+            answers(|answer, vector| {
+                if vector.bytes.get(2) == Some(&2) {
+                    let reject = Some(Reject { kind: RejectKind::UnknownVersion, offset: None });
+                    *answer = SectionAnswer { reject, ..SectionAnswer::default() };
+                }
+            }),
+        ),
+    ]
+}
+
+#[test]
+fn the_engine_makes_no_mistake() {
+    let report = report(SOUND);
+    assert!(report.differences.is_empty() && report.mistakes.is_empty(), "{:#?}", report.mistakes);
+}
+
+/// All are noticed, most are named, and none wrongly.
+#[test]
+fn usual_mistakes_are_noticed_and_named() {
+    let (mut named, mut all, mut unnamed) = (0, 0, Vec::new());
+    for (name, reader) in mutants() {
+        let report = report(reader);
+        all += 1;
+        assert!(!report.differences.is_empty(), "{name} is not noticed");
+        let names: Vec<&[String]> = report.mistakes.iter().map(|mistake| &mistake.names[..]).collect();
+        match names.first() {
+            Some(names) if names.iter().any(|it| it == name) => named += 1,
+            None => unnamed.push(name),
+            Some(other) => panic!("{name} is named {other:?}"),
+        }
+    }
+    assert!(all >= 25 && named * 10 >= all * 7, "{named} of {all}: not {unnamed:?}");
+}
+
+#[test]
+fn what_is_no_usual_mistake_has_no_name() {
+    for (name, reader) in oddities() {
+        let report = report(reader);
+        assert!(!report.differences.is_empty(), "{name} is not noticed");
+        assert!(report.mistakes.is_empty(), "{name}: {:?}", report.mistakes[0].names);
+    }
+}
+
+/// The vectors have the version and the ABI that they are named for.
+#[test]
+fn names_of_vectors_are_true() {
+    for vector in SUITE.vectors.iter().filter(|vector| vector.group() != "opening") {
+        let (Some(header), Some((_, name))) = (&vector.header, vector.id.split_once('/')) else { continue };
+        let words: Vec<&str> = name.split('-').collect();
+        for abi in Abi::ALL {
+            if words.contains(&abi.name()) {
+                assert_eq!(header.abi, abi, "{}", vector.id);
+            }
+        }
+        if let Some(version) = words[0].strip_prefix('v').and_then(|version| version.parse::<u8>().ok()) {
+            assert_eq!(header.version, version, "{}", vector.id);
+        }
+    }
+}
