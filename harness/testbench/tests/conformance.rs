@@ -32,10 +32,10 @@ fn main() -> ExitCode {
         }
     };
     let tests = cases.iter().map(|case| {
-        let case = case.clone();
+        let case = *case;
         Trial::test(case.id(), move || backtraces_are_the_call_stack(suite, &case))
     });
-    let whole: [(&str, fn(&Suite, &[Case<'_>]) -> Result<(), Failed>); 2] = [
+    let whole: [(&str, Whole); 2] = [
         ("every_build_is_run_by_a_spec", every_build_is_run_by_a_spec),
         ("every_spec_has_cases_of_each_abi", every_spec_has_cases_of_each_abi),
     ];
@@ -45,6 +45,9 @@ fn main() -> ExitCode {
     });
     libtest_mimic::run(&arguments, tests.chain(whole).collect()).exit_code()
 }
+
+/// A test of all cases together.
+type Whole = fn(&Suite, &[Case<'_>]) -> Result<(), Failed>;
 
 /// Cases that have failed.
 static FAILED: Mutex<Vec<CaseReport>> = Mutex::new(Vec::new());

@@ -31,7 +31,7 @@ pub struct Alternative {
     pub steps: BTreeMap<usize, StepAnswer>,
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref)]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 const fn is_false(is: &bool) -> bool {
     !*is
 }

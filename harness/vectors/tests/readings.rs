@@ -138,10 +138,10 @@ fn choices_are_binding() {
         for way in ways.iter().copied() {
             let ways = Ways::from([way]);
             let name = way.name().to_owned();
-            let compared = ask(&vector.chosen(&[name.clone()]), &ways);
+            let compared = ask(&vector.chosen(std::slice::from_ref(&name)), &ways);
             let differences: Vec<_> = compared.differences.iter().map(|it| &it.message).collect();
             assert!(differences.is_empty(), "{} with {name}: {differences:#?}", vector.id);
-            let compared = ask(&vector.chosen(&[name.clone()]), &Ways::new());
+            let compared = ask(&vector.chosen(std::slice::from_ref(&name)), &Ways::new());
             assert!(!compared.differences.is_empty(), "{} without {name}", vector.id);
             assert!(!ask(&own, &ways).differences.is_empty(), "{} with {name} against its own", vector.id);
         }

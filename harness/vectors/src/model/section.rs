@@ -69,16 +69,21 @@ fn number(bytes: &[u8], order: ByteOrder, at: usize, width: usize) -> Option<u64
 
 /// A number of some bytes with its sign.
 const fn signed(value: u64, width: usize) -> i64 {
-    let unused = 64 - 8 * width as u32;
+    let unused = 64 - 8 * width;
     (value << unused).cast_signed() >> unused
 }
 
-#[allow(clippy::cast_possible_truncation)]
+#[expect(clippy::cast_possible_truncation, reason = "the lowest bits are meant")]
 const fn low32(value: u64) -> u32 {
     value as u32
 }
 
-#[allow(clippy::cast_possible_truncation)]
+#[expect(clippy::cast_possible_truncation, reason = "the lowest bits are meant")]
+const fn low16(value: u64) -> u16 {
+    value as u16
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the lowest bits are meant")]
 const fn low8(value: u64) -> u8 {
     value as u8
 }
@@ -239,7 +244,7 @@ impl<'q> Section<'q> {
                 info: low8(self.number(at + 12, 1)),
                 info2: 0,
                 rep_size: if block { low8(self.number(at + 13, 1)) } else { 0 },
-                padding: if block { low32(self.number(at + 14, 2)) as u16 } else { 0 },
+                padding: if block { low16(self.number(at + 14, 2)) } else { 0 },
                 rows_at,
             }
         };
@@ -322,8 +327,8 @@ impl<'q> Section<'q> {
             return Err(RejectKind::ZeroRepSize);
         }
         let key = info & 0x20 != 0 && !self.has(Way::KeyIgnored);
-        let key = key && !(self.has(Way::KeyOfVersion1Unused) && !self.format.key);
-        let key = key && !(self.has(Way::KeyElsewhereUnused) && !self.machine.signs);
+        let key = key && (self.format.key || !self.has(Way::KeyOfVersion1Unused));
+        let key = key && (self.machine.signs || !self.has(Way::KeyElsewhereUnused));
         let signal_bit = if self.has(Way::SignalIsBit6) { 0x40 } else { 0x80 };
         let signal = kinds && info & signal_bit != 0 && !self.has(Way::SignalIgnored);
         let default = fde_type == FdeType::Default;
@@ -416,7 +421,7 @@ impl<'q> Section<'q> {
             }
             let sp = (info & 1 == 1) != self.has(Way::BaseBitInverted) || self.has(Way::BaseBitIgnored);
             let mangled = info & 0x80 != 0 && !self.has(Way::MangledIgnored);
-            let mangled = mangled && !(self.has(Way::MangledElsewhereUnused) && !self.machine.signs);
+            let mangled = mangled && (self.machine.signs || !self.has(Way::MangledElsewhereUnused));
             Ok(Stored { start, sp, mangled, width: size, count, words_at })
         })();
         (Some(start), stored.and_then(|stored| self.rules(&stored, fde_type)))

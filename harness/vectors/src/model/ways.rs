@@ -8,7 +8,7 @@ macro_rules! ways {
         /// alternative (`fixed-fp-beside-word/fixed`), or a usual mistake. `readings.yaml` and `mistakes.yaml` of
         /// the vectors say what each of them is.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[allow(missing_docs)]
+        #[expect(missing_docs, reason = "the documents say it")]
         pub enum Way {
             $($name,)*
         }
