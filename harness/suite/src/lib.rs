@@ -21,6 +21,7 @@ pub mod meanings;
 pub mod provenance;
 pub mod report;
 pub mod schema;
+pub mod signs;
 pub mod spec;
 pub mod stacks;
 pub mod study;

@@ -26,7 +26,7 @@ use crate::case::judge::{
     judge_coverage, judge_ends, judge_set_aside, judge_signals, judge_stop, judge_sweep,
 };
 use crate::corpus::Build;
-use crate::faults::point_out;
+use crate::signs::point_out;
 use crate::spec::{BuildFacts, Faults, Location, Producer, Spec, Stop};
 use crate::yaml::Source;
 use sframe_judge::examine::counts::Counts;

@@ -113,7 +113,7 @@ impl Sign {
             return Some(("wrong", "this is no verdict, nor `left out` or `different` and a field"));
         }
         if !SECTIONS.contains(&section.as_str()) {
-            return Some(("section", "this is none of `.sframe`, `.eh_frame` and `both sections`"));
+            return Some(("section", "a section is `.sframe`, `.eh_frame` or `both sections`"));
         }
         let is_row = ["none", "RA undefined"].contains(&row.as_str()) || row.starts_with("CFA = ");
         if is_verdict && !is_row {

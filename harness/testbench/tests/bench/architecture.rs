@@ -33,6 +33,7 @@ const CRATES: [(&str, &[&str]); 10] = [
             "stacks",
             "vectors",
             "case",
+            "signs",
             "provenance",
             "corpus",
             "spec",

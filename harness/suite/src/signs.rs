@@ -91,10 +91,11 @@ impl SeenCause<'_> {
 fn is_instruction(known: &str, this: &str) -> bool {
     let is_register = |word: &str| word.starts_with(|first: char| first.is_ascii_lowercase() || first == '%');
     let is_number = |word: &str| word == "N" || word.bytes().all(|digit| digit.is_ascii_digit());
-    let means = |known: &str, this: &str| match known {
-        "R" => is_register(this),
-        "N" => is_number(this),
-        known => known == this || this == "N" && is_number(known),
+    let means = |known: &str, this: &str| {
+        known == this
+            || known == "R" && is_register(this)
+            || known == "N" && is_number(this)
+            || this == "N" && is_number(known)
     };
     let (known, this) = (words(known), words(this));
     known.len() == this.len() && known.iter().zip(this).all(|(known, this)| means(known, this))
