@@ -389,7 +389,11 @@ fn findings_name_the_known_fault_that_is_their_cause() {
     let shown = check(folder.path(), &file.display().to_string(), &[]);
     let shown = (status(&shown), text(&shown.stdout));
     assert_eq!(shown.0, 1);
-    assert!(shown.1.contains(&format!("known: {page}, a known fault of gcc, unreported: ")), "{}", shown.1);
+    assert!(
+        shown.1.contains(&format!("looks like: {page}, a known fault of gcc, unreported: ")),
+        "{}",
+        shown.1
+    );
     assert_eq!(names(&file, &["--known-faults"]), (Vec::new(), 2, true));
     let accepted = check(folder.path(), &file.display().to_string(), &["--known-faults"]);
     assert_eq!(status(&accepted), 0, "{}", text(&accepted.stdout));
