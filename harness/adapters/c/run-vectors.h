@@ -280,6 +280,7 @@ run_vectors (const struct kit_reader *reader, const struct run_vector *vectors, 
 	}
       run_abi = section.abi;
       bool goes_on = true;
+      unsigned long long refused_fde = -1;
       for (unsigned q = 0; q < vector->question_count && goes_on; q++)
 	{
 	  const struct run_question *question = &vector->questions[q];
@@ -303,7 +304,10 @@ run_vectors (const struct kit_reader *reader, const struct run_vector *vectors, 
 	  while (a < question->accepted_count && !run_has (question, &question->accepted[a], &given))
 	    a++;
 	  /* What is refused with its function is said there.  */
-	  bool is_said = question->query == RUN_ROW && given.is_refused;
+	  if (question->query == RUN_FDE && given.is_refused)
+	    refused_fde = question->first;
+	  bool is_said = question->query == RUN_ROW && given.is_refused
+			 && question->first == refused_fde;
 	  if (a < question->accepted_count)
 	    classes[question->accepted[a].class]++;
 	  else if (!is_said)

@@ -125,14 +125,14 @@ digit (char c)
 static size_t
 size_of (const char *value)
 {
-  return value ? strcspn (value + 1, "\"") / 2 : 0;
+  return value && *value ? strcspn (value + 1, "\"") / 2 : 0;
 }
 
 static void
 decode (const char *value, unsigned char *bytes, size_t len)
 {
   for (size_t i = 0; i < len; i++)
-    bytes[i] = digit (value[2 * i + 1]) << 4 | digit (value[2 * i + 2]);
+    bytes[i] = (unsigned) digit (value[2 * i + 1]) << 4 | (unsigned) digit (value[2 * i + 2]);
 }
 
 static unsigned char *
@@ -557,7 +557,9 @@ open_image (const char *value)
   if (section == NULL || image_count == MAX_IMAGES)
     return NULL;
   struct image *image = &images[image_count];
-  const char *path = get (value, "path") + 1;
+  const char *path = get (value, "path");
+  if (path == NULL || *path++ != '"')
+    return NULL;
   image->start = number (get (value, "start"));
   image->end = number (get (value, "end"));
   image->path = strndup (path, strcspn (path, "\""));

@@ -34,6 +34,11 @@ pub struct VectorsReport {
     pub agree: u64,
     /// Those with right answers, but not to all questions.
     pub partly: u64,
+    /// Sections that can be opened, of which a reader was heard, and those that it has opened.
+    #[serde(skip)]
+    sections: u64,
+    #[serde(skip)]
+    opened: u64,
     /// How often the reader had to be restarted.
     pub restarts: u32,
     /// Questions by part.
@@ -186,6 +191,8 @@ impl VectorsReport {
             vectors: 0,
             agree: 0,
             partly: 0,
+            sections: 0,
+            opened: 0,
             restarts: 0,
             parts: AnswerPart::ALL.map(|part| (part, Counts::default())).into(),
             groups: BTreeMap::new(),
@@ -233,6 +240,10 @@ impl VectorsReport {
             SectionReply::Answer(answer) => (answer, &Unreadable::new()),
             SectionReply::Partly(answer, unreadable) => (answer, unreadable),
         };
+        if vector.reject.is_none() {
+            self.sections += 1;
+            self.opened += u64::from(answer.reject.is_none());
+        }
         let Compared { differences, quality, readings, questions, answered } =
             compare_partly(vector, answer, unreadable, parts);
         match (differences.is_empty(), questions == answered) {
@@ -275,12 +286,17 @@ impl VectorsReport {
         self.differences.iter().filter(|difference| !is_explained(difference)).collect()
     }
 
-    /// Whether anything was answered: that a section can be opened says nothing alone.
+    /// Whether anything was answered. That a section can be opened says nothing alone, unless nothing else is asked;
+    /// nor do the answers of a reader that has refused each section of which something else is asked.
     #[must_use]
     pub fn has_compared(&self) -> bool {
-        let says =
-            |(part, counts): (&AnswerPart, &Counts)| *part != AnswerPart::Opening && counts.answered > 0;
-        !self.differences.is_empty() || self.parts.iter().any(says)
+        let is_beyond = |part: &AnswerPart| *part != AnswerPart::Opening;
+        let counts = || self.parts.iter().filter(|(part, _)| is_beyond(part)).map(|(_, counts)| counts);
+        if counts().all(|counts| counts.questions == 0) {
+            return self.parts.values().any(|counts| counts.answered > 0);
+        }
+        let is_heard = self.sections == 0 || self.opened > 0;
+        !self.differences.is_empty() || is_heard && counts().any(|counts| counts.answered > 0)
     }
 
     /// Formats the report for people: differences first, and one sentence about all vectors last.
@@ -372,6 +388,11 @@ impl VectorsReport {
                 "answers could be better",
             ),
             (u64::from(*restarts), "restart", "restarts"),
+            (
+                if self.opened == 0 { self.sections } else { 0 },
+                "section with functions, which was refused",
+                "sections with functions, all of which were refused",
+            ),
         ];
         let ends = ends.into_iter().filter(|(count, ..)| *count > 0);
         let ends: String = ends

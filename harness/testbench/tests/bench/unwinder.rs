@@ -509,6 +509,21 @@ fn vectors_find_wrong_answers_about_sections() {
     assert_eq!(status(&bench(&["vectors", "--only", FEW, "--unwinder", &command])), 0);
 }
 
+/// A reader that refuses everything is right about faulty sections, and has shown nothing.
+#[rstest]
+#[case("row/v[12]-*", 3)]
+#[case("hostile/v[12]-*", 3)]
+#[case("opening/*", 0)]
+#[case(FEW, 1)]
+fn refusing_everything_is_no_reading(#[case] only: &str, #[case] expected: i32) {
+    let change = r#"s/"section":{.*/"section":{"reject":{"kind":"unspecified"}}}/"#;
+    let command = shell(&format!("{ENGINE} | sed -u '{change}'"));
+    let output = bench(&["vectors", "--only", only, "--unwinder", &command]);
+    assert_eq!(status(&output), expected, "{output:?}");
+    // The engine reads them.
+    assert_eq!(status(&bench(&["vectors", "--only", only])), 0);
+}
+
 /// However many vectors a mistake breaks, it is told once, without the places.
 #[rstest]
 #[case(r#"s/"cfa":"SP+8"/"cfa":"SP+16"/"#, &["rows: cfa SP+N is 8 too high"])]
