@@ -48,6 +48,54 @@ fn sections_and_answers_are_files() {
     assert_eq!(status(&again), 2, "{again:?}");
 }
 
+/// Compiles a program against the kit.
+fn compile(compiler: &Path, folder: &Path, arguments: &[&str], made: &str) -> String {
+    let made = folder.join(made);
+    let output = Command::new(compiler)
+        .args(["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-D_POSIX_C_SOURCE=200809L", "-I"])
+        .arg(repository().join("harness/adapters/c"))
+        .args(arguments)
+        .arg("-o")
+        .arg(&made)
+        .output()
+        .expect("the compiler runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    made.display().to_string()
+}
+
+/// A row that is refused is an answer, unless its function is.
+#[test]
+fn a_reader_in_c_that_refuses_each_row_is_wrong() {
+    const READER: &str = "
+        static uint32_t fdes (void *opened) { return opened != NULL; }
+        static void fde (void *opened, uint32_t index, struct kit_fde *fde)
+        { fde->size = opened ? index : 0; }
+        static void row (void *opened, uint32_t fde, uint32_t index, struct kit_row *row)
+        { row->is_faulty = opened || fde || index || true; }
+        int main (void)
+        {
+          struct kit_reader reader = example_reader;
+          reader.fdes = fdes;
+          reader.fde = fde;
+          reader.row = row;
+          return run_exported (&reader) < 0;
+        }\n";
+    let Some(compiler) = program(&["cc", "gcc", "clang"]) else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let header = folder.path().join("vectors.h");
+    export(&header, &["--format", "c", "--only", "default/v3-*"]);
+    let source = folder.path().join("test.c");
+    let text = format!("#include \"{}\"\n#include \"example.c\"\n{READER}", header.display());
+    std::fs::write(&source, text).expect("a file");
+    let test = compile(&compiler, folder.path(), &["-DWITHOUT_MAIN", &source.display().to_string()], "test");
+    let ran = Command::new(test).output().expect("the test runs");
+    let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+    assert!(
+        said.lines().filter(|line| line.contains(": row ") && line.ends_with(" is wrong")).count() > 5,
+        "{said}"
+    );
+}
+
 /// From nothing to the first table: one header, one reader, one compiler. The runner in C counts the answers as the
 /// bench does.
 #[test]
@@ -62,27 +110,7 @@ fn a_reader_in_c_has_the_same_table() {
     assert!(text.starts_with(&format!("/* SPDX-License-Identifier: {LICENCE}\n")), "{}", &text[..200]);
 
     let kit = repository().join("harness/adapters/c");
-    let compile = |arguments: &[&str], made: &str| {
-        let made = folder.path().join(made);
-        let output = Command::new(&compiler)
-            .args([
-                "-std=c99",
-                "-Wall",
-                "-Wextra",
-                "-Wpedantic",
-                "-Werror",
-                "-D_POSIX_C_SOURCE=200809L",
-                "-I",
-            ])
-            .arg(&kit)
-            .args(arguments)
-            .arg("-o")
-            .arg(&made)
-            .output()
-            .expect("the compiler runs");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        made.display().to_string()
-    };
+    let compile = |arguments: &[&str], made: &str| compile(&compiler, folder.path(), arguments, made);
     let [example, kit_source] =
         ["example.c", "sframe-kit.c"].map(|name| kit.join(name).display().to_string());
     let adapter = compile(&[&example, &kit_source], "adapter");
