@@ -74,22 +74,4 @@ kit_strip (uint64_t address)
   return address >> 55 & 1 ? address | mask : address & ~mask;
 }
 
-unsigned
-kit_sp_number (enum kit_abi of)
-{
-  return of == KIT_AMD64 ? 7 : of == KIT_S390X ? 15 : 31;
-}
-
-unsigned
-kit_fp_number (enum kit_abi of)
-{
-  return of == KIT_AMD64 ? 6 : of == KIT_S390X ? 11 : 29;
-}
-
-unsigned
-kit_ra_number (enum kit_abi of)
-{
-  return of == KIT_AMD64 ? 16 : of == KIT_S390X ? 14 : 30;
-}
-
 #endif

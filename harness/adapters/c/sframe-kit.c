@@ -242,24 +242,6 @@ static uint64_t piece_address;
 static unsigned char *piece;
 static size_t piece_len;
 
-unsigned
-kit_sp_number (enum kit_abi of)
-{
-  return of == KIT_AMD64 ? 7 : of == KIT_S390X ? 15 : 31;
-}
-
-unsigned
-kit_fp_number (enum kit_abi of)
-{
-  return of == KIT_AMD64 ? 6 : of == KIT_S390X ? 11 : 29;
-}
-
-unsigned
-kit_ra_number (enum kit_abi of)
-{
-  return of == KIT_AMD64 ? 16 : of == KIT_S390X ? 14 : 30;
-}
-
 bool
 kit_register (unsigned n, uint64_t *value)
 {

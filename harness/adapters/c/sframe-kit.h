@@ -210,9 +210,23 @@ bool kit_register (unsigned number, uint64_t *);
 /* An address without its authentication code.  */
 uint64_t kit_strip (uint64_t address);
 /* The DWARF numbers of an ABI's registers.  */
-unsigned kit_sp_number (enum kit_abi);
-unsigned kit_fp_number (enum kit_abi);
-unsigned kit_ra_number (enum kit_abi);
+static inline unsigned
+kit_sp_number (enum kit_abi of)
+{
+  return of == KIT_AMD64 ? 7 : of == KIT_S390X ? 15 : 31;
+}
+
+static inline unsigned
+kit_fp_number (enum kit_abi of)
+{
+  return of == KIT_AMD64 ? 6 : of == KIT_S390X ? 11 : 29;
+}
+
+static inline unsigned
+kit_ra_number (enum kit_abi of)
+{
+  return of == KIT_AMD64 ? 16 : of == KIT_S390X ? 14 : 30;
+}
 
 #ifdef __cplusplus
 }

@@ -21,6 +21,7 @@ pub mod cfi;
 #[cfg(feature = "cli")]
 pub mod command;
 pub mod convert;
+pub mod de;
 #[cfg(feature = "disassembly")]
 pub mod diff;
 pub mod dump;

@@ -3,8 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::de::parsed;
 
 /// A share of something: `100%`, `99.5%`, `0%`.
 ///
@@ -91,21 +92,7 @@ impl Serialize for Percent {
 
 impl<'de> Deserialize<'de> for Percent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Text;
-
-        impl Visitor<'_> for Text {
-            type Value = Percent;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a percentage with its sign, such as `100%`")
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Percent, E> {
-                text.parse().map_err(E::custom)
-            }
-        }
-
-        deserializer.deserialize_any(Text)
+        parsed(deserializer, "a percentage with its sign, such as `100%`")
     }
 }
 

@@ -103,7 +103,8 @@ impl Vector {
             self.alternatives.iter().filter(|alternative| alternative.take.iter().all(is_chosen)).collect();
         taken.sort_by_key(|alternative| alternative.take.len());
         taken.iter().for_each(|alternative| vector.take(alternative));
-        if vector.reject.is_none() {
+        // Of a section that is refused now, nothing else is asked.
+        if !taken.iter().any(|alternative| alternative.refused) {
             let still_open = |alternative: &&Alternative| {
                 !alternative.take.iter().all(is_chosen)
                     && alternative.take.iter().all(|taken| is_chosen(taken) || !is_decided(taken))

@@ -468,3 +468,11 @@ fn flow(value: &Value) -> String {
         other => other.to_string(),
     }
 }
+
+/// A reader that has not said how it reads is asked as the vectors are written.
+#[test]
+fn without_a_choice_the_accepted_answers_are_those_of_the_vectors() {
+    let different: Vec<&str> =
+        SUITE.vectors.iter().filter(|it| it.chosen(&[]).asked() != it.asked()).map(|it| &*it.id).collect();
+    assert_eq!(different, Vec::<&str>::new());
+}

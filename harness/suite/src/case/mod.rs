@@ -131,30 +131,38 @@ impl Case<'_> {
         CaseResult { report, listing }
     }
 
-    /// Says in a report of the case what exploring says of the rows that were not used, and of
-    /// those with findings.
-    pub(crate) fn explore(&self, corpus: &Path, explorer: &Explorer, report: &mut CaseReport) {
-        if report.unreached.is_empty() && report.findings.is_empty() && report.set_aside.is_empty() {
+    /// Says in a report of the case what exploring says of the rows that were not used, and of those with findings,
+    /// and which page describes the cause of each finding; each if somebody wants to know.
+    pub(crate) fn explain(
+        &self,
+        corpus: &Path,
+        explorer: Option<&Explorer>,
+        faults: Option<&Faults>,
+        report: &mut CaseReport,
+    ) {
+        let has_findings = !report.findings.is_empty();
+        let explorer =
+            explorer.filter(|_| has_findings || !report.unreached.is_empty() || !report.set_aside.is_empty());
+        if explorer.is_none() && (faults.is_none() || !has_findings) {
             return;
         }
-        // If its files can't be opened, the case is broken, and has nothing to explore.
+        // If its files can't be opened, the case is broken, and has nothing to explain.
         let Ok(files) = self.build.files(corpus) else { return };
         let Ok(target) = self.open(&files) else { return };
-        let CaseReport { unreached, set_aside, findings, .. } = report;
-        let proved = explorer.judge(&target, unreached, set_aside, findings, &Progress::default());
-        if proved > 0 && report.outcome != Outcome::Broken {
-            report.outcome = Outcome::Unexpected;
+        if let Some(explorer) = explorer {
+            Self::explore(&target, explorer, report);
+        }
+        if let Some(faults) = faults {
+            point_out(report.findings.iter_mut(), &target, faults, Some(self.producer));
         }
     }
 
-    /// Says in a report of the case which page describes the cause of each finding.
-    pub(crate) fn point_out(&self, corpus: &Path, faults: &Faults, report: &mut CaseReport) {
-        if report.findings.is_empty() {
-            return;
+    fn explore(target: &Target<'_>, explorer: &Explorer, report: &mut CaseReport) {
+        let CaseReport { unreached, set_aside, findings, .. } = report;
+        let proved = explorer.judge(target, unreached, set_aside, findings, &Progress::default());
+        if proved > 0 && report.outcome != Outcome::Broken {
+            report.outcome = Outcome::Unexpected;
         }
-        let Ok(files) = self.build.files(corpus) else { return };
-        let Ok(target) = self.open(&files) else { return };
-        point_out(report.findings.iter_mut(), &target, faults, Some(self.producer));
     }
 
     /// Runs the case with an unwinder in a separate process.

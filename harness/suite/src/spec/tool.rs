@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sframe_judge::vocabulary::UnknownName;
 use sframe_judge::vocabulary::named;
 
-use super::de::parsed;
+use sframe_inspect::de::parsed;
 
 named! {
     /// A compiler, by what generates its code.

@@ -184,9 +184,8 @@ pub fn text(stacks: &Stacks) -> String {
     text
 }
 
-/// The number of moments by what each program is called.
 impl Exported {
-    /// Names and numbers of moments.
+    /// The number of moments of each program, by its name.
     #[must_use]
     pub fn by_program(&self) -> BTreeMap<&str, usize> {
         self.stacks.programs.iter().map(|program| (program.name.as_str(), program.moments.len())).collect()

@@ -120,8 +120,12 @@ impl StacksReport {
         if more > 0 {
             text.line(format_args!("not asked: {more} more"));
         }
+        let nothing = match self.nothing_compared {
+            0 => String::new(),
+            some => format!(", at {} nothing could be compared", grouped(some)),
+        };
         text.line(format_args!(
-            "{} {} was asked at {} of {}: {} agree, {} differences; {}",
+            "{} {} was asked at {} of {}: {} agree, {} differences{nothing}; {}",
             self.name,
             self.version,
             grouped(self.asked),

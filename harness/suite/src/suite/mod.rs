@@ -364,12 +364,7 @@ pub fn execute(
             (None, None) => (run_guarded(case, corpus, &plan.options, plan.unwinder, plan.is_listed), false),
         };
         if !is_kept {
-            if let Some(explorer) = &plan.explorer {
-                case.explore(corpus, explorer, &mut result.report);
-            }
-            if let Some(faults) = plan.faults {
-                case.point_out(corpus, faults, &mut result.report);
-            }
+            case.explain(corpus, plan.explorer.as_ref(), plan.faults, &mut result.report);
             result.report.seconds = start.elapsed().as_secs_f64();
         }
         if let Some(journal) = plan.journal.filter(|_| !is_kept)

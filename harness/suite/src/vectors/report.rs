@@ -224,8 +224,10 @@ impl VectorsReport {
             message,
             changes,
         };
-        for question in vector.asked() {
-            self.count(vector, question.query.part(), |counts| counts.questions += 1);
+        if matches!(asked, SectionReply::Unsupported(_) | SectionReply::Fault(_)) {
+            for question in vector.asked() {
+                self.count(vector, question.query.part(), |counts| counts.questions += 1);
+            }
         }
         let (answer, unreadable) = match asked {
             SectionReply::Unsupported(reason) => {
@@ -251,6 +253,9 @@ impl VectorsReport {
             (true, false) => self.partly += 1,
             (false, _) => {}
         }
+        for (part, count) in questions {
+            self.count(vector, part, |counts| counts.questions += count);
+        }
         for (part, count) in answered {
             self.count(vector, part, |counts| counts.answered += count);
         }
@@ -269,6 +274,9 @@ impl VectorsReport {
 
     /// Names the mistakes that the reader seems to make, and says what the vectors are about that it gets wrong.
     pub(super) fn explain(&mut self, heard: &Heard<'_>, parts: &[SectionPart], catalogue: &Catalogue) {
+        if self.differences.is_empty() {
+            return;
+        }
         // A section can be refused for any reason: that says nothing of how the reader reads others.
         let taken = self.readings.keys().filter(|name| !name.ends_with("/refused"));
         let taken = taken.filter_map(|name| Way::of_name(name)).collect();

@@ -87,8 +87,12 @@ impl Vectors {
         let suite = load(&self.folders)?;
         let meant = self.selection.of(&suite, &self.folders)?;
         let chosen = self.chosen(&suite.catalogue)?;
-        let vectors: Vec<Vector> = meant.iter().map(|vector| vector.chosen(&self.readings)).collect();
-        let vectors: Vec<&Vector> = vectors.iter().collect();
+        // Some vectors are large: they are copied only to be changed.
+        let decided: Vec<Vector> = match &self.readings[..] {
+            [] => Vec::new(),
+            readings => meant.iter().map(|vector| vector.chosen(readings)).collect(),
+        };
+        let vectors = if self.readings.is_empty() { meant } else { decided.iter().collect() };
         let start = Instant::now();
         let report = match &external {
             None if chosen.is_empty() => ask_engine(&vectors, &suite.catalogue),

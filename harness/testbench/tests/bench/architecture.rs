@@ -99,6 +99,7 @@ const CRATES: [(&str, &[&str]); 10] = [
             "file",
             "source",
             "percent",
+            "de",
             "ranges",
             "blame",
             "address",
