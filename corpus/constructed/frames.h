@@ -8,6 +8,8 @@
      zero             makes the result 0
      off N            where `wrong` is 1: the CFA is N too large from here on; 0 otherwise
 
+   With ONLY_MACROS defined, there is nothing but macros.
+
    A program defines a macro for its functions, and uses it with `.set wrong, 0` and then with `.set wrong, 1`.  */
 
 #include "runtime/assembly.h"
@@ -143,6 +145,8 @@
 
 #endif
 
+#ifndef ONLY_MACROS
+
         .section .note.GNU-stack, "", %progbits
         .text
 
@@ -168,3 +172,5 @@
         returns
         end     main
         .endm
+
+#endif

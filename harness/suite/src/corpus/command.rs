@@ -1,7 +1,7 @@
 //! Runs one command with a time limit.
 
 use std::io::{Read, Seek, Write};
-use std::os::unix::process::CommandExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -16,23 +16,31 @@ const MOST: u64 = 64 << 20;
 const LOOK: Duration = Duration::from_millis(20);
 
 /// The result of a command.
-pub(super) struct Ran {
-    pub(super) ended: Ended,
-    pub(super) stdout: String,
-    pub(super) stderr: String,
+pub(crate) struct Ran {
+    pub(crate) ended: Ended,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(crate) enum Ended {
     ByItself(ExitStatus),
     TimedOut(Duration),
     TooMuch,
 }
 
 impl Ended {
-    pub(super) fn is_success(self) -> bool {
+    pub(crate) fn is_success(self) -> bool {
         matches!(self, Self::ByItself(status) if status.success())
+    }
+
+    /// Whether it was ended by a signal, or had to be.
+    pub(crate) fn is_crash(self) -> bool {
+        match self {
+            Self::ByItself(status) => status.signal().is_some(),
+            Self::TimedOut(_) | Self::TooMuch => true,
+        }
     }
 }
 
@@ -47,7 +55,7 @@ impl std::fmt::Display for Ended {
 }
 
 /// Runs a command to its end, or kills it with all its children at the limit.
-pub(super) fn run(
+pub(crate) fn run(
     mut command: Command,
     input: Option<&str>,
     limit: Option<Duration>,

@@ -41,6 +41,7 @@ mod workshop;
 
 pub use attempt::{Attempt, AttemptOptions, AttemptResult, Attempts, Refusal, ToolVersions, WorkFolder};
 pub use build::{Build, LibraryBuild};
+pub(crate) use command::run as run_command;
 pub use conversion::Derive;
 pub use error::{Error, is_crash};
 pub use example::{MadeExample, example_folder};

@@ -6,6 +6,7 @@ use std::path::Path;
 use sframe_judge::examine::listings::Listings;
 
 use super::{CheckReport, ExploreReport, Report};
+use crate::links::LinksTable;
 use crate::matrix::MatrixReport;
 use crate::provenance::Provenance;
 
@@ -38,6 +39,11 @@ pub enum Document<'r> {
         /// Its results.
         report: &'r MatrixReport,
     },
+    /// Linkers, and what they have done with all cases.
+    Links {
+        /// The results.
+        table: &'r LinksTable,
+    },
 }
 
 impl<'r> Document<'r> {
@@ -49,6 +55,7 @@ impl<'r> Document<'r> {
             Document::Check { report, .. } => report.provenance.as_ref(),
             Document::Explore { report } => report.provenance.as_ref(),
             Document::Matrix { report } => report.provenance.as_ref(),
+            Document::Links { .. } => None,
         }
     }
 }

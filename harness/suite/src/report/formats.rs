@@ -13,6 +13,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::links::LinksTable;
     use crate::matrix::MatrixReport;
     use crate::report::{Document, Report};
     use sframe_judge::examine::listings::Listings;
@@ -23,6 +24,7 @@ mod tests {
         let documents = [
             Document::Run { report: &report, listings: &listings, corpus: Path::new("corpus") },
             Document::Matrix { report: &MatrixReport::new(Vec::new()) },
+            Document::Links { table: &LinksTable::default() },
         ];
         let mut names = Vec::new();
         for document in &documents {

@@ -5,7 +5,7 @@ use sframe_inspect::json::pretty;
 
 use super::format::{Document, Format, Written};
 
-pub(super) const FORMAT: Format = Format { files: &["report.json", "matrix.json"], write };
+pub(super) const FORMAT: Format = Format { files: &["report.json", "matrix.json", "links.json"], write };
 
 fn write(document: &Document<'_>) -> Option<Written> {
     Some(match document {
@@ -13,6 +13,7 @@ fn write(document: &Document<'_>) -> Option<Written> {
         Document::Check { report, .. } => ("report.json", text(report)),
         Document::Explore { report } => ("report.json", text(report)),
         Document::Matrix { report } => ("matrix.json", text(report)),
+        Document::Links { table } => ("links.json", text(&table.reports)),
     })
 }
 

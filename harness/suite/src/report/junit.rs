@@ -28,7 +28,7 @@ fn write(document: &Document<'_>) -> Option<Written> {
     match *document {
         Document::Run { report, .. } => Some(("junit.xml", junit(report).map_err(Into::into))),
         Document::Check { report, .. } => Some(("junit.xml", junit_of_check(report).map_err(Into::into))),
-        Document::Explore { .. } | Document::Matrix { .. } => None,
+        Document::Explore { .. } | Document::Matrix { .. } | Document::Links { .. } => None,
     }
 }
 

@@ -31,7 +31,7 @@ const TEXT: usize = 2000;
 /// The most characters of a line: a text, and the words around it.
 const LINE: usize = TEXT + 200;
 
-pub(super) const FORMAT: Format = Format { files: &["summary.md", "matrix.md"], write };
+pub(super) const FORMAT: Format = Format { files: &["summary.md", "matrix.md", "links.md"], write };
 
 fn write(document: &Document<'_>) -> Option<Written> {
     let (name, mut text) = match *document {
@@ -39,6 +39,7 @@ fn write(document: &Document<'_>) -> Option<Written> {
         Document::Check { report, .. } => ("summary.md", markdown_of_check(report)),
         Document::Explore { report } => ("summary.md", markdown_of_exploration(report)),
         Document::Matrix { report } => ("matrix.md", crate::matrix::markdown(report)),
+        Document::Links { table } => ("links.md", table.markdown()),
     };
     if let Some(provenance) = document.provenance() {
         let _ = write!(text, "\n## This report\n\n{}", block(&provenance.text()));

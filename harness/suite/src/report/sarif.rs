@@ -28,7 +28,7 @@ fn write(document: &Document<'_>) -> Option<Written> {
         Document::Run { report, listings, corpus } => sarif(report, listings, corpus),
         Document::Check { report, listings } => sarif_of_check(report, listings),
         Document::Explore { report } => sarif_of_exploration(report),
-        Document::Matrix { .. } => return None,
+        Document::Matrix { .. } | Document::Links { .. } => return None,
     };
     if let Some(provenance) = document.provenance() {
         describe(&mut log, provenance);

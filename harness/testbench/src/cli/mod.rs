@@ -16,6 +16,7 @@ mod help;
 mod interrupt;
 mod isolation;
 mod known;
+mod links;
 mod man;
 mod matrix;
 mod merge;
@@ -123,6 +124,9 @@ enum Command {
     /// Build the corpus with any toolchain, and compare it with a reference.
     #[command(after_help = help::MATRIX)]
     Matrix(matrix::Matrix),
+    /// Try a linker, or what rewrites files, with small objects: does each function keep its rows?
+    #[command(after_help = help::LINKS)]
+    Links(links::Links),
     /// Explain a name in a report: a verdict, blame, end, hazard, outcome, lint rule and so on.
     #[command(after_help = help::EXPLAIN)]
     Explain(explain::Explain),
@@ -175,6 +179,7 @@ impl Command {
             Self::Bless(command) => command.execute(),
             Self::Rebuild(command) => command.execute(),
             Self::Matrix(command) => command.execute(),
+            Self::Links(command) => command.execute(),
             Self::Explain(command) => command.execute(),
             Self::Schema(command) => command.execute(),
             Self::Man(command) => command.execute(),

@@ -200,7 +200,7 @@ fn write(document: &Document<'_>) -> Option<Written> {
         Document::Run { report, listings, .. } => html(report, listings),
         Document::Check { report, listings } => html_of_check(report, listings),
         Document::Explore { report } => html_of_exploration(report),
-        Document::Matrix { .. } => return None,
+        Document::Matrix { .. } | Document::Links { .. } => return None,
     };
     Some(("report.html", page.map_err(Into::into)))
 }

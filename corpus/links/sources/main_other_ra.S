@@ -1,0 +1,2 @@
+#include "functions.h"
+        main_of of_other_ra

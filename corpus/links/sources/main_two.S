@@ -1,0 +1,3 @@
+#include "functions.h"
+        main_of two, one
+        function_of 1, one

@@ -1,0 +1,2 @@
+/* The entry point.  */
+#include "runtime/start.S"

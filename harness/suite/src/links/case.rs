@@ -1,0 +1,280 @@
+//! Cases: `corpus/links/*.yaml`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use sframe_engine::Abi;
+use sframe_judge::vocabulary::named;
+
+use super::options;
+use crate::yaml::{Error, Source};
+
+named! {
+    /// A kind of tool that handles `.sframe`.
+    pub enum Tool, "tool" {
+        /// A linker.
+        Ld = "ld",
+        /// Removes symbols and sections.
+        Strip = "strip",
+        /// Copies and changes files.
+        Objcopy = "objcopy",
+        /// Changes what the dynamic linker reads.
+        Patchelf = "patchelf",
+        /// Moves the code of a linked file.
+        Bolt = "bolt",
+    }
+}
+
+named! {
+    /// What may come out of a case.
+    pub enum Expected, "outcome" {
+        /// A file, with all rows.
+        Linked = "linked",
+        /// A file with all rows, or an error with a status that is not 0.
+        LinkedOrRefused = "linked-or-refused",
+        /// An error with a status that is not 0: no output can be right.
+        Refused = "refused",
+        /// Some of the input is garbage: it is named, or refused, and what comes out describes no function falsely.
+        NoHarm = "no-harm",
+        /// A file without `.sframe`, or with one that describes nothing.
+        NoRows = "no-rows",
+    }
+}
+
+/// A case.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LinkCase {
+    /// Its name: that of its file.
+    #[serde(skip)]
+    pub name: String,
+    /// What it is about, and why the output must be so.
+    pub summary: String,
+    /// The ABIs; all if left out.
+    #[serde(default = "all_abis")]
+    pub abis: Vec<Abi>,
+    /// The versions of the objects' sections; all if left out.
+    #[serde(default = "all_versions")]
+    pub versions: Vec<u8>,
+    /// Objects with changed sections, by their names.
+    #[serde(default)]
+    pub patched: BTreeMap<String, Patch>,
+    /// The commands. The last one's output is judged.
+    pub steps: Vec<Step>,
+    /// Functions of the objects that the commands remove.
+    #[serde(default)]
+    pub dead: BTreeSet<String>,
+    /// Functions without rows, although an object that also defines them has some.
+    #[serde(default)]
+    pub without_rows: BTreeSet<String>,
+    /// What may come out.
+    #[serde(default = "linked")]
+    pub expected: Expected,
+    /// Whether the output is a program that can be run.
+    #[serde(default)]
+    pub runs: bool,
+}
+
+fn all_abis() -> Vec<Abi> {
+    Abi::ALL.to_vec()
+}
+
+fn all_versions() -> Vec<u8> {
+    vec![1, 2, 3]
+}
+
+const fn linked() -> Expected {
+    Expected::Linked
+}
+
+/// An object whose `.sframe` is changed.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Patch {
+    /// The object.
+    pub of: String,
+    /// How many bytes of the section are left; all if left out.
+    pub size: Option<u64>,
+    /// Bytes by their offsets in the section.
+    #[serde(default)]
+    pub bytes: BTreeMap<u64, u8>,
+}
+
+/// A command.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    /// What it is of; a linker if left out.
+    #[serde(default = "ld")]
+    pub tool: Tool,
+    /// For a linker, options in their neutral form; for others, their own.
+    #[serde(default)]
+    pub options: Vec<String>,
+    /// Objects, by the names of their sources, or outputs of earlier commands. `plain:NAME` is the object without
+    /// `.sframe`, `v2:NAME` that of version 2, `aarch64:NAME` that of another ABI.
+    pub of: Vec<String>,
+    /// The name of its output.
+    #[serde(default = "output")]
+    pub to: String,
+}
+
+const fn ld() -> Tool {
+    Tool::Ld
+}
+
+fn output() -> String {
+    "output".to_owned()
+}
+
+/// An input of a command.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Input {
+    /// What an earlier command made.
+    Made(String),
+    /// An object: the folder below `objects` that it is in, its name there, and the patch.
+    Object { folder: Folder, file: String, patch: Option<String> },
+}
+
+/// A folder of objects.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Folder {
+    /// Of the version and the ABI that are tried.
+    Own,
+    /// Without `.sframe`.
+    Plain,
+    /// Of another version.
+    Version(u8),
+    /// Of another ABI.
+    Abi(Abi),
+}
+
+impl Step {
+    /// Its inputs.
+    pub(super) fn inputs(&self, case: &LinkCase) -> Vec<Input> {
+        self.of.iter().map(|name| case.input(name)).collect()
+    }
+}
+
+impl LinkCase {
+    fn input(&self, name: &str) -> Input {
+        if self.steps.iter().any(|step| step.to == name) {
+            return Input::Made(name.to_owned());
+        }
+        let (folder, name) = match name.split_once(':') {
+            Some(("plain", name)) => (Folder::Plain, name),
+            Some((folder, name)) => match folder.strip_prefix('v').and_then(|version| version.parse().ok()) {
+                Some(version) => (Folder::Version(version), name),
+                None => (folder.parse().map_or(Folder::Own, Folder::Abi), name),
+            },
+            None => (Folder::Own, name),
+        };
+        let patch = self.patched.get(name).map(|patch| (name.to_owned(), patch.of.clone()));
+        let (patch, name) = patch.map_or((None, name.to_owned()), |(patch, of)| (Some(patch), of));
+        let has_ending = ["linked", "merged.o", "archive.a", "library.so"].contains(&&*name);
+        let file = if has_ending { name } else { format!("{name}.o") };
+        Input::Object { folder, file, patch }
+    }
+
+    /// Whether it is tried with such objects.
+    #[must_use]
+    pub fn has(&self, abi: Abi, version: u8) -> bool {
+        self.abis.contains(&abi) && self.versions.contains(&version)
+    }
+}
+
+/// Why the cases can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum CaseError {
+    /// The folder can't be read.
+    #[error("{}: {source}", path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// A file is malformed, or what it says is not so.
+    #[error(transparent)]
+    File(#[from] Error),
+}
+
+/// All cases, and where their objects are.
+#[derive(Clone, Debug)]
+pub struct LinkCases {
+    /// By their names.
+    pub cases: Vec<LinkCase>,
+    /// `corpus/links`.
+    pub(super) folder: PathBuf,
+}
+
+impl LinkCases {
+    /// Reads all cases of a folder.
+    ///
+    /// # Errors
+    /// A file can't be read, is malformed, or names what does not exist.
+    pub fn load(folder: &Path) -> Result<Self, CaseError> {
+        let unread = |source| CaseError::Folder { path: folder.to_owned(), source };
+        let mut cases = Vec::new();
+        for entry in std::fs::read_dir(folder).map_err(unread)? {
+            let path = entry.map_err(unread)?.path();
+            if path.extension().is_some_and(|extension| extension == "yaml") {
+                cases.push(read(&path, folder)?);
+            }
+        }
+        cases.sort_by(|one: &LinkCase, other| one.name.cmp(&other.name));
+        Ok(Self { cases, folder: folder.to_owned() })
+    }
+
+    /// Whether there are objects: not all assemblers write all versions for all ABIs.
+    pub(super) fn has_objects(&self, abi: Abi, version: u8) -> bool {
+        self.folder.join(format!("objects/v{version}/{abi}")).is_dir()
+    }
+
+    /// The path of an object.
+    pub(super) fn object(&self, input: &Input, abi: Abi, version: u8) -> Option<PathBuf> {
+        let Input::Object { folder, file, .. } = input else { return None };
+        let folder = match folder {
+            Folder::Own => format!("v{version}/{abi}"),
+            Folder::Plain => format!("plain/{abi}"),
+            Folder::Version(version) => format!("v{version}/{abi}"),
+            Folder::Abi(abi) => format!("v{version}/{abi}"),
+        };
+        Some(self.folder.join("objects").join(folder).join(file))
+    }
+}
+
+/// Reads a case, and checks what it names.
+fn read(path: &Path, folder: &Path) -> Result<LinkCase, Error> {
+    let source = Source::read(path)?;
+    let mut case: LinkCase = source.parse()?;
+    case.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    if case.steps.is_empty() {
+        return Err(source.error_at(source.span(&["steps"]), "there is no command", None::<String>));
+    }
+    for (number, step) in case.steps.iter().enumerate() {
+        let number = number.to_string();
+        let at = |key| source.span(&["steps", &number, key]);
+        if step.tool == Tool::Ld
+            && let Some(option) =
+                step.options.iter().find(|option| options::of_linker(option, Abi::Amd64).is_none())
+        {
+            let help = format!("the options of linkers are {}", options::NAMES.join(", "));
+            return Err(source.error_at(at("options"), format!("there is no option `{option}`"), Some(help)));
+        }
+        for (name, input) in step.of.iter().zip(step.inputs(&case)) {
+            let Input::Object { file, .. } = &input else { continue };
+            let of_source = folder.join("sources").join(file.replace(".o", ".S"));
+            let made = folder.join("objects/v3/amd64").join(file);
+            if !of_source.is_file() && !made.is_file() {
+                return Err(source.error_at(
+                    at("of"),
+                    format!("there is no object `{name}`"),
+                    None::<String>,
+                ));
+            }
+        }
+    }
+    Ok(case)
+}

@@ -1,0 +1,341 @@
+//! What is wrong with what a tool has made.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use object::elf::ET_REL;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sframe_engine::Header;
+use sframe_engine::lint::Severity;
+use sframe_inspect::diff::{Extent, diff_file};
+use sframe_inspect::elf::object_file::ObjectFile;
+use sframe_inspect::lint::lint_file;
+use sframe_inspect::text::counted;
+use sframe_judge::vocabulary::named;
+
+use super::case::{Expected, LinkCase, Tool};
+use super::functions::{Functions, Rows};
+
+named! {
+    /// A kind of fault in what a tool has made of `.sframe`.
+    pub enum LinkFault, "kind of finding" {
+        /// It has ended by a signal, or by a failed check of its own.
+        Crashed = "crashed",
+        /// It refuses what it can link without `.sframe`.
+        Refused = "refused",
+        /// It has made a file, with status 0, of what no output can be right for.
+        Accepted = "accepted",
+        /// It says nothing of garbage in its input.
+        Silent = "silent",
+        /// The output has no `.sframe`, although objects have some.
+        NoSection = "no-section",
+        /// The sections of the objects follow one another, each with its header, of which readers see the first.
+        Concatenated = "concatenated",
+        /// A function of the output has no rows, although its object has some.
+        MissingFde = "missing-fde",
+        /// Rows describe code where no function starts, as those of removed functions do.
+        DeadFde = "dead-fde",
+        /// The rows of a function are not those of its object.
+        WrongRows = "wrong-rows",
+        /// A function is described twice.
+        DuplicateFde = "duplicate-fde",
+        /// A function has rows that its object does not have.
+        BorrowedRows = "borrowed-rows",
+        /// The header does not say what those of the objects say.
+        WrongHeader = "wrong-header",
+        /// The section can't be read.
+        Unreadable = "unreadable",
+        /// A rule of the format for sections, or for the file around them.
+        Lint = "lint",
+        /// The rows of code that the linker has made, against its `.eh_frame`.
+        LinkerMade = "linker-made",
+        /// Rows are wrong where the program was executed.
+        Run = "run",
+    }
+}
+
+/// Something that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub struct LinkFinding {
+    /// Its kind.
+    pub kind: LinkFault,
+    /// The functions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub functions: Vec<String>,
+    /// What is wrong, in a sentence.
+    pub message: String,
+}
+
+impl LinkFinding {
+    pub(super) fn new(kind: LinkFault, functions: Vec<String>, message: impl Into<String>) -> Self {
+        Self { kind, functions, message: message.into() }
+    }
+}
+
+/// The rules of the linter that say the same as the comparison of functions, or nothing of the linker: see
+/// `specs/lints.md`.
+const NOT_OF_LINKERS: [&str; 8] = [
+    "uncovered",
+    "partly-covered",
+    "fde-empty",
+    "fdes-overlap",
+    "obsolete-version",
+    "first-row-start",
+    "fixed-ra-offset",
+    "fixed-fp-offset",
+];
+/// Warnings and notes that are rules for linkers.
+const FOR_LINKERS: [&str; 6] =
+    ["sorted-flag-missing", "not-loaded", "no-segment", "segment-mismatch", "section-type", "alignment"];
+
+/// What is known of the inputs.
+pub(super) struct Inputs {
+    /// Each, in the order of the command.
+    pub(super) files: Vec<Functions>,
+    /// Whether functions keep their addresses, so that they are found without symbols.
+    pub(super) keeps_addresses: bool,
+}
+
+/// Compares an output with the objects that it was made of.
+pub(super) fn judge(case: &LinkCase, inputs: &Inputs, output: &[u8]) -> Result<Vec<LinkFinding>, String> {
+    let own = Functions::read(output)?;
+    let is_relocatable = is_relocatable(output);
+    let mut findings = Vec::new();
+    if let Some(why) = &own.unreadable {
+        findings.push(LinkFinding::new(
+            LinkFault::Unreadable,
+            Vec::new(),
+            format!(".sframe can't be read: {why}"),
+        ));
+    }
+    let subject = ObjectFile::parse(output).map_err(|error| error.to_string())?;
+    let has_no_bytes = subject.sframe.is_some_and(|section| section.data.is_empty());
+    let is_empty = own.rows.is_empty() && (own.unreadable.is_none() || has_no_bytes);
+    if case.expected == Expected::NoRows && is_empty {
+        // An empty section breaks no rule that matters to anybody.
+        return Ok(Vec::new());
+    }
+    let loses_all = |kind, message: String| Ok(vec![LinkFinding::new(kind, Vec::new(), message)]);
+    let has_rows = inputs.files.iter().any(|file| !file.rows.is_empty());
+    if subject.sframe.is_none() && has_rows {
+        return loses_all(LinkFault::NoSection, "there is no .sframe".to_owned());
+    }
+    let rules = lint_rules(output, &case.name);
+    if let Some((message, _)) = rules.get(CONCATENATED) {
+        return loses_all(LinkFault::Concatenated, message.clone());
+    }
+    let is_linker_made = |address| !is_relocatable && subject.linker_made(address).is_some();
+    findings.extend(of_functions(case, inputs, &own, &is_linker_made));
+    if !is_empty {
+        findings.extend(of_header(inputs, &own));
+        findings.extend(of_lint(rules));
+    }
+    if !is_relocatable {
+        findings.extend(of_linker_made(output, &is_linker_made));
+    }
+    Ok(findings)
+}
+
+pub(super) fn is_relocatable(output: &[u8]) -> bool {
+    let bytes = |at: usize| output.get(at).copied().unwrap_or(0);
+    let kind = if bytes(5) == 2 { [bytes(17), bytes(16)] } else { [bytes(16), bytes(17)] };
+    u16::from_le_bytes(kind) == ET_REL.0
+}
+
+/// What the output must say of its functions.
+#[derive(Default)]
+struct Wanted<'i> {
+    /// The names of the functions at each address, with what their objects say.
+    rows: BTreeMap<u64, (Vec<&'i str>, Vec<&'i Rows>)>,
+}
+
+impl<'i> Wanted<'i> {
+    fn of(case: &LinkCase, inputs: &'i Inputs, own: &Functions) -> Self {
+        let mut wanted = Self::default();
+        let mut seen = BTreeSet::new();
+        for file in &inputs.files {
+            let before = seen.clone();
+            for (name, address) in &file.symbols {
+                // Of several definitions of a function, the first is kept.
+                if before.contains(&name.as_str()) {
+                    continue;
+                }
+                seen.insert(name.as_str());
+                let rows = file.rows.get(address).map(Vec::as_slice).unwrap_or_default();
+                let rows = if case.without_rows.contains(name) { &[] } else { rows };
+                let found: Vec<u64> = own.addresses(name).collect();
+                let is_removed = case.dead.contains(name) || !inputs.keeps_addresses;
+                let places = match found.is_empty() && !is_removed {
+                    true => vec![*address],
+                    false => found,
+                };
+                for place in places {
+                    let (names, all) = wanted.rows.entry(place).or_default();
+                    names.push(name);
+                    all.extend(rows.iter().filter(|rows| !all.contains(rows)).collect::<Vec<_>>());
+                }
+            }
+            // Linkers keep code whose symbols they drop.
+            for (address, rows) in file.rows.iter().filter(|_| inputs.keeps_addresses) {
+                wanted.rows.entry(*address).or_insert_with(|| (vec!["no symbol"], rows.iter().collect()));
+            }
+        }
+        wanted
+    }
+}
+
+fn of_functions(
+    case: &LinkCase,
+    inputs: &Inputs,
+    own: &Functions,
+    is_linker_made: &dyn Fn(u64) -> bool,
+) -> Vec<LinkFinding> {
+    if own.unreadable.is_some() {
+        return Vec::new();
+    }
+    let wanted = Wanted::of(case, inputs, own);
+    let (mut missing, mut borrowed, mut twice) = (Vec::new(), Vec::new(), Vec::new());
+    let mut findings = Vec::new();
+    for (address, (names, rows)) in &wanted.rows {
+        let found = own.rows.get(address).map(Vec::as_slice).unwrap_or_default();
+        let name = || names.join(" = ");
+        // An FDE of no code may be left out, or be where another is.
+        let of_code = |rows: &&&Rows| !rows.is_empty();
+        let needed: Vec<&&Rows> = rows.iter().filter(of_code).collect();
+        let has: Vec<&Rows> = found.iter().filter(|rows| !rows.is_empty()).collect();
+        match (needed.is_empty(), has.is_empty()) {
+            (true, true) => {}
+            (false, true) => missing.push(name()),
+            (true, false) => borrowed.push(name()),
+            (false, false) => {
+                if let (Some(wrong), Some(right)) =
+                    (has.iter().find(|rows| !needed.contains(rows)), needed.first())
+                {
+                    let message = format!("{} ({address:#x}): {}", name(), wrong.difference(right));
+                    findings.push(LinkFinding::new(LinkFault::WrongRows, vec![name()], message));
+                } else if has.len() > needed.len() {
+                    twice.push(name());
+                }
+            }
+        }
+    }
+    let dead: Vec<String> = own
+        .rows
+        .iter()
+        .filter(|(address, rows)| {
+            !wanted.rows.contains_key(address) && rows.iter().any(|rows| !rows.is_empty())
+        })
+        .filter(|(address, _)| !is_linker_made(**address))
+        .map(|(address, _)| format!("{address:#x}"))
+        .collect();
+    let list = |functions: &[String]| {
+        let shown = functions.iter().take(LISTED).cloned().collect::<Vec<_>>().join(", ");
+        let more = functions.len().saturating_sub(LISTED);
+        if more > 0 { format!("{shown} and {more} more") } else { shown }
+    };
+    let mut say = |kind, functions: Vec<String>, what: &str| {
+        if !functions.is_empty() {
+            let message =
+                format!("{} {what}: {}", counted(functions.len() as u64, "function"), list(&functions));
+            findings.push(LinkFinding::new(kind, functions, message));
+        }
+    };
+    say(LinkFault::MissingFde, missing, "without rows that the objects have");
+    say(LinkFault::BorrowedRows, borrowed, "with rows that the objects do not have");
+    say(LinkFault::DuplicateFde, twice, "described more than once");
+    say(LinkFault::DeadFde, dead, "described where none starts");
+    findings
+}
+
+/// How many functions a sentence lists.
+const LISTED: usize = 6;
+
+/// What the header must say (2.1, 2.2).
+fn of_header(inputs: &Inputs, own: &Functions) -> Vec<LinkFinding> {
+    let Some(header) = own.header else { return Vec::new() };
+    let headers: Vec<Header> =
+        inputs.files.iter().filter(|file| !file.rows.is_empty()).filter_map(|file| file.header).collect();
+    let mut wrong = Vec::new();
+    let mut differ = |what: &str, own: String, all: Vec<String>| {
+        let all: BTreeSet<String> = all.into_iter().collect();
+        if !all.is_empty() && !all.contains(&own) {
+            wrong.push(format!("{what} is {own}, not {}", all.into_iter().collect::<Vec<_>>().join(" or ")));
+        }
+    };
+    let each = |of: &dyn Fn(&Header) -> String| headers.iter().map(of).collect::<Vec<_>>();
+    differ(
+        "the version",
+        header.version.number().to_string(),
+        each(&|header| header.version.number().to_string()),
+    );
+    differ("the ABI", header.abi.to_string(), each(&|header| header.abi.to_string()));
+    let offset = |offset: Option<i8>| offset.map_or_else(|| "unset".to_owned(), |offset| offset.to_string());
+    differ(
+        "the fixed offset of RA",
+        offset(header.fixed_ra_offset),
+        each(&|header| offset(header.fixed_ra_offset)),
+    );
+    differ(
+        "the fixed offset of FP",
+        offset(header.fixed_fp_offset),
+        each(&|header| offset(header.fixed_fp_offset)),
+    );
+    if header.flags.frame_pointer() && !headers.iter().all(|header| header.flags.frame_pointer()) {
+        wrong.push("all functions are said to keep FP, which not all objects say".to_owned());
+    }
+    wrong.into_iter().map(|message| LinkFinding::new(LinkFault::WrongHeader, Vec::new(), message)).collect()
+}
+
+/// The rule that says that sections follow one another.
+const CONCATENATED: &str = "concatenated-sections";
+
+/// What the linter says, by rule: its first finding, and their number.
+fn lint_rules(output: &[u8], name: &str) -> BTreeMap<&'static str, (String, u64)> {
+    let mut rules: BTreeMap<&str, (String, u64)> = BTreeMap::new();
+    let report = lint_file(output, name).map(|report| report.findings).unwrap_or_default();
+    for finding in &report {
+        let is_rule = finding.severity() == Severity::Error || FOR_LINKERS.contains(&finding.name);
+        if is_rule && !NOT_OF_LINKERS.contains(&finding.name) {
+            let first = || (format!("{} ({}): {}", finding.rule, finding.name, finding.message), 0);
+            rules.entry(finding.name).or_insert_with(first).1 += 1;
+        }
+    }
+    rules
+}
+
+fn of_lint(rules: BTreeMap<&str, (String, u64)>) -> impl Iterator<Item = LinkFinding> {
+    rules.into_values().map(|(message, count)| {
+        let more = if count > 1 { format!(" ({count} times)") } else { String::new() };
+        LinkFinding::new(LinkFault::Lint, Vec::new(), format!("{message}{more}"))
+    })
+}
+
+/// What `.eh_frame` says of the code that the linker has made.
+fn of_linker_made(output: &[u8], is_linker_made: &dyn Fn(u64) -> bool) -> Vec<LinkFinding> {
+    // There is nothing to compare with.
+    let Ok(report) = diff_file(output, "output") else { return Vec::new() };
+    let of_tables = report.findings.iter().filter(|finding| is_linker_made(finding.pc.0));
+    let wrong = of_tables.map(|finding| {
+        LinkFinding::new(LinkFault::LinkerMade, vec![finding.function.clone()], finding.message.clone())
+    });
+    let is_of_tables = |functions: &[Extent]| functions.iter().any(|extent| is_linker_made(extent.start.0));
+    let missing = report.missing.iter().filter(|missing| is_of_tables(&missing.functions));
+    let missing =
+        missing.map(|missing| LinkFinding::new(LinkFault::LinkerMade, Vec::new(), missing.message.clone()));
+    wrong.chain(missing).collect()
+}
+
+impl LinkFault {
+    /// Whether it says of the whole section that it is lost, so that nothing else is worth saying.
+    pub(super) const fn is_total(self) -> bool {
+        matches!(self, Self::NoSection | Self::Concatenated)
+    }
+}
+
+/// Whether functions keep their addresses.
+pub(super) const fn keeps_addresses(tool: Tool) -> bool {
+    match tool {
+        Tool::Strip | Tool::Objcopy | Tool::Patchelf => true,
+        Tool::Ld | Tool::Bolt => false,
+    }
+}

@@ -1,0 +1,24 @@
+//! What linkers, and what rewrites files, make of `.sframe`: the cases in `corpus/links`, and how a file that came out of
+//! one is judged.
+//!
+//! A case names objects, which are committed, and the commands in a neutral form. What any output must satisfy follows
+//! from the objects: each function that is there has the rows that its object has for it, and no row describes anything
+//! else. Where a tool refuses a case, the same commands on objects without `.sframe` show whether that is about SFrame.
+
+mod case;
+mod functions;
+mod judge;
+mod known;
+mod options;
+mod report;
+mod run;
+#[cfg(test)]
+mod tests;
+mod tools;
+
+pub use case::{CaseError, Expected, LinkCase, LinkCases, Patch, Step, Tool};
+pub use judge::{LinkFault, LinkFinding};
+pub use known::KnownLink;
+pub use report::{LinksReport, LinksTable};
+pub use run::{LinkOutcome, LinkResult, Selection, run};
+pub use tools::{Command, Commands, Ran, Subject, SubjectError, Tools};

@@ -1,0 +1,252 @@
+//! What a linker, or several, have done with all cases.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sframe_engine::Abi;
+use sframe_inspect::command::Volume;
+use sframe_inspect::json::SCHEMA;
+use sframe_inspect::text::{Text, counted, grouped};
+
+use super::judge::{LinkFault, LinkFinding};
+use super::known::KnownLink;
+use super::run::{LinkOutcome, LinkResult};
+
+/// `links --json`: what one linker, or set of rewriters, has done.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+pub struct LinksReport {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// Its name.
+    pub linker: String,
+    /// What it is.
+    pub summary: String,
+    /// Each case with each ABI.
+    pub results: Vec<LinkResult>,
+    /// Causes in its list of what is known of which nothing was found.
+    pub stale: Vec<String>,
+}
+
+impl LinksReport {
+    /// Makes the report. `is_whole` says that all cases were tried, so that what is known has to be found.
+    #[must_use]
+    pub fn new(
+        linker: &str,
+        summary: &str,
+        results: Vec<LinkResult>,
+        known: &[KnownLink],
+        is_whole: bool,
+    ) -> Self {
+        let is_seen = |known: &&KnownLink| results.iter().any(|result| result.known.contains(&known.why));
+        let stale =
+            known.iter().filter(|known| is_whole && !is_seen(known)).map(|known| known.why.clone()).collect();
+        Self { schema: SCHEMA, linker: linker.to_owned(), summary: summary.to_owned(), results, stale }
+    }
+
+    fn with(&self, outcome: LinkOutcome) -> impl Iterator<Item = &LinkResult> {
+        self.results.iter().filter(move |result| result.outcome == outcome)
+    }
+
+    /// Whether anything is wrong that is not known, or known and not found.
+    #[must_use]
+    pub fn has_findings(&self) -> bool {
+        self.with(LinkOutcome::Wrong).next().is_some() || !self.stale.is_empty()
+    }
+
+    /// Whether any case was judged.
+    #[must_use]
+    pub fn has_compared(&self) -> bool {
+        self.results.iter().any(|result| result.outcome != LinkOutcome::NotJudged)
+    }
+
+    /// Formats the report for people: what is wrong first, and one sentence about all cases last.
+    #[must_use]
+    pub fn text(&self, volume: Volume) -> Text {
+        let mut text = Text::default();
+        for (cause, found) in causes(self.with(LinkOutcome::Wrong)) {
+            write_cause(&cause, &found, volume, &mut text);
+        }
+        for why in &self.stale {
+            text.line(format!("not found      it is known, and nothing shows it any more: {why}"));
+        }
+        if volume == Volume::Quiet {
+            return text;
+        }
+        for (why, cases) in self.causes() {
+            text.line(format!("known          {}: {why}", counted(cases, "case")));
+        }
+        if volume == Volume::Verbose {
+            let mut reasons: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+            for result in self.with(LinkOutcome::NotJudged) {
+                reasons.entry(result.reason.as_deref().unwrap_or_default()).or_default().insert(&result.case);
+            }
+            for (reason, cases) in reasons {
+                let cases = cases.into_iter().collect::<Vec<_>>().join(", ");
+                text.line(format!("not judged     {cases}: {reason}"));
+            }
+        }
+        text.line(self.conclusion());
+        text
+    }
+
+    /// The causes of what is known, with the number of cases.
+    fn causes(&self) -> Vec<(&str, u64)> {
+        let mut causes: Vec<(&str, u64)> = Vec::new();
+        for why in self.results.iter().flat_map(|result| &result.known) {
+            match causes.iter_mut().find(|(other, _)| other == why) {
+                Some((_, count)) => *count += 1,
+                None => causes.push((why, 1)),
+            }
+        }
+        causes.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        causes
+    }
+
+    /// What came out, in a sentence.
+    #[must_use]
+    pub fn conclusion(&self) -> String {
+        let count = |outcome| self.with(outcome).count() as u64;
+        let all = self.results.len() as u64;
+        if !self.has_compared() {
+            return format!("{}: of {}, none was judged", self.linker, counted(all, "case"));
+        }
+        let [right, known, wrong, not_judged] =
+            [LinkOutcome::Right, LinkOutcome::Known, LinkOutcome::Wrong, LinkOutcome::NotJudged].map(count);
+        let mut text = format!("{}: {} of {} right", self.linker, grouped(right), counted(all, "case"));
+        for (count, what) in [
+            (wrong, "wrong"),
+            (known, "wrong as is known"),
+            (not_judged, "that it can't do, with or without .sframe"),
+        ] {
+            if count > 0 {
+                let _ = write!(text, ", {} {what}", grouped(count));
+            }
+        }
+        text
+    }
+}
+
+/// A finding, and the result that has it.
+type Found<'r> = (&'r LinkResult, &'r LinkFinding);
+
+/// Findings by cause: by kind, and by case unless the whole section is lost. Those of several ABIs are one.
+fn causes<'r>(
+    results: impl Iterator<Item = &'r LinkResult>,
+) -> BTreeMap<(LinkFault, &'r str), Vec<Found<'r>>> {
+    let mut causes: BTreeMap<(LinkFault, &str), Vec<Found<'_>>> = BTreeMap::new();
+    for result in results {
+        for finding in &result.findings {
+            let case = if finding.kind.is_total() { "" } else { &result.case };
+            causes.entry((finding.kind, case)).or_default().push((result, finding));
+        }
+    }
+    causes
+}
+
+/// A cause in a line, and the commands that show it.
+fn write_cause((kind, _): &(LinkFault, &str), found: &[Found<'_>], volume: Volume, text: &mut Text) {
+    let Some((result, finding)) = found.first() else { return };
+    let cases: BTreeSet<&str> = found.iter().map(|(result, _)| result.case.as_str()).collect();
+    let more = match cases.len() {
+        1 => String::new(),
+        more => format!(" and {}", counted(more as u64 - 1, "more case")),
+    };
+    let abis = abis(found.iter().map(|(result, _)| result.abi));
+    text.line(format!("{kind:<14} {}{more} ({abis}): {}", result.case, finding.message));
+    for command in &result.commands {
+        text.line(format!("    {command}"));
+    }
+    if volume == Volume::Verbose {
+        text.line(format!("    objects: {}", result.objects.join(" ")));
+        for line in result.said.lines() {
+            text.line(format!("    | {line}"));
+        }
+        if cases.len() > 1 {
+            text.line(format!("    cases: {}", cases.into_iter().collect::<Vec<_>>().join(", ")));
+        }
+    }
+}
+
+fn abis(abis: impl Iterator<Item = Abi>) -> String {
+    let all: BTreeSet<Abi> = abis.collect();
+    all.into_iter().map(|abi| abi.name()).collect::<Vec<_>>().join(", ")
+}
+
+/// `links.md`: cases by linkers.
+#[derive(Clone, Debug, Default)]
+pub struct LinksTable {
+    /// The reports, in the order of columns.
+    pub reports: Vec<LinksReport>,
+    /// What each case is about, by name.
+    pub cases: BTreeMap<String, String>,
+}
+
+impl LinksTable {
+    /// Writes the page: a table of cases by linkers, and the cause of each failure.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        let mut text = String::from(
+            "# What linkers make of .sframe\n\nWritten by `ci/links`. Each case of corpus/links is tried with each linker, and \
+             with what rewrites files, on all ABIs that it has. A cell is empty where the tool has nothing to do with the case, \
+             `-` where it can't do what the case needs, with or without .sframe; a number stands for a cause, which is listed \
+             below.\n\n",
+        );
+        let mut causes: Vec<(&str, &str)> = Vec::new();
+        let head = self.reports.iter().map(|report| report.linker.as_str()).collect::<Vec<_>>().join(" | ");
+        let _ = writeln!(text, "| case | {head} |\n|---|{}", "---|".repeat(self.reports.len()));
+        let cases: BTreeSet<&str> = self
+            .reports
+            .iter()
+            .flat_map(|report| report.results.iter().map(|result| result.case.as_str()))
+            .collect();
+        for case in cases {
+            let cells = self.reports.iter().map(|report| cell(report, case, &mut causes));
+            let cells = cells.collect::<Vec<_>>().join(" | ");
+            let _ = writeln!(text, "| {case} | {cells} |");
+        }
+        text.push_str("\n## Linkers\n\n");
+        for report in &self.reports {
+            let _ = writeln!(text, "- {}: {}", report.linker, report.summary);
+        }
+        text.push_str("\n## Causes\n\n");
+        for (number, (linker, why)) in causes.iter().enumerate() {
+            let _ = writeln!(text, "{}. {linker}: {why}", number + 1);
+        }
+        text.push_str("\n## Cases\n\n");
+        for (case, summary) in &self.cases {
+            let _ = writeln!(text, "- **{case}**: {}", summary.trim());
+        }
+        text
+    }
+}
+
+/// A cell of the table: what became of a case with each ABI, said once if it is the same.
+fn cell<'r>(report: &'r LinksReport, case: &str, causes: &mut Vec<(&'r str, &'r str)>) -> String {
+    let mut words: BTreeMap<String, BTreeSet<Abi>> = BTreeMap::new();
+    for result in report.results.iter().filter(|result| result.case == case) {
+        let word = match result.outcome {
+            LinkOutcome::Right => "right".to_owned(),
+            LinkOutcome::NotJudged => "-".to_owned(),
+            LinkOutcome::Wrong => "**wrong**".to_owned(),
+            LinkOutcome::Known => {
+                let numbers = result.known.iter().map(|why| {
+                    let cause = (report.linker.as_str(), why.as_str());
+                    let at = causes.iter().position(|other| *other == cause).unwrap_or_else(|| {
+                        causes.push(cause);
+                        causes.len() - 1
+                    });
+                    (at + 1).to_string()
+                });
+                numbers.collect::<Vec<_>>().join(", ")
+            }
+        };
+        words.entry(word).or_default().insert(result.abi);
+    }
+    if let [(word, _)] = &words.iter().collect::<Vec<_>>()[..] {
+        return (*word).clone();
+    }
+    let parts = words.into_iter().map(|(word, of)| format!("{word} ({})", abis(of.into_iter())));
+    parts.collect::<Vec<_>>().join("; ")
+}

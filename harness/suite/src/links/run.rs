@@ -1,0 +1,387 @@
+//! Runs cases.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use glob::Pattern;
+use object::elf::SHT_GNU_SFRAME;
+use object::read::elf::{ElfFile64, FileHeader as _, SectionHeader as _};
+use object::{Endianness, Object as _, ObjectSection as _};
+use rayon::prelude::*;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sframe_engine::Abi;
+use sframe_judge::examine::{ExamineOptions, examine};
+use sframe_judge::target::files::{Files, LibraryFolders};
+use sframe_judge::target::{MadeSections, SectionSource, Target};
+use sframe_judge::unwind::sframe_unwinder;
+use sframe_judge::vocabulary::named;
+use sframe_machine::Options;
+
+use super::case::{Expected, Input, LinkCase, LinkCases, Patch};
+use super::functions::Functions;
+use super::judge::{Inputs, LinkFault, LinkFinding, is_relocatable, judge, keeps_addresses};
+use super::known::KnownLink;
+use super::tools::{Command, Ran, Tools};
+use crate::case::broken_reason;
+
+named! {
+    /// What became of a case.
+    pub enum LinkOutcome, "outcome" {
+        /// The output is right.
+        Right = "right",
+        /// Something is wrong, and all of it is known.
+        Known = "known",
+        /// Something is wrong.
+        Wrong = "wrong",
+        /// The tool can't do what the case needs, with or without `.sframe`.
+        NotJudged = "not-judged",
+    }
+}
+
+/// A case with one ABI.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+pub struct LinkResult {
+    /// The case.
+    pub case: String,
+    /// The ABI.
+    pub abi: Abi,
+    /// The version of the objects' sections.
+    pub sframe_version: u8,
+    /// What became of it.
+    pub outcome: LinkOutcome,
+    /// What is wrong.
+    pub findings: Vec<LinkFinding>,
+    /// The causes of what is known, by sentence.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub known: Vec<String>,
+    /// Why it is not judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The commands, which run in a folder with the objects.
+    pub commands: Vec<String>,
+    /// The objects, below `corpus/links/objects`.
+    pub objects: Vec<String>,
+    /// What the tools have said.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub said: String,
+}
+
+/// Which cases are tried, and how.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// Patterns of their names; all if there is none.
+    pub only: Vec<Pattern>,
+    /// The ABIs; all if there is none.
+    pub abis: Vec<Abi>,
+    /// The version of the objects' sections.
+    pub sframe_version: u8,
+}
+
+impl Selection {
+    fn has(&self, case: &LinkCase, abi: Abi) -> bool {
+        case.has(abi, self.sframe_version)
+            && (self.abis.is_empty() || self.abis.contains(&abi))
+            && (self.only.is_empty() || self.only.iter().any(|pattern| pattern.matches(&case.name)))
+    }
+}
+
+/// Tries cases with tools.
+///
+/// # Errors
+/// The system's error, or that of a tool that can't be started: why.
+pub fn run(
+    cases: &LinkCases,
+    tools: &dyn Tools,
+    known: &[KnownLink],
+    selection: &Selection,
+) -> Result<Vec<LinkResult>, String> {
+    let pairs = cases.cases.iter().flat_map(|case| Abi::ALL.into_iter().map(move |abi| (case, abi)));
+    let pairs: Vec<(&LinkCase, Abi)> = pairs
+        .filter(|(case, abi)| selection.has(case, *abi))
+        .filter(|(_, abi)| cases.has_objects(*abi, selection.sframe_version))
+        .filter(|(case, abi)| case.steps.iter().all(|step| tools.has(step.tool, *abi)))
+        .collect();
+    let one = |(case, abi): &(&LinkCase, Abi)| {
+        let attempt = Attempt { cases, case, tools, abi: *abi, version: selection.sframe_version };
+        attempt.result(known)
+    };
+    pairs.par_iter().map(one).collect()
+}
+
+/// A case with one ABI, tried with some tools.
+struct Attempt<'a> {
+    cases: &'a LinkCases,
+    case: &'a LinkCase,
+    tools: &'a dyn Tools,
+    abi: Abi,
+    version: u8,
+}
+
+/// What the commands of a case have made.
+struct Made {
+    /// The output of the last one, if there is one.
+    output: Option<Vec<u8>>,
+    /// The objects, before they are patched.
+    inputs: Vec<(Input, Vec<u8>)>,
+    commands: Vec<String>,
+    /// How the last one has ended.
+    ran: Ran,
+    said: String,
+    /// What is found by running the output.
+    run: Vec<LinkFinding>,
+}
+
+impl Attempt<'_> {
+    fn result(&self, known: &[KnownLink]) -> Result<LinkResult, String> {
+        let made = self.make(false)?;
+        let objects =
+            made.inputs.iter().filter_map(|(input, _)| self.cases.object(input, self.abi, self.version));
+        let objects = objects.map(|path| {
+            let below = path.strip_prefix(self.cases.folder.join("objects")).unwrap_or(&path);
+            below.display().to_string()
+        });
+        let mut result = LinkResult {
+            case: self.case.name.clone(),
+            abi: self.abi,
+            sframe_version: self.version,
+            outcome: LinkOutcome::Right,
+            findings: Vec::new(),
+            known: Vec::new(),
+            reason: None,
+            objects: objects.collect(),
+            commands: made.commands.clone(),
+            said: shortened(&made.said),
+        };
+        match self.findings(&made)? {
+            Ok(findings) => result.findings = findings,
+            Err(reason) => {
+                result.outcome = LinkOutcome::NotJudged;
+                result.reason = Some(reason);
+                return Ok(result);
+            }
+        }
+        let cause =
+            |finding: &LinkFinding| known.iter().find(|known| known.has(&self.case.name, self.abi, finding));
+        let causes: Vec<Option<&KnownLink>> = result.findings.iter().map(cause).collect();
+        result.outcome = match &causes[..] {
+            [] => LinkOutcome::Right,
+            causes if causes.iter().all(Option::is_some) => LinkOutcome::Known,
+            _ => LinkOutcome::Wrong,
+        };
+        for cause in causes.into_iter().flatten() {
+            if !result.known.contains(&cause.why) {
+                result.known.push(cause.why.clone());
+            }
+        }
+        Ok(result)
+    }
+
+    /// What is wrong, or why that is not known.
+    fn findings(&self, made: &Made) -> Result<Result<Vec<LinkFinding>, String>, String> {
+        let Made { output, ran, .. } = made;
+        let expected = self.case.expected;
+        let first = ran.said.lines().map(str::trim).find(|line| !line.is_empty());
+        let said = || first.unwrap_or(&ran.ended).to_owned();
+        let ended = || first.map_or_else(|| ran.ended.clone(), |first| format!("{}: {first}", ran.ended));
+        let one = |kind, message: String| Ok(Ok(vec![LinkFinding::new(kind, Vec::new(), message)]));
+        if ran.crashed {
+            return one(LinkFault::Crashed, ended());
+        }
+        let Some(output) = output.as_ref().filter(|_| ran.succeeded) else {
+            // A tool that refuses this without .sframe, too, says nothing of SFrame.
+            if expected != Expected::Refused {
+                let control = self.make(true)?;
+                if !control.ran.succeeded || control.output.is_none() {
+                    return Ok(Err(said()));
+                }
+            }
+            return match expected {
+                Expected::Refused | Expected::LinkedOrRefused | Expected::NoHarm => Ok(Ok(Vec::new())),
+                Expected::Linked | Expected::NoRows => one(LinkFault::Refused, ended()),
+            };
+        };
+        if expected == Expected::Refused {
+            return one(LinkFault::Accepted, "no output can be right, and the status is 0".to_owned());
+        }
+        let mut files = Vec::new();
+        for (input, bytes) in &made.inputs {
+            match Functions::read_all(bytes) {
+                Ok(all) => files.extend(all),
+                Err(error) => return Err(format!("{}: {input:?}: {error}", self.case.name)),
+            }
+        }
+        let keeps = self.case.steps.last().is_some_and(|step| keeps_addresses(step.tool));
+        let inputs = Inputs { files, keeps_addresses: keeps };
+        let mut findings = match judge(self.case, &inputs, output) {
+            Ok(findings) => findings,
+            Err(error) => return one(LinkFault::Unreadable, format!("the output can't be read: {error}")),
+        };
+        if expected == Expected::NoHarm {
+            if made.said.trim().is_empty() {
+                findings.push(LinkFinding::new(
+                    LinkFault::Silent,
+                    Vec::new(),
+                    "nothing is said of the garbage",
+                ));
+            }
+            // What is lost with garbage misleads nobody.
+            findings.retain(|finding| finding.kind != LinkFault::MissingFde);
+        }
+        if !findings.iter().any(|finding| finding.kind.is_total()) {
+            findings.extend(made.run.iter().cloned());
+        }
+        Ok(Ok(findings))
+    }
+
+    /// Runs the commands; `plain` with objects that have no `.sframe`.
+    fn make(&self, plain: bool) -> Result<Made, String> {
+        let folder = self.tools.folder().map_err(|error| format!("a folder for the tools: {error}"))?;
+        let mut made = Made {
+            output: None,
+            inputs: Vec::new(),
+            commands: Vec::new(),
+            ran: Ran::default(),
+            said: String::new(),
+            run: Vec::new(),
+        };
+        self.copy_scripts(folder.path())?;
+        for step in &self.case.steps {
+            let mut inputs = Vec::new();
+            for (name, input) in step.of.iter().zip(step.inputs(self.case)) {
+                inputs.push(self.file(name, &input, plain, folder.path(), &mut made)?);
+            }
+            let options = step.options.clone();
+            let command =
+                Command { tool: step.tool, abi: self.abi, options, inputs, output: step.to.clone() };
+            made.commands.push(self.tools.line(&command));
+            made.ran = self.tools.run(folder.path(), &command)?;
+            made.said.push_str(&made.ran.said);
+            if !made.ran.succeeded {
+                return Ok(made);
+            }
+        }
+        let output = self.case.steps.last().map_or("", |step| step.to.as_str());
+        let path = folder.path().join(output);
+        made.output = std::fs::read(&path).ok();
+        let is_run =
+            self.case.runs && !plain && made.output.as_deref().is_some_and(|output| !is_relocatable(output));
+        if is_run && made.output.as_deref().is_some_and(has_sframe) {
+            made.run = executed(&path);
+        }
+        Ok(made)
+    }
+
+    /// The name of an input in the folder, where it is made unless it is there.
+    fn file(
+        &self,
+        name: &str,
+        input: &Input,
+        plain: bool,
+        folder: &Path,
+        made: &mut Made,
+    ) -> Result<String, String> {
+        let Input::Object { file, patch, folder: from } = input else { return Ok(name.to_owned()) };
+        let input_of = |plain| match plain {
+            true => Input::Object { folder: super::case::Folder::Plain, file: file.clone(), patch: None },
+            false => Input::Object { folder: from.clone(), file: file.clone(), patch: patch.clone() },
+        };
+        let path = self.cases.object(&input_of(plain), self.abi, self.version).unwrap_or_default();
+        let unread = |error: std::io::Error| format!("{}: {error}", path.display());
+        let bytes = std::fs::read(&path).map_err(unread)?;
+        let mut given = bytes.clone();
+        if let Some(patch) = patch.as_ref().filter(|_| !plain).and_then(|name| self.case.patched.get(name)) {
+            patched(&mut given, patch)
+                .ok_or_else(|| format!("{}: its .sframe can't be changed so", path.display()))?;
+        }
+        let stem = name.replace(':', "-");
+        let file = if file.contains('.') && !stem.contains('.') { format!("{stem}.o") } else { stem };
+        std::fs::write(folder.join(&file), &given).map_err(unread)?;
+        if !made.inputs.iter().any(|(other, _)| other == input) {
+            made.inputs.push((input.clone(), bytes));
+        }
+        Ok(file)
+    }
+
+    fn copy_scripts(&self, folder: &Path) -> Result<(), String> {
+        let options = self.case.steps.iter().flat_map(|step| &step.options);
+        for script in options.filter_map(|option| option.strip_prefix("script=")) {
+            let from = self.cases.folder.join("sources").join(script);
+            std::fs::copy(&from, folder.join(script))
+                .map_err(|error| format!("{}: {error}", from.display()))?;
+        }
+        Ok(())
+    }
+}
+
+/// What has been said, if it is not much.
+fn shortened(said: &str) -> String {
+    const MOST: usize = 2000;
+    said.chars().take(MOST).collect()
+}
+
+/// Whether a file has a section of the kind.
+fn has_sframe(file: &[u8]) -> bool {
+    let Ok(elf) = ElfFile64::<Endianness>::parse(file) else { return false };
+    elf.section_by_name(".sframe").is_some_and(|section| section.size() > 0)
+}
+
+/// Changes the `.sframe` section of an object.
+fn patched(object: &mut [u8], patch: &Patch) -> Option<()> {
+    let elf = ElfFile64::<Endianness>::parse(&*object).ok()?;
+    let endian = elf.endian();
+    let sections = elf.elf_section_table();
+    let is_it = |name: &[u8], kind| name == b".sframe" || kind == SHT_GNU_SFRAME;
+    let (index, header) = sections.enumerate().find(|(_, header)| {
+        sections.section_name(endian, header).is_ok_and(|name| is_it(name, header.sh_type(endian)))
+    })?;
+    let start = usize::try_from(header.sh_offset(endian)).ok()?;
+    let table = usize::try_from(elf.elf_header().e_shoff(endian)).ok()?;
+    let size_at = table + index.0 * 64 + 32;
+    let is_little = elf.is_little_endian();
+    for (offset, byte) in &patch.bytes {
+        *object.get_mut(start + usize::try_from(*offset).ok()?)? = *byte;
+    }
+    if let Some(size) = patch.size {
+        let bytes = if is_little { size.to_le_bytes() } else { size.to_be_bytes() };
+        object.get_mut(size_at..size_at + 8)?.copy_from_slice(&bytes);
+    }
+    Some(())
+}
+
+/// The most instructions that a program of a case executes.
+const BUDGET: u64 = 100_000;
+
+/// What is wrong where a program is executed.
+fn executed(path: &Path) -> Vec<LinkFinding> {
+    examined(path).unwrap_or_else(|error| {
+        vec![LinkFinding::new(
+            LinkFault::Run,
+            Vec::new(),
+            format!("the program can't be judged by running it: {error}"),
+        )]
+    })
+}
+
+fn examined(path: &Path) -> Result<Vec<LinkFinding>, String> {
+    let files = Files::find(path, LibraryFolders::default()).map_err(|error| error.to_string())?;
+    let made = MadeSections::of(&files, SectionSource::Sframe);
+    let target = Target::open_made(&files, &made).map_err(|error| error.to_string())?;
+    let mut unwinder = sframe_unwinder(&target);
+    let look = ExamineOptions::default();
+    let examination =
+        examine(&target, &mut *unwinder, &look, &Options { budget: BUDGET, ..Options::default() })
+            .map_err(|error| error.to_string())?;
+    if let Some(reason) = broken_reason(&examination, &target, Some(0)) {
+        return Err(reason.to_string());
+    }
+    let mut all: BTreeMap<(String, String), String> = BTreeMap::new();
+    for finding in &examination.findings {
+        let function = finding.function.clone().unwrap_or_default();
+        all.entry((finding.verdict.to_string(), function)).or_insert_with(|| finding.message.to_string());
+    }
+    Ok(all
+        .into_iter()
+        .map(|((_, function), message)| LinkFinding::new(LinkFault::Run, vec![function], message))
+        .collect())
+}

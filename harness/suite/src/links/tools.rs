@@ -1,0 +1,224 @@
+//! Linkers and rewriters, and how they are run.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command as Process;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use sframe_engine::Abi;
+use sframe_inspect::text::with_causes;
+use tempfile::TempDir;
+
+use super::case::Tool;
+use super::known::KnownLink;
+use super::options;
+use crate::corpus::{is_crash, run_command};
+use crate::yaml;
+
+/// How long a command may take.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// A command for a tool.
+#[derive(Clone, Debug)]
+pub struct Command {
+    /// The tool.
+    pub tool: Tool,
+    /// The ABI.
+    pub abi: Abi,
+    /// Its options: see [`super::Step::options`].
+    pub options: Vec<String>,
+    /// The names of its inputs, in the folder that it runs in.
+    pub inputs: Vec<String>,
+    /// The name of its output there.
+    pub output: String,
+}
+
+impl Command {
+    /// The arguments, as GNU's tools and all others take them.
+    #[must_use]
+    pub fn arguments(&self) -> Vec<String> {
+        let own = || self.options.iter().cloned();
+        let (inputs, output) = (self.inputs.clone(), self.output.clone());
+        match self.tool {
+            Tool::Ld => {
+                let named = ["-m", options::emulation(self.abi), "-o", &self.output].map(str::to_owned);
+                let options =
+                    self.options.iter().filter_map(|option| options::of_linker(option, self.abi)).flatten();
+                named.into_iter().chain(options).chain(inputs).collect()
+            }
+            Tool::Strip => own().chain(["-o".to_owned(), output]).chain(inputs).collect(),
+            Tool::Objcopy => own().chain(inputs).chain([output]).collect(),
+            Tool::Patchelf => own().chain(["--output".to_owned(), output]).chain(inputs).collect(),
+            Tool::Bolt => inputs.into_iter().chain(["-o".to_owned(), output]).chain(own()).collect(),
+        }
+    }
+}
+
+/// How a command has ended.
+#[derive(Clone, Debug, Default)]
+pub struct Ran {
+    /// Whether it has ended with status 0.
+    pub succeeded: bool,
+    /// Whether it was ended by a signal, has failed a check of its own, or did not end.
+    pub crashed: bool,
+    /// How it has ended, in words.
+    pub ended: String,
+    /// What it has said.
+    pub said: String,
+}
+
+/// Linkers and rewriters, whatever runs them.
+pub trait Tools: Sync {
+    /// Whether there is a tool for an ABI.
+    fn has(&self, tool: Tool, abi: Abi) -> bool;
+
+    /// Makes a folder that the tools see.
+    ///
+    /// # Errors
+    /// The system's error.
+    fn folder(&self) -> std::io::Result<TempDir>;
+
+    /// The command as it can be repeated.
+    fn line(&self, command: &Command) -> String;
+
+    /// Runs a command in such a folder.
+    ///
+    /// # Errors
+    /// It can't be started: why.
+    fn run(&self, folder: &Path, command: &Command) -> Result<Ran, String>;
+}
+
+/// The words of a command, by ABI; `all` stands for those without words of their own.
+pub type Commands = BTreeMap<Tool, BTreeMap<String, String>>;
+
+/// A linker or a set of rewriters of one release: `corpus/links/linkers/*.yaml`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Subject {
+    /// Its name.
+    #[serde(skip)]
+    pub name: String,
+    /// What it is.
+    pub summary: String,
+    /// The toolchain whose root has it, as `ci/toolchains` installs it; that of this machine if left out.
+    pub toolchain: Option<String>,
+    /// The version of the objects' sections that it is tried with.
+    pub sframe_version: u8,
+    /// The commands of its tools by ABI, or for `all`. `{toolchains}` is the folder that toolchains are installed in.
+    pub tools: Commands,
+    /// What is known to be wrong, by cause.
+    #[serde(default)]
+    pub known: Vec<KnownLink>,
+    /// The folder that [`Self::toolchain`] is in.
+    #[serde(skip)]
+    toolchains: PathBuf,
+}
+
+/// Why a subject can't be tried.
+#[derive(Debug, thiserror::Error)]
+pub enum SubjectError {
+    /// Its description can't be used.
+    #[error(transparent)]
+    Description(#[from] yaml::Error),
+    /// Its toolchain is not installed.
+    #[error("{}: the toolchain is not installed (ci/toolchains)", .0.display())]
+    NotInstalled(PathBuf),
+}
+
+impl Subject {
+    /// Reads a description.
+    ///
+    /// # Errors
+    /// It can't be read, or is malformed.
+    pub fn read(path: &Path, toolchains: &Path) -> Result<Self, SubjectError> {
+        let mut subject: Self = yaml::read(path)?;
+        subject.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        subject.toolchains = toolchains.to_owned();
+        match subject.root() {
+            Some(root) if !root.is_dir() => Err(SubjectError::NotInstalled(root)),
+            _ => Ok(subject),
+        }
+    }
+
+    /// Tools of this machine, with the same commands for all ABIs.
+    #[must_use]
+    pub fn of_commands(name: String, sframe_version: u8, tools: BTreeMap<Tool, String>) -> Self {
+        let tools = tools.into_iter().map(|(tool, command)| (tool, [("all".to_owned(), command)].into()));
+        Self {
+            name,
+            summary: String::new(),
+            toolchain: None,
+            sframe_version,
+            tools: tools.collect(),
+            known: Vec::new(),
+            toolchains: PathBuf::new(),
+        }
+    }
+
+    fn root(&self) -> Option<PathBuf> {
+        self.toolchain.as_ref().map(|toolchain| self.toolchains.join(toolchain))
+    }
+
+    /// The words of a tool's command.
+    fn words(&self, tool: Tool, abi: Abi) -> Option<Vec<String>> {
+        let commands = self.tools.get(&tool)?;
+        let command = commands.get(abi.name()).or_else(|| commands.get("all"))?;
+        let toolchains = std::path::absolute(&self.toolchains).unwrap_or_else(|_| self.toolchains.clone());
+        let command = command.replace("{toolchains}", &toolchains.display().to_string());
+        shlex::split(&command).filter(|words| !words.is_empty())
+    }
+
+    fn all_words(&self, command: &Command) -> Vec<String> {
+        let mut words = self.words(command.tool, command.abi).unwrap_or_default();
+        words.extend(command.arguments());
+        words
+    }
+}
+
+impl Tools for Subject {
+    fn has(&self, tool: Tool, abi: Abi) -> bool {
+        self.words(tool, abi).is_some()
+    }
+
+    fn folder(&self) -> std::io::Result<TempDir> {
+        let parent = self.root().map_or_else(std::env::temp_dir, |root| root.join("build"));
+        std::fs::create_dir_all(&parent)?;
+        tempfile::Builder::new().prefix("links-").tempdir_in(parent)
+    }
+
+    fn line(&self, command: &Command) -> String {
+        let words = self.all_words(command);
+        shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
+    }
+
+    fn run(&self, folder: &Path, command: &Command) -> Result<Ran, String> {
+        let words = self.all_words(command);
+        let mut process = match self.root() {
+            None => {
+                let mut process = Process::new(words.first().map_or("", String::as_str));
+                process.current_dir(folder).args(words.iter().skip(1));
+                process
+            }
+            Some(root) => {
+                let inside = Path::new("/build").join(folder.file_name().unwrap_or_default());
+                let mut process = Process::new("chroot");
+                process.arg(root).args(["/usr/bin/env", "-i", "-C"]).arg(inside);
+                process.args(["LC_ALL=C", "PATH=/usr/bin:/bin"]).args(&words);
+                process
+            }
+        };
+        process.env("LC_ALL", "C");
+        let ran = run_command(process, None, Some(LIMIT));
+        let ran = ran.map_err(|error| {
+            format!("{}: {}", words.first().map_or("", String::as_str), with_causes(&error))
+        })?;
+        let (ended, said) = (ran.ended, ran.stdout + &ran.stderr);
+        let crashed = ended.is_crash() || is_crash(&said) || SIGNS.iter().any(|sign| said.contains(sign));
+        Ok(Ran { succeeded: ended.is_success(), crashed, ended: ended.to_string(), said })
+    }
+}
+
+/// What linkers say when a check of their own fails.
+const SIGNS: [&str; 4] = ["assertion fail", "Assertion `", "panicked at", "PLEASE submit"];

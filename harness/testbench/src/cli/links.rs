@@ -1,0 +1,167 @@
+//! `links`: tries linkers, and what rewrites files, with the cases of `corpus/links`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::Args;
+use sframe_engine::Abi;
+use sframe_inspect::command::{Failure, Status, detail_since, print, print_json, status, volume};
+use sframe_inspect::text::counted;
+use sframe_judge::vocabulary::suggest::hint;
+use sframe_suite::links::{self, LinkCases, LinksReport, LinksTable, Selection, Subject, SubjectError, Tool};
+use sframe_suite::report::Document;
+use sframe_suite::spec::parse_abi;
+
+use super::options::{at_home, demand};
+use super::report;
+
+#[derive(Args)]
+pub(crate) struct Links {
+    /// Linkers and sets of rewriters: descriptions, or names of those in corpus/links/linkers.
+    #[arg(value_name = "FILE|NAME")]
+    subjects: Vec<PathBuf>,
+    /// Instead, the command of a linker with GNU's command line; the same for all ABIs, which it is told with -m.
+    #[arg(long, value_name = "COMMAND", conflicts_with = "subjects")]
+    linker: Option<String>,
+    /// What the report calls it [default: the command].
+    #[arg(long, value_name = "NAME", conflicts_with = "subjects")]
+    linker_version: Option<String>,
+    /// Instead or as well, the command of objcopy.
+    #[arg(long, value_name = "COMMAND", conflicts_with = "subjects")]
+    objcopy: Option<String>,
+    /// Instead or as well, the command of strip.
+    #[arg(long, value_name = "COMMAND", conflicts_with = "subjects")]
+    strip: Option<String>,
+    /// Instead or as well, the command of patchelf.
+    #[arg(long, value_name = "COMMAND", conflicts_with = "subjects")]
+    patchelf: Option<String>,
+    /// Instead or as well, the command of llvm-bolt.
+    #[arg(long, value_name = "COMMAND", conflicts_with = "subjects")]
+    bolt: Option<String>,
+    /// The version of the objects' sections [default: that of the description, or 3].
+    #[arg(long, value_name = "VERSION", value_parser = clap::value_parser!(u8).range(1..=3))]
+    sframe_version: Option<u8>,
+    /// Only cases whose name matches this pattern (repeatable).
+    #[arg(long, value_name = "GLOB")]
+    only: Vec<glob::Pattern>,
+    /// Only this ABI (repeatable).
+    #[arg(long, value_name = "ABI", value_parser = parse_abi)]
+    abi: Vec<Abi>,
+    /// The folder of the corpus [default: corpus, here or in the bench's home].
+    #[arg(long, value_name = "DIR", default_value_os_t = at_home("corpus"), hide_default_value = true)]
+    corpus: PathBuf,
+    /// Folder with one root folder for each toolchain, as made by ci/toolchains.
+    #[arg(long, value_name = "DIR", default_value = "target/toolchains")]
+    toolchains: PathBuf,
+    /// Write links.md and links.json into this folder, and the report's other formats.
+    #[arg(long, value_name = "DIR")]
+    report: Option<PathBuf>,
+    /// Print the reports as JSON instead of the summary.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Links {
+    pub(crate) fn execute(&self) -> Result<Status, Failure> {
+        demand("corpus", &self.corpus)?;
+        let folder = self.corpus.join("links");
+        let cases = LinkCases::load(&folder).map_err(|error| Failure::unusable(format!("error: {error}")))?;
+        for pattern in &self.only {
+            if !cases.cases.iter().any(|case| pattern.matches(&case.name)) {
+                let help = hint(pattern.as_str(), cases.cases.iter().map(|case| &*case.name));
+                return Err(Failure::unusable(format!("error: no case matches `{pattern}`{help}")));
+            }
+        }
+        let subjects = self.subjects(&folder)?;
+        self.report.as_deref().map_or(Ok(()), report::begin)?;
+        let mut table = LinksTable::default();
+        for subject in &subjects {
+            let start = Instant::now();
+            let selection = Selection {
+                only: self.only.clone(),
+                abis: self.abi.clone(),
+                sframe_version: self.sframe_version.unwrap_or(subject.sframe_version),
+            };
+            let results = links::run(&cases, subject, &subject.known, &selection)
+                .map_err(|error| Failure::broken(format!("error: {}: {error}", subject.name)))?;
+            let is_whole = self.only.is_empty() && self.abi.is_empty() && self.sframe_version.is_none();
+            let report = LinksReport::new(&subject.name, &subject.summary, results, &subject.known, is_whole);
+            detail_since(start, || {
+                format!("{}: tried {}", subject.name, counted(report.results.len() as u64, "case"))
+            });
+            if !self.json {
+                print(&report.text(volume()))?;
+            }
+            table.reports.push(report);
+        }
+        table.cases = cases.cases.iter().map(|case| (case.name.clone(), case.summary.clone())).collect();
+        if self.json {
+            print_json(&table.reports)?;
+        }
+        if let Some(folder) = &self.report {
+            report::write(folder, &Document::Links { table: &table })?;
+        }
+        let has_findings = table.reports.iter().any(LinksReport::has_findings);
+        Ok(status(has_findings, false, table.reports.iter().all(LinksReport::has_compared)))
+    }
+
+    /// What is tried.
+    fn subjects(&self, folder: &Path) -> Result<Vec<Subject>, Failure> {
+        let given = [
+            (Tool::Ld, &self.linker),
+            (Tool::Objcopy, &self.objcopy),
+            (Tool::Strip, &self.strip),
+            (Tool::Patchelf, &self.patchelf),
+            (Tool::Bolt, &self.bolt),
+        ];
+        let given = given.into_iter().filter_map(|(tool, command)| Some((tool, command.clone()?)));
+        let commands: BTreeMap<Tool, String> = given.collect();
+        let own = folder.join("linkers");
+        match (&self.subjects[..], commands.values().next()) {
+            ([], Some(first)) => {
+                let name = self.linker_version.clone().unwrap_or_else(|| first.clone());
+                Ok(vec![Subject::of_commands(name, 3, commands)])
+            }
+            ([], None) => Err(Failure::unusable(format!(
+                "error: name a linker with --linker, or one of {}: {}",
+                own.display(),
+                names(&own).join(", ")
+            ))),
+            (given, _) => given.iter().map(|given| self.described(given, &own)).collect(),
+        }
+    }
+
+    /// A description: a file, or the name of one in the corpus.
+    fn described(&self, given: &Path, own: &Path) -> Result<Subject, Failure> {
+        let name = given.to_str().filter(|name| !name.contains('/') && !given.exists());
+        let path = match name {
+            Some(name) => {
+                let path = own.join(format!("{name}.yaml"));
+                if !path.is_file() {
+                    let all = names(own);
+                    let help = hint(name, all.iter().map(String::as_str));
+                    let message = format!("error: {name} is neither a file nor a linker of the corpus{help}");
+                    return Err(Failure::unusable(message));
+                }
+                path
+            }
+            None => given.to_owned(),
+        };
+        Subject::read(&path, &self.toolchains).map_err(|error| match error {
+            SubjectError::Description(error) => error.into(),
+            error @ SubjectError::NotInstalled(_) => Failure::unusable(format!("error: {error}")),
+        })
+    }
+}
+
+/// The names of the descriptions in a folder.
+fn names(folder: &Path) -> Vec<String> {
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut names: Vec<String> = files
+        .filter_map(|file| Some(file.file_name().to_str()?.strip_suffix(".yaml")?.to_owned()))
+        .filter(|name| name != "toolchain")
+        .collect();
+    names.sort();
+    names
+}
