@@ -1,1 +1,106 @@
+//! The suite proves itself: a linker with nothing wrong passes all cases that it can link, and each usual mistake is
+//! noticed by a case, with the finding that says what it is.
 
+mod model;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use glob::Pattern;
+use sframe_engine::Abi;
+
+use super::{LinkCases, LinkFault, LinkOutcome, LinkResult, Selection, run};
+use model::{Mistake, Model};
+
+static CASES: LazyLock<LinkCases> = LazyLock::new(|| {
+    LinkCases::load(Path::new("../../corpus/links")).unwrap_or_else(|error| panic!("{error}"))
+});
+
+fn tried(mistake: Option<Mistake>, case: &str) -> Vec<LinkResult> {
+    let only = vec![Pattern::new(case).expect("a pattern")];
+    let selection = Selection { sframe_version: 3, only, ..Selection::default() };
+    run(&CASES, &Model { mistake }, &[], &selection).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn a_linker_without_mistakes_passes() {
+    let results = tried(None, "*");
+    let wrong: Vec<String> = results
+        .iter()
+        .filter(|result| result.outcome == LinkOutcome::Wrong)
+        .map(|result| format!("{} {}: {:?} {}", result.case, result.abi, result.findings, result.said))
+        .collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    // The model has no dynamic linking and no scripts. All else is judged.
+    let mut reasons = BTreeSet::new();
+    for result in results.iter().filter(|result| result.outcome == LinkOutcome::NotJudged) {
+        let reason = result.reason.as_deref().unwrap_or_default();
+        if !reason.starts_with("the model has no") {
+            reasons.insert(format!("{}: {reason}", result.abi));
+        }
+    }
+    assert!(reasons.is_empty(), "{reasons:#?}");
+    let judged: Vec<_> = results.iter().filter(|result| result.outcome == LinkOutcome::Right).collect();
+    assert!(judged.len() >= 150, "only {} of {} are judged", judged.len(), results.len());
+    for abi in Abi::ALL {
+        assert!(judged.iter().filter(|result| result.abi == abi).count() >= 40, "{abi}");
+    }
+}
+
+/// Each mistake, the case that shows it, and what it says there.
+const MISTAKES: &[(Mistake, &str, LinkFault)] = &[
+    (Mistake::DropsBothTwins, "comdat", LinkFault::MissingFde),
+    (Mistake::KeepsDiscardedTwin, "comdat", LinkFault::DuplicateFde),
+    (Mistake::TakesRowsOfLastTwin, "comdat_other_rows", LinkFault::WrongRows),
+    (Mistake::GivesTwinRowsToKept, "comdat_kept_without_rows", LinkFault::BorrowedRows),
+    (Mistake::DoesNotSort, "comdat", LinkFault::Lint),
+    (Mistake::ClearsSortedFlag, "two_objects", LinkFault::Lint),
+    (Mistake::SortsFdesWithoutRows, "comdat", LinkFault::WrongRows),
+    (Mistake::Concatenates, "two_objects", LinkFault::Concatenated),
+    (Mistake::LosesFirstFde, "two_objects", LinkFault::MissingFde),
+    (Mistake::LosesLastFde, "two_objects", LinkFault::MissingFde),
+    (Mistake::StartsFromSection, "two_objects", LinkFault::DeadFde),
+    (Mistake::StartsFourTooHigh, "two_objects", LinkFault::DeadFde),
+    (Mistake::TruncatesStarts, "outermost_and_signal", LinkFault::Lint),
+    (Mistake::KeepsFixedOffsetsOfFirst, "fixed_offsets_mixed", LinkFault::WrongRows),
+    (Mistake::SkipsOtherVersions, "versions_mixed", LinkFault::MissingFde),
+    (Mistake::AcceptsOtherAbi, "abis_mixed", LinkFault::Accepted),
+    (Mistake::DropsSectionWithGc, "gc_sections", LinkFault::NoSection),
+    (Mistake::KeepsDeadRows, "gc_sections", LinkFault::DeadFde),
+    (Mistake::DropsObjectsWithDeadFunctions, "gc_sections", LinkFault::MissingFde),
+    (Mistake::DescribesFoldedTwice, "icf_all", LinkFault::DuplicateFde),
+    (Mistake::LosesFolded, "icf_all", LinkFault::MissingFde),
+    (Mistake::RelocatableWithoutRelocations, "relocatable", LinkFault::DeadFde),
+    (Mistake::RelocatableConcatenates, "relocatable", LinkFault::Concatenated),
+    (Mistake::RelocatableLosesSecond, "relocatable", LinkFault::MissingFde),
+    (Mistake::StopsAtEmptySection, "header_only_first", LinkFault::NoSection),
+    (Mistake::RefusesSectionOfNoBytes, "zero_bytes_first", LinkFault::Refused),
+    (Mistake::NeedsSectionInAll, "some_without_first", LinkFault::NoSection),
+    (Mistake::LosesSignalMark, "outermost_and_signal", LinkFault::WrongRows),
+    (Mistake::LosesOutermost, "outermost_and_signal", LinkFault::MissingFde),
+    (Mistake::SizesFromSymbols, "sizeless_symbols", LinkFault::MissingFde),
+    (Mistake::LosesLocalFunctions, "two_objects", LinkFault::MissingFde),
+    (Mistake::LosesLastRow, "two_objects", LinkFault::WrongRows),
+    (Mistake::LosesArchiveMembers, "archive", LinkFault::MissingFde),
+    (Mistake::OneFdeForEachStart, "empty_function", LinkFault::MissingFde),
+    (Mistake::TypeOfProgbits, "two_objects", LinkFault::Lint),
+    (Mistake::WritesOtherVersion, "two_objects", LinkFault::WrongHeader),
+    (Mistake::CopiesGarbage, "garbage_count", LinkFault::Concatenated),
+    (Mistake::CrashesOnGarbage, "garbage_rows_offset", LinkFault::Crashed),
+    (Mistake::SaysNothingOfGarbage, "garbage_version", LinkFault::Silent),
+];
+
+#[test]
+fn each_mistake_is_noticed() {
+    let mut missed = Vec::new();
+    for (mistake, case, kind) in MISTAKES {
+        let results = tried(Some(*mistake), case);
+        let findings: Vec<_> = results.iter().flat_map(|result| &result.findings).collect();
+        if !findings.iter().any(|finding| finding.kind == *kind) {
+            let said: Vec<_> = results.iter().map(|result| (&result.said, &result.reason)).collect();
+            missed.push(format!("{mistake:?}: {case} says {findings:?}; {said:?}"));
+        }
+    }
+    assert!(missed.is_empty(), "{missed:#?}");
+}
