@@ -15,6 +15,7 @@ use sframe_judge::vocabulary::suggest::closest;
 use sframe_judge::vocabulary::{End, Feature, Trace, Verdict};
 use sframe_search::mutate::Operator;
 use sframe_suite::case::Outcome;
+use sframe_suite::links::{LinkFault, LinkOutcome};
 use sframe_suite::meanings::meanings;
 
 /// A name, and what it means.
@@ -67,6 +68,8 @@ pub(crate) fn explanations() -> Vec<Explanation> {
         names::<Explored>("what exploring says of a row that did not run", "harness/guide/reports.md"),
         names::<Feature>("way to transfer control", "specs/README.md"),
         names::<Trace>("trace that the call stack is compared with", "specs/README.md"),
+        names::<LinkFault>("finding of links", "harness/guide/linker.md"),
+        names::<LinkOutcome>("outcome of a case of links", "harness/guide/linker.md"),
         names::<Operator>("operator of mutate", "harness/guide/limits.md"),
     ];
     let rules = RULES.iter().chain(ELF_RULES).map(|rule| of_rule(rule));

@@ -68,7 +68,8 @@ impl<'a> Section<'a> {
         Fdes { section: self, next: 0 }
     }
 
-    /// Returns the section that follows this one in the same bytes, after any padding of zeros.
+    /// Returns the section that follows this one in the same bytes: after padding of zeros, or behind bytes that belong
+    /// to none, with a header for the same ABI.
     ///
     /// A section has one header, which accounts for all of it (2.2). A linker that concatenates
     /// its input sections instead of merging them leaves one header for each, and readers use
@@ -76,10 +77,16 @@ impl<'a> Section<'a> {
     #[must_use]
     pub fn following(&self) -> Option<Self> {
         let end = self.fdes.end.max(self.fres.end);
+        let at = |start: usize| {
+            let rest = self.bytes.slice(start..self.bytes.len());
+            Self::parse(rest, self.address.wrapping_add(start as u64)).ok()
+        };
         let padding = self.bytes.slice(end..self.bytes.len()).iter().position(|byte| *byte != 0)?;
         let start = end + padding;
-        let rest = self.bytes.slice(start..self.bytes.len());
-        Self::parse(rest, self.address.wrapping_add(start as u64)).ok()
+        at(start).or_else(|| {
+            let behind = (start + 1..self.bytes.len()).filter_map(at);
+            behind.into_iter().find(|section| section.header.abi == self.header.abi)
+        })
     }
 
     /// Offset of an FDE from the start of the section.

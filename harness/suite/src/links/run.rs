@@ -11,6 +11,7 @@ use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sframe_engine::Abi;
+use sframe_inspect::file::read;
 use sframe_judge::examine::{ExamineOptions, examine};
 use sframe_judge::target::files::{Files, LibraryFolders};
 use sframe_judge::target::{MadeSections, SectionSource, Target};
@@ -218,15 +219,12 @@ impl Attempt<'_> {
             Err(error) => return one(LinkFault::Unreadable, format!("the output can't be read: {error}")),
         };
         if expected == Expected::NoHarm {
-            if made.said.trim().is_empty() {
-                findings.push(LinkFinding::new(
-                    LinkFault::Silent,
-                    Vec::new(),
-                    "nothing is said of the garbage",
-                ));
+            // What is lost with garbage misleads nobody who has been told.
+            let lost = findings.extract_if(.., |finding| finding.kind == LinkFault::MissingFde).next();
+            if let Some(lost) = lost.filter(|_| made.said.trim().is_empty()) {
+                let message = format!("nothing is said: {}", lost.message);
+                findings.push(LinkFinding::new(LinkFault::Silent, lost.functions, message));
             }
-            // What is lost with garbage misleads nobody.
-            findings.retain(|finding| finding.kind != LinkFault::MissingFde);
         }
         if !findings.iter().any(|finding| finding.kind.is_total()) {
             findings.extend(made.run.iter().cloned());
@@ -263,7 +261,7 @@ impl Attempt<'_> {
         }
         let output = self.case.steps.last().map_or("", |step| step.to.as_str());
         let path = folder.path().join(output);
-        made.output = std::fs::read(&path).ok();
+        made.output = read(&path, MOST).ok();
         let is_run =
             self.case.runs && !plain && made.output.as_deref().is_some_and(|output| !is_relocatable(output));
         if is_run && made.output.as_deref().is_some_and(has_sframe) {
@@ -313,6 +311,9 @@ impl Attempt<'_> {
         Ok(())
     }
 }
+
+/// The largest output that is judged, in bytes.
+const MOST: u64 = 256 << 20;
 
 /// What has been said, if it is not much.
 fn shortened(said: &str) -> String {

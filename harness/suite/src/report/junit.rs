@@ -16,6 +16,7 @@ use super::format::{Document, Format, Written};
 use super::summary::command_for;
 use super::{CheckReport, Report};
 use crate::case::{CaseReport, Outcome};
+use crate::links::{LinkOutcome, LinksTable};
 use crate::provenance::Provenance;
 
 /// The most rows with findings that a failure describes; report.json has all of
@@ -28,7 +29,8 @@ fn write(document: &Document<'_>) -> Option<Written> {
     match *document {
         Document::Run { report, .. } => Some(("junit.xml", junit(report).map_err(Into::into))),
         Document::Check { report, .. } => Some(("junit.xml", junit_of_check(report).map_err(Into::into))),
-        Document::Explore { .. } | Document::Matrix { .. } | Document::Links { .. } => None,
+        Document::Links { table } => Some(("junit.xml", junit_of_links(table).map_err(Into::into))),
+        Document::Explore { .. } | Document::Matrix { .. } => None,
     }
 }
 
@@ -99,6 +101,43 @@ fn junit_of_check(report: &CheckReport) -> Result<String, quick_junit::Serialize
         time,
     }));
     xml(vec![suite], report.provenance.as_ref(), time, 0)
+}
+
+/// Formats what linkers have done: a suite for each linker, a test for each case and ABI.
+fn junit_of_links(table: &LinksTable) -> Result<String, quick_junit::SerializeError> {
+    let mut skipped = 0;
+    let suites = table.reports.iter().map(|report| {
+        let mut suite = TestSuite::new(neutral(&report.linker).into_owned());
+        for result in &report.results {
+            let status = match result.outcome {
+                LinkOutcome::Right | LinkOutcome::Known => TestCaseStatus::success(),
+                LinkOutcome::NotJudged => {
+                    skipped += 1;
+                    let mut status = TestCaseStatus::skipped();
+                    status.set_message(neutral(result.reason.as_deref().unwrap_or_default()).into_owned());
+                    status
+                }
+                LinkOutcome::Wrong => {
+                    let mut lines = Text::default();
+                    for finding in &result.findings {
+                        lines.line(format!("{}: {}", finding.kind, finding.message));
+                    }
+                    let first = lines.lines().next().unwrap_or_default().to_owned();
+                    result.commands.iter().for_each(|command| lines.line(command));
+                    let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+                    status.set_message(first);
+                    status.set_description(lines.trim_end());
+                    status
+                }
+            };
+            let mut test = TestCase::new(format!("{}/{}", result.case, result.abi), status);
+            test.set_classname("links");
+            suite.add_test_case(test);
+        }
+        suite
+    });
+    let suites = suites.collect();
+    xml(suites, None, Duration::ZERO, skipped)
 }
 
 fn xml(

@@ -15,6 +15,7 @@ use super::html::verdicts_of_findings;
 use super::summary::command_for;
 use super::{CheckReport, ExploreReport, Report, file_name, fingerprint, omission};
 use crate::case::{CaseReport, Outcome, SeenKnown};
+use crate::links::{LinkFault, LinkOutcome, LinksTable};
 use crate::meanings::meanings;
 use crate::provenance::Provenance;
 
@@ -28,7 +29,8 @@ fn write(document: &Document<'_>) -> Option<Written> {
         Document::Run { report, listings, corpus } => sarif(report, listings, corpus),
         Document::Check { report, listings } => sarif_of_check(report, listings),
         Document::Explore { report } => sarif_of_exploration(report),
-        Document::Matrix { .. } | Document::Links { .. } => return None,
+        Document::Links { table } => sarif_of_links(table),
+        Document::Matrix { .. } => return None,
     };
     if let Some(provenance) = document.provenance() {
         describe(&mut log, provenance);
@@ -185,6 +187,47 @@ impl Log {
             .collect();
         document("sframe-testbench", &rules, &self.results, &self.notifications, self.is_broken)
     }
+}
+
+/// What linkers have done. A result is at the file of its case.
+fn sarif_of_links(table: &LinksTable) -> Value {
+    let meanings = meanings::<LinkFault>();
+    let rules = LinkFault::ALL.iter().map(|kind| {
+        let meaning = meanings.get(kind.as_str()).map(String::as_str).unwrap_or_default();
+        json!({ "id": kind, "shortDescription": { "text": meaning }, "defaultConfiguration": { "level": "error" } })
+    });
+    let rules: Vec<Value> = rules.collect();
+    let mut results = Vec::new();
+    for report in &table.reports {
+        for result in &report.results {
+            for finding in &result.findings {
+                let location = json!({ "physicalLocation": {
+                    "artifactLocation": artifact(&format!("corpus/links/{}.yaml", result.case)),
+                    "region": { "startLine": 1 },
+                } });
+                let mut entry = json!({
+                    "ruleId": finding.kind,
+                    "level": "error",
+                    "message": message(&format!("{}: {}: {}", report.linker, result.abi, finding.message)),
+                    "locations": [location],
+                    "properties": {
+                        "linker": report.linker,
+                        "case": result.case,
+                        "abi": result.abi,
+                        "functions": finding.functions,
+                        "commands": result.commands,
+                    },
+                });
+                if result.outcome == LinkOutcome::Known {
+                    let why = result.known.join(" ");
+                    entry["suppressions"] =
+                        json!([{ "kind": "external", "status": "accepted", "justification": why }]);
+                }
+                results.push(entry);
+            }
+        }
+    }
+    document("sframe-testbench", &rules, &results, &[], false)
 }
 
 const HELP: &str = "The call stack is observed from executed calls and returns alone; the row is what the \
