@@ -1,6 +1,6 @@
 //! Compares an answer about a section with a vector.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -59,9 +59,58 @@ pub fn compare(vector: &Vector, answer: &SectionAnswer, parts: &[SectionPart]) -
     compare_partly(vector, answer, &Unreadable::new(), parts)
 }
 
-/// Compares an answer of which some pieces could not be read: these are wrong.
+/// Compares an answer of which some pieces could not be read: these are wrong. So is an answer each piece of which is
+/// accepted, but that no way to read the text gives as a whole.
 #[must_use]
 pub fn compare_partly(
+    vector: &Vector,
+    answer: &SectionAnswer,
+    unreadable: &Unreadable,
+    parts: &[SectionPart],
+) -> Compared {
+    let mut compared = compare_pieces(vector, answer, unreadable, parts);
+    if compared.differences.is_empty() && !compared.readings.is_empty() {
+        let is_whole = |choices: &Vec<String>| {
+            compare_pieces(&vector.chosen(choices), answer, unreadable, parts).differences.is_empty()
+        };
+        if !ways_to_read(vector).iter().any(is_whole) {
+            compared.differences.extend(half_of_a_reading(vector, answer, &compared));
+        }
+    }
+    compared
+}
+
+/// The ways to read the text where a vector depends on it, other than its own: for each reading an alternative, or the
+/// vector's.
+fn ways_to_read(vector: &Vector) -> Vec<Vec<String>> {
+    let mut readings: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for taken in vector.alternatives.iter().flat_map(|alternative| &alternative.take) {
+        let reading = taken.split('/').next().unwrap_or_default();
+        readings.entry(reading).or_insert_with(|| [reading].into()).insert(taken);
+    }
+    let mut ways = vec![Vec::new()];
+    for choices in readings.values() {
+        let with = |way: &[String], choice: &str| [way, &[choice.to_owned()]].concat();
+        ways = ways.iter().flat_map(|way| choices.iter().map(|choice| with(way, choice))).collect();
+    }
+    ways
+}
+
+/// The difference of an answer that takes an alternative here, and not there.
+fn half_of_a_reading(vector: &Vector, answer: &SectionAnswer, compared: &Compared) -> Option<Difference> {
+    let takes_one = |asked: &Asked| {
+        let class = given(answer, vector, asked).and_then(|given| class_of(asked, &given, vector));
+        matches!(class, Some(Class::Reading(_)))
+    };
+    let query = vector.asked().into_iter().find(takes_one)?.query;
+    let names: Vec<String> = compared.readings.keys().map(|take| take.join(" and ")).collect();
+    let names = names.join(", ");
+    let message = format!("{}: expected what {names} says everywhere in the section, got it here only", named(query));
+    Some(Difference { query, message, changes: changes("one reading of the text", "half of one") })
+}
+
+/// Compares each piece of an answer by itself.
+fn compare_pieces(
     vector: &Vector,
     answer: &SectionAnswer,
     unreadable: &Unreadable,

@@ -13,7 +13,7 @@ use serde_json::Value;
 use sframe_vectors::model::{Way, Ways, answer};
 use sframe_vectors::{
     Address, Alternative, Answer, Asked, Caller, Compared, End, Pattern, PcKind, Query, Recovery, Reject,
-    RejectKind, Row, Rules, SectionAnswer, SectionPart, StepAnswer, Suite, Vector, compare,
+    RejectKind, Row, Rules, SectionAnswer, SectionPart, StepAnswer, Suite, Vector, compare, is_same_answer,
 };
 
 const FOLDER: &str = "../../corpus/vectors";
@@ -146,6 +146,33 @@ fn choices_are_binding() {
             assert!(!ask(&own, &ways).differences.is_empty(), "{} with {name} against its own", vector.id);
         }
     }
+}
+
+/// A section is read in one way. A reader whose rows follow an alternative, and whose look-ups and steps do not, is
+/// wrong wherever the alternative changes both.
+#[test]
+fn half_of_a_reading_is_wrong() {
+    let mut made = 0;
+    for (vector, ways) in &*VECTORS {
+        let own = answer(&vector.question(), &Ways::new());
+        for way in ways {
+            let other = answer(&vector.question(), &Ways::from([*way]));
+            let changes = |query: &Query| !is_same_answer(*query, &own, &other);
+            let of = |is: fn(&Query) -> bool| {
+                vector.asked().iter().map(|asked| asked.query).filter(is).any(|query| changes(&query))
+            };
+            let changes_rows = of(|query| matches!(query, Query::Row(..)));
+            let changes_walk = of(|query| matches!(query, Query::Lookup(_) | Query::Step(_)));
+            if other.reject.is_some() || own.reject.is_some() || !changes_rows || !changes_walk {
+                continue;
+            }
+            made += 1;
+            let half = SectionAnswer { fdes: other.fdes.clone(), ..own.clone() };
+            let compared = compare(vector, &half, &ALL);
+            assert!(!compared.differences.is_empty(), "{} with half of {}", vector.id, way.name());
+        }
+    }
+    assert!(made > 50, "{made} halves");
 }
 
 /// An alternative excuses its answers, and no others: each answer of each reader is made wrong, one after the other.

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use sframe_vectors::{
-    Abi, Address, Answer, BaseRegister, Catalogue, FdeType, FreType, Hex, PauthKey, PcKind, PcType, Reject,
-    RejectKind, Row, RowSource, SectionAnswer, SectionQuestion, SectionSource, Suite, Vector, engine,
+    Abi, Address, Answer, BaseRegister, Catalogue, End, Fde, FdeType, FreType, Hex, PauthKey, PcKind, PcType, Reject,
+    RejectKind, Row, RowSource, SectionAnswer, SectionQuestion, SectionSource, StepAnswer, Suite, Vector, engine,
 };
 
 use super::{VectorsReport, ask};
@@ -55,6 +55,10 @@ impl Reader {
         // It was asked about this section, at this place.
         if let (Some(header), Some(own)) = (&mut answer.header, &vector.header) {
             *header = own.clone();
+        }
+        // The width of its row starts is what it has in the section.
+        for (fde, own) in answer.fdes.iter_mut().flatten().zip(&vector.fdes) {
+            fde.fre_type = own.fre_type;
         }
         for (lookup, own) in answer.lookups.iter_mut().flatten().zip(&vector.lookups) {
             (lookup.pc, lookup.return_address) = (own.pc, own.return_address);
@@ -186,11 +190,10 @@ fn mutants() -> Vec<(&'static str, Reader)> {
             }),
         ),
         (
-            "control-words-signed",
+            "control-words-sign-extended",
             reads(|section| {
                 flex(section).filter(|row| row.width < 4).for_each(|row| {
-                    let (unused, width) = (64 - 8 * u32::from(row.width), row.width);
-                    let _ = width;
+                    let unused = 64 - 8 * u32::from(row.width);
                     controls(row, true, |word| word << unused >> unused);
                     row.words.iter_mut().for_each(|word| *word = *word << unused >> unused);
                     row.width = 4;
@@ -227,7 +230,10 @@ fn mutants() -> Vec<(&'static str, Reader)> {
         ),
         (
             "deref-ignored",
-            reads(|section| flex(section).for_each(|row| controls(row, true, |word| word & !2))),
+            // A control word of 0 would be padding; the number of a register that is not used makes it another.
+            reads(|section| {
+                flex(section).for_each(|row| controls(row, true, |word| if word == 2 { 40 } else { word & !2 }))
+            }),
         ),
         ("deref-always", reads(|section| flex(section).for_each(|row| controls(row, true, |word| word | 2)))),
         (
@@ -305,11 +311,22 @@ fn mutants() -> Vec<(&'static str, Reader)> {
         ),
         (
             "no-rows-is-no-row",
-            answers(|answer, _| {
+            answers(|answer, vector| {
+                let fdes: Vec<Fde> = answer.fdes.clone().unwrap_or_default();
                 answer.fdes.iter_mut().flatten().for_each(|fde| fde.outermost = false);
                 for lookup in answer.lookups.iter_mut().flatten() {
                     if let Answer::Outermost(fde) = lookup.answer {
                         lookup.answer = Answer::NoRow(fde);
+                    }
+                }
+                for (step, own) in answer.steps.iter_mut().flatten().zip(&vector.steps) {
+                    let pc = own.frame.pc.0 - u64::from(own.frame.kind == PcKind::Return);
+                    let covers = |fde: &&Fde| {
+                        let offset = fde.start.map(|start| pc.wrapping_sub(start.0));
+                        offset.zip(fde.size).is_some_and(|(offset, size)| offset < size.into())
+                    };
+                    if fdes.iter().find(covers).is_some_and(|fde| fde.outermost) {
+                        *step = StepAnswer { caller: None, end: Some(End::NoRow {}) };
                     }
                 }
             }),
