@@ -193,7 +193,8 @@ struct kit_reader
   /* From a frame, whose PC is in the section's image, to its caller.  */
   void (*step) (void *, const struct kit_frame *, struct kit_step *);
 
-  /* For vectors.  */
+  /* For vectors.  The rows of a function are asked for in their order: with
+     many of them, a reader remembers where the last one ended.  */
   bool (*header) (void *, struct kit_header *);
   uint32_t (*fdes) (void *);
   void (*fde) (void *, uint32_t index, struct kit_fde *);

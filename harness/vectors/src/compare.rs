@@ -105,7 +105,8 @@ fn half_of_a_reading(vector: &Vector, answer: &SectionAnswer, compared: &Compare
     let query = vector.asked().into_iter().find(takes_one)?.query;
     let names: Vec<String> = compared.readings.keys().map(|take| take.join(" and ")).collect();
     let names = names.join(", ");
-    let message = format!("{}: expected what {names} says everywhere in the section, got it here only", named(query));
+    let message =
+        format!("{}: expected what {names} says everywhere in the section, got it here only", named(query));
     Some(Difference { query, message, changes: changes("one reading of the text", "half of one") })
 }
 

@@ -70,7 +70,7 @@ fn every_way_is_in_the_catalogue() {
     assert_eq!(named, ways);
 }
 
-/// A reader with a usual mistake is wrong somewhere, whatever is open in the text.
+/// A reader with a usual mistake is wrong somewhere, whatever is open in the text: none of a list of 60 or more is missed.
 #[test]
 fn every_mistake_is_noticed() {
     // The small ones first.

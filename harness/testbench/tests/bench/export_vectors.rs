@@ -42,6 +42,10 @@ fn sections_and_answers_are_files() {
     let read = |name: &str| std::fs::read(output.join(name)).expect("a file");
     assert_eq!(read("LICENSE"), format!("SPDX-License-Identifier: {LICENCE}\n").into_bytes());
     let answers: Value = serde_json::from_slice(&read("step/v3-amd64.json")).expect("JSON");
+    for vector in ["step/v3-amd64", "step/v3-s390x-entry"] {
+        let answers: Value = serde_json::from_slice(&read(&format!("{vector}.json"))).expect("JSON");
+        assert_eq!((&answers["licence"], &answers["schema"]), (&LICENCE.into(), &1.into()), "{vector}");
+    }
     let digits: String = read("step/v3-amd64.sframe").iter().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(answers["question"]["bytes"], Value::from(digits));
     let again = bench(&["export", "vectors", "--format", "bin", "--output", &output.display().to_string()]);

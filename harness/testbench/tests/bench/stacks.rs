@@ -123,6 +123,11 @@ fn frames_of_the_file_are_compared() {
         "end":{"kind":"outermost"},"bottom":"entry"}]}]}"#,
     "p: moment 0: it has no frame"
 )]
+#[case(
+    r#"{"schema":1,"licence":"","bench":"","seed":1,"programs":[{"name":"p","abi":"aarch64","endian":"little",
+        "address_bits":255,"images":[],"moments":[]}]}"#,
+    "p: `address_bits` is 255, and an address has 1 to 64 bits"
+)]
 fn mistakes_in_a_document_are_one_sentence(#[case] document: &str, #[case] says: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("stacks");
