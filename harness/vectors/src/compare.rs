@@ -71,7 +71,13 @@ pub fn compare_partly(
     let mut compared = compare_pieces(vector, answer, unreadable, parts);
     if compared.differences.is_empty() && !compared.readings.is_empty() {
         let is_whole = |choices: &Vec<String>| {
-            compare_pieces(&vector.chosen(choices), answer, unreadable, parts).differences.is_empty()
+            let vector = vector.chosen(choices);
+            // A row that is refused when its rules are read may be found before.
+            let is_found_before = |difference: &Difference| {
+                let Query::Lookup(index) = difference.query else { return false };
+                vector.lookups.get(index).is_some_and(|it| matches!(it.answer, Answer::Reject(_)))
+            };
+            compare_pieces(&vector, answer, unreadable, parts).differences.iter().all(is_found_before)
         };
         if !ways_to_read(vector).iter().any(is_whole) {
             compared.differences.extend(half_of_a_reading(vector, answer, &compared));
@@ -80,12 +86,17 @@ pub fn compare_partly(
     compared
 }
 
-/// The ways to read the text where a vector depends on it, other than its own: for each reading an alternative, or the
-/// vector's.
+/// The readings by which a reader may answer each question in another way: what a search meets first decides.
+const OF_EACH_QUESTION: [&str; 1] = ["size-0"];
+
+/// The ways to read the text where a vector depends on it: for each reading an alternative, or the vector's own.
 fn ways_to_read(vector: &Vector) -> Vec<Vec<String>> {
     let mut readings: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for taken in vector.alternatives.iter().flat_map(|alternative| &alternative.take) {
         let reading = taken.split('/').next().unwrap_or_default();
+        if OF_EACH_QUESTION.contains(&reading) {
+            continue;
+        }
         readings.entry(reading).or_insert_with(|| [reading].into()).insert(taken);
     }
     let mut ways = vec![Vec::new()];
@@ -98,16 +109,16 @@ fn ways_to_read(vector: &Vector) -> Vec<Vec<String>> {
 
 /// The difference of an answer that takes an alternative here, and not there.
 fn half_of_a_reading(vector: &Vector, answer: &SectionAnswer, compared: &Compared) -> Option<Difference> {
-    let takes_one = |asked: &Asked| {
-        let class = given(answer, vector, asked).and_then(|given| class_of(asked, &given, vector));
-        matches!(class, Some(Class::Reading(_)))
-    };
-    let query = vector.asked().into_iter().find(takes_one)?.query;
+    let takes_one =
+        |asked: &Asked, given: &Given<'_>| matches!(class_of(asked, given, vector), Some(Class::Reading(_)));
+    let all = vector.asked();
+    let mut answers = all.iter().filter_map(|asked| Some((asked, given(answer, vector, asked)?)));
+    let (asked, given) = answers.find(|(asked, given)| takes_one(asked, given))?;
     let names: Vec<String> = compared.readings.keys().map(|take| take.join(" and ")).collect();
-    let names = names.join(", ");
-    let message =
-        format!("{}: expected what {names} says everywhere in the section, got it here only", named(query));
-    Some(Difference { query, message, changes: changes("one reading of the text", "half of one") })
+    let mut found = difference(vector, asked, &given);
+    found.message =
+        format!("{}, as by {}, but not everywhere in the section", found.message, names.join(" or "));
+    Some(found)
 }
 
 /// Compares each piece of an answer by itself.

@@ -148,8 +148,8 @@ fn choices_are_binding() {
     }
 }
 
-/// A section is read in one way. A reader whose rows follow an alternative, and whose look-ups and steps do not, is
-/// wrong wherever the alternative changes both.
+/// A section is read in one way. A reader whose rows follow an alternative, and whose steps and look-ups of rows do not,
+/// is wrong wherever the alternative changes both.
 #[test]
 fn half_of_a_reading_is_wrong() {
     let mut made = 0;
@@ -158,11 +158,18 @@ fn half_of_a_reading_is_wrong() {
         for way in ways {
             let other = answer(&vector.question(), &Ways::from([*way]));
             let changes = |query: &Query| !is_same_answer(*query, &own, &other);
-            let of = |is: fn(&Query) -> bool| {
-                vector.asked().iter().map(|asked| asked.query).filter(is).any(|query| changes(&query))
+            let queries = vector.asked();
+            let mut queries = queries.iter().map(|asked| asked.query);
+            let changes_rows = queries.any(|query| matches!(query, Query::Row(..)) && changes(&query));
+            let refuses = |query: &Query| {
+                let Query::Lookup(index) = query else { return false };
+                let lookup = other.lookups.as_ref().and_then(|lookups| lookups.get(*index));
+                lookup.is_some_and(|lookup| matches!(lookup.answer, Answer::Reject(_)))
             };
-            let changes_rows = of(|query| matches!(query, Query::Row(..)));
-            let changes_walk = of(|query| matches!(query, Query::Lookup(_) | Query::Step(_)));
+            let changes_walk = vector.asked().iter().map(|asked| asked.query).any(|query| {
+                let is_of_walk = matches!(query, Query::Lookup(_) | Query::Step(_)) && !refuses(&query);
+                is_of_walk && changes(&query)
+            });
             if other.reject.is_some() || own.reject.is_some() || !changes_rows || !changes_walk {
                 continue;
             }
@@ -172,7 +179,18 @@ fn half_of_a_reading_is_wrong() {
             assert!(!compared.differences.is_empty(), "{} with half of {}", vector.id, way.name());
         }
     }
-    assert!(made > 50, "{made} halves");
+    assert!(made > 40, "{made} halves");
+    // One that always finds the first row is right everywhere by one reading or another.
+    let vector = SUITE.vectors.iter().find(|vector| vector.id == "mask/v3-unaligned").expect("a vector");
+    let mut first = answer(&vector.question(), &Ways::new());
+    for lookup in first.lookups.iter_mut().flatten() {
+        if let Answer::Row(fde, _) = lookup.answer {
+            lookup.answer = Answer::Row(fde, 0);
+        }
+    }
+    let differences = compare(vector, &first, &ALL).differences;
+    let message = &differences.first().expect("a difference").message;
+    assert!(message.ends_with(", as by mask-fdes/pc, but not everywhere in the section"), "{message}");
 }
 
 /// An alternative excuses its answers, and no others: each answer of each reader is made wrong, one after the other.

@@ -478,8 +478,7 @@ count against nobody.
 
 const TABLE: &str = "\
 Of the vectors that a reader with the features of a [profile](../../corpus/vectors/profiles.yaml) must answer: how many
-are answered rightly; then how many in part (rightly, as far as there are answers), wrongly, and not at all. A reader
-need not have the features: the profile of kernels says what glibc's reader would lack there.";
+are answered rightly; then how many in part (rightly, as far as there are answers), wrongly, and not at all.";
 
 fn quoted(command: &str) -> String {
     if command.contains(' ') { format!("'{command}'") } else { command.to_owned() }

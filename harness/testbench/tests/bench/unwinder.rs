@@ -608,7 +608,7 @@ fn a_key_that_does_not_exist_is_told_once() {
 /// So are lines that are no JSON, whatever they say.
 #[test]
 fn lines_that_are_no_json_are_told_once() {
-    let command = shell(&format!(r#"{ENGINE} | sed -u 's/"section":/"section"/'"#));
+    let command = shell(&format!(r#"{ENGINE} | sed -u 's/"section":{{/"section"{{/'"#));
     let output = bench(&["vectors", "--only", FEW, "--unwinder", &command]);
     let errors = String::from_utf8_lossy(&output.stderr);
     let told = "error: --unwinder: each answer about a section is malformed in the same way: not an answer of the protocol (";
