@@ -34,6 +34,8 @@ pub struct Compared {
     pub quality: Vec<Difference>,
     /// The alternatives that answers follow, with the number of these answers.
     pub readings: BTreeMap<Vec<String>, u64>,
+    /// The alternatives by which answers would be others than the vector's, with the number of these answers.
+    pub declined: BTreeMap<String, u64>,
     /// The number of questions of each part.
     pub questions: BTreeMap<AnswerPart, u64>,
     /// How many of them were answered.
@@ -155,7 +157,16 @@ fn compare_pieces(
         // Of what is refused with something that contains it, nothing more can be said.
         let is_new = !matches!(given, Given::Refused(None));
         match class_of(&asked, &given, vector) {
-            Some(Class::Must) => {}
+            Some(Class::Must) => {
+                for accepted in &asked.accepted {
+                    if let Class::Reading(take) = &accepted.class
+                        && let [name] = &take[..]
+                        && !accepted.pattern.has(&given)
+                    {
+                        *compared.declined.entry(name.clone()).or_default() += 1;
+                    }
+                }
+            }
             Some(Class::Reading(take)) => *compared.readings.entry(take).or_default() += 1,
             Some(Class::Quality) if is_new => compared.quality.push(difference(vector, &asked, &given)),
             Some(Class::Quality) => {}

@@ -47,6 +47,8 @@ pub struct VectorsReport {
     pub groups: BTreeMap<String, BTreeMap<AnswerPart, Counts>>,
     /// How the reader reads the text where it is open, if not as the vectors do: answers by alternative.
     pub readings: BTreeMap<String, u64>,
+    /// Answers that are the vectors' own, where one of these alternatives would have others.
+    pub declined: BTreeMap<String, u64>,
     /// Usual mistakes that the reader seems to make.
     pub mistakes: Vec<Mistake>,
     /// Answers that are wrong.
@@ -236,6 +238,7 @@ impl VectorsReport {
             parts: AnswerPart::ALL.map(|part| (part, Counts::default())).into(),
             groups: BTreeMap::new(),
             readings: BTreeMap::new(),
+            declined: BTreeMap::new(),
             mistakes: Vec::new(),
             differences: Vec::new(),
             about: BTreeMap::new(),
@@ -285,7 +288,7 @@ impl VectorsReport {
             self.sections += 1;
             self.opened += u64::from(answer.reject.is_none());
         }
-        let Compared { differences, quality, readings, questions, answered } =
+        let Compared { differences, quality, readings, declined, questions, answered } =
             compare_partly(vector, answer, unreadable, parts);
         match (differences.is_empty(), questions == answered) {
             (true, true) => self.agree += 1,
@@ -300,6 +303,9 @@ impl VectorsReport {
         }
         for (take, count) in readings {
             *self.readings.entry(take.join(" and ")).or_default() += count;
+        }
+        for (name, count) in declined {
+            *self.declined.entry(name).or_default() += count;
         }
         for sframe_vectors::Difference { query, message, changes } in differences {
             self.count(vector, query.part(), |counts| counts.differ += 1);
@@ -377,7 +383,11 @@ impl VectorsReport {
                 .for_each(|kind| kind.write(&mut text, Some("quality")));
         }
         for (take, count) in &self.readings {
-            text.line(format!("reading     {take}: {}", counted(*count, "answer")));
+            let not = self
+                .declined
+                .get(take)
+                .map_or_else(String::new, |not| format!(", and {} as the vectors read it", grouped(*not)));
+            text.line(format!("reading     {take}: {}{not}", counted(*count, "answer")));
         }
         self.table(&mut text);
         text.line(self.conclusion());

@@ -9,10 +9,10 @@ use sframe_inspect::command::Volume;
 use sframe_vectors::{
     Abi, Address, Answer, BaseRegister, Catalogue, End, Fde, FdeType, FreType, Hex, PauthKey, PcKind, PcType,
     Reject, RejectKind, Row, RowSource, SectionAnswer, SectionQuestion, SectionSource, StepAnswer, Suite,
-    Vector, engine,
+    Vector, engine, model,
 };
 
-use super::{VectorsReport, ask};
+use super::{VectorsReport, Way, Ways, ask};
 
 static SUITE: LazyLock<Suite> = LazyLock::new(|| {
     let clauses = Path::new("../../specs/clauses.yaml");
@@ -467,6 +467,24 @@ fn what_follows_from_a_mistake_is_told_with_it() {
     assert!(parts(&short, " rows: ") > 0 && parts(&full, " steps: ") > 0, "{full:#?}");
     assert_eq!((parts(&short, " lookups: "), parts(&short, " steps: ")), (0, 0), "{short:#?}");
     assert!(report.text(Volume::Normal).to_string().contains("with it, about the same vectors: "));
+}
+
+/// Sections may be read in different ways; that they are is told.
+#[test]
+fn a_reading_that_is_taken_in_some_sections_only_is_told() {
+    let vectors: Vec<&Vector> =
+        SUITE.vectors.iter().filter(|vector| vector.id.ends_with("-trailing")).collect();
+    let way = || Way::of_name("trailing-bytes/refused").expect("an alternative");
+    let some = |question: &SectionQuestion| {
+        let ways = if question.bytes.0.get(2) == Some(&3) { Ways::from([way()]) } else { Ways::new() };
+        model::answer(question, &ways)
+    };
+    let all = |question: &SectionQuestion| model::answer(question, &Ways::from([way()]));
+    let text = |reader: &dyn Fn(&SectionQuestion) -> SectionAnswer| {
+        ask("a reader", &vectors, catalogue(), reader).text(Volume::Normal).to_string()
+    };
+    assert!(text(&some).contains(" as the vectors read it"), "{}", text(&some));
+    assert!(!text(&all).contains(" as the vectors read it"), "{}", text(&all));
 }
 
 /// The vectors have the version and the ABI that they are named for.
