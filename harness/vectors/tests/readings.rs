@@ -83,6 +83,14 @@ fn every_mistake_is_noticed() {
         .map(|way| way.name())
         .collect();
     assert!(missed.is_empty() && mistakes.len() >= 60, "{} mistakes, missed: {missed:?}", mistakes.len());
+    // Each version has code of its own for this.
+    for version in 1..=3 {
+        let of_version = |vector: &&&Vector| vector.header.as_ref().is_some_and(|it| it.version == version);
+        let ways = Ways::from([Way::DifferenceOf32Bits]);
+        let is_noticed =
+            vectors.iter().filter(of_version).any(|vector| !ask(vector, &ways).differences.is_empty());
+        assert!(is_noticed, "distances of 32 bits in version {version}");
+    }
 }
 
 /// The alternatives that change an answer of a vector, alone.

@@ -557,7 +557,7 @@ impl<'q> Section<'q> {
         } else {
             let ra = self.flex_rule(row, &mut next)?;
             let fp = self.flex_rule(row, &mut next)?;
-            let fp = fp.map(|rule| match self.has(Way::FpAlwaysLoaded) {
+            let fp = fp.map(|rule| match self.has(Way::FpAlwaysLoaded) && rule.base == Base::Cfa {
                 true => Equation { dereference: true, ..rule },
                 false => rule,
             });

@@ -42,9 +42,10 @@ impl Section<'_> {
         let first = usize::from(self.has(Way::FirstFdeNeverFound));
         let last = functions.len() - usize::from(self.has(Way::LastFdeNeverFound) && !functions.is_empty());
         let starts = indexes.clone().filter(|index| functions[*index].start <= address);
-        let nearest = if self.has(Way::StartsComparedSigned) {
-            let up_to = |function: &Function| function.start.cast_signed() <= address.cast_signed();
-            indexes.rev().find(|index| up_to(&functions[*index]))
+        let nearest = if self.has(Way::StartsComparedSigned) && sorted {
+            let is_up_to = |function: &Function| function.start.cast_signed() <= address.cast_signed();
+            let mut up_to = 0..functions.partition_point(is_up_to);
+            up_to.find(|index| self.covers(&functions[*index], address))
         } else if self.has(Way::LastHides) || self.has(Way::SizeIgnored) {
             starts.max_by_key(|index| (functions[*index].start, *index))
         } else if self.has(Way::FirstHides) {
