@@ -37,9 +37,11 @@ extern "C" {
 /* Unknown: the header of a malformed section may say anything.  */
 enum kit_abi { KIT_UNKNOWN, KIT_AMD64, KIT_AARCH64, KIT_AARCH64_BE, KIT_S390X };
 
-/* A section.  The byte after its last one can't be read: it is the end of an
+/* A section.  Its first byte has any alignment.  Where the kit gives it, in an
+   adapter, the byte after its last one can't be read: it is the end of an
    allocation that AddressSanitizer watches or, without the sanitizer, the
-   start of a guard page.  Its first byte has any alignment.  */
+   start of a guard page.  In tables of sframe-testbench export it is the end
+   of an array, which nothing but AddressSanitizer watches.  */
 struct kit_section
 {
   unsigned char *bytes;
@@ -191,7 +193,8 @@ struct kit_reader
   /* From a frame, whose PC is in the section's image, to its caller.  */
   void (*step) (void *, const struct kit_frame *, struct kit_step *);
 
-  /* For vectors.  */
+  /* For vectors.  The rows of a function are asked for in their order: with
+     many of them, a reader remembers where the last one ended.  */
   bool (*header) (void *, struct kit_header *);
   uint32_t (*fdes) (void *);
   void (*fde) (void *, uint32_t index, struct kit_fde *);

@@ -234,9 +234,16 @@ static void
 look_up (void *of, uint64_t pc, bool is_return, struct kit_place *place)
 {
   struct opened *opened = of;
-  int32_t at = pc - is_return - opened->copy.address;
+  int64_t distance = pc - is_return - opened->copy.address;
+  int32_t at = distance;
   sframe_frame_row_entry found, other;
   int error = 0;
+  /* glibc asks about PCs of the object that has the section.  */
+  if (at != distance)
+    {
+      place->found = KIT_NO_FDE;
+      return;
+    }
   _Unwind_Reason_Code code = __sframe_find_fre (&opened->decoder, at, &found);
   bool is_there
     = sframe_get_funcdesc_with_addr_internal (&opened->decoder, at, &error, &place->fde) != NULL;

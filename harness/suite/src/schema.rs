@@ -6,7 +6,10 @@ use schemars::transform::transform_subschemas;
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 use sframe_judge::finding::Finding;
+use sframe_judge::moments::Stacks;
+use sframe_vectors::{Mistakes, Profiles, Readings};
 
+use crate::export::{ExportedVectors, VectorFile};
 use crate::report::{Baseline, CheckReport, ExploreReport, Report};
 use crate::spec::{Fault, KnownFindings, Spec};
 
@@ -31,6 +34,18 @@ pub enum Kind {
     Known,
     /// The page of a fault.
     Fault,
+    /// What `export vectors` writes.
+    Vectors,
+    /// What `export vectors --format bin` writes beside each section.
+    Vector,
+    /// What `export stacks` writes, and `vectors --stacks` reads.
+    Stacks,
+    /// Profiles of readers, `profiles.yaml` of the vectors or a file of one's own.
+    Profiles,
+    /// The readings of the text, `readings.yaml` of the vectors.
+    Readings,
+    /// Usual mistakes of readers, `mistakes.yaml` of the vectors.
+    Mistakes,
 }
 
 /// A line of the protocol: the bench writes requests, and replies with memory; the unwinder
@@ -59,6 +74,12 @@ impl Kind {
             Self::Spec => read::<Spec>(),
             Self::Known => read::<KnownFindings>(),
             Self::Fault => read::<Fault>(),
+            Self::Vectors => written::<ExportedVectors<'_>>(),
+            Self::Vector => written::<VectorFile<'_>>(),
+            Self::Stacks => written::<Stacks>(),
+            Self::Profiles => read::<Profiles>(),
+            Self::Readings => read::<Readings>(),
+            Self::Mistakes => read::<Mistakes>(),
         }
     }
 }

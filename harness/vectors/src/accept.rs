@@ -12,6 +12,7 @@ use crate::vector::Vector;
 
 /// Why an answer is accepted.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Class {
     /// The text says so; or it is open, and the vector's own reading says so.
@@ -24,6 +25,7 @@ pub enum Class {
 
 /// What an answer must be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Pattern {
     /// Any answer.
@@ -53,6 +55,7 @@ pub enum Pattern {
 
 /// An answer that is accepted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Accepted {
     /// What it must be.
     pub pattern: Pattern,
@@ -62,6 +65,7 @@ pub struct Accepted {
 
 /// A question with the answers that are accepted; the first is the vector's own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Asked {
     /// The question.
     pub query: Query,

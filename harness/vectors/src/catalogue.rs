@@ -23,6 +23,7 @@ pub struct Catalogue {
 
 /// A place where the text is open.
 #[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ReadingEntry {
     /// Its name.
@@ -37,6 +38,7 @@ pub struct ReadingEntry {
 
 /// Another reading.
 #[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AlternativeEntry {
     /// Its name, which follows that of the place: `fixed-fp-beside-word/fixed`.
@@ -47,6 +49,7 @@ pub struct AlternativeEntry {
 
 /// A usual mistake.
 #[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MistakeEntry {
     /// Its name.
@@ -58,17 +61,21 @@ pub struct MistakeEntry {
 }
 
 /// `readings.yaml`.
-#[derive(Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-struct Readings {
-    readings: Vec<ReadingEntry>,
+pub struct Readings {
+    /// The places where the text is open.
+    pub readings: Vec<ReadingEntry>,
 }
 
 /// `mistakes.yaml`.
-#[derive(Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-struct Mistakes {
-    mistakes: Vec<MistakeEntry>,
+pub struct Mistakes {
+    /// The mistakes.
+    pub mistakes: Vec<MistakeEntry>,
 }
 
 /// The part of `specs/clauses.yaml` that IDs are made of.

@@ -1,6 +1,6 @@
 //! Compares an answer about a section with a vector.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -34,6 +34,8 @@ pub struct Compared {
     pub quality: Vec<Difference>,
     /// The alternatives that answers follow, with the number of these answers.
     pub readings: BTreeMap<Vec<String>, u64>,
+    /// The alternatives by which answers would be others than the vector's, with the number of these answers.
+    pub declined: BTreeMap<String, u64>,
     /// The number of questions of each part.
     pub questions: BTreeMap<AnswerPart, u64>,
     /// How many of them were answered.
@@ -59,9 +61,70 @@ pub fn compare(vector: &Vector, answer: &SectionAnswer, parts: &[SectionPart]) -
     compare_partly(vector, answer, &Unreadable::new(), parts)
 }
 
-/// Compares an answer of which some pieces could not be read: these are wrong.
+/// Compares an answer of which some pieces could not be read: these are wrong. So is an answer each piece of which is
+/// accepted, but that no way to read the text gives as a whole.
 #[must_use]
 pub fn compare_partly(
+    vector: &Vector,
+    answer: &SectionAnswer,
+    unreadable: &Unreadable,
+    parts: &[SectionPart],
+) -> Compared {
+    let mut compared = compare_pieces(vector, answer, unreadable, parts);
+    if compared.differences.is_empty() && !compared.readings.is_empty() {
+        let is_whole = |choices: &Vec<String>| {
+            let vector = vector.chosen(choices);
+            // A row that is refused when its rules are read may be found before.
+            let is_found_before = |difference: &Difference| {
+                let Query::Lookup(index) = difference.query else { return false };
+                vector.lookups.get(index).is_some_and(|it| matches!(it.answer, Answer::Reject(_)))
+            };
+            compare_pieces(&vector, answer, unreadable, parts).differences.iter().all(is_found_before)
+        };
+        if !ways_to_read(vector).iter().any(is_whole) {
+            compared.differences.extend(half_of_a_reading(vector, answer, &compared));
+        }
+    }
+    compared
+}
+
+/// The readings by which a reader may answer each question in another way: what a search meets first decides.
+const OF_EACH_QUESTION: [&str; 1] = ["size-0"];
+
+/// The ways to read the text where a vector depends on it: for each reading an alternative, or the vector's own.
+fn ways_to_read(vector: &Vector) -> Vec<Vec<String>> {
+    let mut readings: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for taken in vector.alternatives.iter().flat_map(|alternative| &alternative.take) {
+        let reading = taken.split('/').next().unwrap_or_default();
+        if OF_EACH_QUESTION.contains(&reading) {
+            continue;
+        }
+        readings.entry(reading).or_insert_with(|| [reading].into()).insert(taken);
+    }
+    let mut ways = vec![Vec::new()];
+    for choices in readings.values() {
+        let with = |way: &[String], choice: &str| [way, &[choice.to_owned()]].concat();
+        ways = ways.iter().flat_map(|way| choices.iter().map(|choice| with(way, choice))).collect();
+    }
+    ways
+}
+
+/// The difference of an answer that takes an alternative here, and not there.
+fn half_of_a_reading(vector: &Vector, answer: &SectionAnswer, compared: &Compared) -> Option<Difference> {
+    let takes_one =
+        |asked: &Asked, given: &Given<'_>| matches!(class_of(asked, given, vector), Some(Class::Reading(_)));
+    let all = vector.asked();
+    let mut answers = all.iter().filter_map(|asked| Some((asked, given(answer, vector, asked)?)));
+    let (asked, given) = answers.find(|(asked, given)| takes_one(asked, given))?;
+    let names: Vec<String> = compared.readings.keys().map(|take| take.join(" and ")).collect();
+    let mut found = difference(vector, asked, &given);
+    found.message =
+        format!("{}, as by {}, but not everywhere in the section", found.message, names.join(" or "));
+    Some(found)
+}
+
+/// Compares each piece of an answer by itself.
+fn compare_pieces(
     vector: &Vector,
     answer: &SectionAnswer,
     unreadable: &Unreadable,
@@ -94,7 +157,16 @@ pub fn compare_partly(
         // Of what is refused with something that contains it, nothing more can be said.
         let is_new = !matches!(given, Given::Refused(None));
         match class_of(&asked, &given, vector) {
-            Some(Class::Must) => {}
+            Some(Class::Must) => {
+                for accepted in &asked.accepted {
+                    if let Class::Reading(take) = &accepted.class
+                        && let [name] = &take[..]
+                        && !accepted.pattern.has(&given)
+                    {
+                        *compared.declined.entry(name.clone()).or_default() += 1;
+                    }
+                }
+            }
             Some(Class::Reading(take)) => *compared.readings.entry(take).or_default() += 1,
             Some(Class::Quality) if is_new => compared.quality.push(difference(vector, &asked, &given)),
             Some(Class::Quality) => {}

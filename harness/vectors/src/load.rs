@@ -277,6 +277,9 @@ fn check_answers(vector: &Vector, mistakes: &mut Vec<String>) {
         if step.caller.is_some() == step.end.is_some() {
             mistakes.push(format!("step {index} needs either caller or end"));
         }
+        if let Some(bits) = step.address_bits.filter(|bits| !(1..=64).contains(bits)) {
+            mistakes.push(format!("step {index}: `address_bits` is {bits}, and an address has 1 to 64 bits"));
+        }
     }
 }
 

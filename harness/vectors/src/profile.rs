@@ -6,11 +6,13 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use sframe_engine::Abi;
 
 use crate::names::{Flag, RejectKind};
+use crate::schema::text_schema;
 use crate::vector::Vector;
 use crate::yaml::{Error, read_yaml};
 
 /// What a reader can read. A field without a value excludes nothing.
 #[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
     /// Its name.
@@ -43,6 +45,7 @@ const fn yes() -> bool {
 
 /// What starts of functions count from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Starts {
     /// Their own field.
@@ -55,6 +58,8 @@ pub enum Starts {
 #[derive(Clone, Debug)]
 pub struct Pattern(glob::Pattern);
 
+text_schema!(Pattern, "A pattern of names, in which * stands for any letters.", "^.+$");
+
 impl<'de> Deserialize<'de> for Pattern {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
@@ -63,10 +68,12 @@ impl<'de> Deserialize<'de> for Pattern {
 }
 
 /// A file of profiles.
-#[derive(Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-struct Profiles {
-    profiles: Vec<Profile>,
+pub struct Profiles {
+    /// The profiles.
+    pub profiles: Vec<Profile>,
 }
 
 impl Profile {

@@ -60,6 +60,7 @@ impl AnswerPart {
 
 /// A question of a vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Query {
     /// Whether the section can be opened.

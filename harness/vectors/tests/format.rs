@@ -59,6 +59,8 @@ fn mistakes_are_named_with_their_file() {
         let mistakes = mistakes(&catalogue, id, from, to);
         assert!(mistakes.contains(expected), "{from} -> {to}: {mistakes}");
     }
+    let bits = mistakes(&catalogue, "step/v3-aarch64-strip", "address_bits: 39", "address_bits: 255");
+    assert!(bits.contains("step 0: `address_bits` is 255, and an address has 1 to 64 bits"), "{bits}");
     let unknown = mistakes(&catalogue, "step/v3-amd64", "{kind: no-fde}", "{kind: no-fde, cfa: \"0x1\"}");
     assert!(unknown.contains("unknown field `cfa`"), "{unknown}");
 }

@@ -1,8 +1,10 @@
 //! Writes `results.md` from the reports of runs and from what people have found
-//! out about them: `results FINDINGS FOLDER SELECTION`. `FINDINGS` is
+//! out about them: `results FINDINGS FOLDER SELECTION PROFILES`. `FINDINGS` is
 //! `findings.yaml`. For each `name` in it, `FOLDER/NAME.run.json` and
 //! `FOLDER/NAME.vectors.json` are the outputs of `run --json` and `vectors
-//! --json`; the latter is empty if the unwinder does not answer vectors.
+//! --json`; the latter is empty if the unwinder does not answer vectors. If it
+//! does, `FOLDER/NAME.PROFILE.json` is the output of `vectors --json --profile
+//! PROFILE`, for each of the profiles, which are separated by spaces.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -442,6 +444,29 @@ fn peer(peer: &Peer, folder: &Path) -> Result<usize, Box<dyn Error>> {
     Ok(unexplained.len())
 }
 
+/// One row of the table of profiles: what a reader has answered of the vectors of each.
+///
+/// # Errors
+/// A report can't be read.
+fn by_profile(name: &str, command: &str, folder: &Path, profiles: &[&str]) -> Result<String, Box<dyn Error>> {
+    let mut row = format!("| {command} |");
+    for profile in profiles {
+        let path = folder.join(format!("{name}.{profile}.json"));
+        let bytes = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        row.push_str(&format!(" {} |", answered(&serde_json::from_slice(&bytes)?)));
+    }
+    Ok(row)
+}
+
+/// How many vectors were answered: rightly of all; in part, wrongly, not at all.
+fn answered(report: &Value) -> String {
+    let count = |key: &str| report[key].as_u64().unwrap_or(0);
+    let skipped = list(&report["skipped"]).len() as u64;
+    let wrong = count("vectors").saturating_sub(count("agree") + count("partly") + skipped);
+    let (agree, all) = (count("agree"), count("vectors"));
+    format!("{agree} of {all}; {}, {wrong}, {skipped}", count("partly"))
+}
+
 const HEAD: &str = "\
 # Other unwinders under test
 
@@ -451,20 +476,38 @@ and vector; it counts for the first cause in that file that matches it. Faults o
 count against nobody.
 ";
 
+const TABLE: &str = "\
+Of the vectors that a reader with the features of a [profile](../../corpus/vectors/profiles.yaml) must answer: how many
+are answered rightly; then how many in part (rightly, as far as there are answers), wrongly, and not at all.";
+
 fn quoted(command: &str) -> String {
     if command.contains(' ') { format!("'{command}'") } else { command.to_owned() }
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [findings, folder, selection] = arguments.as_slice() else {
-        return Err("results FINDINGS FOLDER SELECTION".into());
+    let [findings, folder, selection, profiles] = arguments.as_slice() else {
+        return Err("results FINDINGS FOLDER SELECTION PROFILES".into());
     };
     let folder = Path::new(folder);
     let peers: Vec<Peer> = serde_yaml::from_str(&std::fs::read_to_string(findings)?)?;
     println!("{HEAD}");
     println!("    sframe-testbench run {selection}\n");
     println!("asks once at each PC that is reached, and at some more stops with new call stacks.");
+    let profiles: Vec<&str> = profiles.split_whitespace().collect();
+    println!("\n## Vectors by profile\n");
+    println!("{}\n", wrapped(TABLE, ""));
+    println!("| reader | {} |", profiles.join(" | "));
+    println!("|---|{}", "---:|".repeat(profiles.len()));
+    for it in &peers {
+        let workaround = it.workaround.iter().map(|it| (&it.name, &it.command));
+        for (name, command) in [(&it.name, &it.command)].into_iter().chain(workaround) {
+            if Report::read(folder, name)?.vectors.is_some() {
+                let command = command.rsplit('/').next().unwrap_or(command);
+                println!("{}", by_profile(name, command, folder, &profiles)?);
+            }
+        }
+    }
     let mut unexplained = 0;
     for it in &peers {
         unexplained += peer(it, folder)?;
@@ -545,6 +588,13 @@ mod tests {
         assert_eq!(unexplained("gone", Some(NO_FINDING), &["{worked_around: true}"]), Ok(0));
         let stays = unexplained("stays", Some(RUN), &["{worked_around: true}"]);
         assert_eq!(stays, Err("a, it: nothing matches".to_owned()));
+    }
+
+    #[test]
+    fn vectors_are_counted_by_how_they_are_answered() {
+        let report = r#"{"vectors": 9, "agree": 2, "partly": 3, "skipped": [{}]}"#;
+        let report = serde_json::from_str(report).expect("a report");
+        assert_eq!(answered(&report), "2 of 9; 3, 3, 1");
     }
 
     #[test]

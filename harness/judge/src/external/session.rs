@@ -157,10 +157,17 @@ impl<'s> Session<'s> {
                     self.malformed.1 = 0;
                     return Ok(reply);
                 }
-                Err(why) => return self.count_malformed(why),
+                Err(why) => {
+                    self.count_malformed(&why, &why)?;
+                    let message = format!("not an answer of the protocol: {why}");
+                    return Ok(SectionReply::Fault(Fault::bad_answer(message)));
+                }
             },
             Err(fault) => fault,
         };
+        if fault.verdict == Verdict::BadAnswer {
+            self.count_malformed(NO_LINE, &fault.message)?;
+        }
         self.silences += u32::from(fault.verdict == Verdict::TimedOut);
         if self.silences > RESTARTS {
             return Err(ExternalError::GivenUp(fault));
@@ -179,17 +186,18 @@ impl<'s> Session<'s> {
         Ok((id, process.receive(deadline)?))
     }
 
-    /// An answer that is JSON, but not of the protocol. The process can go on: the next answer has its own line.
-    fn count_malformed(&mut self, why: String) -> Result<SectionReply, ExternalError> {
+    /// Counts answers that are malformed in the same way. After one that is JSON, but not of the protocol, the process
+    /// can go on: the next answer has its own line.
+    ///
+    /// # Errors
+    /// It is one of several in a row.
+    fn count_malformed(&mut self, how: &str, why: &str) -> Result<(), ExternalError> {
         let (last, count) = &mut self.malformed;
-        if *last != why {
-            (*last, *count) = (why.clone(), 0);
+        if last != how {
+            (*last, *count) = (how.to_owned(), 0);
         }
         *count += 1;
-        if *count >= SAME_MALFORMED {
-            return Err(ExternalError::Malformed(why));
-        }
-        Ok(SectionReply::Fault(Fault::bad_answer(format!("not an answer of the protocol: {why}"))))
+        if *count >= SAME_MALFORMED { Err(ExternalError::Malformed(why.to_owned())) } else { Ok(()) }
     }
 
     /// Asks for walks. `got` is called for each stop in order, with the answer or
@@ -299,6 +307,9 @@ struct Unwind<'s> {
 
 /// After how many answers in a row that are malformed in the same way a reader is not asked any more.
 const SAME_MALFORMED: u32 = 3;
+
+/// How an answer is malformed that is no JSON, or has no end, whatever it says.
+const NO_LINE: &str = "not a line of JSON";
 
 /// The answer to a question about a section.
 #[derive(serde::Deserialize)]

@@ -249,6 +249,9 @@ pub enum StacksError {
     /// Images overlap.
     #[error("{0}: images overlap, or end before they start")]
     Images(String),
+    /// Addresses can't have so many bits.
+    #[error("{0}: `address_bits` is {1}, and an address has 1 to 64 bits")]
+    AddressBits(String, u32),
     /// A moment has no frame, or lacks a register that every walk needs.
     #[error("{program}: moment {moment}: {what}")]
     Moment {
@@ -273,6 +276,9 @@ impl Stacks {
         }
         for program in &stacks.programs {
             program.sections()?;
+            if !(1..=64).contains(&program.address_bits) {
+                return Err(StacksError::AddressBits(program.name.clone(), program.address_bits));
+            }
             for (index, moment) in program.moments.iter().enumerate() {
                 let wrong = |what| StacksError::Moment { program: program.name.clone(), moment: index, what };
                 moment.check(program.abi).map_err(wrong)?;

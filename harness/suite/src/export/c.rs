@@ -10,23 +10,35 @@ use sframe_vectors::{
 use crate::stacks::{LICENCE, abi_name, bytes, joined, quoted};
 
 /// The types that readers are hooked in by, and the runner.
-const PARTS: [&str; 3] = [
+const PARTS: [&str; 4] = [
     include_str!("../../../adapters/c/sframe-kit.h"),
     include_str!("../../../adapters/c/run-moment.h"),
     include_str!("../../../adapters/c/run-vectors.h"),
+    include_str!("../../../adapters/c/run-reader.h"),
 ];
 
 /// Sections with more bytes are no tables: compilers take minutes for what recipes make.
 pub const LARGEST: usize = 64 << 10;
 
-/// The vectors as a header in C99. `run_exported` asks a reader.
+/// The vectors as a header in C99. `run_exported` asks a reader. The header says which vectors are left out.
 #[must_use]
-pub fn header(vectors: &[&Vector], how: &str) -> String {
+pub fn header(vectors: &[&Vector], left_out: &[&Vector], how: &str) -> String {
     let mut text = format!(
         "/* SPDX-License-Identifier: {LICENCE}\n\n   Questions about SFrame sections, by sframe-testbench {} {how}.\n   \
-         Include it in one file with a reader, and call run_exported.  */\n\n",
+         Include it in one file with a reader, and call run_exported.\n",
         env!("CARGO_PKG_VERSION")
     );
+    if !left_out.is_empty() {
+        let _ = writeln!(
+            text,
+            "\n   Left out, since the section has more than {LARGEST} bytes (--format bin has it):"
+        );
+    }
+    for vector in left_out {
+        let _ = writeln!(text, "     {}", vector.id);
+    }
+    text.insert_str(text.len() - 1, "  */");
+    text.push('\n');
     text += &joined(&PARTS);
     let mut table = String::new();
     for (index, vector) in vectors.iter().enumerate() {

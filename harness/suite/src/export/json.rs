@@ -1,5 +1,6 @@
 //! Vectors as a document.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use sframe_vectors::{Asked, SectionQuestion, Vector};
 
@@ -7,7 +8,7 @@ use sframe_vectors::{Asked, SectionQuestion, Vector};
 const SCHEMA: u32 = 1;
 
 /// Vectors.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ExportedVectors<'v> {
     /// The version of this document.
     pub schema: u32,
@@ -19,8 +20,34 @@ pub struct ExportedVectors<'v> {
     pub vectors: Vec<ExportedVector<'v>>,
 }
 
+/// A vector in a file of its own.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct VectorFile<'v> {
+    /// The version of this document.
+    pub schema: u32,
+    /// Its licence.
+    pub licence: &'static str,
+    /// The bench that has made it.
+    pub bench: String,
+    /// The vector.
+    #[serde(flatten)]
+    pub vector: ExportedVector<'v>,
+}
+
+impl<'v> VectorFile<'v> {
+    /// The vector as a document.
+    #[must_use]
+    pub fn of(vector: &'v Vector, licence: &'static str) -> Self {
+        Self { schema: SCHEMA, licence, bench: bench(), vector: ExportedVector::of(vector) }
+    }
+}
+
+fn bench() -> String {
+    format!("sframe-testbench {}", env!("CARGO_PKG_VERSION"))
+}
+
 /// A section, the questions about it, and the answers that are accepted.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ExportedVector<'v> {
     /// Its name.
     pub name: &'v str,
@@ -43,7 +70,7 @@ impl<'v> ExportedVectors<'v> {
         Self {
             schema: SCHEMA,
             licence,
-            bench: format!("sframe-testbench {}", env!("CARGO_PKG_VERSION")),
+            bench: bench(),
             vectors: vectors.iter().map(|vector| ExportedVector::of(vector)).collect(),
         }
     }

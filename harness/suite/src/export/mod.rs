@@ -8,17 +8,17 @@ use std::collections::BTreeMap;
 use sframe_vectors::Vector;
 
 pub use c::{LARGEST, header};
-pub use json::{ExportedVector, ExportedVectors};
+pub use json::{ExportedVector, ExportedVectors, VectorFile};
 
 /// A file to write: its path in the folder, and its content.
 pub type File = (String, Vec<u8>);
 
 /// The sections, with the questions and answers of each beside it.
 #[must_use]
-pub fn files(vectors: &[&Vector], licence: &str) -> Vec<File> {
+pub fn files(vectors: &[&Vector], licence: &'static str) -> Vec<File> {
     let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
     for vector in vectors {
-        let mut answers = serde_json::to_vec_pretty(&ExportedVector::of(vector)).unwrap_or_default();
+        let mut answers = serde_json::to_vec_pretty(&VectorFile::of(vector, licence)).unwrap_or_default();
         answers.push(b'\n');
         files.insert(format!("{}.sframe", vector.id), vector.bytes.clone());
         files.insert(format!("{}.json", vector.id), answers);

@@ -104,8 +104,16 @@ impl<'v> Heard<'v> {
             return Vec::new();
         }
         let ways = Way::ALL.iter().copied().filter(|way| !way.is_reading());
-        let mut candidates: Vec<Candidate> =
-            ways.filter_map(|way| self.candidate(way, parts, taken, &wrong)).collect();
+        // A wrong answer may be one that an alternative has by chance, which the reader does not take.
+        let (none, mut readings) = (Ways::new(), vec![taken]);
+        if !taken.is_empty() {
+            readings.push(&none);
+        }
+        let best = |way| {
+            let candidates = readings.iter().filter_map(|taken| self.candidate(way, parts, taken, &wrong));
+            candidates.max_by_key(|candidate| candidate.explains.len())
+        };
+        let mut candidates: Vec<Candidate> = ways.filter_map(best).collect();
         let mut found = Vec::new();
         let mut wrong_vectors = wrong.iter().filter(|queries| !queries.is_empty()).count();
         while let Some(most) =

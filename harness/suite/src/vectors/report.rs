@@ -47,6 +47,8 @@ pub struct VectorsReport {
     pub groups: BTreeMap<String, BTreeMap<AnswerPart, Counts>>,
     /// How the reader reads the text where it is open, if not as the vectors do: answers by alternative.
     pub readings: BTreeMap<String, u64>,
+    /// Answers that are the vectors' own, where one of these alternatives would have others.
+    pub declined: BTreeMap<String, u64>,
     /// Usual mistakes that the reader seems to make.
     pub mistakes: Vec<Mistake>,
     /// Answers that are wrong.
@@ -113,6 +115,8 @@ struct Kind<'r> {
     vectors: BTreeSet<&'r str>,
     /// Whether numbers are too much by the same in all of them.
     is_even: bool,
+    /// What probably follows from it: the number of answers to the same vectors, by part.
+    also: BTreeMap<AnswerPart, u64>,
 }
 
 impl<'r> Kind<'r> {
@@ -122,7 +126,14 @@ impl<'r> Kind<'r> {
         for difference in differences.iter().copied() {
             let index = kinds.iter().position(|kind| kind.has(difference)).unwrap_or_else(|| {
                 let (vectors, about) = (BTreeSet::new(), about.get(&difference.vector));
-                kinds.push(Kind { first: difference, about, count: 0, vectors, is_even: true });
+                kinds.push(Kind {
+                    first: difference,
+                    about,
+                    count: 0,
+                    vectors,
+                    is_even: true,
+                    also: BTreeMap::new(),
+                });
                 kinds.len() - 1
             });
             let kind = &mut kinds[index];
@@ -138,6 +149,29 @@ impl<'r> Kind<'r> {
         kinds
     }
 
+    /// Takes kinds for one that are about the same vectors, and about what is found by means of the part that the first
+    /// of them is about: a row that is read wrongly is a step that goes wrong.
+    fn joined(kinds: Vec<Self>) -> Vec<Self> {
+        let is_from = |kind: &Self, other: &Self| {
+            let parts = kind.first.part.zip(other.first.part);
+            parts.is_some_and(|(part, cause)| cause < part) && kind.vectors.is_subset(&other.vectors)
+        };
+        let follows: Vec<bool> =
+            kinds.iter().map(|kind| kinds.iter().any(|other| is_from(kind, other))).collect();
+        let (mut causes, mut others) = (Vec::new(), Vec::new());
+        for (kind, follows) in kinds.into_iter().zip(follows) {
+            if follows { others.push(kind) } else { causes.push(kind) }
+        }
+        for kind in others {
+            // The relation is transitive: one of those that follow from nothing is its cause.
+            let cause = causes.iter_mut().find(|cause| is_from(&kind, cause));
+            if let (Some(cause), Some(part)) = (cause, kind.first.part) {
+                *cause.also.entry(part).or_default() += kind.count;
+            }
+        }
+        causes
+    }
+
     fn has(&self, difference: &Difference) -> bool {
         let Difference { part, fault, changes, .. } = self.first;
         let same_fields = || {
@@ -149,7 +183,7 @@ impl<'r> Kind<'r> {
 
     /// The kind in a line, and the first of its differences in another.
     fn write(&self, text: &mut Text, word: Option<&str>) {
-        let Self { first, about, count, vectors, is_even } = self;
+        let Self { first, about, count, vectors, is_even, also } = self;
         let Difference { vector, part, fault, readings, message, changes, .. } = first;
         let verdict = fault.map_or_else(|| word.unwrap_or("differs").to_owned(), |fault| fault.to_string());
         let part = part.map_or_else(String::new, |part| format!("{}: ", format!("{part:?}").to_lowercase()));
@@ -166,6 +200,13 @@ impl<'r> Kind<'r> {
             readings => format!(" (readings: {})", readings.join(", ")),
         };
         let _ = writeln!(text, "    simplest: {vector}: {message}{readings}");
+        if !also.is_empty() {
+            let also = also
+                .iter()
+                .map(|(part, count)| format!("{} about {}", counted(*count, "answer"), part.heading()));
+            let also = also.collect::<Vec<_>>().join(", ");
+            let _ = writeln!(text, "    with it, about the same vectors: {also} (--verbose)");
+        }
         if let Some(About { summary, clause, sentence, .. }) = about {
             let _ = writeln!(text, "    about: {summary}");
             let _ = writeln!(text, "    {clause}: {sentence}");
@@ -197,6 +238,7 @@ impl VectorsReport {
             parts: AnswerPart::ALL.map(|part| (part, Counts::default())).into(),
             groups: BTreeMap::new(),
             readings: BTreeMap::new(),
+            declined: BTreeMap::new(),
             mistakes: Vec::new(),
             differences: Vec::new(),
             about: BTreeMap::new(),
@@ -246,7 +288,7 @@ impl VectorsReport {
             self.sections += 1;
             self.opened += u64::from(answer.reject.is_none());
         }
-        let Compared { differences, quality, readings, questions, answered } =
+        let Compared { differences, quality, readings, declined, questions, answered } =
             compare_partly(vector, answer, unreadable, parts);
         match (differences.is_empty(), questions == answered) {
             (true, true) => self.agree += 1,
@@ -261,6 +303,9 @@ impl VectorsReport {
         }
         for (take, count) in readings {
             *self.readings.entry(take.join(" and ")).or_default() += count;
+        }
+        for (name, count) in declined {
+            *self.declined.entry(name).or_default() += count;
         }
         for sframe_vectors::Difference { query, message, changes } in differences {
             self.count(vector, query.part(), |counts| counts.differ += 1);
@@ -316,6 +361,7 @@ impl VectorsReport {
             self.write_mistake(mistake, &mut text);
         }
         let kinds = Kind::of_all(&self.unexplained(), &self.about);
+        let kinds = if is_full { kinds } else { Kind::joined(kinds) };
         let shown = if is_full { usize::MAX } else { SHOWN };
         kinds.iter().take(shown).for_each(|kind| kind.write(&mut text, None));
         if let Some(more) = kinds.len().checked_sub(shown).filter(|more| *more > 0) {
@@ -337,7 +383,11 @@ impl VectorsReport {
                 .for_each(|kind| kind.write(&mut text, Some("quality")));
         }
         for (take, count) in &self.readings {
-            text.line(format!("reading     {take}: {}", counted(*count, "answer")));
+            let not = self
+                .declined
+                .get(take)
+                .map_or_else(String::new, |not| format!(", and {} as the vectors read it", grouped(*not)));
+            text.line(format!("reading     {take}: {}{not}", counted(*count, "answer")));
         }
         self.table(&mut text);
         text.line(self.conclusion());

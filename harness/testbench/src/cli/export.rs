@@ -113,12 +113,11 @@ impl ExportVectors {
     fn execute(&self) -> Result<Status, Failure> {
         let suite = load(&self.folders)?;
         let mut vectors = self.selection.of(&suite, &self.folders)?;
+        let mut left_out = Vec::new();
         if matches!(self.format, VectorFormat::C) {
-            let all = vectors.len();
-            vectors.retain(|vector| vector.bytes.len() <= LARGEST);
-            let left_out = (all - vectors.len()) as u64;
-            if left_out > 0 {
-                let left_out = counted(left_out, "vector");
+            (vectors, left_out) = vectors.into_iter().partition(|vector| vector.bytes.len() <= LARGEST);
+            if !left_out.is_empty() {
+                let left_out = counted(left_out.len() as u64, "vector");
                 note(format_args!(
                     "warning: left out of the tables: {left_out} of more than {LARGEST} bytes"
                 ));
@@ -139,7 +138,7 @@ impl ExportVectors {
             VectorFormat::C => {
                 let profile = self.selection.profile.as_deref();
                 let how = profile.map_or_else(String::new, |profile| format!(" --profile {profile}"));
-                let header = vectors_header(&vectors, &format!("export vectors{how}"));
+                let header = vectors_header(&vectors, &left_out, &format!("export vectors{how}"));
                 write(&self.output, header.as_bytes())?;
             }
             VectorFormat::Bin => {

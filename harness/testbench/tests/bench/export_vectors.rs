@@ -34,6 +34,35 @@ fn each_question_has_its_accepted_answers() {
     assert!(text.contains("fixed-fp-beside-word"), "{text}");
 }
 
+/// The guide says what each kind of query and pattern means.
+#[test]
+fn the_guide_has_each_query_and_pattern() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("vectors.json");
+    export(&file, &["--only", "[!lw]*/*"]);
+    let document: Value = serde_json::from_slice(&std::fs::read(&file).expect("a file")).expect("JSON");
+    let guide = std::fs::read_to_string(repository().join("harness/guide/unwinder.md")).expect("the guide");
+    let name = |value: &Value| match value {
+        Value::Object(fields) => fields.keys().next().expect("a name").clone(),
+        value => value.as_str().expect("a name").to_owned(),
+    };
+    let asked = document["vectors"]
+        .as_array()
+        .expect("vectors")
+        .iter()
+        .flat_map(|vector| vector["asked"].as_array().expect("questions"));
+    let mut names = std::collections::BTreeSet::new();
+    for asked in asked {
+        names.insert(name(&asked["query"]));
+        for accepted in asked["accepted"].as_array().expect("answers") {
+            names.extend([name(&accepted["pattern"]), name(&accepted["class"])]);
+        }
+    }
+    assert!(names.len() >= 14, "{names:?}");
+    let missing: Vec<_> = names.iter().filter(|name| !guide.contains(&format!("\"{name}\""))).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
 #[test]
 fn sections_and_answers_are_files() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -42,6 +71,10 @@ fn sections_and_answers_are_files() {
     let read = |name: &str| std::fs::read(output.join(name)).expect("a file");
     assert_eq!(read("LICENSE"), format!("SPDX-License-Identifier: {LICENCE}\n").into_bytes());
     let answers: Value = serde_json::from_slice(&read("step/v3-amd64.json")).expect("JSON");
+    for vector in ["step/v3-amd64", "step/v3-s390x-entry"] {
+        let answers: Value = serde_json::from_slice(&read(&format!("{vector}.json"))).expect("JSON");
+        assert_eq!((&answers["licence"], &answers["schema"]), (&LICENCE.into(), &1.into()), "{vector}");
+    }
     let digits: String = read("step/v3-amd64.sframe").iter().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(answers["question"]["bytes"], Value::from(digits));
     let again = bench(&["export", "vectors", "--format", "bin", "--output", &output.display().to_string()]);

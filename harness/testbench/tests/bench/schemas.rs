@@ -197,6 +197,38 @@ fn committed_specs_and_pages_are_as_their_schema_says() {
     }
 }
 
+/// What is exported for readers that are tested without the bench.
+#[test]
+fn exports_are_as_their_schema_says() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let export = |arguments: &[&str]| {
+        let output = bench(&[&["export"], arguments].concat());
+        assert_eq!(status(&output), 0, "{output:?}");
+    };
+    let accept = |kind: &str, path: &str| {
+        let document = document(Path::new(path));
+        Kind::of(kind).accepts(&document);
+        Kind::with_explained_keys(kind).accepts(&document);
+    };
+    // All kinds of answers.
+    export(&["vectors", "--output", &at("vectors.json")]);
+    accept("vectors", &at("vectors.json"));
+    export(&["vectors", "--format", "bin", "--only", "step/*", "--output", &at("bin")]);
+    accept("vector", &at("bin/step/v3-aarch64-strip.json"));
+    export(&["stacks", "--spec", "signals", "--toolchain", "gnu-2.47", "--output", &at("stacks.json")]);
+    accept("stacks", &at("stacks.json"));
+    for (kind, part) in [("profiles", "name"), ("readings", "alternatives"), ("mistakes", "clause")] {
+        let path = repository().join(format!("corpus/vectors/{kind}.yaml"));
+        let text = std::fs::read_to_string(&path).expect("a file");
+        let mut document: Value = serde_yaml::from_str(&text).expect("YAML");
+        let kind_of = Kind::of(kind);
+        kind_of.accepts(&document);
+        document[kind][0].as_object_mut().expect("an entry").remove(part);
+        assert!(kind_of.complaint(&document).is_some(), "{part} may be absent");
+    }
+}
+
 /// A schema that accepts anything would be of no use: each required key, and the type of each key, is
 /// demanded.
 #[test]

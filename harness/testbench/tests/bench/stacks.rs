@@ -123,6 +123,11 @@ fn frames_of_the_file_are_compared() {
         "end":{"kind":"outermost"},"bottom":"entry"}]}]}"#,
     "p: moment 0: it has no frame"
 )]
+#[case(
+    r#"{"schema":1,"licence":"","bench":"","seed":1,"programs":[{"name":"p","abi":"aarch64","endian":"little",
+        "address_bits":255,"images":[],"moments":[]}]}"#,
+    "p: `address_bits` is 255, and an address has 1 to 64 bits"
+)]
 fn mistakes_in_a_document_are_one_sentence(#[case] document: &str, #[case] says: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("stacks");
@@ -163,6 +168,14 @@ fn a_reader_in_c_walks_from_tables() {
     let Some(output) = run_in_c(folder.path(), &header, |text| text) else { return };
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success() && said.contains(" 0 wrong; 0 not read"), "{said}");
+    // An FP that is not known is not compared, as in runs; a wrong one is.
+    let fp = "      step->address = ra_address;";
+    for (change, is_told) in [("caller->fp_is_lost = true;", false), ("caller->fp ^= 8;", true)] {
+        let changed = |text: String| text.replace(fp, &format!("{fp}\n      {change}"));
+        let Some(output) = run_in_c(folder.path(), &header, changed) else { return };
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(said.contains("another FP of the caller"), is_told, "{said}");
+    }
     let wrong = |text: String| text.replace("pc - is_return, &f", "pc, &f");
     let Some(output) = run_in_c(folder.path(), &header, wrong) else { return };
     assert!(!output.status.success(), "{output:?}");

@@ -605,6 +605,17 @@ fn a_key_that_does_not_exist_is_told_once() {
     assert_eq!(status(&output), 4);
 }
 
+/// So are lines that are no JSON, whatever they say.
+#[test]
+fn lines_that_are_no_json_are_told_once() {
+    let command = shell(&format!(r#"{ENGINE} | sed -u 's/"section":{{/"section"{{/'"#));
+    let output = bench(&["vectors", "--only", FEW, "--unwinder", &command]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let told = "error: --unwinder: each answer about a section is malformed in the same way: not an answer of the protocol (";
+    assert!(errors.starts_with(told) && errors.lines().count() == 1, "{errors}");
+    assert_eq!(status(&output), 4);
+}
+
 /// Profiles select vectors, and readings decide what is right.
 #[test]
 fn vectors_can_be_chosen_by_profile_and_reading() {

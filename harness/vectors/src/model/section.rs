@@ -557,6 +557,10 @@ impl<'q> Section<'q> {
         } else {
             let ra = self.flex_rule(row, &mut next)?;
             let fp = self.flex_rule(row, &mut next)?;
+            let fp = fp.map(|rule| match self.has(Way::FpAlwaysLoaded) && rule.base == Base::Cfa {
+                true => Equation { dereference: true, ..rule },
+                false => rule,
+            });
             if next < row.count && !self.has(Way::SurplusFlexWordsIgnored) {
                 return Err(RejectKind::BadFlexWordCount);
             }
@@ -567,6 +571,10 @@ impl<'q> Section<'q> {
             (None, 0) => Recovery::Unchanged,
             (None, fixed) => saved(fixed),
         };
+        let is_unknown = |rule: &Equation| matches!(rule.base, Base::Register(number) if number > self.machine.last_register);
+        if self.has(Way::UnknownRegistersRefused) && [Some(cfa), ra, fp].iter().flatten().any(is_unknown) {
+            return Err(RejectKind::Unspecified);
+        }
         Ok((cfa, or_fixed(ra, self.fixed_ra()), or_fixed(fp, self.fixed_fp())))
     }
 
@@ -576,10 +584,16 @@ impl<'q> Section<'q> {
         }
         let control = match self.unsigned_word(row, *next) {
             word if self.has(Way::ControlWordsSigned) => signed(word, row.width).cast_unsigned(),
+            word if self.has(Way::ControlWordsSignExtended) => {
+                low32(signed(word, row.width).cast_unsigned()).into()
+            }
             word => word,
         };
         *next += 1;
         if control == 0 {
+            if *next == row.count && self.has(Way::LonePaddingRefused) {
+                return Err(RejectKind::BadFlexWordCount);
+            }
             *next += u8::from(self.has(Way::PaddingIsPair));
             return Ok(None);
         }

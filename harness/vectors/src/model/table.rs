@@ -89,6 +89,9 @@ pub(super) struct Machine {
     pub(super) fp: u32,
     /// That of the register that has the return address when a function is entered.
     pub(super) ra: Option<u32>,
+    /// The last of the registers that a rule may name in any reading: the general ones and, on s390x, those for
+    /// floating-point numbers, which come after them.
+    pub(super) last_register: u32,
     /// The return address's usual place from the CFA; 0 if rows track it.
     pub(super) fixed_ra: i8,
     /// What a CFA offset is multiplied by, and what is added then.
@@ -113,6 +116,7 @@ impl Machine {
             sp: 31,
             fp: 29,
             ra: Some(30),
+            last_register: 31,
             fixed_ra: 0,
             factor: 1,
             adjustment: 0,
@@ -126,7 +130,8 @@ impl Machine {
             Abi::Aarch64 => arm,
             Abi::Aarch64Be => Self { order: ByteOrder::Big, ..arm },
             Abi::Amd64 => {
-                Self { sp: 7, fp: 6, ra: None, fixed_ra: -8, signs: false, words_of_1_or_3: false, ..arm }
+                let amd64 = Self { sp: 7, fp: 6, ra: None, last_register: 15, fixed_ra: -8, ..arm };
+                Self { signs: false, words_of_1_or_3: false, ..amd64 }
             }
             Abi::S390x => Self {
                 order: ByteOrder::Big,

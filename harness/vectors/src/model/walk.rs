@@ -19,8 +19,14 @@ impl Section<'_> {
     }
 
     fn covers(&self, function: &Function, address: u64) -> bool {
-        let offset = address.wrapping_sub(function.start);
         let size = u64::from(function.size);
+        if self.has(Way::EndOfAddressSpaceNotFound) && function.start.checked_add(size).is_none() {
+            return false;
+        }
+        let mut offset = address.wrapping_sub(function.start);
+        if self.has(Way::DifferenceOf32Bits) {
+            offset &= 0xffff_ffff;
+        }
         let within = offset < size || offset == size && self.has(Way::EndIncluded);
         let within = within || self.has(Way::SizeIgnored) && address >= function.start;
         within && !(offset == 0 && self.has(Way::StartExcluded))
@@ -36,7 +42,11 @@ impl Section<'_> {
         let first = usize::from(self.has(Way::FirstFdeNeverFound));
         let last = functions.len() - usize::from(self.has(Way::LastFdeNeverFound) && !functions.is_empty());
         let starts = indexes.clone().filter(|index| functions[*index].start <= address);
-        let nearest = if self.has(Way::LastHides) || self.has(Way::SizeIgnored) {
+        let nearest = if self.has(Way::StartsComparedSigned) && sorted {
+            let is_up_to = |function: &Function| function.start.cast_signed() <= address.cast_signed();
+            let mut up_to = 0..functions.partition_point(is_up_to);
+            up_to.find(|index| self.covers(&functions[*index], address))
+        } else if self.has(Way::LastHides) || self.has(Way::SizeIgnored) {
             starts.max_by_key(|index| (functions[*index].start, *index))
         } else if self.has(Way::FirstHides) {
             starts.max_by_key(|index| (functions[*index].start, usize::MAX - *index))
@@ -70,6 +80,9 @@ impl Section<'_> {
 
     fn row_at(&self, function: &Function, address: u64) -> Result<Option<usize>, RejectKind> {
         let mut offset = address.wrapping_sub(function.start);
+        if self.has(Way::DifferenceOf32Bits) {
+            offset &= 0xffff_ffff;
+        }
         let rows = &function.fde.rows;
         let is_mask = function.fde.pc_type == PcType::Mask;
         if is_mask && self.format.block {
@@ -171,8 +184,9 @@ impl Section<'_> {
             Some(Recovery::Rule(rule)) => state.value(&rule, cfa, Tracked::Fp)?,
             _ => frame.fp.0,
         };
+        let has_code = rules.mangled || self.machine.signs && self.has(Way::CodesAlwaysStripped);
         let pc = match question.address_bits {
-            Some(bits) if rules.mangled && bits < 64 => self.without_code(ra, bits),
+            Some(bits) if has_code && bits < 64 => self.without_code(ra, bits),
             _ => ra,
         };
         let signal = function.fde.signal && !self.has(Way::SignalCallerByReturn);

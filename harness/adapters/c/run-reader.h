@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only
+
+   Puts questions of sframe-testbench export vectors to a reader of the kit, and
+   writes its answers as numbers.  */
+
+#ifndef SFRAME_RUN_READER_H
+#define SFRAME_RUN_READER_H
+
+#include "run-vectors.h"
+
+/* Whether it is there, is loaded, its base, its offset.  */
+static void
+run_rule (int64_t *values, const struct kit_rule *rule)
+{
+  if (!rule->is_there)
+    return;
+  values[0] = 1;
+  values[1] = rule->dereference;
+  values[2] = rule->base == (int) kit_sp_number (run_abi) ? KIT_SP
+	      : rule->base == (int) kit_fp_number (run_abi) ? KIT_FP : rule->base;
+  values[3] = rule->offset;
+}
+
+static void
+run_header (const struct kit_reader *reader, void *opened, struct run_given *given)
+{
+  struct kit_header h;
+  memset (&h, 0, sizeof h);
+  given->is_there = reader->header (opened, &h);
+  int64_t values[RUN_VALUES] = { h.version, h.abi, h.flags, h.fixed_fp, h.fixed_ra, h.aux_len,
+				 h.num_fdes, h.num_fres, h.fre_len, h.fdeoff, h.freoff };
+  memcpy (given->values, values, sizeof values);
+}
+
+static void
+run_fde (const struct kit_reader *reader, void *opened, uint32_t index, struct kit_fde *fde,
+	 struct run_given *given)
+{
+  given->is_there = true;
+  fde->is_faulty = index >= reader->fdes (opened);
+  if (!fde->is_faulty)
+    reader->fde (opened, index, fde);
+  given->is_refused = fde->is_faulty;
+  given->kind = fde->fault.kind;
+  int64_t values[RUN_VALUES] = { (int64_t) fde->start, fde->size, fde->start_size, fde->is_mask,
+				 fde->is_flex, fde->is_key_b, fde->is_signal, fde->rep_size,
+				 fde->is_outermost, fde->rows };
+  memcpy (given->values, values, sizeof values);
+}
+
+static void
+run_row (const struct kit_reader *reader, void *opened, const struct run_question *question,
+	 struct run_given *given)
+{
+  struct kit_fde fde = { .fault = { .offset = -1 } };
+  struct kit_row row = { .fault = { .offset = -1 } };
+  run_fde (reader, opened, (uint32_t) question->first, &fde, given);
+  if (fde.is_faulty)
+    return;
+  row.is_faulty = question->second >= fde.rows;
+  if (!row.is_faulty)
+    reader->row (opened, (uint32_t) question->first, (uint32_t) question->second, &row);
+  memset (given->values, 0, sizeof given->values);
+  given->is_refused = row.is_faulty;
+  given->kind = row.fault.kind;
+  given->values[0] = row.start;
+  given->values[1] = row.is_undefined;
+  given->values[2] = row.is_mangled;
+  if (row.is_undefined)
+    return;
+  run_rule (given->values + 3, &row.cfa);
+  run_rule (given->values + 7, &row.ra);
+  run_rule (given->values + 11, &row.fp);
+}
+
+static void
+run_look_up (const struct kit_reader *reader, void *opened, const struct run_question *question,
+	     struct run_given *given)
+{
+  struct kit_place place = { .found = KIT_NO_FDE, .wants_positions = true };
+  reader->look_up (opened, question->first, question->second, &place);
+  given->is_there = true;
+  given->is_refused = place.found == KIT_FAULTY;
+  given->kind = place.fault.kind;
+  given->has_row = place.found == KIT_ROW || place.found == KIT_NO_ROWS_OUTERMOST;
+  given->values[0] = place.found;
+  given->values[1] = place.found == KIT_NO_FDE ? 0 : place.fde;
+  given->values[2] = place.found == KIT_ROW ? place.row : 0;
+}
+
+static void
+run_step (const struct kit_reader *reader, void *opened, const struct run_question *question,
+	  struct run_given *given)
+{
+  static const char *const whats[] = { "", "cfa", "ra", "fp" };
+  int64_t *v = given->values;
+  struct kit_frame frame = { .pc = question->first, .sp = question->sp, .fp = question->fp,
+			     .is_return = question->second, .is_topmost = question->is_topmost };
+  struct kit_step step = { .kind = KIT_FAILED };
+  run_registers = question->registers;
+  run_register_count = question->register_count;
+  run_memory = question->memory;
+  run_memory_count = question->memory_count;
+  run_address_bits = question->address_bits;
+  reader->step (opened, &frame, &step);
+  /* A walk may go on without FP.  The question is for all of the caller.  */
+  if (step.kind == KIT_CALLER && step.caller.fp_is_lost)
+    step = (struct kit_step) { .kind = KIT_UNREADABLE, .what = "fp",
+			       .address = step.caller.fp_address };
+  given->is_there = true;
+  v[0] = step.kind;
+  given->has_caller = step.kind == KIT_CALLER;
+  given->is_outermost = step.kind == KIT_OUTERMOST;
+  if (given->has_caller)
+    {
+      v[1] = (int64_t) step.caller.pc;
+      v[2] = step.caller.is_return;
+      v[3] = (int64_t) step.cfa;
+      v[4] = (int64_t) step.caller.sp;
+      v[5] = (int64_t) step.caller.fp;
+    }
+  bool has_what = step.kind == KIT_UNREADABLE || step.kind == KIT_UNSAFE_REGISTER
+		  || step.kind == KIT_UNKNOWN_REGISTER;
+  for (int i = 1; i < 4; i++)
+    if (has_what && step.what && strcmp (step.what, whats[i]) == 0)
+      v[1] = i;
+  if (has_what)
+    v[2] = step.kind == KIT_UNREADABLE ? (int64_t) step.address : step.number;
+  if (step.kind == KIT_MISALIGNED || step.kind == KIT_NO_PROGRESS)
+    v[2] = (int64_t) step.cfa;
+}
+
+/* Whether a fault of the header shows in what the header describes.  */
+static bool
+run_shows_later (const struct kit_reader *reader, void *opened, const char *kind)
+{
+  if (strcmp (kind, "truncated") != 0 && strcmp (kind, "sub-section-out-of-bounds") != 0)
+    return false;
+  for (uint32_t i = 0; reader->fdes && i < reader->fdes (opened); i++)
+    {
+      struct run_question row = { .query = RUN_ROW, .first = i };
+      struct run_given given = { .is_there = false };
+      struct kit_fde fde = { .fault = { .offset = -1 } };
+      run_fde (reader, opened, i, &fde, &given);
+      for (; row.second < fde.rows && !given.is_refused; row.second++)
+	run_row (reader, opened, &row, &given);
+      if (given.is_refused)
+	return true;
+    }
+  return false;
+}
+
+static bool
+run_open (const struct kit_reader *reader, const struct run_vector *vector, void **opened,
+	  struct run_given *given)
+{
+  const struct run_accepted *own = &vector->questions[0].accepted[0];
+  struct kit_section section = { .bytes = (unsigned char *) vector->bytes, .size = vector->size,
+				 .address = vector->address, .abi = vector->abi };
+  struct kit_fault fault = { .offset = -1 };
+  *opened = reader->open (&section, &fault);
+  run_abi = section.abi;
+  given->is_refused = !*opened || (own->pattern == RUN_REJECT
+				   && run_shows_later (reader, *opened, own->kind));
+  given->kind = *opened ? NULL : fault.kind;
+  return *opened || !fault.unsupported;
+}
+
+/* The answer to a question about a section that was opened.  */
+static void
+run_ask (const struct kit_reader *reader, void *opened, const struct run_question *question,
+	 struct run_given *given)
+{
+  struct kit_fde fde = { .fault = { .offset = -1 } };
+  bool has_fdes = reader->fdes && reader->fde && reader->row;
+  if (question->query == RUN_HEADER && reader->header)
+    run_header (reader, opened, given);
+  else if (question->query == RUN_FDE && has_fdes)
+    run_fde (reader, opened, (uint32_t) question->first, &fde, given);
+  else if (question->query == RUN_ROW && has_fdes)
+    run_row (reader, opened, question, given);
+  else if (question->query == RUN_LOOK_UP && reader->look_up)
+    run_look_up (reader, opened, question, given);
+  else if (question->query == RUN_STEP && reader->step)
+    run_step (reader, opened, question, given);
+}
+
+#endif
