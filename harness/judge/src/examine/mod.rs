@@ -247,7 +247,11 @@ pub fn examine_with(
     let left_out = examiner.sampler.as_ref().map_or(0, |sampler| sampler.left_out);
     let mut set_aside = std::mem::take(&mut examiner.set_aside);
     for (found, count) in examiner.results.findings.borne_out() {
-        let kind = Kind { reason: SetAsideReason::LeavesElsewhere, as_caller: found.frame > 0 };
+        let reason = match found.verdict {
+            Verdict::WrongFp => SetAsideReason::LeavesWithFp,
+            _ => SetAsideReason::LeavesElsewhere,
+        };
+        let kind = Kind { reason, as_caller: found.frame > 0 };
         set_aside.add(found.pc, kind, count);
     }
     counts.traces = examiner.cross_check.counts();

@@ -294,6 +294,8 @@ impl<'q, 'a> Questions<'q, 'a> {
             restarts: self.session.restarts,
             seconds: self.waited.as_secs_f64(),
         };
+        let of_engine = std::mem::take(&mut examination.findings);
+        let is_whole = examination.findings_omitted.is_empty();
         examination.findings_omitted.clear();
         for findings in [&self.own, &self.shared, &self.unclear] {
             for (verdict, count) in findings.omitted() {
@@ -313,7 +315,12 @@ impl<'q, 'a> Questions<'q, 'a> {
             .into_iter()
             .map(|found| judge.blame(quoting(found)))
             .collect();
-        let mut faults: Vec<_> = self.faults.into_iter().collect();
+        // Why nothing more is asked need not be said for each of the stops before.
+        let is_said = |verdict| {
+            verdict == Verdict::BadAnswer && matches!(self.error, Some(ExternalError::Malformed(_)))
+        };
+        let mut faults: Vec<_> =
+            self.faults.into_iter().filter(|((verdict, _), _)| !is_said(*verdict)).collect();
         faults.sort_by_key(|((_, pc), found)| (*pc, found.hits));
         findings.extend(faults.into_iter().map(|((verdict, _), found)| found.finding(verdict, self.target)));
         findings.extend(self.session.unplaced.iter().map(super::judge::unplaced));
@@ -326,7 +333,15 @@ impl<'q, 'a> Questions<'q, 'a> {
             )
         }));
         let same = |found| noting(found, "the engine of this project says the same");
-        let shared = self.shared.into_findings(self.target).into_iter().map(same).collect();
+        // The engine has seen the whole run: what became of an FP that a callee has replaced.
+        let is_withdrawn = |found: &Finding| {
+            let is_it = |of_engine: &Finding| {
+                (of_engine.verdict, &of_engine.image, of_engine.pc) == (found.verdict, &found.image, found.pc)
+            };
+            found.verdict == Verdict::WrongFp && is_whole && !of_engine.iter().any(is_it)
+        };
+        let shared = self.shared.into_findings(self.target).into_iter();
+        let shared = shared.filter(|found| !is_withdrawn(found)).map(same).collect();
         UnwinderExamination { examination, report, shared, findings, error: self.error }
     }
 }

@@ -17,6 +17,7 @@ use crate::examine::stop::StopRequest;
 use crate::process::address_space;
 use crate::process::child;
 use crate::vocabulary::Verdict;
+use crate::vocabulary::suggest::{hint, quoted_list};
 
 /// The number of bytes of its latest standard error that are kept.
 const STANDARD_ERROR: usize = 4096;
@@ -39,11 +40,13 @@ pub struct Fault {
     pub message: String,
     /// Whether its last words indicate that it ran out of memory.
     pub out_of_memory: bool,
+    /// Why an answer is none of the protocol, without the answer itself.
+    pub malformed: Option<String>,
 }
 
 impl Fault {
     pub(super) fn bad_answer(message: impl Into<String>) -> Self {
-        Self { verdict: Verdict::BadAnswer, message: message.into(), out_of_memory: false }
+        Self { verdict: Verdict::BadAnswer, message: message.into(), out_of_memory: false, malformed: None }
     }
 }
 
@@ -160,7 +163,10 @@ impl Process {
         match self.next_line(deadline) {
             Ok(Line::Whole(line)) => serde_json::from_slice(&line).map_err(|error| {
                 let start = shown(&line[..line.len().min(SHOWN)]);
-                self.fault(Verdict::BadAnswer, format!("not an answer of the protocol ({error}): {start}"))
+                let why = malformed(&error);
+                let fault =
+                    self.fault(Verdict::BadAnswer, format!("not an answer of the protocol ({why}): {start}"));
+                Fault { malformed: Some(why), ..fault }
             }),
             Ok(Line::TooLong) => {
                 Err(self.fault(Verdict::BadAnswer, format!("a line of more than {} bytes", self.longest)))
@@ -214,7 +220,7 @@ impl Process {
             out_of_memory = says_no_memory(&words);
             message += &format!("; standard error: {words}");
         }
-        Fault { verdict, message, out_of_memory }
+        Fault { verdict, message, out_of_memory, malformed: None }
     }
 
     fn wait(&mut self, at_most: Duration) -> Option<ExitStatus> {
@@ -252,6 +258,17 @@ pub(super) fn shown(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(SHOWN)]);
     let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
     lines.join(" | ")
+}
+
+/// Why JSON is not what is expected, without the place in the line: a key that is unknown, and what was probably meant.
+pub(super) fn malformed(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let text = text.split_once(" at line ").map_or(&*text, |(text, _)| text);
+    let unknown = text.strip_prefix("unknown field `").and_then(|rest| rest.split_once('`'));
+    let Some((key, allowed)) = unknown else { return text.to_owned() };
+    // Every second piece between backquotes is a name.
+    let allowed = || allowed.split('`').skip(1).step_by(2);
+    format!("unknown key `{key}`{}; allowed here: {}", hint(key, allowed()), quoted_list(allowed()))
 }
 
 fn write_requests(mut stdin: ChildStdin, requests: &Receiver<Vec<u8>>, waiting: &AtomicUsize) {

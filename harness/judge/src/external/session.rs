@@ -10,7 +10,7 @@ use sframe_protocol::{
 use sframe_vectors::Unreadable;
 
 use super::command::{CommandLine, ExternalError, RESTARTS};
-use super::process::{Fault, Process};
+use super::process::{Fault, Process, malformed};
 use crate::examine::stop::StopRequest;
 use crate::vocabulary::Verdict;
 
@@ -41,7 +41,7 @@ pub(super) struct Session<'s> {
     /// The maximum number of restarts.
     limit: u32,
     silences: u32,
-    /// How the last answer about a section was malformed, and how many in a row were so.
+    /// How the last answer was malformed, and how many in a row were so.
     malformed: (String, u32),
     /// Faults that did not reappear when each stop was requested alone.
     pub(super) unplaced: Vec<Fault>,
@@ -181,15 +181,21 @@ impl<'s> Session<'s> {
 
     /// An answer that is JSON, but not of the protocol. The process can go on: the next answer has its own line.
     fn count_malformed(&mut self, why: String) -> Result<SectionReply, ExternalError> {
+        self.note_malformed(&why)?;
+        Ok(SectionReply::Fault(Fault::bad_answer(format!("not an answer of the protocol: {why}"))))
+    }
+
+    /// Counts answers in a row that are malformed in the same way.
+    ///
+    /// # Errors
+    /// There are so many that no others are to be expected.
+    fn note_malformed(&mut self, why: &str) -> Result<(), ExternalError> {
         let (last, count) = &mut self.malformed;
-        if *last != why {
-            (*last, *count) = (why.clone(), 0);
+        if last != why {
+            (*last, *count) = (why.to_owned(), 0);
         }
         *count += 1;
-        if *count >= SAME_MALFORMED {
-            return Err(ExternalError::Malformed(why));
-        }
-        Ok(SectionReply::Fault(Fault::bad_answer(format!("not an answer of the protocol: {why}"))))
+        if *count >= SAME_MALFORMED { Err(ExternalError::Malformed(why.to_owned())) } else { Ok(()) }
     }
 
     /// Asks for walks. `got` is called for each stop in order, with the answer or
@@ -199,7 +205,7 @@ impl<'s> Session<'s> {
     /// cause: each of them is requested again, alone.
     ///
     /// # Errors
-    /// The unwinder had to be restarted too often.
+    /// The unwinder had to be restarted too often, or its answers are malformed again and again.
     pub(super) fn unwind(
         &mut self,
         stops: &[Stop],
@@ -212,12 +218,19 @@ impl<'s> Session<'s> {
         let mut suspect = None;
         while next < stops.len() {
             let range = next..if next < alone_until { next + 1 } else { stops.len() };
+            let first = next;
             if let Err(fault) = self.exchange(range.clone(), stops, read, &mut |answer| {
                 got(next, Ok(answer));
                 next += 1;
             }) {
                 if self.stop.reason().is_some() {
                     return Err(ExternalError::Stopped);
+                }
+                if next > first {
+                    self.malformed.1 = 0;
+                }
+                if let Some(why) = &fault.malformed {
+                    self.note_malformed(why)?;
                 }
                 let is_certain = range.len() == 1 || fault.verdict == Verdict::BadAnswer;
                 let restarted = self.restart(&fault);
@@ -311,7 +324,7 @@ struct AboutSection {
 
 fn read_section(id: u64, answer: Value) -> Result<SectionReply, String> {
     let AboutSection { id: theirs, unsupported, section } =
-        serde_json::from_value(answer).map_err(|error| error.to_string())?;
+        serde_json::from_value(answer).map_err(|error| malformed(&error))?;
     if theirs != id {
         return Err("an answer to another request".to_owned());
     }

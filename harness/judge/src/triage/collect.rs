@@ -165,6 +165,7 @@ impl Findings {
         }
         if let Some(Entry::SavedLocations(finding)) = entry
             && let Some(says) = ExitClaim::of(&disagreement)
+                .or_else(|| ExitClaim::of_saved_fp(&disagreement, scene.truth, scene.target))
             && let Some(call) = scene.truth.call_of(disagreement.frame)
         {
             let known = &mut self.found[finding].has_lost_ra;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use sframe_judge::vocabulary::Verdict;
-use sframe_judge::vocabulary::suggest::unknown;
+use sframe_judge::vocabulary::suggest::{quoted_list, unknown};
 
 use super::check::MIN_REASON;
 use super::fault::{Component, Fault, Upstream, UpstreamState};
@@ -58,10 +58,28 @@ impl Faults {
         self.0.iter().map(|(name, (fault, source))| (name.as_str(), fault, source))
     }
 
-    /// What is wrong with a name that none of them has.
+    /// What is wrong with a name that none of them has: which was probably meant, or those of the component of that
+    /// name.
     #[must_use]
     pub fn unknown(&self, name: &str) -> String {
-        unknown("fault", name, self.0.keys().map(String::as_str))
+        let is_of = |fault: &Fault| fault.component.name() == name;
+        let of_component = self.iter().filter(|(_, fault, _)| is_of(fault)).map(|(page, ..)| page);
+        let of_component: Vec<&str> = of_component.collect();
+        let alike: Vec<&str> = self.0.keys().map(String::as_str).filter(|page| page.contains(name)).collect();
+        match (&of_component[..], &alike[..]) {
+            ([], [one, other @ ..]) if !name.is_empty() && other.len() < 8 => {
+                let pages = std::iter::once(*one).chain(other.iter().copied());
+                format!("unknown fault `{name}`; its name is part of {}", quoted_list(pages))
+            }
+            ([], _) => {
+                let says = unknown("fault", name, self.0.keys().map(String::as_str));
+                let all = if says.ends_with('?') { "" } else { "; `faults` without a name lists all" };
+                says + all
+            }
+            (pages, _) => {
+                format!("`{name}` is a component, with the faults {}", quoted_list(pages.iter().copied()))
+            }
+        }
     }
 
     /// Gives entries the titles of the faults that they name.

@@ -383,6 +383,19 @@ pub fn execute(
     }
 }
 
+/// Checks that the first build that each spec is run on has the places that it names.
+///
+/// # Errors
+/// The places that it does not have, each pointing at its line.
+pub fn check_places(corpus: &Path, cases: &[Case<'_>]) -> Result<(), SuiteError> {
+    let is_run = |case: &&Case<'_>| case.spec.skip_for(&case.facts()).is_none();
+    let first: BTreeMap<&Path, &Case<'_>> =
+        cases.iter().filter(is_run).rev().map(|case| (case.source.path(), case)).collect();
+    let errors = first.par_iter().flat_map_iter(|(_, case)| case.misplaced_places(corpus));
+    let errors: Vec<crate::yaml::Error> = errors.collect();
+    if errors.is_empty() { Ok(()) } else { Err(SuiteError::Specs(errors)) }
+}
+
 /// Whether a mistake is in a spec that a filter does not name, or in the page of a fault.
 fn is_about_another(error: &crate::yaml::Error, specs: &Path, filter: &Filter) -> bool {
     let stem = error.path().file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();

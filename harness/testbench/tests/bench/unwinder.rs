@@ -600,7 +600,8 @@ fn a_key_that_does_not_exist_is_told_once() {
     let command = shell(&format!(r#"{ENGINE} | sed -u 's/"num_fdes":/"fdes_count":/'"#));
     let output = bench(&["vectors", "--only", FEW, "--unwinder", &command]);
     let errors = String::from_utf8_lossy(&output.stderr);
-    let told = "error: --unwinder: each answer about a section is malformed in the same way: unknown field `fdes_count`";
+    let told =
+        "error: --unwinder: each of its answers is malformed in the same way: unknown field `fdes_count`";
     assert!(errors.starts_with(told) && errors.lines().count() == 1, "{errors}");
     assert_eq!(status(&output), 4);
 }
