@@ -56,8 +56,15 @@ fn reworded(said: &str) -> (String, Option<&str>) {
         .replace("duplicate field `", "duplicate key `")
         .replace("invalid type: map", "invalid type: mapping")
         .replace("invalid type: sequence", "invalid type: list")
-        .replace("invalid type: unit value", "invalid type: nothing");
-    (ours, None)
+        .replace("invalid type: unit value", "invalid type: nothing")
+        .replace("expected a sequence", "expected a list");
+    let ours = match ours.split_once("expected struct ") {
+        Some((start, _)) => format!("{start}expected a mapping"),
+        None => ours,
+    };
+    let numbers = ["u8", "u16", "u32", "u64", "usize", "i8", "i16", "i32", "i64"];
+    let number = numbers.iter().find_map(|number| ours.strip_suffix(&format!("expected {number}")));
+    (number.map_or_else(|| ours.clone(), |start| format!("{start}expected a whole number")), None)
 }
 
 pub(crate) fn read_yaml<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {

@@ -212,7 +212,7 @@ impl<'q, 'a> Questions<'q, 'a> {
                 Err(fault) => {
                     ends.count(WalkEnd::Disagreed, 0);
                     let found = faults.entry((fault.verdict, pending.pc));
-                    found.or_insert_with(|| FaultFinding::new(pending, fault.message)).hits += 1;
+                    found.or_insert_with(|| FaultFinding::new(pending, fault)).hits += 1;
                     return;
                 }
             };
@@ -270,9 +270,20 @@ impl<'q, 'a> Questions<'q, 'a> {
         (self.waiting_frames, self.waiting_bytes) = (0, 0);
     }
 
+    /// Forgets answers that are not of the protocol: why nothing more is asked need not be said for each of them.
+    fn forget_bad_answers(&mut self) {
+        let bad = self.faults.extract_if(|_, found| found.is_malformed);
+        let answers: u64 = bad.map(|(_, found)| found.hits).sum();
+        self.nothing_compared += answers;
+        self.walk_ends.disagreed = self.walk_ends.disagreed.saturating_sub(answers);
+    }
+
     /// Returns the results.
     pub(super) fn finish(mut self, mut examination: Examination) -> UnwinderExamination {
         self.ask();
+        if matches!(self.error, Some(ExternalError::Malformed(_))) {
+            self.forget_bad_answers();
+        }
         // The unwinder was not asked there.
         let ends = &examination.counts.walk_ends;
         self.walk_ends.unsettled = ends.unsettled + ends.departing;
@@ -315,12 +326,7 @@ impl<'q, 'a> Questions<'q, 'a> {
             .into_iter()
             .map(|found| judge.blame(quoting(found)))
             .collect();
-        // Why nothing more is asked need not be said for each of the stops before.
-        let is_said = |verdict| {
-            verdict == Verdict::BadAnswer && matches!(self.error, Some(ExternalError::Malformed(_)))
-        };
-        let mut faults: Vec<_> =
-            self.faults.into_iter().filter(|((verdict, _), _)| !is_said(*verdict)).collect();
+        let mut faults: Vec<_> = self.faults.into_iter().collect();
         faults.sort_by_key(|((_, pc), found)| (*pc, found.hits));
         findings.extend(faults.into_iter().map(|((verdict, _), found)| found.finding(verdict, self.target)));
         findings.extend(self.session.unplaced.iter().map(super::judge::unplaced));

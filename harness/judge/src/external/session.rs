@@ -13,6 +13,7 @@ use super::command::{CommandLine, ExternalError, RESTARTS};
 use super::process::{Fault, Process, malformed};
 use crate::examine::stop::StopRequest;
 use crate::vocabulary::Verdict;
+use crate::vocabulary::suggest::quoted_list;
 
 /// The result of a question about a section.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -191,7 +192,9 @@ impl<'s> Session<'s> {
     /// There are so many that no others are to be expected.
     fn note_malformed(&mut self, why: &str) -> Result<(), ExternalError> {
         let (last, count) = &mut self.malformed;
-        if last != why {
+        // What is quoted may be another value each time.
+        let is_same = last.split('`').step_by(2).eq(why.split('`').step_by(2));
+        if !is_same {
             (*last, *count) = (why.to_owned(), 0);
         }
         *count += 1;
@@ -286,6 +289,13 @@ impl<'s> Session<'s> {
                     if first + stop == expected =>
                 {
                     got(Backtrace { frames, end });
+                }
+                Answer { stop: Some(stop), frames, end, .. } if first + stop == expected => {
+                    let missing = [("frames", frames.is_none()), ("end", end.is_none())];
+                    let missing =
+                        missing.into_iter().filter(|(_, is_missing)| *is_missing).map(|(key, _)| key);
+                    let why = format!("the answer to a stop has no {}", quoted_list(missing));
+                    return Err(Fault { malformed: Some(why.clone()), ..Fault::bad_answer(why) });
                 }
                 Answer { stop, frames, end, .. } => {
                     let present = |is: bool| if is { "is there" } else { "is missing" };

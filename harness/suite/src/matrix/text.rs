@@ -119,7 +119,12 @@ fn conclusion(toolchain: &ToolchainResult) -> String {
     let counts = COLUMNS.iter().map(|(name, count)| (*name, count(&totals)));
     let counts = counts.filter(|(name, count)| *count > 0 || *name == "worse");
     let counts: Vec<String> = counts.map(|(name, count)| format!("{} {name}", grouped(count))).collect();
-    format!("{}, {}: {}", toolchain.name, references(toolchain), counts.join(", "))
+    let partly = toolchain.cases.iter().filter(|case| !case.not_judged.is_empty()).count() as u64;
+    let partly = match partly {
+        0 => String::new(),
+        _ => format!("; in {} something was not judged: `--verbose` says what", counted(partly, "case")),
+    };
+    format!("{}, {}: {}{partly}", toolchain.name, references(toolchain), counts.join(", "))
 }
 
 fn show(text: &mut Text, toolchain: &ToolchainResult, volume: Volume) {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use sframe_judge::vocabulary::Verdict;
-use sframe_judge::vocabulary::suggest::{quoted_list, unknown};
+use sframe_judge::vocabulary::suggest::{closest, quoted_list, unknown};
 
 use super::check::MIN_REASON;
 use super::fault::{Component, Fault, Upstream, UpstreamState};
@@ -65,7 +65,9 @@ impl Faults {
         let is_of = |fault: &Fault| fault.component.name() == name;
         let of_component = self.iter().filter(|(_, fault, _)| is_of(fault)).map(|(page, ..)| page);
         let of_component: Vec<&str> = of_component.collect();
-        let alike: Vec<&str> = self.0.keys().map(String::as_str).filter(|page| page.contains(name)).collect();
+        let is_alike =
+            |page: &&str| page.contains(name) && closest(name, self.0.keys().map(String::as_str)).is_none();
+        let alike: Vec<&str> = self.0.keys().map(String::as_str).filter(is_alike).collect();
         match (&of_component[..], &alike[..]) {
             ([], [one, other @ ..]) if !name.is_empty() && other.len() < 8 => {
                 let pages = std::iter::once(*one).chain(other.iter().copied());
@@ -129,6 +131,9 @@ fn load(path: &Path, name: &str) -> Result<(Fault, Source), Vec<Error>> {
     if check.errors.is_empty() { Ok((fault, source)) } else { Err(check.errors) }
 }
 
+/// Who may say something of an example: the run, exploring, and the witnesses of a finding.
+const WITNESSES: [&str; 6] = ["run", "explore", "CFI", "frame pointers", "instructions", "layout"];
+
 /// What must hold for a page beyond what the types can express.
 struct Check<'a> {
     fault: &'a Fault,
@@ -174,6 +179,13 @@ impl Check<'_> {
                 self.wrong(&["witnesses"], "a crash has no witnesses", help);
             }
             _ => {}
+        }
+        let is_witness = |name: &&String| WITNESSES.contains(&name.as_str());
+        for name in witnesses.keys().filter(|name| !is_witness(name)) {
+            let help = format!("allowed here: {}", quoted_list(WITNESSES));
+            let span = self.source.key_span(&["witnesses", name]);
+            let error = self.source.error_at(span, unknown("witness", name, WITNESSES), Some(help));
+            self.errors.push(error);
         }
         for (index, sign) in signs.iter().enumerate() {
             let path = ["signs", &index.to_string()];

@@ -157,7 +157,7 @@ impl Suite {
         let selects = |selector: &Selector| cases.iter().any(|case| selector.matches(&case.facts()));
         let mut idle = |span| {
             let message = format!("the corpus has no build of `{}` that this selects", spec.program);
-            errors.push(source.error_at(span, message, None::<&str>));
+            errors.push(source.error_at(span, message, self.help_with_builds(spec)));
         };
         for stop in spec.stops.iter().filter(|stop| !stop.selector.as_ref().is_none_or(selects)) {
             idle(source.span(&stop.path_of("where")));

@@ -80,15 +80,16 @@ fn conclusion(checks: &[CheckReport]) -> String {
     let right = checks.len() as u64 - broken - wrong;
     let parts = [(right, "right"), (wrong, "with findings"), (broken, "broken")];
     let parts = parts.into_iter().filter(|(count, _)| *count > 0);
-    let parts: Vec<String> = parts.map(|(count, what)| format!("{} {what}", grouped(count))).collect();
+    let parts: Vec<String> = match right == checks.len() as u64 {
+        true => vec!["all are right".to_owned()],
+        false => parts.map(|(count, what)| format!("{} {what}", grouped(count))).collect(),
+    };
     let sum = |of: fn(&CheckReport) -> u64| checks.iter().map(of).sum::<u64>();
-    format!(
-        "{}: {}; {} of {} executed were judged",
-        counted(checks.len() as u64, "build"),
-        parts.join(", "),
-        grouped(sum(|check| check.summary.counts.comparisons)),
-        counted(sum(|check| check.summary.counts.instructions), "instruction")
-    )
+    let judged = sum(|check| check.summary.counts.comparisons);
+    let executed = sum(|check| check.summary.counts.instructions);
+    let judged = if judged == executed { "all".to_owned() } else { format!("{} of", grouped(judged)) };
+    let (builds, executed) = (counted(checks.len() as u64, "build"), counted(executed, "instruction"));
+    format!("{builds}: {}; {judged} {executed} executed were judged", parts.join(", "))
 }
 
 /// A spec with its text.
