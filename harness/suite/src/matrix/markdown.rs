@@ -62,9 +62,7 @@ fn show(text: &mut String, toolchain: &ToolchainResult) {
             escaped(&cause.line()),
             escaped(message)
         );
-        for more in
-            cause.pages().into_iter().chain(cause.places(PLACES)).into_iter().chain(cause.consequences())
-        {
+        for more in cause.pages().into_iter().chain(cause.places(PLACES)).chain(cause.consequences()) {
             let _ = write!(line, "\n  - {}", escaped(&more));
         }
         if let Some(command) = cause.reproduce {

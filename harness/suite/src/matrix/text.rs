@@ -135,9 +135,7 @@ fn show(text: &mut Text, toolchain: &ToolchainResult, volume: Volume) {
         let KindDetail { blame, confidence, message, .. } = cause.detail;
         let _ = writeln!(text, "worse       {}", cause.line());
         let _ = writeln!(text, "    {}; the likely culprit is {blame} (confidence {confidence})", message);
-        for line in
-            cause.pages().into_iter().chain(cause.places(places)).into_iter().chain(cause.consequences())
-        {
+        for line in cause.pages().into_iter().chain(cause.places(places)).chain(cause.consequences()) {
             let _ = writeln!(text, "    {line}");
         }
         if let Some(command) = cause.reproduce {
