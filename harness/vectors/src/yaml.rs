@@ -45,8 +45,9 @@ impl Error {
 fn reworded(said: &str) -> (String, Option<&str>) {
     for (theirs, ours) in [("unknown field `", "unknown key"), ("unknown variant `", "unknown name")] {
         if let Some((place, rest)) = said.split_once(theirs)
-            && let Some((given, allowed)) = rest.split_once("`, expected ")
+            && let Some((given, allowed)) = rest.split_once("`, ")
         {
+            let allowed = allowed.strip_prefix("expected ").unwrap_or("none");
             let allowed = allowed.strip_prefix("one of ").unwrap_or(allowed);
             return (format!("{place}{ours} `{given}` (allowed here: {allowed})"), Some(given));
         }
