@@ -24,7 +24,7 @@ pub enum Blame {
     /// The format: it can't express what is true there, and the backtrace ends. This is no failure.
     #[serde(rename = "format")]
     Format,
-    /// There is no evidence for any of them.
+    /// The witnesses do not show which of these it is.
     #[serde(rename = "unknown")]
     Unknown,
 }

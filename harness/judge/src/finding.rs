@@ -390,10 +390,18 @@ pub struct KnownFault {
     pub upstream: String,
 }
 
+impl KnownFault {
+    /// What it is, without its title.
+    #[must_use]
+    pub fn brief(&self) -> String {
+        let Self { name, title: _, component, upstream } = self;
+        format!("{name}, a known fault of {component}, {upstream}")
+    }
+}
+
 impl fmt::Display for KnownFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, title, component, upstream } = self;
-        write!(f, "{name}, a known fault of {component}, {upstream}: {title}")
+        write!(f, "{}: {}", self.brief(), self.title)
     }
 }
 

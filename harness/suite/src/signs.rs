@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 
 use sframe_engine::Abi;
 use sframe_inspect::Blame;
-use sframe_judge::finding::{Address, Answer, Evidence, Finding, KnownFault, Side, Witness};
+use sframe_inspect::diff::{DiffReport, Field};
+use sframe_inspect::elf::object_file::ObjectFile;
+use sframe_inspect::source::Source;
+use sframe_judge::finding::{Address, Answer, Evidence, Finding, Side, Witness};
 use sframe_judge::target::{Module, Target};
-use sframe_judge::vocabulary::LayoutFact;
+use sframe_judge::vocabulary::{LayoutFact, Verdict};
 
 use crate::spec::{Assembler, Compiler, Component, Fault, Faults, Linker, Producer, Sign, Tool, ToolName};
 
@@ -276,13 +279,46 @@ pub fn point_out<'i>(
         let page = of_image.as_ref().and_then(|(causes, module)| page_of(finding, causes, module));
         finding.fault = page.and_then(|name| {
             let fault = faults.get(name)?;
-            Some(KnownFault {
-                name: name.to_owned(),
-                title: fault.title.clone(),
-                component: fault.component.to_string(),
-                upstream: fault.upstream.state.to_string(),
-            })
+            Some(fault.known_as(name))
         });
+    }
+}
+
+/// Says of each difference between `.sframe` and call frame information which page describes its cause, if one does.
+pub fn point_out_differences(source: Source<'_>, report: &mut DiffReport, faults: &Faults) {
+    let Ok(subject) = ObjectFile::parse(source) else { return };
+    let Some(abi) = subject.abi() else { return };
+    let makers = Makers::of(&subject.comments());
+    let causes = KnownCauses::of_components(faults, abi, |component| makers.may_have(component));
+    for difference in &mut report.findings {
+        let wrong = match difference.field {
+            Field::Cfa => Verdict::WrongCfa,
+            Field::Ra => Verdict::WrongRa,
+            Field::Fp => Verdict::WrongFp,
+            _ => continue,
+        };
+        let lines = &difference.instructions;
+        let at = lines.iter().position(|line| line.differs);
+        let shape = |line: usize| without_numbers(&lines[line].text);
+        let row = difference.row.as_ref();
+        let row_pc =
+            row.map(|row| difference.pc.0.wrapping_sub(difference.offset.0).wrapping_add(row.start.0));
+        let before = |pc: u64| lines.iter().rfind(|line| line.pc.0 < pc).map(|line| line.text.as_str());
+        let seen = SeenCause {
+            wrong: wrong.as_str(),
+            sections: &[".sframe"],
+            blame: difference.blame,
+            row: row.map_or_else(|| "none".to_owned(), |row| row.rules.to_string()),
+            before_row: row_pc.and_then(before),
+            around: at.map(|at| ((0..at).map(shape).collect(), shape(at))),
+            layout: Vec::new(),
+            flags: None,
+            code_in: subject.linker_made(difference.pc.0),
+            function: Some(&difference.function),
+            library: None,
+        };
+        let page = causes.page_of(&seen).and_then(|name| Some((name, faults.get(name)?)));
+        difference.fault = page.map(|(name, fault)| fault.known_as(name).to_string());
     }
 }
 

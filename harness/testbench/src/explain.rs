@@ -3,12 +3,15 @@
 //! The texts are the documentation of the enumerations that the names are values of, and the catalogues of
 //! lint rules. Nothing is written twice.
 
+use std::borrow::Cow;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 use sframe_engine::lint::{RULES, Rule};
 use sframe_inspect::hazard::HazardKind;
 use sframe_inspect::lint::ELF_RULES;
 use sframe_judge::examine::coverage::Explored;
+use sframe_judge::examine::set_aside::SetAsideReason;
 use sframe_judge::explore::{Certainty, Doubt, Undecided};
 use sframe_judge::finding::{Blame, Confidence, Side, Witness};
 use sframe_judge::vocabulary::suggest::closest;
@@ -17,6 +20,7 @@ use sframe_search::mutate::Operator;
 use sframe_suite::case::Outcome;
 use sframe_suite::links::{LinkFault, LinkOutcome};
 use sframe_suite::meanings::meanings;
+use sframe_suite::spec::{Fault, Faults};
 
 /// A name, and what it means.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -32,7 +36,7 @@ pub(crate) struct Explanation {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<RuleDetails>,
     /// The file of the repository that says more.
-    pub see: &'static str,
+    pub see: Cow<'static, str>,
 }
 
 /// What a lint rule has beside its meaning.
@@ -71,6 +75,7 @@ pub(crate) fn explanations() -> Vec<Explanation> {
         names::<LinkFault>("finding of links", "harness/guide/linker.md"),
         names::<LinkOutcome>("outcome of a case of links", "harness/guide/linker.md"),
         names::<Operator>("operator of mutate", "harness/guide/limits.md"),
+        names::<SetAsideReason>("reason to set a comparison aside", VERDICTS),
     ];
     let rules = RULES.iter().chain(ELF_RULES).map(|rule| of_rule(rule));
     kinds.into_iter().flatten().chain(rules).collect()
@@ -78,7 +83,7 @@ pub(crate) fn explanations() -> Vec<Explanation> {
 
 fn names<T: JsonSchema>(kind: &'static str, see: &'static str) -> Vec<Explanation> {
     let all = meanings::<T>().into_iter();
-    all.map(|(name, meaning)| Explanation { name, kind, meaning, rule: None, see }).collect()
+    all.map(|(name, meaning)| Explanation { name, kind, meaning, rule: None, see: see.into() }).collect()
 }
 
 fn of_rule(rule: &Rule) -> Explanation {
@@ -92,18 +97,34 @@ fn of_rule(rule: &Rule) -> Explanation {
             versions: rule.versions.to_string(),
             clause: rule.clause.title(),
         }),
-        see: "specs/lints.md",
+        see: "specs/lints.md".into(),
     }
 }
 
-/// Returns what a name means; several explanations, if it has several meanings. Rules are found by ID and by
-/// name. Case, and the kind of separator, do not matter.
+/// The names of the pages of known faults.
+#[must_use]
+pub(crate) fn of_faults(faults: &Faults) -> Vec<Explanation> {
+    let of_page = |(name, fault, _): (&str, &Fault, _)| Explanation {
+        name: name.to_owned(),
+        kind: "known fault",
+        meaning: format!(
+            "{}. `sframe-testbench faults {name}` shows it, in {}.",
+            fault.title, fault.component
+        ),
+        rule: None,
+        see: format!("specs/faults/{name}.yaml").into(),
+    };
+    faults.iter().map(of_page).collect()
+}
+
+/// Returns what a name means, of these and the `others`; several explanations, if it has several meanings. Rules are
+/// found by ID and by name. Case, and the kind of separator, do not matter.
 ///
 /// # Errors
 /// There is no such name; the message says which was probably meant.
-pub(crate) fn explain(name: &str) -> Result<Vec<Explanation>, String> {
+pub(crate) fn explain(name: &str, others: Vec<Explanation>) -> Result<Vec<Explanation>, String> {
     let plain = |name: &str| name.to_lowercase().replace(['_', ' '], "-");
-    let all = explanations();
+    let all: Vec<Explanation> = explanations().into_iter().chain(others).collect();
     let is_meant = |it: &&Explanation| {
         plain(&it.name) == plain(name) || it.rule.as_ref().is_some_and(|rule| rule.name == plain(name))
     };
@@ -130,7 +151,7 @@ mod tests {
         let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
         for Explanation { name, kind, meaning, see, .. } in explanations() {
             *kinds.entry(kind).or_default() += 1;
-            let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(see);
+            let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(&*see);
             assert!(page.is_file(), "{kind} {name}: {see}");
             assert!(meaning.len() > 5 && meaning.ends_with('.'), "{kind} {name}: {meaning}");
         }
@@ -150,13 +171,15 @@ mod tests {
         for (kind, count) in expected {
             assert_eq!(kinds.get(kind), Some(&count), "{kind}");
         }
-        assert_eq!(kinds.len(), 16, "{kinds:?}");
+        assert_eq!(kinds.len(), 17, "{kinds:?}");
     }
 
     #[test]
     fn names_are_found_as_people_write_them() {
+        let explain = |name: &str| explain(name, Vec::new());
         let kinds =
             |name: &str| explain(name).map(|found| found.iter().map(|it| it.kind).collect::<Vec<_>>());
+        assert_eq!(kinds("leaves-with-fp"), Ok(vec!["reason to set a comparison aside"]));
         assert_eq!(kinds("wrong_CFA"), Ok(vec!["verdict"]));
         assert_eq!(kinds("no-fde"), Ok(vec!["verdict", "end of a walk"]));
         assert_eq!(kinds("sf402"), Ok(vec!["lint rule"]));

@@ -104,17 +104,18 @@ fn files(dir: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 /// Reads a file. Without a recipe, errors have the line that they are in.
-fn written(text: &str) -> Result<WrittenVector, String> {
+fn written(path: &Path, text: &str) -> Result<WrittenVector, Error> {
+    let of_yaml = |error| Error::of_yaml(path, text, &error);
     if !text.contains("repeat:") {
-        return serde_yaml::from_str(text).map_err(|error| error.to_string());
+        return serde_yaml::from_str(text).map_err(of_yaml);
     }
-    let mut value = serde_yaml::from_str(text).map_err(|error| error.to_string())?;
-    recipe::expand(&mut value)?;
-    serde_yaml::from_value(value).map_err(|error| error.to_string())
+    let mut value = serde_yaml::from_str(text).map_err(of_yaml)?;
+    recipe::expand(&mut value).map_err(|message| Error::new(path, message))?;
+    serde_yaml::from_value(value).map_err(of_yaml)
 }
 
 fn load(path: &Path, text: &str, catalogue: &Catalogue) -> Result<Vector, Vec<Error>> {
-    let written = written(text).map_err(|message| vec![Error::new(path, message)])?;
+    let written = written(path, text).map_err(|error| vec![error])?;
     let mut mistakes = Vec::new();
     let part = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
     if path.extension().is_none_or(|extension| extension != "yaml") {

@@ -35,7 +35,7 @@ fn mistakes_are_named_with_their_file() {
         ("v3-cfa-sp", "v3-nothing", "no clause `v3-nothing`"),
         ("v3-cfa-sp", "v2-cfa-sp", "not of the section's version"),
         ("address:", "readings: [nothing]\naddress:", "no reading `nothing`"),
-        ("section:", "sections:", "unknown field `sections`"),
+        ("section:", "sections:", "unknown key `sections` (allowed here: "),
         ("size: 32", "size: 33", "section and bytes differ from offset"),
         ("  fixed_ra: -8\n  fdes", "  fixed_ra: -800\n  fdes", "fixed_ra"),
         ("words: [8]", "words: [256]", "data word 256 does not fit 1 bytes"),
@@ -62,7 +62,7 @@ fn mistakes_are_named_with_their_file() {
     let bits = mistakes(&catalogue, "step/v3-aarch64-strip", "address_bits: 39", "address_bits: 255");
     assert!(bits.contains("step 0: `address_bits` is 255, and an address has 1 to 64 bits"), "{bits}");
     let unknown = mistakes(&catalogue, "step/v3-amd64", "{kind: no-fde}", "{kind: no-fde, cfa: \"0x1\"}");
-    assert!(unknown.contains("unknown field `cfa`"), "{unknown}");
+    assert!(unknown.contains("unknown key `cfa` (allowed here: "), "{unknown}");
 }
 
 /// An answer that readers may give, but not vectors.

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::diff::{DiffError, Explored, ExploredError, diff_file};
+use crate::diff::{DiffError, DiffReport, Explored, ExploredError, diff_file};
 use crate::percent::Percent;
+use crate::source::Source;
 use clap::Args;
 
 use super::each::{Inspect, Show, Stop, execute};
@@ -31,12 +32,23 @@ pub struct Diff {
     json: bool,
 }
 
+/// Says of differences which known faults they seem to come from.
+pub type PointOut = dyn Fn(Source<'_>, &mut DiffReport);
+
 impl Diff {
     /// Executes the command.
     ///
     /// # Errors
     /// An argument or file can't be used.
     pub fn execute(&self) -> Result<Status, Failure> {
+        self.execute_with(&|_, _| {})
+    }
+
+    /// Executes the command. `point_out` says of differences in a file which known faults they seem to come from.
+    ///
+    /// # Errors
+    /// An argument or file can't be used.
+    pub fn execute_with(&self, point_out: &PointOut) -> Result<Status, Failure> {
         let explored = match (&self.explored, self.files.as_slice()) {
             (None, _) => None,
             (Some(path), [_]) => {
@@ -44,7 +56,8 @@ impl Diff {
             }
             (Some(_), _) => return Err(Failure::unusable("error: --explored is for one file")),
         };
-        execute(&mut Comparison { explored, coverage: self.coverage }, &self.files, self.json)
+        let mut comparison = Comparison { explored, coverage: self.coverage, point_out };
+        execute(&mut comparison, &self.files, self.json)
     }
 }
 
@@ -64,6 +77,7 @@ struct Comparison<'e> {
     /// What exploring says of the file.
     explored: Option<(&'e Path, Explored)>,
     coverage: Percent,
+    point_out: &'e PointOut,
 }
 
 impl Inspect for Comparison<'_> {
@@ -72,6 +86,7 @@ impl Inspect for Comparison<'_> {
         if let Some((path, explored)) = self.explored.take() {
             report.add_exploration(explored).map_err(|error| of(path, &error))?;
         }
+        (self.point_out)(file.source(), &mut report);
         show.show(&report, || [if volume() == Volume::Quiet { report.brief() } else { report.text() }])?;
         let (missing, expressible) = report.expressible();
         let lacks = expressible > 0 && !self.coverage.is_reached_by(expressible - missing, expressible);

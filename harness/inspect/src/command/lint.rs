@@ -32,6 +32,7 @@ impl Lint {
     /// # Errors
     /// An argument or file can't be used.
     pub fn execute(&self, program: &str) -> Result<Status, Failure> {
+        self.sarif.as_deref().map_or(Ok(()), super::has_place)?;
         let log = self.sarif.is_some().then(Log::default);
         let mut linter = Linter { log };
         let status = execute(&mut linter, &self.files, self.json);

@@ -14,7 +14,7 @@ mod volume;
 
 pub use convert::Convert;
 #[cfg(feature = "disassembly")]
-pub use diff::Diff;
+pub use diff::{Diff, PointOut};
 pub use dump::Dump;
 pub use each::{Inspect, Show, Stop, execute as each_file};
 pub use exit::{Failure, Status};
@@ -154,6 +154,20 @@ fn not_json(error: &serde_json::Error) -> Failure {
 pub fn write_file(path: &std::path::Path, text: &str) -> Result<(), Failure> {
     crate::file::replace(path, text.as_bytes())
         .map_err(|error| Failure::broken(format!("error: {} can't be written: {error}", path.display())))
+}
+
+/// Checks that a file can be written where it is wanted, before the work that it is to hold.
+///
+/// # Errors
+/// There is no such folder.
+pub fn has_place(path: &std::path::Path) -> Result<(), Failure> {
+    match path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir()) {
+        None => Ok(()),
+        Some(folder) => {
+            let (path, folder) = (path.display(), folder.display());
+            Err(Failure::unusable(format!("error: {path} can't be written: there is no folder {folder}")))
+        }
+    }
 }
 
 /// Returns the final status of a run or check.

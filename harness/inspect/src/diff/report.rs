@@ -1,6 +1,6 @@
 //! The results of `diff`, for people and for machines.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -93,6 +93,9 @@ pub struct Difference {
     pub confidence: Confidence,
     /// The evidence for the blame.
     pub evidence: Vec<Evidence>,
+    /// The known fault that seems to be its cause, in short.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
     /// The whole finding in a sentence.
     pub message: String,
     /// Fields that differ at the same instructions have the same number.
@@ -356,6 +359,8 @@ fn show(text: &mut Text, group: &[Difference]) {
         let _ = writeln!(text, "    {}", first.message);
     }
     show_blame(text, first.blame, first.confidence, &first.evidence);
+    let faults: BTreeSet<&String> = group.iter().filter_map(|finding| finding.fault.as_ref()).collect();
+    faults.iter().for_each(|fault| text.line(format!("      = looks like: {fault}")));
 }
 
 /// Shows where fields differ.

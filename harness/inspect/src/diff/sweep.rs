@@ -441,6 +441,7 @@ impl<'s> Sweep<'s> {
             blame: Blame::ProducerLinker,
             confidence: Confidence::High,
             evidence: evidence_of_merging(fault),
+            fault: None,
             message: fault.to_string(),
             group: number,
         }
@@ -480,6 +481,7 @@ impl<'s> Sweep<'s> {
             blame,
             confidence,
             evidence,
+            fault: None,
             message,
             group,
         })
@@ -564,6 +566,7 @@ impl<'s> Sweep<'s> {
                 blame,
                 confidence,
                 evidence: evidence.clone(),
+                fault: None,
                 message,
                 group: number,
             });

@@ -10,7 +10,7 @@ use sframe_engine::{InstructionPointer, LookupAddress, PcType, ReturnAddress, Se
 use sframe_inspect::text::grouped;
 use sframe_machine::PcMap;
 
-use crate::finding::{Address, FindingRow};
+use crate::finding::{Address, Finding, FindingRow};
 use crate::target::{Loaded, Target};
 
 /// What a run executed.
@@ -53,7 +53,7 @@ pub struct Coverage {
 }
 
 /// A row that the topmost frame has never used.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct UnexercisedRow {
     /// The library; `None` for the executable.
     pub image: Option<String>,
@@ -75,9 +75,21 @@ pub struct UnexercisedRow {
     /// What is wrong with it, or why that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub explored_reason: Option<String>,
+    /// What proves it to be wrong, with the known fault that is its cause.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub proof: Option<Box<Finding>>,
 }
 
 impl UnexercisedRow {
+    /// What exploring says is wrong with it, or why that is not known, and which page describes it.
+    #[must_use]
+    pub fn says(&self) -> Option<String> {
+        let reason = self.explored_reason.as_ref()?;
+        let fault = self.proof.as_ref().and_then(|proof| proof.fault.as_ref());
+        Some(fault.map_or_else(|| reason.clone(), |fault| format!("{reason}; looks like {}", fault.brief())))
+    }
+
     /// Says what exploring says of it, in words.
     pub fn explored_text(&self) -> Option<String> {
         let says = match self.explored? {
@@ -85,7 +97,7 @@ impl UnexercisedRow {
             Explored::Wrong => "wrong",
             Explored::Undecided => "undecided",
         };
-        let reason = self.explored_reason.as_ref();
+        let reason = self.says();
         Some(reason.map_or_else(|| says.to_owned(), |reason| format!("{says}: {reason}")))
     }
 }
@@ -142,8 +154,10 @@ impl ExploredRows {
 impl std::fmt::Display for ExploredRows {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { agree, wrong, undecided } = *self;
-        let [agree, wrong, undecided] = [agree, wrong, undecided].map(grouped);
-        write!(f, "{agree} agree when they are explored, {wrong} are wrong, {undecided} undecided")
+        let parts = [(agree, "right by exploring"), (wrong, "wrong"), (undecided, "undecided")];
+        let parts = parts.into_iter().filter(|(count, _)| *count > 0);
+        let parts: Vec<String> = parts.map(|(count, what)| format!("{} {what}", grouped(count))).collect();
+        f.write_str(&parts.join(", "))
     }
 }
 
@@ -286,6 +300,7 @@ impl Coverage {
                         pc: Address(target.linked(Loaded(start)).0),
                         explored: None,
                         explored_reason: None,
+                        proof: None,
                     });
                 }
             }

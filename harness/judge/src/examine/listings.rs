@@ -4,7 +4,7 @@
 //! run, or by a worker. [`Listings`] combine those of all cases. Many builds have
 //! the same functions: each text, function and course of a function is kept once.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
 use std::ops::Range;
 
@@ -30,6 +30,10 @@ pub const MOST_INSTRUCTIONS: usize = 1_500_000;
 
 /// The additional instructions that are listed because something in them is wrong.
 const MOST_WRONG: usize = 100_000;
+
+/// Of programs with more instructions, functions in which nothing is wrong are listed by their rows alone, and those that
+/// did not run by their names.
+const MOST_IN_FULL: usize = 20_000;
 
 /// A listing that unpacks to more bytes is refused.
 const MOST_BYTES: usize = 256 << 20;
@@ -161,6 +165,10 @@ struct FunctionVisits {
     frames: Vec<u32>,
     /// Instruction, and what is wrong in its row: 1 CFA, 2 RA, 4 FP, 8 something else.
     wrong: Vec<u32>,
+    /// If the instructions are those at which rows begin, or none is listed: how many have executed, and how many
+    /// there are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    folded: Option<[u32; 2]>,
 }
 
 /// Different values in the order in which they were first seen.
@@ -212,6 +220,52 @@ struct FunctionDraft<'t> {
     hits: Vec<u64>,
     frames: Vec<(u32, String)>,
     wrong: Vec<(u32, u32)>,
+    /// See [`FunctionVisits::folded`].
+    folded: Option<[u32; 2]>,
+}
+
+impl FunctionDraft<'_> {
+    /// Leaves the instructions at which rows, or rules of CFI, begin. Each stands for those up to the next one, and
+    /// has executed as often as the one that did most often. Of a function that did not run, one stands for all.
+    fn fold(self) -> Self {
+        if !self.wrong.is_empty() {
+            return self;
+        }
+        let count = |hits: &[u64]| u32::try_from(hits.len()).unwrap_or(u32::MAX);
+        let ran: Vec<u64> = self.hits.iter().copied().filter(|hits| *hits > 0).collect();
+        let folded = Some([count(&ran), count(&self.hits)]);
+        let (rows, cfi) = if ran.is_empty() { (Vec::new(), Vec::new()) } else { (self.rows, self.cfi) };
+        let begin = rows.iter().map(|row| row.0).chain(cfi.iter().map(|row| row.0));
+        let begin: BTreeSet<u32> = begin.chain([0]).collect();
+        // The number of the line that stands for one.
+        let line_of = |line: u32| u32::try_from(begin.range(..=line).count().saturating_sub(1)).unwrap_or(0);
+        let mut code: Vec<(u32, String)> = Vec::new();
+        let mut hits: Vec<u64> = Vec::new();
+        for ((line, (len, text)), executed) in (0..).zip(self.code).zip(self.hits) {
+            match (code.last_mut(), hits.last_mut()) {
+                (Some(last), Some(most)) if !begin.contains(&line) => {
+                    last.0 = last.0.saturating_add(len);
+                    *most = (*most).max(executed);
+                }
+                _ => {
+                    code.push((len, if ran.is_empty() { String::new() } else { text }));
+                    hits.push(executed);
+                }
+            }
+        }
+        let mut frames: Vec<(u32, String)> = Vec::new();
+        for (line, frame) in self.frames {
+            let line = line_of(line);
+            match frames.last_mut() {
+                Some((last, seen)) if *last == line && seen.is_empty() => *seen = frame,
+                Some((last, _)) if *last == line => {}
+                _ => frames.push((line, frame)),
+            }
+        }
+        let rows = rows.into_iter().map(|(line, start, rules)| (line_of(line), start, rules)).collect();
+        let cfi = cfi.into_iter().map(|(line, rules)| (line_of(line), rules)).collect();
+        Self { code, rows, cfi, hits, frames, folded, ..self }
+    }
 }
 
 impl Listing {
@@ -231,6 +285,10 @@ impl Listing {
         drafts.sort_by_key(|draft| {
             (draft.wrong.is_empty(), draft.hits.iter().all(|hits| *hits == 0), draft.image, draft.start)
         });
+        let is_large = drafts.iter().map(|draft| draft.code.len()).sum::<usize>() > MOST_IN_FULL;
+        if is_large {
+            drafts = drafts.into_iter().map(FunctionDraft::fold).collect();
+        }
         let json = serde_json::to_vec(&Content::of(drafts, lines))?;
         Ok(Self(STANDARD.encode(compress_to_vec_zlib(&json, LEVEL))))
     }
@@ -360,7 +418,7 @@ impl Function {
         for (line, rules) in draft.cfi {
             body.cfi.extend([line, texts.number(rules)]);
         }
-        let mut course = FunctionVisits::default();
+        let mut course = FunctionVisits { folded: draft.folded, ..FunctionVisits::default() };
         for hits in draft.hits {
             match course.hits[..] {
                 [.., ref mut count, last] if last == hits => *count += 1,
@@ -516,6 +574,7 @@ impl<'r, 'a> Reader<'r, 'a> {
                     hits: Vec::new(),
                     frames: Vec::new(),
                     wrong: Vec::new(),
+                    folded: None,
                 });
             }
             if let Some(draft) = drafts.last_mut() {
@@ -640,6 +699,7 @@ mod tests {
             hits,
             frames: Vec::new(),
             wrong: Vec::new(),
+            folded: None,
         };
         let mut pool = Pool::default();
         pool.take("first", Content::of(vec![draft(0x10, vec![3, 3]), draft(0x20, vec![3, 1])], Vec::new()));
@@ -655,6 +715,34 @@ mod tests {
     }
 
     #[test]
+    fn a_folded_function_has_a_line_for_each_row() {
+        let text = |text: &str| text.to_owned();
+        let draft = |hits: Vec<u64>, wrong| FunctionDraft {
+            image: None,
+            start: 0x10,
+            name: text("f"),
+            row_count: 2,
+            code: ["push", "mov", "nop", "pop", "ret"].map(|name| (1, text(name))).to_vec(),
+            rows: vec![(0, 0, text("first")), (1, 1, text("second")), (4, 4, text("first"))],
+            cfi: vec![(0, text("first")), (3, text("other"))],
+            frames: vec![(0, text("a")), (1, String::new()), (2, text("b")), (4, text("c"))],
+            hits,
+            wrong,
+            folded: None,
+        };
+        let ran = draft(vec![1, 0, 7, 2, 2], Vec::new()).fold();
+        assert_eq!(ran.code, [(1, text("push")), (2, text("mov")), (1, text("pop")), (1, text("ret"))]);
+        assert_eq!((ran.hits, ran.folded), (vec![1, 7, 2, 2], Some([4, 5])));
+        assert_eq!(ran.rows.iter().map(|row| row.0).collect::<Vec<_>>(), [0, 1, 3]);
+        assert_eq!(ran.cfi, [(0, text("first")), (2, text("other"))]);
+        assert_eq!(ran.frames, [(0, text("a")), (1, text("b")), (3, text("c"))]);
+        let idle = draft(vec![0; 5], Vec::new()).fold();
+        assert_eq!((idle.code, idle.folded, idle.rows.len()), (vec![(5, String::new())], Some([0, 5]), 0));
+        let wrong = draft(vec![1; 5], vec![(1, 1)]).fold();
+        assert_eq!((wrong.code.len(), wrong.folded), (5, None));
+    }
+
+    #[test]
     fn functions_are_left_out_by_name_unless_something_in_them_is_wrong() {
         let draft = |name: &str, wrong| FunctionDraft {
             image: None,
@@ -667,6 +755,7 @@ mod tests {
             hits: Vec::new(),
             frames: Vec::new(),
             wrong,
+            folded: None,
         };
         let mut pool = Pool { instructions: MOST_INSTRUCTIONS - 5, ..Pool::default() };
         let drafts = vec![draft("right", Vec::new()), draft("wrong", vec![(0, 1)])];

@@ -231,7 +231,7 @@ pub fn examine_with(
     let mut counts = examiner.results.counts;
     counts.instructions = outcome.instructions;
     let max_depth = examiner.max_depth;
-    let aside: u64 = examiner.results.findings.borne_out().map(|(_, count)| count).sum();
+    let aside: u64 = examiner.results.findings.borne_out().map(|(.., count)| count).sum();
     counts.comparisons -= aside;
     counts.walk_ends.disagreed -= aside;
     counts.walk_ends.unsettled += aside;
@@ -246,8 +246,12 @@ pub fn examine_with(
     }
     let left_out = examiner.sampler.as_ref().map_or(0, |sampler| sampler.left_out);
     let mut set_aside = std::mem::take(&mut examiner.set_aside);
-    for (found, count) in examiner.results.findings.borne_out() {
-        let kind = Kind { reason: SetAsideReason::LeavesElsewhere, as_caller: found.frame > 0 };
+    for (found, as_caller, count) in examiner.results.findings.borne_out() {
+        let reason = match found.verdict {
+            Verdict::WrongFp => SetAsideReason::LeavesWithFp,
+            _ => SetAsideReason::LeavesElsewhere,
+        };
+        let kind = Kind { reason, as_caller };
         set_aside.add(found.pc, kind, count);
     }
     counts.traces = examiner.cross_check.counts();

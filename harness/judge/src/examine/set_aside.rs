@@ -18,6 +18,9 @@ named! {
     pub enum SetAsideReason, "reason" {
         /// The function left, and not for its caller: the row says where to, before it had left.
         LeavesElsewhere = "leaves-elsewhere",
+        /// The function left with the FP that a callee had put where the function had saved its caller's: the row
+        /// reads it there, before it had left.
+        LeavesWithFp = "leaves-with-fp",
         /// Control was about to begin a context that the program had made, and nothing is known of callers there.
         NewContext = "new-context",
         /// SP had left the stack of the callers, and the run did not show where control went then.
@@ -32,6 +35,9 @@ impl SetAsideReason {
         match self {
             Self::LeavesElsewhere => {
                 "the row says where the function then left for, which was not its caller"
+            }
+            Self::LeavesWithFp => {
+                "a callee replaced the FP that the function had saved, and the function then left with that one"
             }
             Self::NewContext => "it leads to a context that the program has made, where no callers are known",
             Self::NoLanding => "the run did not show where control was to go",
@@ -78,6 +84,11 @@ impl SetAside {
         self.is_whole_function() && !(self.is_stub && self.reason == SetAsideReason::LeavesElsewhere)
     }
 
+    /// Whether all was compared but the FP of one caller, which its saved one is no more.
+    const fn is_one_fp(&self) -> bool {
+        self.as_caller && matches!(self.reason, SetAsideReason::LeavesWithFp)
+    }
+
     /// What was set aside, and why, in a line.
     #[must_use]
     pub fn line(&self) -> String {
@@ -104,11 +115,12 @@ pub fn total(set_aside: &[SetAside]) -> u64 {
 const MOST: u64 = 100;
 
 /// Whether so much was set aside that the rest proves too little: more than 1 % of what was to be compared, or all of
-/// a function that is no stub.
+/// a function that is no stub. Where a callee has replaced the FP that a caller has saved, nothing but that FP is missing.
 #[must_use]
 pub fn is_too_much(set_aside: &[SetAside], comparisons: u64) -> bool {
     let all = total(set_aside);
-    all.saturating_mul(MOST) > all.saturating_add(comparisons)
+    let without = set_aside.iter().filter(|place| !place.is_one_fp()).map(|place| place.instructions);
+    without.sum::<u64>().saturating_mul(MOST) > all.saturating_add(comparisons)
         || set_aside.iter().any(SetAside::proves_too_little)
 }
 
@@ -237,5 +249,10 @@ mod tests {
         assert!(is_too_much(&[whole(SetAsideReason::LeavesElsewhere, false)], 1_000));
         // Many of them are too much together.
         assert!(is_too_much(&vec![stub; 4], 1_000));
+        // In callees, all but an FP was compared.
+        let in_callees = |reason| SetAside { as_caller: true, ..whole(reason, false) };
+        assert!(is_too_much(&vec![in_callees(SetAsideReason::LeavesElsewhere); 4], 1_000));
+        assert!(!is_too_much(&vec![in_callees(SetAsideReason::LeavesWithFp); 4], 1_000));
+        assert!(is_too_much(&[whole(SetAsideReason::LeavesWithFp, false)], 1_000));
     }
 }

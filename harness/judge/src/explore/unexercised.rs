@@ -67,6 +67,8 @@ impl Explorer {
                     Err(error) => (Explored::Undecided, Some(error.clone())),
                 };
                 (row.explored, row.explored_reason) = (Some(says), reason);
+                row.proof =
+                    known.as_ref().ok().and_then(|(_, proofs)| proofs.get(&row.pc.0).cloned().map(Box::new));
             }
             let Ok((known, mut proofs)) = known else { continue };
             for finding in &mut asked {

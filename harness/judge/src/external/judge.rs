@@ -328,11 +328,15 @@ pub(super) struct FaultFinding {
     depth: usize,
     message: String,
     pub(super) hits: u64,
+    /// Whether the answer is none of the protocol.
+    pub(super) is_malformed: bool,
 }
 
 impl FaultFinding {
-    pub(super) fn new(pending: &Pending, message: String) -> Self {
-        Self { pc: pending.pc, depth: pending.call_stack.depth(), message, hits: 0 }
+    pub(super) fn new(pending: &Pending, fault: Fault) -> Self {
+        let Fault { message, malformed, .. } = fault;
+        let (pc, depth) = (pending.pc, pending.call_stack.depth());
+        Self { pc, depth, message, hits: 0, is_malformed: malformed.is_some() }
     }
 
     pub(super) fn finding(self, verdict: Verdict, target: &Target<'_>) -> Finding {

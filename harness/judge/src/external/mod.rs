@@ -18,6 +18,8 @@ mod session;
 mod shadow;
 mod stacks;
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use serde::{Deserialize, Serialize};
 use sframe_machine::Options;
 use sframe_protocol::{Hello, SectionQuestion};
@@ -45,7 +47,13 @@ pub struct External {
     hello: Hello,
     /// The number of stops at which it is asked.
     pub stops_per_case: StopsPerCase,
+    /// In how many cases it was asked no more because its answers were malformed, and how they were.
+    #[serde(skip)]
+    malformed: Arc<Mutex<(String, u32)>>,
 }
+
+/// After how many cases that ended with the same malformed answers it is not asked about others.
+const SAME_CASES: u32 = 3;
 
 impl External {
     /// Starts the unwinder for the first time, to identify it.
@@ -58,7 +66,7 @@ impl External {
         stop: StopRequest,
     ) -> Result<Self, ExternalError> {
         let hello = Session::start(&command, None, stop)?.hello.clone();
-        Ok(Self { command, hello, stops_per_case })
+        Ok(Self { command, hello, stops_per_case, malformed: Arc::default() })
     }
 
     /// Returns the words of its command.
@@ -85,6 +93,7 @@ impl External {
         look: &ExamineOptions,
         options: &Options,
     ) -> Result<UnwinderExamination, ExternalError> {
+        self.is_worth_asking()?;
         let mut engine = sframe_unwinder(target);
         // Dropped last, when no process reads it any more.
         let folder = tempfile::tempdir().map_err(ExternalError::Copy)?;
@@ -92,7 +101,27 @@ impl External {
         let session = Session::start(&self.command, Some(open), look.stop.clone())?;
         let mut questions = Questions::new(target, session, self.stops_per_case);
         let examination = examine_with(target, &mut *engine, look, options, Some(&mut questions))?;
-        Ok(questions.finish(examination))
+        let shown = questions.finish(examination);
+        if let Some(ExternalError::Malformed(why)) = &shown.error {
+            self.note_malformed(why);
+        }
+        Ok(shown)
+    }
+
+    /// Notes that it is asked nothing more about a program, since its answers are malformed.
+    fn note_malformed(&self, why: &str) {
+        let mut malformed = self.malformed.lock().unwrap_or_else(PoisonError::into_inner);
+        if malformed.0 != why {
+            *malformed = (why.to_owned(), 0);
+        }
+        malformed.1 += 1;
+    }
+
+    /// # Errors
+    /// Its answers about several programs were malformed in the same way.
+    fn is_worth_asking(&self) -> Result<(), ExternalError> {
+        let malformed = self.malformed.lock().unwrap_or_else(PoisonError::into_inner);
+        if malformed.1 >= SAME_CASES { Err(ExternalError::Malformed(malformed.0.clone())) } else { Ok(()) }
     }
 
     /// Starts a process of the unwinder that answers questions about sections.

@@ -212,7 +212,7 @@ impl<'q, 'a> Questions<'q, 'a> {
                 Err(fault) => {
                     ends.count(WalkEnd::Disagreed, 0);
                     let found = faults.entry((fault.verdict, pending.pc));
-                    found.or_insert_with(|| FaultFinding::new(pending, fault.message)).hits += 1;
+                    found.or_insert_with(|| FaultFinding::new(pending, fault)).hits += 1;
                     return;
                 }
             };
@@ -270,9 +270,20 @@ impl<'q, 'a> Questions<'q, 'a> {
         (self.waiting_frames, self.waiting_bytes) = (0, 0);
     }
 
+    /// Forgets answers that are not of the protocol: why nothing more is asked need not be said for each of them.
+    fn forget_bad_answers(&mut self) {
+        let bad = self.faults.extract_if(|_, found| found.is_malformed);
+        let answers: u64 = bad.map(|(_, found)| found.hits).sum();
+        self.nothing_compared += answers;
+        self.walk_ends.disagreed = self.walk_ends.disagreed.saturating_sub(answers);
+    }
+
     /// Returns the results.
     pub(super) fn finish(mut self, mut examination: Examination) -> UnwinderExamination {
         self.ask();
+        if matches!(self.error, Some(ExternalError::Malformed(_))) {
+            self.forget_bad_answers();
+        }
         // The unwinder was not asked there.
         let ends = &examination.counts.walk_ends;
         self.walk_ends.unsettled = ends.unsettled + ends.departing;
@@ -294,6 +305,8 @@ impl<'q, 'a> Questions<'q, 'a> {
             restarts: self.session.restarts,
             seconds: self.waited.as_secs_f64(),
         };
+        let of_engine = std::mem::take(&mut examination.findings);
+        let is_whole = examination.findings_omitted.is_empty();
         examination.findings_omitted.clear();
         for findings in [&self.own, &self.shared, &self.unclear] {
             for (verdict, count) in findings.omitted() {
@@ -326,7 +339,15 @@ impl<'q, 'a> Questions<'q, 'a> {
             )
         }));
         let same = |found| noting(found, "the engine of this project says the same");
-        let shared = self.shared.into_findings(self.target).into_iter().map(same).collect();
+        // The engine has seen the whole run: what became of an FP that a callee has replaced.
+        let is_withdrawn = |found: &Finding| {
+            let is_it = |of_engine: &Finding| {
+                (of_engine.verdict, &of_engine.image, of_engine.pc) == (found.verdict, &found.image, found.pc)
+            };
+            found.verdict == Verdict::WrongFp && is_whole && !of_engine.iter().any(is_it)
+        };
+        let shared = self.shared.into_findings(self.target).into_iter();
+        let shared = shared.filter(|found| !is_withdrawn(found)).map(same).collect();
         UnwinderExamination { examination, report, shared, findings, error: self.error }
     }
 }

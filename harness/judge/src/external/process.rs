@@ -17,6 +17,7 @@ use crate::examine::stop::StopRequest;
 use crate::process::address_space;
 use crate::process::child;
 use crate::vocabulary::Verdict;
+use crate::vocabulary::suggest::{hint, quoted_list};
 
 /// The number of bytes of its latest standard error that are kept.
 const STANDARD_ERROR: usize = 4096;
@@ -39,11 +40,13 @@ pub struct Fault {
     pub message: String,
     /// Whether its last words indicate that it ran out of memory.
     pub out_of_memory: bool,
+    /// Why an answer is none of the protocol, without the answer itself.
+    pub malformed: Option<String>,
 }
 
 impl Fault {
     pub(super) fn bad_answer(message: impl Into<String>) -> Self {
-        Self { verdict: Verdict::BadAnswer, message: message.into(), out_of_memory: false }
+        Self { verdict: Verdict::BadAnswer, message: message.into(), out_of_memory: false, malformed: None }
     }
 }
 
@@ -160,7 +163,10 @@ impl Process {
         match self.next_line(deadline) {
             Ok(Line::Whole(line)) => serde_json::from_slice(&line).map_err(|error| {
                 let start = shown(&line[..line.len().min(SHOWN)]);
-                self.fault(Verdict::BadAnswer, format!("not an answer of the protocol ({error}): {start}"))
+                let why = malformed(&error);
+                let fault =
+                    self.fault(Verdict::BadAnswer, format!("not an answer of the protocol ({why}): {start}"));
+                Fault { malformed: Some(why), ..fault }
             }),
             Ok(Line::TooLong) => {
                 Err(self.fault(Verdict::BadAnswer, format!("a line of more than {} bytes", self.longest)))
@@ -214,7 +220,7 @@ impl Process {
             out_of_memory = says_no_memory(&words);
             message += &format!("; standard error: {words}");
         }
-        Fault { verdict, message, out_of_memory }
+        Fault { verdict, message, out_of_memory, malformed: None }
     }
 
     fn wait(&mut self, at_most: Duration) -> Option<ExitStatus> {
@@ -252,6 +258,28 @@ pub(super) fn shown(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(SHOWN)]);
     let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
     lines.join(" | ")
+}
+
+/// Why JSON is not what is expected, without the place in the line: a key or name that is unknown, and what was probably
+/// meant.
+pub(super) fn malformed(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let text = text.split_once(" at line ").map_or(&*text, |(text, _)| text);
+    for (theirs, ours) in [("unknown field `", "unknown key"), ("unknown variant `", "unknown name")] {
+        if let Some((given, allowed)) = text.strip_prefix(theirs).and_then(|rest| rest.split_once('`')) {
+            // Every second piece between backquotes is a name.
+            let allowed = || allowed.split('`').skip(1).step_by(2);
+            let (hint, allowed) = (hint(given, allowed()), quoted_list(allowed()));
+            return format!("{ours} `{given}`{hint}; allowed here: {allowed}");
+        }
+    }
+    if let Some((start, _)) = text.split_once("expected struct ") {
+        return format!("{start}expected a mapping");
+    }
+    let number = ["u8", "u32", "u64", "usize"].iter().find_map(|number| text.strip_suffix(number));
+    let number = number.and_then(|start| start.strip_suffix("expected "));
+    let text = number.map_or_else(|| text.to_owned(), |start| format!("{start}expected a whole number"));
+    text.replace("missing field `", "missing key `").replace("invalid type: sequence", "invalid type: list")
 }
 
 fn write_requests(mut stdin: ChildStdin, requests: &Receiver<Vec<u8>>, waiting: &AtomicUsize) {

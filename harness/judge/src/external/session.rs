@@ -10,9 +10,10 @@ use sframe_protocol::{
 use sframe_vectors::Unreadable;
 
 use super::command::{CommandLine, ExternalError, RESTARTS};
-use super::process::{Fault, Process};
+use super::process::{Fault, Process, malformed};
 use crate::examine::stop::StopRequest;
 use crate::vocabulary::Verdict;
+use crate::vocabulary::suggest::quoted_list;
 
 /// The result of a question about a section.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +42,7 @@ pub(super) struct Session<'s> {
     /// The maximum number of restarts.
     limit: u32,
     silences: u32,
-    /// How the last answer about a section was malformed, and how many in a row were so.
+    /// How the last answer was malformed, and how many in a row were so.
     malformed: (String, u32),
     /// Faults that did not reappear when each stop was requested alone.
     pub(super) unplaced: Vec<Fault>,
@@ -186,14 +187,16 @@ impl<'s> Session<'s> {
         Ok((id, process.receive(deadline)?))
     }
 
-    /// Counts answers that are malformed in the same way. After one that is JSON, but not of the protocol, the process
-    /// can go on: the next answer has its own line.
+    /// Counts answers in a row that are malformed in the same way. After one that is JSON, but not of the protocol, the
+    /// process can go on: the next answer has its own line.
     ///
     /// # Errors
-    /// It is one of several in a row.
+    /// There are so many that no others are to be expected.
     fn count_malformed(&mut self, how: &str, why: &str) -> Result<(), ExternalError> {
         let (last, count) = &mut self.malformed;
-        if last != how {
+        // What is quoted may be another value each time.
+        let is_same = last.split('`').step_by(2).eq(how.split('`').step_by(2));
+        if !is_same {
             (*last, *count) = (how.to_owned(), 0);
         }
         *count += 1;
@@ -207,7 +210,7 @@ impl<'s> Session<'s> {
     /// cause: each of them is requested again, alone.
     ///
     /// # Errors
-    /// The unwinder had to be restarted too often.
+    /// The unwinder had to be restarted too often, or its answers are malformed again and again.
     pub(super) fn unwind(
         &mut self,
         stops: &[Stop],
@@ -220,12 +223,19 @@ impl<'s> Session<'s> {
         let mut suspect = None;
         while next < stops.len() {
             let range = next..if next < alone_until { next + 1 } else { stops.len() };
+            let first = next;
             if let Err(fault) = self.exchange(range.clone(), stops, read, &mut |answer| {
                 got(next, Ok(answer));
                 next += 1;
             }) {
                 if self.stop.reason().is_some() {
                     return Err(ExternalError::Stopped);
+                }
+                if next > first {
+                    self.malformed.1 = 0;
+                }
+                if let Some(why) = &fault.malformed {
+                    self.count_malformed(why, why)?;
                 }
                 let is_certain = range.len() == 1 || fault.verdict == Verdict::BadAnswer;
                 let restarted = self.restart(&fault);
@@ -282,6 +292,13 @@ impl<'s> Session<'s> {
                 {
                     got(Backtrace { frames, end });
                 }
+                Answer { stop: Some(stop), frames, end, .. } if first + stop == expected => {
+                    let missing = [("frames", frames.is_none()), ("end", end.is_none())];
+                    let missing =
+                        missing.into_iter().filter(|(_, is_missing)| *is_missing).map(|(key, _)| key);
+                    let why = format!("the answer to a stop has no {}", quoted_list(missing));
+                    return Err(Fault { malformed: Some(why.clone()), ..Fault::bad_answer(why) });
+                }
                 Answer { stop, frames, end, .. } => {
                     let present = |is: bool| if is { "is there" } else { "is missing" };
                     return Err(Fault::bad_answer(format!(
@@ -322,7 +339,7 @@ struct AboutSection {
 
 fn read_section(id: u64, answer: Value) -> Result<SectionReply, String> {
     let AboutSection { id: theirs, unsupported, section } =
-        serde_json::from_value(answer).map_err(|error| error.to_string())?;
+        serde_json::from_value(answer).map_err(|error| malformed(&error))?;
     if theirs != id {
         return Err("an answer to another request".to_owned());
     }

@@ -111,8 +111,8 @@ pub(crate) struct Findings {
     omitted: BTreeMap<Verdict, u64>,
     /// The last wrong FP, for what follows from it in the same walk.
     last_wrong_fp: Option<Entry>,
-    /// By position of their findings.
-    claims: ExitClaims<usize>,
+    /// By position of their findings, and whether the frame had made a call.
+    claims: ExitClaims<(usize, bool)>,
 }
 
 /// Where a finding is kept.
@@ -144,12 +144,19 @@ struct Found {
     /// Those that give all answers; `None` if nobody was asked.
     mistakes: Option<Mistakes>,
     hits: u64,
-    /// How often the program then left for where the row had said, and not for the caller.
-    borne_out: u64,
+    /// How often the program then left for where the row had said, and not for the caller: in the topmost frame, and in
+    /// others.
+    borne_out: [u64; 2],
     /// The first disagreement that a wrong FP led to.
     consequence: Option<Disagreement>,
     /// Whether the row takes for the return address what the function itself has put into its register.
     has_lost_ra: Option<bool>,
+}
+
+impl Found {
+    fn borne_out(&self) -> u64 {
+        self.borne_out.iter().sum()
+    }
 }
 
 impl Findings {
@@ -165,6 +172,7 @@ impl Findings {
         }
         if let Some(Entry::SavedLocations(finding)) = entry
             && let Some(says) = ExitClaim::of(&disagreement)
+                .or_else(|| ExitClaim::of_saved_fp(&disagreement, scene.truth, scene.target))
             && let Some(call) = scene.truth.call_of(disagreement.frame)
         {
             let known = &mut self.found[finding].has_lost_ra;
@@ -174,7 +182,7 @@ impl Findings {
                 }
                 says => says,
             };
-            self.claims.add(call, finding, says);
+            self.claims.add(call, (finding, disagreement.frame > 0), says);
         }
     }
 
@@ -190,8 +198,8 @@ impl Findings {
     /// Follows calls and returns: see [`ExitClaims`].
     #[inline]
     pub(crate) fn follow(&mut self, moment: &Moment<'_>, abi: Option<Abi>) {
-        for (finding, count) in self.claims.follow(moment, abi) {
-            self.found[finding].borne_out += count;
+        for ((finding, as_caller), count) in self.claims.follow(moment, abi) {
+            self.found[finding].borne_out[usize::from(as_caller)] += count;
         }
     }
 
@@ -200,10 +208,14 @@ impl Findings {
         self.claims.start(calls);
     }
 
-    /// Returns the places whose disagreements the program has borne out, and how many of each.
-    pub(crate) fn borne_out(&self) -> impl Iterator<Item = (&Disagreement, u64)> {
-        let found = self.found.iter().filter(|found| found.borne_out > 0);
-        found.map(|found| (&found.disagreement, found.borne_out))
+    /// Returns the places whose disagreements the program has borne out, whether the frame had made a call, and how many
+    /// of each.
+    pub(crate) fn borne_out(&self) -> impl Iterator<Item = (&Disagreement, bool, u64)> {
+        let of = self.found.iter().flat_map(|found| {
+            let [topmost, as_caller] = found.borne_out;
+            [(&found.disagreement, false, topmost), (&found.disagreement, true, as_caller)]
+        });
+        of.filter(|(.., count)| *count > 0)
     }
 
     /// Records a disagreement after its moment has passed. `triage` is called
@@ -243,7 +255,7 @@ impl Findings {
                         triage,
                         mistakes: None,
                         hits: 0,
-                        borne_out: 0,
+                        borne_out: [0; 2],
                         consequence: None,
                         has_lost_ra: None,
                     });
@@ -295,7 +307,7 @@ impl Findings {
             };
             let found = &mut self.found[index];
             found.hits += hits - 1;
-            found.borne_out += borne_out;
+            found.borne_out.iter_mut().zip(borne_out).for_each(|(own, other)| *own += other);
             found.mistakes = found.mistakes.or(mistakes);
             found.consequence = found.consequence.or(consequence);
             found.has_lost_ra = found.has_lost_ra.or(has_lost_ra);
@@ -330,7 +342,7 @@ impl Findings {
         target: &Target<'_>,
         mut is_over: impl FnMut() -> bool,
     ) -> (Vec<Finding>, BTreeMap<Verdict, u64>) {
-        let stands = |found: &&Found| found.borne_out < found.hits;
+        let stands = |found: &&Found| found.borne_out() < found.hits;
         let found: Vec<&Found> = self.found.iter().filter(stands).collect();
         let mistakes: Vec<Mistakes> = found.iter().map(|found| found.mistakes.unwrap_or_default()).collect();
         let mut omitted = self.omitted.clone();
@@ -423,7 +435,7 @@ fn describe(found: &Found, target: &Target<'_>) -> Finding {
         image: place.image.map(str::to_owned),
         function: place.function.map(str::to_owned),
         frame: Some(frame),
-        hits: found.hits - found.borne_out,
+        hits: found.hits - found.borne_out(),
         places: 1,
         row,
         row_pc,

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
-use sframe_engine::Abi;
+use sframe_engine::{Abi, Recovery};
 use sframe_machine::{CallStack, Exit, Moment, Record};
 
-use crate::compare::{Disagreement, Value};
+use crate::compare::{Disagreement, Truth, Value};
+use crate::target::Target;
 use crate::vocabulary::Verdict;
 
 /// A row's claim about how its function leaves, if it differs from the call
@@ -21,6 +22,8 @@ pub enum ExitClaim {
     JumpsTo(u64),
     /// This is the CFA.
     LeavesCfa(u64),
+    /// Control continues with this FP, which a callee has put where the function had saved its caller's.
+    LeavesFp(u64),
 }
 
 impl ExitClaim {
@@ -32,13 +35,23 @@ impl ExitClaim {
         }
     }
 
+    /// The claim of a row that reads FP from where its function had saved it: a callee has since put there the FP of the
+    /// frame that it wants control to land in. libgcc's unwinder does so before `__builtin_eh_return`.
+    pub(crate) fn of_saved_fp(found: &Disagreement, truth: &Truth<'_>, target: &Target<'_>) -> Option<Self> {
+        let (Verdict::WrongFp, Value::Word(fp)) = (found.verdict, found.got) else { return None };
+        let row = target.sections.lookup(found.address).ok().flatten()?.row;
+        let Recovery::Rule(rule) = row.fp else { return None };
+        let (word, call) = (truth.word(found.frame, &rule)?, truth.call_of(found.frame)?);
+        truth.stores?.is_overwritten_by_callee(word, call.since).then_some(Self::LeavesFp(fp))
+    }
+
     /// Whether a departure from the function that a call has entered bears out the claim. A return to the caller
     /// bears nothing out, however it is made: what differs from the call stack then is wrong.
     ///
     /// Code that installs a context, as libgcc's unwinder does, first makes its own frame one
     /// that was called by the frame where it lands, in place of that frame's last call.
     pub(crate) fn is_borne_out(self, departure: &Departure, call: &Record, abi: Option<Abi>) -> bool {
-        let Departure { exit, pc, sp } = *departure;
+        let Departure { exit, pc, sp, fp } = *departure;
         let is_own_return = pc == call.return_address;
         let last = match exit {
             Exit::Landing { .. } if is_own_return && sp == call.caller_sp => return false,
@@ -50,6 +63,7 @@ impl ExitClaim {
         match self {
             Self::GoesTo(address) | Self::JumpsTo(address) => pc == address || last == Some(address),
             Self::LeavesCfa(cfa) => abi.is_some_and(|abi| abi.sp_from_cfa(cfa) == sp),
+            Self::LeavesFp(saved) => saved == fp,
         }
     }
 }
@@ -60,13 +74,14 @@ pub struct Departure {
     exit: Exit,
     pc: u64,
     sp: u64,
+    fp: u64,
 }
 
 impl Departure {
     /// Returns how control has left frames with the last instruction, if it has.
     pub fn of(moment: &Moment<'_>) -> Option<Self> {
         let exit = moment.call_stack.exit()?;
-        Some(Self { exit, pc: moment.pc, sp: moment.sp })
+        Some(Self { exit, pc: moment.pc, sp: moment.sp, fp: moment.fp })
     }
 }
 

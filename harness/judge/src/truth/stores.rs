@@ -302,6 +302,8 @@ pub struct LastStores {
     /// The first word that it has stored to, by address / 8.
     first_stored: Option<u64>,
     words: Words,
+    /// The copies of FP in frames of callers that callees have overwritten, by address / 8.
+    overwritten: FxHashMap<u64, Copied>,
     thread: Thread,
     /// The number of the thread, and the state of the others.
     number: u32,
@@ -587,8 +589,12 @@ impl LastStores {
         }
         let end = address.saturating_add(len);
         let first = *self.first_stored.get_or_insert(address / 8);
+        let is_callers = self.thread.call.is_some_and(|call| address >= call.cfa);
         for word in words(address, len) {
             let last = self.words.get_mut(word);
+            if is_callers && let Some(copy) = last.and_then(|last| last.copy) {
+                self.overwritten.insert(word, copy);
+            }
             let is_whole = address <= word * 8 && end.saturating_sub(word * 8) >= 8;
             let has_fp = self.written.fp_at.is_none_or(|at| word.checked_sub(first) == Some(at));
             let now = Store { copy: now.copy.filter(|_| has_fp), ..now };
@@ -599,6 +605,14 @@ impl LastStores {
     /// The last store to the word at an address.
     pub fn last(&self, address: u64) -> Option<&Store> {
         self.words.get(address / 8)
+    }
+
+    /// Whether the word at an address was the FP that a call made at a time has to keep, until a callee of it has stored
+    /// something else there.
+    pub(crate) fn is_overwritten_by_callee(&self, address: u64, time: u64) -> bool {
+        let is_from_fp = self.last(address).is_some_and(|last| last.is_from_fp(time));
+        let was = self.overwritten.get(&(address / 8));
+        !is_from_fp && was.is_some_and(|was| was.is_fp(time))
     }
 
     /// Whether the word at an address has been stored to at or after a time.

@@ -1,7 +1,8 @@
 //! "Did you mean ...?"
 
 /// What others call the ABIs, and what we do.
-const OTHER_NAMES: [(&str, &str); 8] = [
+const OTHER_NAMES: [(&str, &str); 9] = [
+    ("x86", "amd64"),
     ("x86-64", "amd64"),
     ("x64", "amd64"),
     ("arm64", "aarch64"),
@@ -20,6 +21,7 @@ const OTHER_NAMES: [(&str, &str); 8] = [
 /// assert_eq!(closest("stosp", ["stops", "sweep"]), Some("stops"));
 /// assert_eq!(closest("AArch64", ["amd64", "aarch64"]), Some("aarch64"));
 /// assert_eq!(closest("arm64", ["amd64", "aarch64"]), Some("aarch64"));
+/// assert_eq!(closest("gnu-2.74", ["gnu-2.44", "gnu-2.47"]), Some("gnu-2.47"));
 /// assert_eq!(closest("mips", ["amd64", "aarch64"]), None);
 /// ```
 pub fn closest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -35,8 +37,16 @@ pub fn closest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -
         .into_iter()
         .map(|candidate| (strsim::damerau_levenshtein(&given, &normalised(candidate)), candidate))
         .filter(|&(distance, _)| distance <= limit)
-        .min_by_key(|&(distance, _)| distance)
+        // Letters in another order are a more usual mistake than other letters.
+        .min_by_key(|&(distance, candidate)| (distance, letters(&given) != letters(&normalised(candidate))))
         .map(|(_, candidate)| candidate)
+}
+
+/// The letters of a name, in order.
+fn letters(name: &str) -> Vec<char> {
+    let mut letters: Vec<char> = name.chars().collect();
+    letters.sort_unstable();
+    letters
 }
 
 /// The end of a message about an unknown name: which was probably meant, if any is close.

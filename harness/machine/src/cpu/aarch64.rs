@@ -238,9 +238,9 @@ static SIGNAL_FRAME: SignalFrame = SignalFrame {
     chain: Chain::FrameRecord,
 };
 
-/// Arm ARM C6.2.94: `dc zva` zeroes a block of at most 2 KiB.
+/// Arm ARM C6.2.94: `dc zva` zeroes a block, whose size the CPU chooses: the emulated one's is 64 bytes.
 fn unreported(code: &[u8]) -> Unreported {
-    const BLOCK: u64 = 2048;
+    const BLOCK: u64 = 64;
     match code {
         [operand, 0x74, 0x0b, 0xd5, ..] if *operand & 0xe0 == 0x20 => {
             // x31 is the zero register here.

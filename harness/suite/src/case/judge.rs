@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use sframe_inspect::text::counted;
+use sframe_inspect::text::{counted, grouped};
 use sframe_judge::compare::WalkEnd;
 use sframe_judge::examine::coverage::{Coverage, UnexercisedRow};
 use sframe_judge::examine::set_aside::{self, SetAside, is_too_much};
@@ -218,7 +218,7 @@ pub(crate) fn judge_sweep(sweep: &Sweep, report: &CaseReport, covered: u64) -> V
             findings.push(Finding::of_spec(Verdict::NotReached, expected, got, message));
         }
     };
-    let share = |part: u64, whole: u64| format!("{part} of {whole}");
+    let share = |part: u64, whole: u64| format!("{} of {}", grouped(part), grouped(whole));
     let instructions = report.counts.comparisons + report.counts.nothing_compared;
     floor(
         instructions >= sweep.min_instructions,
@@ -267,13 +267,16 @@ pub(crate) fn judge_set_aside(allowed: Option<Percent>, report: &CaseReport) -> 
     is_too_much.then(|| {
         let expected = match allowed {
             Some(allowed) => format!("at most {allowed}"),
-            None => "at most 1%, and no whole function".to_owned(),
+            None => "at most 1%, and not the whole of a function".to_owned(),
         };
         let places: Vec<String> = report.set_aside.iter().map(SetAside::line).collect();
         let message = format!(
-            "too much was set aside: {set_aside} of {all} comparisons, {expected} expected: {}",
+            "too much was set aside: {} of {}, where {expected} may be: {}",
+            grouped(set_aside),
+            counted(all, "comparison"),
             places.join("; ")
         );
-        Finding::of_spec(Verdict::NotReached, expected, format!("{set_aside} of {all}"), message)
+        let got = format!("{} of {}", grouped(set_aside), grouped(all));
+        Finding::of_spec(Verdict::NotReached, expected, got, message)
     })
 }

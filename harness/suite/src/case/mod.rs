@@ -28,7 +28,7 @@ use crate::case::judge::{
 use crate::corpus::Build;
 use crate::signs::point_out;
 use crate::spec::{BuildFacts, Faults, Location, Producer, Spec, Stop};
-use crate::yaml::Source;
+use crate::yaml::{self, Source};
 use sframe_judge::examine::counts::Counts;
 use sframe_judge::examine::coverage::{Coverage, RowCounts, UnexercisedRow};
 use sframe_judge::examine::listings::Listing;
@@ -153,7 +153,8 @@ impl Case<'_> {
             Self::explore(&target, explorer, report);
         }
         if let Some(faults) = faults {
-            point_out(report.findings.iter_mut(), &target, faults, Some(self.producer));
+            let proofs = report.unreached.iter_mut().filter_map(|row| row.proof.as_deref_mut());
+            point_out(report.findings.iter_mut().chain(proofs), &target, faults, Some(self.producer));
         }
     }
 
@@ -400,10 +401,30 @@ impl Case<'_> {
         Ok((stops, look, options))
     }
 
+    /// Returns what the spec says about places that the build does not have. Nothing, if its files can't be read.
+    #[must_use]
+    pub fn misplaced_places(&self, corpus: &Path) -> Vec<yaml::Error> {
+        let files = self.build.files(corpus).ok().filter(|_| self.spec.skip_for(&self.facts()).is_none());
+        let Some(target) = files.as_ref().and_then(|files| self.open(files).ok()) else { return Vec::new() };
+        let of_stop = |(_, stop): (usize, &Stop)| {
+            let error = resolve(&stop.at, &target).err()?;
+            Some(self.error_of_place(&stop.path_of("at"), &error))
+        };
+        let mut errors: Vec<yaml::Error> = self.spec.stops_for(&self.facts()).filter_map(of_stop).collect();
+        if let Err(BrokenReason::Place(error)) = self.signals(&target) {
+            errors.push(error);
+        }
+        errors
+    }
+
     /// Returns the error if the spec names a place that the build does not have.
     fn misplaced<S: AsRef<str>>(&self, key: &[S], error: &NoSuchPlace) -> BrokenReason {
+        self.error_of_place(key, error).into()
+    }
+
+    fn error_of_place<S: AsRef<str>>(&self, key: &[S], error: &NoSuchPlace) -> yaml::Error {
         let message = format!("{error} in {}", self.build.id);
-        self.source.error_at(self.source.span(key), message, error.help()).into()
+        self.source.error_at(self.source.span(key), message, error.help())
     }
 
     /// Returns where to deliver signals.

@@ -5,10 +5,19 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use sframe_engine::{Abi, Version};
-use sframe_judge::vocabulary::suggest::closest;
+use sframe_judge::vocabulary::suggest::{closest, hint, unknown};
 
 use super::program::{files_of, stem};
-use super::{Derive, Error, Program, Properties, Variant};
+use super::{Derive, Error, Program, Properties, VARIANTS, Variant};
+use crate::yaml::Source;
+
+/// What is wrong with a definition: where, by keys and indices, and what.
+type Mistake = (Vec<String>, String);
+
+/// A place in a definition.
+fn at(keys: &[&str]) -> Vec<String> {
+    keys.iter().map(|key| (*key).to_owned()).collect()
+}
 
 /// The minimum length of a reason, in characters.
 const SHORTEST_REASON: usize = 20;
@@ -88,17 +97,19 @@ impl Excluded {
         is(&self.program, program) && is(&self.variant, variant) && self.abi.is_none_or(|key| key == abi)
     }
 
-    /// Returns what is wrong with it, except for the program's name.
-    fn mistake(&self) -> Option<String> {
-        let unknown = |name: &String| Variant::named(name).is_none();
+    /// Returns what is wrong with it, except for the program's name, and the key that is.
+    fn mistake(&self) -> Option<(&'static str, String)> {
+        let is_unknown = |name: &String| Variant::named(name).is_none();
         if (&self.program, &self.variant, &self.abi) == (&None, &None, &None) {
-            return Some("an exclusion names no program, variant or ABI".to_owned());
+            return Some(("reason", "an exclusion names no program, variant or ABI".to_owned()));
         }
-        if let Some(name) = self.variant.as_ref().filter(|name| unknown(name)) {
-            return Some(format!("unknown variant `{name}`"));
+        if let Some(name) = self.variant.as_ref().filter(|name| is_unknown(name)) {
+            let names = VARIANTS.iter().map(|variant| variant.name);
+            return Some(("variant", unknown("variant", name, names)));
         }
-        (self.reason.trim().len() < SHORTEST_REASON)
-            .then(|| format!("an exclusion needs a reason of {SHORTEST_REASON} characters or more"))
+        (self.reason.trim().len() < SHORTEST_REASON).then(|| {
+            ("reason", format!("an exclusion needs a reason of {SHORTEST_REASON} characters or more"))
+        })
     }
 }
 
@@ -167,39 +178,46 @@ impl Toolchain {
     ///
     /// The file cannot be read, has unknown keys, or names things that do not exist.
     pub fn load(path: &Path) -> Result<Self, Error> {
-        let mut toolchain: Self = crate::yaml::read(path)?;
-        let invalid = |message: String| Error::Invalid { path: path.to_path_buf(), message };
+        let source = Source::read(path)?;
+        let mut toolchain: Self = source.parse()?;
+        let invalid =
+            |(at, message): Mistake| Error::Yaml(source.error_at(source.span(&at), message, None::<&str>));
+        let of_key = |key: &str, message: String| invalid((vec![key.to_owned()], message));
 
         if Some(toolchain.name.as_str()) != stem(path) {
-            return Err(invalid(format!(
-                "the toolchain's name is `{}`, which is not the name of the file",
-                toolchain.name
-            )));
+            let message =
+                format!("the toolchain's name is `{}`, which is not the name of the file", toolchain.name);
+            return Err(of_key("name", message));
         }
         if !toolchain.name.chars().all(|c| c.is_ascii_alphanumeric() || "_.+-".contains(c)) {
-            return Err(invalid("a toolchain's name has letters, digits, and `_.+-` only".to_owned()));
+            let message = "a toolchain's name has letters, digits, and `_.+-` only";
+            return Err(of_key("name", message.to_owned()));
         }
         if let Some(version) =
             toolchain.sframe_version.filter(|version| Version::from_number(*version).is_none())
         {
-            return Err(invalid(format!("SFrame has no version {version}")));
+            let message = format!("SFrame has no version {version}; it has 1, 2 and 3");
+            return Err(of_key("sframe_version", message));
         }
         let compiles = toolchain.root.is_some() || !toolchain.flags.is_empty() || !toolchain.abis.is_empty();
         if compiles == toolchain.derive.is_some() {
-            return Err(invalid("a toolchain has either `abis` to compile for, or `derive`".to_owned()));
+            let message = "a toolchain has either `abis` to compile for, or `derive`";
+            return Err(of_key("derive", message.to_owned()));
         }
         if compiles && toolchain.abis.is_empty() {
-            return Err(invalid("a toolchain that compiles needs `abis`".to_owned()));
+            return Err(of_key("abis", "a toolchain that compiles needs `abis`".to_owned()));
         }
         if toolchain.derive.is_some() && toolchain.properties != Properties::default() {
             let message = "a derived toolchain has the `properties` of the one that it is made of";
-            return Err(invalid(message.to_owned()));
+            return Err(of_key("properties", message.to_owned()));
         }
         if let Some(message) = toolchain.properties.mistake(toolchain.sframe_version) {
-            return Err(invalid(message));
+            return Err(invalid((at(&["properties", "can"]), message)));
         }
-        if let Some(message) = toolchain.excluded.iter().find_map(Excluded::mistake) {
-            return Err(invalid(message));
+        for (index, excluded) in toolchain.excluded.iter().enumerate() {
+            if let Some((key, message)) = excluded.mistake() {
+                return Err(invalid((at(&["excluded", &index.to_string(), key]), message)));
+            }
         }
         toolchain.locate(path.parent().unwrap_or(Path::new(""))).map_err(invalid)?;
         Ok(toolchain)
@@ -207,53 +225,64 @@ impl Toolchain {
 
     /// Makes paths that are relative to the folder of the definition absolute, and
     /// checks that they exist.
-    fn locate(&mut self, folder: &Path) -> Result<(), String> {
+    fn locate(&mut self, folder: &Path) -> Result<(), Mistake> {
         let absolute = |path: &Path, is_there: fn(&Path) -> bool| {
             let joined = std::path::absolute(folder.join(path)).unwrap_or_else(|_| folder.join(path));
             if is_there(&joined) { Ok(joined) } else { Err(format!("{} is not there", joined.display())) }
         };
         let relative = |word: &str| word.contains('/') && Path::new(word).is_relative();
         if self.root.is_some() && !self.wrapper.is_empty() {
-            return Err("a toolchain has either `root` or `wrapper`".to_owned());
+            return Err((at(&["wrapper"]), "a toolchain has either `root` or `wrapper`".to_owned()));
         }
         match &mut self.root {
             Some(Root { folder: Some(_), suite: Some(_), .. } | Root { folder: None, suite: None, .. }) => {
-                return Err("`root` has either `folder`, or `suite` and `packages`".to_owned());
+                let message = "`root` has either `folder`, or `suite` and `packages`";
+                return Err((at(&["root"]), message.to_owned()));
             }
             Some(Root { folder: Some(root), .. }) => {
-                *root = absolute(root, Path::is_dir)?;
+                let wrong = |message: String| (at(&["root", "folder"]), message);
+                *root = absolute(root, Path::is_dir).map_err(wrong)?;
                 if !root.join("usr/bin").is_dir() {
-                    return Err(format!("there is no `usr/bin` in {}", root.display()));
+                    return Err(wrong(format!("there is no `usr/bin` in {}", root.display())));
                 }
             }
             Some(_) | None => {}
         }
-        if let Some(message) = self.wrapper.iter().find_map(|word| mistaken_placeholder(word)) {
-            return Err(message);
+        for (index, word) in self.wrapper.iter().enumerate() {
+            if let Some(message) = mistaken_placeholder(word) {
+                return Err((at(&["wrapper", &index.to_string()]), message));
+            }
         }
         if let Some(first) = self.wrapper.first_mut().filter(|first| relative(first)) {
-            *first = absolute(Path::new(first), Path::is_file)?.display().to_string();
+            let found = absolute(Path::new(first), Path::is_file);
+            *first = found.map_err(|message| (at(&["wrapper", "0"]), message))?.display().to_string();
         }
         // What is visible inside a root or wrapper may not be visible here.
         let is_hidden = self.root.is_some() || !self.wrapper.is_empty();
-        for path in &mut self.path {
+        for (index, path) in self.path.iter_mut().enumerate() {
+            let wrong = |message: String| (at(&["path", &index.to_string()]), message);
             match (is_hidden, path.is_relative()) {
-                (true, true) => return Err(format!("{} is not absolute, as in a root", path.display())),
+                (true, true) => {
+                    return Err(wrong(format!("{} is not absolute, as in a root", path.display())));
+                }
                 (true, false) => {}
-                (false, _) => *path = absolute(path, Path::is_dir)?,
+                (false, _) => *path = absolute(path, Path::is_dir).map_err(wrong)?,
             }
         }
-        for tools in self.abis.values_mut() {
+        for (abi, tools) in &mut self.abis {
             let AbiTools { compiler, rust, assembler, linker, .. } = tools;
-            let optional = [rust, assembler, linker].into_iter().flatten();
-            for tool in std::iter::once(compiler).chain(optional).filter(|tool| tool.contains('/')) {
+            let optional = [("rust", rust), ("assembler", assembler), ("linker", linker)];
+            let optional = optional.into_iter().filter_map(|(key, tool)| Some((key, tool.as_mut()?)));
+            let all = std::iter::once(("compiler", compiler)).chain(optional);
+            for (key, tool) in all.filter(|(_, tool)| tool.contains('/')) {
+                let wrong = |message: String| (at(&["abis", abi.name(), key]), message);
                 if is_hidden && relative(tool) {
-                    return Err(format!("{tool} is neither a name nor an absolute path"));
+                    return Err(wrong(format!("{tool} is neither a name nor an absolute path")));
                 }
                 if is_hidden {
                     continue;
                 }
-                *tool = absolute(Path::new(tool), Path::is_file)?.display().to_string();
+                *tool = absolute(Path::new(tool), Path::is_file).map_err(wrong)?.display().to_string();
             }
         }
         Ok(())
@@ -341,10 +370,11 @@ impl Toolchain {
         let is_none = |name: &&String| !programs.iter().any(|program| program.name == **name);
         match self.excluded.iter().filter_map(|excluded| excluded.program.as_ref()).find(is_none) {
             None => Ok(()),
-            Some(name) => Err(Error::Invalid {
-                path: path.to_path_buf(),
-                message: format!("it excludes `{name}`, which is no program"),
-            }),
+            Some(name) => {
+                let names = programs.iter().map(|program| program.name.as_str());
+                let message = format!("it excludes `{name}`, which is no program{}", hint(name, names));
+                Err(Error::Invalid { path: path.to_path_buf(), message })
+            }
         }
     }
 

@@ -22,7 +22,9 @@ mod report;
 mod reproduce;
 mod text;
 
-pub use crate::signs::{KnownCauses, SeenCause, point_out, without_addresses, without_numbers};
+pub use crate::signs::{
+    KnownCauses, SeenCause, point_out, point_out_differences, without_addresses, without_numbers,
+};
 pub use builds::{build_of, digest_of, is_current, keep};
 pub use compare::differences;
 pub use draft::filled_in;

@@ -24,6 +24,8 @@ pub(super) struct Cause<'r> {
     pub(super) places: Vec<(&'r str, Abi, &'r Kind, String)>,
     /// The verdicts of kinds that follow from it, and how many there are.
     pub(super) follows: BTreeMap<&'r str, u64>,
+    /// What the pages say that describe it.
+    pages: BTreeSet<&'r str>,
 }
 
 /// The causes of what is worse, without broken cases. In a build of which a whole section can't be decoded,
@@ -49,7 +51,9 @@ pub(super) fn causes<'r>(cases: impl Iterator<Item = &'r Comparison> + Clone) ->
             reproduce: group.reproduce,
             places: Vec::new(),
             follows: BTreeMap::new(),
+            pages: BTreeSet::new(),
         });
+        cause.pages.extend(detail.page.as_deref());
         cause.places.push((spec, abi, kind, group.places()));
     }
     let mut causes: Vec<Cause<'r>> = causes.into_values().collect();
@@ -133,6 +137,11 @@ impl Cause<'_> {
             lines.push(format!("and {more} more; --verbose, --json and --report have all"));
         }
         lines
+    }
+
+    /// Which pages describe it, in a line each.
+    pub(super) fn pages(&self) -> Vec<String> {
+        self.pages.iter().map(|page| format!("looks like {page}")).collect()
     }
 
     /// What follows from it.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use sframe_engine::Abi;
-use sframe_judge::finding::{Address, Blame, Confidence, Finding, Said};
+use sframe_judge::finding::{Address, Blame, Confidence, Finding, KnownFault, Said};
 use sframe_judge::vocabulary::{End, Verdict};
 
 use super::fit::{Fitted, base_name};
@@ -61,9 +61,12 @@ pub struct KindDetail {
     /// Why the reference has it, if its spec gives a reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The fault that it comes from, if the reference's spec names one.
+    /// The fault that it comes from, if the reference's spec names one, or a page describes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
+    /// What the page says that describes the first finding, in short.
+    #[serde(skip)]
+    pub page: Option<String>,
 }
 
 /// How a case compares with the reference's, ordered from best to worst.
@@ -338,7 +341,8 @@ fn detail(kind: Kind, finding: &Finding) -> KindDetail {
         confidence: finding.confidence,
         message: finding.message.to_string(),
         reason: None,
-        fault: None,
+        fault: finding.fault.as_ref().map(|fault| fault.name.clone()),
+        page: finding.fault.as_ref().map(KnownFault::brief),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use sframe_inspect::text::neutral;
+use sframe_inspect::text::{grouped, neutral};
 
 use super::causes::{PLACES, causes};
 use super::compare::{KindDetail, Standing};
@@ -49,7 +49,8 @@ fn show(text: &mut String, toolchain: &ToolchainResult) {
     let names: String = COLUMNS.iter().map(|(name, _)| format!(" {name} |")).collect();
     let _ = writeln!(text, "\n| builds |{names}\n|---|{}", "---:|".repeat(COLUMNS.len()));
     for (abi, counts) in &toolchain.abis {
-        let numbers: String = COLUMNS.iter().map(|(_, count)| format!(" {} |", count(counts))).collect();
+        let numbers: String =
+            COLUMNS.iter().map(|(_, count)| format!(" {} |", grouped(count(counts)))).collect();
         let _ = writeln!(text, "| {} |{numbers}", abi);
     }
     let _ = writeln!(text, "\n{}.", evidence(toolchain));
@@ -61,7 +62,7 @@ fn show(text: &mut String, toolchain: &ToolchainResult) {
             escaped(&cause.line()),
             escaped(message)
         );
-        for more in cause.places(PLACES).into_iter().chain(cause.consequences()) {
+        for more in cause.pages().into_iter().chain(cause.places(PLACES)).chain(cause.consequences()) {
             let _ = write!(line, "\n  - {}", escaped(&more));
         }
         if let Some(command) = cause.reproduce {

@@ -119,7 +119,12 @@ fn conclusion(toolchain: &ToolchainResult) -> String {
     let counts = COLUMNS.iter().map(|(name, count)| (*name, count(&totals)));
     let counts = counts.filter(|(name, count)| *count > 0 || *name == "worse");
     let counts: Vec<String> = counts.map(|(name, count)| format!("{} {name}", grouped(count))).collect();
-    format!("{}, {}: {}", toolchain.name, references(toolchain), counts.join(", "))
+    let partly = toolchain.cases.iter().filter(|case| !case.not_judged.is_empty()).count() as u64;
+    let partly = match partly {
+        0 => String::new(),
+        _ => format!("; in {} something was not judged: `--verbose` says what", counted(partly, "case")),
+    };
+    format!("{}, {}: {}{partly}", toolchain.name, references(toolchain), counts.join(", "))
 }
 
 fn show(text: &mut Text, toolchain: &ToolchainResult, volume: Volume) {
@@ -130,7 +135,7 @@ fn show(text: &mut Text, toolchain: &ToolchainResult, volume: Volume) {
         let KindDetail { blame, confidence, message, .. } = cause.detail;
         let _ = writeln!(text, "worse       {}", cause.line());
         let _ = writeln!(text, "    {}; the likely culprit is {blame} (confidence {confidence})", message);
-        for line in cause.places(places).into_iter().chain(cause.consequences()) {
+        for line in cause.pages().into_iter().chain(cause.places(places)).chain(cause.consequences()) {
             let _ = writeln!(text, "    {line}");
         }
         if let Some(command) = cause.reproduce {

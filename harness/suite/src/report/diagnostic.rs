@@ -85,12 +85,12 @@ impl Described for Group<'_> {
     }
 
     fn sentence(&self) -> String {
-        format!("{:<11} {}{}{}", self.first.verdict, self.first.message, self.extent(), hint(self.first))
+        format!("{:<11} {}", self.first.verdict, in_a_line(self))
     }
 
     fn line(&self, text: &mut Text, indent: &str, style: Style) {
         let verdict = format!("{:<11}", self.first.verdict);
-        let says = format!(" {}{}{}", self.first.message, self.extent(), hint(self.first));
+        let says = format!(" {}", in_a_line(self));
         text.painted(style.colour, &[(PLAIN, indent), (WRONG, &verdict), (PLAIN, &says)]);
     }
 
@@ -133,9 +133,12 @@ impl Described for Group<'_> {
     }
 }
 
-/// What the unwinder may have mistaken, after the sentence.
-fn hint(finding: &Finding) -> String {
-    finding.hint.as_ref().map_or_else(String::new, |hint| format!("; hint: {hint}"))
+/// What is wrong, how often, what the unwinder may have mistaken, and which page describes it.
+pub(super) fn in_a_line(group: &Group<'_>) -> String {
+    let Finding { message, hint, fault, .. } = group.first;
+    let hint = hint.as_ref().map_or_else(String::new, |hint| format!("; hint: {hint}"));
+    let fault = fault.as_ref().map_or_else(String::new, |fault| format!("; looks like {}", fault.brief()));
+    format!("{message}{}{hint}{fault}", group.extent())
 }
 
 /// Writes the instructions, with a row's start before its first one.

@@ -9,7 +9,7 @@ use sframe_judge::examine::listings::{Listings, SourceLine};
 use sframe_judge::finding::{Finding, Group, groups};
 use sframe_judge::vocabulary::Verdict;
 
-use super::diagnostic::Described as _;
+use super::diagnostic::in_a_line;
 use super::format::{Document, Format, Written};
 use super::html::verdicts_of_findings;
 use super::summary::command_for;
@@ -262,7 +262,7 @@ fn result(case: &str, build: &str, file: &str, finding: &Finding, listings: &Lis
     let mut result = json!({
         "ruleId": finding.verdict,
         "level": level(finding.verdict),
-        "message": message(&format!("{}{}", finding.message, Group::alone(finding).extent())),
+        "message": message(&in_a_line(&Group::alone(finding))),
         "locations": [location],
         "partialFingerprints": { "functionRowVerdict/v1": fingerprint(build, finding) },
         "occurrenceCount": finding.hits.clamp(1, i32::MAX as u64),

@@ -123,14 +123,17 @@ pub fn is_alike(case: &CaseReport, other: &CaseReport) -> bool {
 }
 
 /// What a case has in common with others that have the same findings: its program, and of each finding what does not
-/// differ from one build to another.
+/// differ from one build to another. A reason to be broken, without findings, is the same in all programs.
 fn shape_of_case(case: &CaseReport) -> Vec<String> {
     let mut shape: Vec<String> = case.findings.iter().map(shape_of).collect();
     shape.sort_unstable();
     shape.dedup();
     shape.extend(case.findings_omitted.keys().map(ToString::to_string));
+    let is_of_program = case.reason.is_none() || !shape.is_empty();
     shape.extend(case.reason.clone());
-    shape.push(case.id.split('/').next().unwrap_or_default().to_owned());
+    if is_of_program {
+        shape.push(case.id.split('/').next().unwrap_or_default().to_owned());
+    }
     shape
 }
 
@@ -183,7 +186,11 @@ pub(super) fn frames(all: u64, derived: u64) -> String {
 
 /// Says what exploring says of the rows that were not exercised; nothing if none was explored.
 pub(super) fn explored(rows: ExploredRows) -> String {
-    if rows.total() == 0 { String::new() } else { format!(", of the others {rows}") }
+    if rows.total() == 0 {
+        String::new()
+    } else {
+        format!("; {} did not run: {rows}", counted(rows.total(), "row"))
+    }
 }
 
 /// Shows the rows that exploring proves to be wrong.
@@ -195,7 +202,7 @@ fn show_explored(text: &mut Text, rows: &[UnexercisedRow]) {
             break;
         }
         let image = row.image.as_ref().map_or_else(String::new, |image| format!("{image}: "));
-        let says = row.explored_reason.as_deref().unwrap_or(&row.function);
+        let says = row.says().unwrap_or_else(|| row.function.clone());
         text.line(format!("    explored    {image}{says}"));
     }
 }

@@ -6,6 +6,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sframe_engine::Abi;
+use sframe_judge::finding::KnownFault;
 use sframe_judge::vocabulary::named;
 use sframe_judge::vocabulary::{LayoutFact, Verdict};
 
@@ -275,6 +276,17 @@ impl Example {
 }
 
 impl Fault {
+    /// What findings say of it; `name` is that of its page.
+    #[must_use]
+    pub fn known_as(&self, name: &str) -> KnownFault {
+        KnownFault {
+            name: name.to_owned(),
+            title: self.title.clone(),
+            component: self.component.to_string(),
+            upstream: self.upstream.state.to_string(),
+        }
+    }
+
     /// Which component findings must blame. Triage takes `.eh_frame` for the compiler's, whoever
     /// writes it.
     #[must_use]
@@ -287,6 +299,12 @@ impl Fault {
 }
 
 impl Component {
+    /// Its name, without versions.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.to_string().split(' ').next().unwrap_or_default().to_owned()
+    }
+
     /// Which component is to blame.
     #[must_use]
     pub const fn blame(&self) -> Blame {

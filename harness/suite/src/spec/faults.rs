@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use sframe_judge::vocabulary::Verdict;
-use sframe_judge::vocabulary::suggest::unknown;
+use sframe_judge::vocabulary::suggest::{closest, quoted_list, unknown};
 
 use super::check::MIN_REASON;
 use super::fault::{Component, Fault, Upstream, UpstreamState};
@@ -58,10 +58,30 @@ impl Faults {
         self.0.iter().map(|(name, (fault, source))| (name.as_str(), fault, source))
     }
 
-    /// What is wrong with a name that none of them has.
+    /// What is wrong with a name that none of them has: which was probably meant, or those of the component of that
+    /// name.
     #[must_use]
     pub fn unknown(&self, name: &str) -> String {
-        unknown("fault", name, self.0.keys().map(String::as_str))
+        let is_of = |fault: &Fault| fault.component.name() == name;
+        let of_component = self.iter().filter(|(_, fault, _)| is_of(fault)).map(|(page, ..)| page);
+        let of_component: Vec<&str> = of_component.collect();
+        let is_alike =
+            |page: &&str| page.contains(name) && closest(name, self.0.keys().map(String::as_str)).is_none();
+        let alike: Vec<&str> = self.0.keys().map(String::as_str).filter(is_alike).collect();
+        match (&of_component[..], &alike[..]) {
+            ([], [one, other @ ..]) if !name.is_empty() && other.len() < 8 => {
+                let pages = std::iter::once(*one).chain(other.iter().copied());
+                format!("unknown fault `{name}`; its name is part of {}", quoted_list(pages))
+            }
+            ([], _) => {
+                let says = unknown("fault", name, self.0.keys().map(String::as_str));
+                let all = if says.ends_with('?') { "" } else { "; `faults` without a name lists all" };
+                says + all
+            }
+            (pages, _) => {
+                format!("`{name}` is a component, with the faults {}", quoted_list(pages.iter().copied()))
+            }
+        }
     }
 
     /// Gives entries the titles of the faults that they name.
@@ -111,6 +131,9 @@ fn load(path: &Path, name: &str) -> Result<(Fault, Source), Vec<Error>> {
     if check.errors.is_empty() { Ok((fault, source)) } else { Err(check.errors) }
 }
 
+/// Who may say something of an example: the run, exploring, and the witnesses of a finding.
+const WITNESSES: [&str; 6] = ["run", "explore", "CFI", "frame pointers", "instructions", "layout"];
+
 /// What must hold for a page beyond what the types can express.
 struct Check<'a> {
     fault: &'a Fault,
@@ -156,6 +179,13 @@ impl Check<'_> {
                 self.wrong(&["witnesses"], "a crash has no witnesses", help);
             }
             _ => {}
+        }
+        let is_witness = |name: &&String| WITNESSES.contains(&name.as_str());
+        for name in witnesses.keys().filter(|name| !is_witness(name)) {
+            let help = format!("allowed here: {}", quoted_list(WITNESSES));
+            let span = self.source.key_span(&["witnesses", name]);
+            let error = self.source.error_at(span, unknown("witness", name, WITNESSES), Some(help));
+            self.errors.push(error);
         }
         for (index, sign) in signs.iter().enumerate() {
             let path = ["signs", &index.to_string()];

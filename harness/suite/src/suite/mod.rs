@@ -157,7 +157,7 @@ impl Suite {
         let selects = |selector: &Selector| cases.iter().any(|case| selector.matches(&case.facts()));
         let mut idle = |span| {
             let message = format!("the corpus has no build of `{}` that this selects", spec.program);
-            errors.push(source.error_at(span, message, None::<&str>));
+            errors.push(source.error_at(span, message, self.help_with_builds(spec)));
         };
         for stop in spec.stops.iter().filter(|stop| !stop.selector.as_ref().is_none_or(selects)) {
             idle(source.span(&stop.path_of("where")));
@@ -381,6 +381,19 @@ pub fn execute(
         Some(error) => Err(Interrupted { results, error }),
         None => Ok(results),
     }
+}
+
+/// Checks that the first build that each spec is run on has the places that it names.
+///
+/// # Errors
+/// The places that it does not have, each pointing at its line.
+pub fn check_places(corpus: &Path, cases: &[Case<'_>]) -> Result<(), SuiteError> {
+    let is_run = |case: &&Case<'_>| case.spec.skip_for(&case.facts()).is_none();
+    let first: BTreeMap<&Path, &Case<'_>> =
+        cases.iter().filter(is_run).rev().map(|case| (case.source.path(), case)).collect();
+    let errors = first.par_iter().flat_map_iter(|(_, case)| case.misplaced_places(corpus));
+    let errors: Vec<crate::yaml::Error> = errors.collect();
+    if errors.is_empty() { Ok(()) } else { Err(SuiteError::Specs(errors)) }
 }
 
 /// Whether a mistake is in a spec that a filter does not name, or in the page of a fault.

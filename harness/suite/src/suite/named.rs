@@ -63,6 +63,14 @@ impl Suite {
         closest(&spec.program, programs).map(|close| format!("did you mean `{close}`?"))
     }
 
+    /// Which builds of its program a spec can select.
+    pub(super) fn help_with_builds(&self, spec: &Spec) -> Option<String> {
+        let builds = self.manifest.builds.iter().filter(|build| build.program == spec.program);
+        let variants: BTreeSet<&str> = builds.map(|build| build.variant.as_str()).collect();
+        let variants: Vec<&str> = variants.into_iter().collect();
+        Some(format!("{}, of the variants {}", self.help_without_builds(spec)?, variants.join(", ")))
+    }
+
     /// Reports errors for entries that select a build by a tool that does not have the fault.
     pub(super) fn misplaced(&self, spec: &Spec, source: &Source) -> Vec<Error> {
         let mut errors = Vec::new();

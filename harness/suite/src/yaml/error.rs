@@ -115,7 +115,7 @@ impl Error {
         let Some((place, (line, span))) =
             place.as_ref().map(|place| (place, place.line())).filter(|(_, (line, _))| line.len() <= WIDEST)
         else {
-            return Text::of(self);
+            return Text::of(format_args!("error: {self}"));
         };
         let parts = [&line[..span.start], &line[span.start..span.end], &line[span.end..]].map(neutral);
         let marked = parts[0].len()..parts[0].len() + parts[1].len();

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use sframe_inspect::command::{Failure, Status, note, print, status, tell, write_file};
+use sframe_inspect::command::{Failure, Status, has_place, note, print, status, tell, write_file};
 use sframe_inspect::file;
 use sframe_inspect::text::{Text, counted};
 use sframe_suite::report::{Baseline, Change, Comparison, Report, UnfitReport};
@@ -42,6 +42,7 @@ impl BaselineCommand {
                     return Err(Failure::unusable(message));
                 }
                 let baseline = Baseline::of(&read_report(&files.report)?);
+                has_place(&files.baseline)?;
                 save(&baseline.map_err(|error| unfit(&files.report, &error))?, &files.baseline)?;
                 Ok(Status::AsExpected)
             }

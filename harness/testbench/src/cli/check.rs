@@ -188,7 +188,8 @@ impl Check {
                 format!("explored rows that did not run: {}", grouped(report.summary.rows_explored.total()))
             });
         }
-        point_out(report.findings.iter_mut(), &target, faults, None);
+        let proofs = report.unexercised.iter_mut().filter_map(|row| row.proof.as_deref_mut());
+        point_out(report.findings.iter_mut().chain(proofs), &target, faults, None);
         let report = report.sampled(look.sampling.clone());
         Ok(Some(Checked { report, listings, digests: program.files.digests(&program.name) }))
     }

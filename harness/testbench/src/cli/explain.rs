@@ -3,13 +3,15 @@
 use clap::Args;
 use sframe_inspect::command::{Failure, Status, print, print_json};
 use sframe_inspect::text::{Text, neutral, wrapped};
+use sframe_suite::spec::Faults;
 
-use crate::explain::{Explanation, explain, explanations};
+use super::options::at_home;
+use crate::explain::{Explanation, explain, explanations, of_faults};
 
 #[derive(Args)]
 pub(super) struct Explain {
-    /// A verdict, blame, end, hazard, outcome, lint rule or any other name in a report. Without it, all are
-    /// listed.
+    /// A verdict, blame, end, hazard, outcome, lint rule, known fault or any other name in a report. Without it,
+    /// all are listed.
     name: Option<String>,
     /// Print the explanations as JSON.
     #[arg(long)]
@@ -18,10 +20,13 @@ pub(super) struct Explain {
 
 impl Explain {
     pub(super) fn execute(&self) -> Result<Status, Failure> {
+        // Only a clone has the pages; all other names are known without.
+        let pages = Faults::load(&at_home("specs")).map(|faults| of_faults(&faults)).unwrap_or_default();
         let found = match &self.name {
-            None => explanations(),
-            Some(name) => explain(name).map_err(|message| {
-                Failure::unusable(format!("error: {}; `explain` alone lists all names", neutral(&message)))
+            None => explanations().into_iter().chain(pages).collect(),
+            Some(name) => explain(name, pages).map_err(|message| {
+                let all = if message.ends_with('?') { "" } else { "; `explain` alone lists all names" };
+                Failure::unusable(format!("error: {}{all}", neutral(&message)))
             })?,
         };
         if self.json {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use rayon::prelude::*;
-use sframe_inspect::command::{Failure, Status, print, print_json};
+use sframe_inspect::command::{Failure, Status, print, print_json, tell_line};
 use sframe_inspect::text::{Text, with_causes};
 use sframe_suite::corpus::Toolchain;
 use sframe_suite::faults::{
@@ -59,6 +59,13 @@ impl Faults {
             print(&Text::made_neutral(pages.join("\n")))?;
         } else if !self.toolchain.is_empty() {
             print(&reproductions(&report.reproductions))?;
+            if report.reproductions.is_empty() {
+                let names: Vec<_> = self.toolchain.iter().map(|given| given.display().to_string()).collect();
+                tell_line(format_args!(
+                    "nothing was made: {} has none of the components of these faults",
+                    names.join(", ")
+                ));
+            }
         } else if is_list {
             print(&list(&report))?;
         } else {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use sframe_inspect::command::{Failure, tell_line};
+use sframe_inspect::command::{Failure, has_place, tell_line};
 use sframe_judge::finding::Finding;
 use sframe_suite::case::known_findings;
 use sframe_suite::failure::of_documents;
@@ -55,6 +55,7 @@ impl KnownOptions {
             let message = format!("error: {path} exists already; add --known {path} to keep its reasons");
             return Err(Failure::unusable(message));
         }
+        self.write_known.as_deref().map_or(Ok(()), has_place)?;
         if self.known_faults {
             demand("specs", &self.specs)?;
         }

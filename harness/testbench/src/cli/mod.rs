@@ -42,6 +42,8 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Parser, Subcommand};
 use sframe_inspect::command::help as inspect_help;
 use sframe_inspect::command::{self, Convert, Diff, Dump, Failure, Lint, Status, VolumeOptions};
+use sframe_suite::faults::point_out_differences;
+use sframe_suite::spec::Faults;
 
 /// The program that users call.
 const PROGRAM: &str = "sframe-testbench";
@@ -166,7 +168,11 @@ impl Command {
             Self::Study(command) => command.execute(),
             Self::Dump(command) => command.execute(),
             Self::Lint(command) => command.execute(PROGRAM),
-            Self::Diff(command) => command.execute(),
+            Self::Diff(command) => {
+                // Only a clone has the pages.
+                let faults = Faults::load(&options::at_home("specs")).unwrap_or_default();
+                command.execute_with(&move |source, report| point_out_differences(source, report, &faults))
+            }
             Self::Vectors(command) => command.execute(),
             Self::Export(command) => command.execute(),
             Self::Clauses(command) => command.execute(),

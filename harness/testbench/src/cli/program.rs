@@ -61,6 +61,12 @@ impl ProgramOptions {
     /// Finds the program's files; those below a root by running it once.
     pub(super) fn open(&self, file: &Path, mut options: Options) -> Result<Program, Failure> {
         let name = file.display().to_string();
+        if let Some(missing) = self.library_path.iter().find(|folder| !folder.is_dir()) {
+            return Err(Failure::unusable(format!(
+                "error: --library-path {}: there is no such folder",
+                missing.display()
+            )));
+        }
         options.system = self.system.system(file, &self.arguments)?;
         let expected_output = self.system.expected_output()?;
         let debug_root = Some(self.debug.root(options.system.root.as_deref())?);

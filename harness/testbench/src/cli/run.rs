@@ -19,7 +19,7 @@ use sframe_suite::report::{Document, Report, RunIdentity, Style, run_summary};
 use sframe_suite::spec::parse_abi;
 use sframe_suite::suite::journal::{Header, Journal, JournalError};
 use sframe_suite::suite::shard::Shard;
-use sframe_suite::suite::{Filter, Plan};
+use sframe_suite::suite::{Filter, Plan, check_places};
 
 use super::baseline::{self, gate};
 use super::isolation::IsolationOptions;
@@ -110,6 +110,7 @@ impl Run {
         if let Some(shard) = self.shard {
             cases = shard.take(cases);
         }
+        check_places(&self.folders.corpus, &cases)?;
         let plan = Plan {
             is_listed: self.report.is_some() && external.is_none(),
             isolation: self.isolation.workers(),

@@ -429,3 +429,205 @@ fn json_bombs_are_one_error(#[case] text: String) {
     refused(&["baseline", "update", &path("report.json"), &path("report.json")], "report.json");
     refused(&["run", "--spec", "leaf", "--baseline", &path("report.json")], "report.json");
 }
+
+// Mistakes that people make, ten or more in each kind of document: each is one message that says what is wrong, where, and
+// what is allowed.
+
+/// Replaces something in a document of the repository, which must have it.
+fn changed(document: &str, from: &str, to: &str) -> String {
+    let text = std::fs::read_to_string(repository().join(document)).expect("a document");
+    assert!(text.contains(from), "{document} has no {from}");
+    text.replacen(from, to, 1)
+}
+
+/// Asks about a document with a mistake in a folder of its own. The message names the line.
+#[track_caller]
+fn mistaken(name: &str, text: &str, arguments: impl Fn(&str) -> Vec<String>, message: &str) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join(name);
+    std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+    std::fs::write(&path, text).expect("a file");
+    let arguments = arguments(folder.path().to_str().expect("UTF-8"));
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let output = bench(&arguments);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{message}: {error:.1000}");
+    assert!(
+        output.stdout.is_empty() && error.starts_with("error: ") && error.contains(message),
+        "{error:.1000}"
+    );
+    let stem = path.file_name().and_then(|name| name.to_str()).expect("a name");
+    let place = error.split(&format!("{stem}:")).nth(1);
+    assert!(
+        place.is_some_and(|place| place.starts_with(|digit: char| digit.is_ascii_digit())),
+        "{error:.1000}"
+    );
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split(' ').map(str::to_owned).collect()
+}
+
+#[rstest]
+#[case("at: leaf\n", "at: laef\n", "there is no symbol `laef`")]
+#[case("at: leaf.c:18", "at: leaf.c:9999", "no instruction belongs to `leaf.c:9999`")]
+#[case("hit: 60", "hit: sixty", "expected a whole number, 1 or more")]
+#[case("hit: 60", "hits: 60", "unknown key `hits`; did you mean `hit`?")]
+#[case("program: leaf", "program: laef", "did you mean `leaf`?")]
+#[case("targets: all", "targets: [amd46]", "unknown name `amd46`; did you mean `amd64`?")]
+#[case("min_depth: 4", "min_depth: 0", "expected a whole number, 1 or more")]
+#[case("rows: 100%", "rows: 101%", "`101%` is more than 100%")]
+#[case("[leaf, caller, main, _start]", "leaf, caller", "expected a list")]
+#[case("variant: O0", "variant: O9", "of the variants O0, ")]
+#[case("compiler: gcc >= 16", "compiler: gcc => 16", "write `gcc`, `gcc >= 14`")]
+#[case("verdict: wrong-cfa", "verdict: wrong-cfo", "did you mean `wrong-cfa`?")]
+fn mistakes_in_a_spec(#[case] from: &str, #[case] to: &str, #[case] message: &str) {
+    let run = |folder: &str| words(&format!("run --spec leaf --toolchain gnu-2.47 --specs {folder}"));
+    let linked = |folder: &str| {
+        for name in ["faults", "clauses.yaml"] {
+            let to = Path::new(folder).join(name);
+            std::os::unix::fs::symlink(
+                repository().canonicalize().expect("a folder").join("specs").join(name),
+                to,
+            )
+            .expect("a link");
+        }
+        run(folder)
+    };
+    mistaken("leaf.yaml", &changed("specs/leaf.yaml", from, to), linked, message);
+}
+
+#[rstest]
+#[case("name: gnu-2.47", "name: other", "is not the name of the file")]
+#[case("name: gnu-2.47", "nam: mine", "did you mean `name`?")]
+#[case("sframe_version: 3", "sframe_version: 9", "SFrame has no version 9; it has 1, 2 and 3")]
+#[case("sframe_version: 3", "sframe_version: three", "expected a whole number")]
+#[case("abis:", "abi:", "did you mean `abis`?")]
+#[case("amd64: {compiler", "amd46: {compiler", "did you mean `amd64`?")]
+#[case("{compiler: gcc, rust: rustc}", "{compiler: ./gcc}", "./gcc is neither a name nor an absolute path")]
+#[case("  suite: forky", "  folder: /nowhere", "/nowhere is not there")]
+#[case("can: [flex", "can: [flexx", "did you mean `flex`?")]
+#[case("compiler: gcc 16.2", "compiler: gcc16", "allowed: `gcc`, `clang`")]
+#[case("sframe_flags: [\"-Wa,--gsframe\"]", "sframe_flags: -Wa,--gsframe", "expected a list")]
+#[case("excluded:\n  - {", "excluded:\n  - {variant: O9, ", "unknown variant `O9`")]
+fn mistakes_in_the_definition_of_a_toolchain(#[case] from: &str, #[case] to: &str, #[case] message: &str) {
+    let text = changed("corpus/toolchains/gnu-2.47.yaml", from, to).replace("name: gnu-2.47", "name: mine");
+    let matrix = |folder: &str| words(&format!("matrix {folder}/mine.yaml --spec leaf --work {folder}/work"));
+    mistaken("mine.yaml", &text, matrix, message);
+}
+
+#[rstest]
+#[case("section:", "sections:", "unknown key `sections` (allowed here: `name`, ")]
+#[case("abi: amd64", "abi: amd46", "unknown name `amd46` (allowed here: `amd64`, ")]
+#[case("size: 32", "size: -1", "expected a whole number")]
+#[case("words: [8]", "word: [8]", "unknown key `word` (allowed here: ")]
+#[case("cfa: \"SP+8\"", "cfa: \"rsp+8\"", "is not an equation such as SP+16")]
+#[case("kind: unreadable", "kind: unreadible", "unknown name `unreadible` (allowed here: ")]
+#[case("header:\n", "header: 5\nheadr:\n", "invalid type: integer `5`, expected a mapping")]
+#[case("fde: none", "fde: nowhere", "needs `fde: none`")]
+#[case("clauses:\n", "clauses: 5\nx:\n", "expected a list")]
+#[case("    size: 32", "   size: 32", "missing key `size`")]
+fn mistakes_in_a_vector(#[case] from: &str, #[case] to: &str, #[case] message: &str) {
+    let name = "default/v3-amd64.yaml";
+    let vectors = |folder: &str| {
+        for entry in std::fs::read_dir(repository().join("corpus/vectors")).expect("a folder") {
+            let path = entry.expect("an entry").path().canonicalize().expect("a path");
+            let name = path.file_name().expect("a name");
+            if name != "default" {
+                let to = Path::new(folder).join("vectors").join(name);
+                std::os::unix::fs::symlink(&path, to).expect("a link");
+            }
+        }
+        words(&format!("vectors --corpus {folder} --only default/*"))
+    };
+    let text = changed(&format!("corpus/vectors/{name}"), from, to);
+    mistaken(&format!("vectors/{name}"), &text, vectors, message);
+}
+
+const KNOWN: &str = "known:
+  - verdict: wrong-cfa
+    function: crossing.O2-dynamic.first.so!first_leaf@plt
+    rules:
+      CFA = SP+16, RA = *(CFA-8), FP unchanged: 1
+    blame: producer-linker
+    reason: GNU ld gives an entry of .plt.got the row of a .plt entry.
+";
+
+#[rstest]
+#[case("verdict: wrong-cfa", "verdict: wrong-cfo", "did you mean `wrong-cfa`?")]
+#[case("known:", "knwon:", "did you mean `known`?")]
+#[case("blame: producer-linker", "blame: linker", "allowed here: ")]
+#[case("reason: GNU ld gives an entry of .plt.got the row of a .plt entry.", "reason: TODO", "reason")]
+#[case("reason: GNU", "fault: ld-plt-gto\n    reason: GNU", "")]
+#[case("unchanged: 1", "unchanged: x", "expected a whole number")]
+#[case("unchanged: 1", "unchanged: 0", "")]
+#[case("CFA = SP+16", "CFA is SP+16", "is not the rules of a row")]
+#[case("    function", "   function", "missing key `rules`")]
+#[case("    rules:", "    rule:", "did you mean `rules`?")]
+fn mistakes_in_a_list_of_known_findings(#[case] from: &str, #[case] to: &str, #[case] message: &str) {
+    let text = KNOWN.replacen(from, to, 1);
+    assert_ne!(text, KNOWN);
+    let file = "corpus/builds/gnu-2.47/amd64/crossing.O2-dynamic";
+    let check = |folder: &str| words(&format!("check --no-explore {file} --known {folder}/known.yaml"));
+    mistaken("known.yaml", &text, check, message);
+}
+
+#[rstest]
+#[case("title:", "titel:", "did you mean `title`?")]
+#[case("{linker: ld >= 2.44}", "{linkr: ld >= 2.44}", "did you mean `linker`?")]
+#[case("abi: amd64", "abi: amd46", "did you mean `amd64`?")]
+#[case("row: 0x0", "row: zero", "write the offset of its start in the function")]
+#[case("verdict: wrong-cfa", "verdict: wrong-cfo", "did you mean `wrong-cfa`?")]
+#[case("section: .sframe", "section: .sfram", "a section is `.sframe`, ")]
+#[case("{state: unreported}", "{state: unknown}", "allowed here: ")]
+#[case("toolchain: gnu-2.47", "toolchain: gnu-2.74", "did you mean `gnu-2.47`?")]
+#[case("program: plt", "program: ptl", "no command makes this file")]
+#[case("  layout:", "  layuot:", "unknown witness `layuot`; did you mean `layout`?")]
+#[case("wrong: wrong-cfa", "wrong: cfa", "this is no verdict")]
+fn mistakes_in_the_page_of_a_fault(#[case] from: &str, #[case] to: &str, #[case] message: &str) {
+    let faults = |folder: &str| {
+        let specs = repository().canonicalize().expect("a folder").join("specs");
+        for (from, to) in
+            [(specs.clone(), folder.to_owned()), (specs.join("faults"), format!("{folder}/faults"))]
+        {
+            for entry in std::fs::read_dir(from).expect("a folder") {
+                let path = entry.expect("an entry").path();
+                let to = Path::new(&to).join(path.file_name().expect("a name"));
+                if !to.exists() {
+                    std::os::unix::fs::symlink(&path, to).expect("a link");
+                }
+            }
+        }
+        words(&format!("faults ld-plt-got --specs {folder}"))
+    };
+    let text = changed("specs/faults/ld-plt-got.yaml", from, to);
+    mistaken("faults/ld-plt-got.yaml", &text, faults, message);
+}
+
+/// Arguments: what is wrong, and what is allowed or probably meant.
+#[rstest]
+#[case("check /nowhere/program", "/nowhere/program: No such file")]
+#[case("check {leaf} --library-path /nowhere", "--library-path /nowhere: there is no such folder")]
+#[case("check {leaf} --budget lots", "such as 1000000, 1e6 or 1M")]
+#[case("check {leaf} --from ehframe", "a similar value exists: 'eh-frame'")]
+#[case("check {leaf} --known /nowhere.yaml", "error: /nowhere.yaml: cannot be read")]
+#[case("check {leaf} --write-known /nowhere/known.yaml", "there is no folder /nowhere")]
+#[case("run --spec laef", "did you mean `leaf`?")]
+#[case("run --abi x86", "did you mean `amd64`?")]
+#[case("run --toolchain gnu-2.74", "did you mean `gnu-2.47`?")]
+#[case(
+    "run --case leaf/gnu-2.47/amd64/O9",
+    "SPEC/TOOLCHAIN/ABI/VARIANT; did you mean `leaf/gnu-2.47/amd64/O0`?"
+)]
+#[case("run --shard 5/4", "with K from 1 to N")]
+#[case("matrix /nowhere.yaml", "error: /nowhere.yaml: cannot be read")]
+#[case("matrix gnu-2.74", "did you mean `gnu-2.47`?")]
+#[case("lint --sarif /nowhere/x {leaf}", "there is no folder /nowhere")]
+#[case("faults gcc", "`gcc` is a component, with the faults `gcc-")]
+#[case("faults ld-plt", "its name is part of `ld-plt-got`")]
+#[case("explain wrong-cfo", "did you mean `wrong-cfa`?")]
+#[case("try laef", "did you mean `leaf`?")]
+fn mistakes_in_arguments(#[case] arguments: &str, #[case] message: &str) {
+    let arguments = arguments.replace("{leaf}", "corpus/builds/gnu-2.47/amd64/leaf.O2");
+    refused(&words(&arguments).iter().map(String::as_str).collect::<Vec<_>>(), message);
+}

@@ -418,3 +418,27 @@ fn findings_name_the_known_fault_that_is_their_cause() {
     let (findings, known, _) = names(&file, &["--known-faults"]);
     assert!(findings.contains(&None) && known <= 2, "{findings:?}");
 }
+
+/// Wherever a finding is shown, its page is named.
+#[test]
+fn every_output_names_the_page_of_a_known_fault() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = "looks like ld-plt-got, a known fault of ld >= 2.44, unreported";
+    let output = check(folder.path(), &crossing(), &["--report=report"]);
+    assert_eq!(status(&output), 1, "{}", text(&output.stderr));
+    let read = |name: &str| std::fs::read_to_string(folder.path().join("report").join(name)).expect("a file");
+    let sarif: Value = serde_json::from_str(&read("report.sarif")).expect("JSON");
+    let message = sarif["runs"][0]["results"][0]["message"]["text"].as_str().expect("text");
+    assert!(message.ends_with(page), "{message}");
+    let junit = read("junit.xml").replace("&gt;", ">");
+    assert!(junit.contains(page), "{junit}");
+    assert!(read("summary.md").contains("looks like: ld-plt-got, "), "{}", read("summary.md"));
+    // Without running.
+    let library = path("gnu-2.47/amd64/crossing.O2-dynamic.first.so");
+    let differences = bench_in(folder.path(), &["diff", &library]);
+    let differences = text(&differences.stdout);
+    assert!(differences.contains("= looks like: ld-plt-got, a known fault of ld >= 2.44, "), "{differences}");
+    let document = json(&bench_in(folder.path(), &["diff", "--json", &library]));
+    let fault = document["findings"][0]["fault"].as_str().expect("a fault");
+    assert!(fault.starts_with("ld-plt-got, "), "{fault}");
+}

@@ -503,6 +503,7 @@ fn page_of_many_findings() -> String {
         pc: Address(start),
         explored: None,
         explored_reason: None,
+        proof: None,
     };
     examination.coverage.unexercised = (0..MANY).map(unexercised).collect();
     examination.coverage.uncovered = (0..MANY).map(|function| (format!("f{function}"), 1)).collect();

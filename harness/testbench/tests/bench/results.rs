@@ -136,8 +136,11 @@ fn readers() -> Vec<(String, String, usize)> {
             let skipped = rest.split_once(" skipped")?.0;
             Some((right, format!("{right} of {all}, {skipped} skipped")))
         });
-        let (_, mut vectors) = asked.next()??;
-        if let Some(Some((right, _))) = asked.next() {
+        let (without, mut vectors) = asked.next()??;
+        // An option that changes nothing here is none to use.
+        if let Some(Some((right, _))) =
+            asked.next().filter(|asked| asked.as_ref().is_some_and(|(right, _)| *right != without))
+        {
             let option = section.split("`target/adapters/").nth(1)?.split('`').next()?.split_once(' ')?.1;
             let _ = write!(vectors, "; {right} with `{option}`");
         }

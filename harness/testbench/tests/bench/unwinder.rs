@@ -372,15 +372,11 @@ fn an_unwinder_that_has_nothing_for_the_topmost_frame_is_compared_nowhere() {
 /// An unwinder that is never right breaks the case, after the maximum number of
 /// restarts.
 #[rstest]
-#[case::garbage("while read -r request; do echo garbage; done")]
 #[case::another_request(
     "while read -r request; do echo '{\"id\":99,\"stop\":0,\"frames\":[],\"end\":{\"kind\":\"failed\"}}'; done"
 )]
 #[case::another_stop(
     "while read -r request; do echo '{\"id\":3,\"stop\":7,\"frames\":[],\"end\":{\"kind\":\"failed\"}}'; done"
-)]
-#[case::unknown_keys(
-    "while read -r request; do echo '{\"id\":3,\"stop\":0,\"frame\":[],\"end\":{\"kind\":\"failed\"}}'; done"
 )]
 #[case::a_read_of_nothing(
     "while read -r request; do echo '{\"id\":3,\"read\":{\"stop\":0,\"address\":\"0x0\",\"size\":0}}'; done"
@@ -392,6 +388,50 @@ fn an_unwinder_that_never_answers_breaks_the_case(#[case] misdeed: &str) {
     let broken = report["broken"].as_str().expect("a reason");
     assert!(broken.contains("32 times"), "{broken}");
     assert_eq!(report["unwinder"]["restarts"], 32);
+}
+
+/// Answers that are malformed in the same way, each time, end the questions. Nothing of it counts as compared.
+#[rstest]
+#[case::garbage("s/^/x/", "expected value")]
+#[case::a_key("s/\"frames\":/\"frame\":/", "unknown key `frame`; did you mean `frames`?")]
+#[case::a_key_of_a_frame("s/\"cfa\":/\"CFA\":/", "unknown key `CFA`; did you mean `cfa`?")]
+#[case::a_name("s/\"outermost\"/\"outermos\"/", "unknown name `outermos`; did you mean `outermost`?")]
+#[case::an_address("s/\"pc\":\"0x/\"pc\":\"x/", "is not an address; write it as \"0x1000\"")]
+#[case::a_number("s/\"pc\":\"[^\"]*\"/\"pc\":5/", "invalid type: integer `5`, expected a string")]
+#[case::a_truth(
+    "s/\"interrupted\":[a-z]*/\"interrupted\":0/",
+    "invalid type: integer `0`, expected a boolean"
+)]
+#[case::a_list("s/\"frames\":\\[/\"frames\":[[],/", "expected a mapping")]
+#[case::no_end("s/\"end\":{[^}]*}/\"end\":null/", "the answer to a stop has no `end`")]
+#[case::no_frames("s/\"frames\":\\[.*\\],//", "the answer to a stop has no `frames`")]
+#[case::half_a_line("s/}}$/}/", "EOF while parsing an object")]
+fn the_same_malformed_answer_is_asked_for_three_times(#[case] sed: &str, #[case] why: &str) {
+    let command = shell(&format!("{ENGINE} | sed -u '/\"stop\"/{sed}'"));
+    let (status, report) = check("gnu-2.47/amd64/leaf.O2", &command, &["--stops-per-case", "20"]);
+    assert_eq!(status, 4, "{report}");
+    let broken = report["broken"].as_str().expect("a reason");
+    assert!(broken.starts_with("each of its answers is malformed in the same way: "), "{broken}");
+    assert!(broken.contains(why), "{broken}");
+    assert!(report["unwinder"]["restarts"].as_u64() < Some(4), "{report}");
+    assert_eq!(report["findings"].as_array().map(Vec::len), Some(0), "{report}");
+    // Answers about leaves of the stack may be right.
+    assert_eq!(report["summary"]["comparisons"], report["summary"]["agree"], "{report}");
+}
+
+/// What is wrong in all cases is said once, and not asked again and again.
+#[test]
+fn a_misspelt_key_is_one_message_for_all_cases() {
+    let command = shell(&format!("{ENGINE} | sed -u 's/\"frames\":/\"frame\":/'"));
+    let run = ["run", "--spec", "re*", "--toolchain", "gnu-2.47", "--abi", "amd64", "--unwinder", &command];
+    let output = bench(&run);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(status(&output), 4, "{text}");
+    assert!(text.lines().count() < 12, "{text}");
+    assert_eq!(text.matches("\nbroken ").count() + usize::from(text.starts_with("broken ")), 2, "{text}");
+    assert!(text.contains("; alike: ") && text.contains("did you mean `frames`?"), "{text}");
+    let restarts = text.lines().find_map(|line| line.split("; ").last()?.strip_suffix(" restarts"));
+    assert!(restarts.and_then(|count| count.parse::<u32>().ok()) < Some(17), "{text}");
 }
 
 /// Requests have to be read: nothing is queued for a process that does not
@@ -600,7 +640,8 @@ fn a_key_that_does_not_exist_is_told_once() {
     let command = shell(&format!(r#"{ENGINE} | sed -u 's/"num_fdes":/"fdes_count":/'"#));
     let output = bench(&["vectors", "--only", FEW, "--unwinder", &command]);
     let errors = String::from_utf8_lossy(&output.stderr);
-    let told = "error: --unwinder: each answer about a section is malformed in the same way: unknown field `fdes_count`";
+    let told =
+        "error: --unwinder: each of its answers is malformed in the same way: unknown field `fdes_count`";
     assert!(errors.starts_with(told) && errors.lines().count() == 1, "{errors}");
     assert_eq!(status(&output), 4);
 }

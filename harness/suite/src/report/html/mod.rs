@@ -16,6 +16,7 @@ use serde::Serialize;
 use sframe_engine::Abi;
 use sframe_inspect::json;
 use sframe_judge::examine::WalkEnds;
+use sframe_judge::examine::coverage::Explored;
 use sframe_judge::examine::listings::{Listings, MOST_INSTRUCTIONS};
 use sframe_judge::examine::set_aside::SetAside;
 use sframe_judge::explore::Certainty;
@@ -146,6 +147,9 @@ struct CaseView<'r> {
     sample: Option<String>,
     /// Function, start of the row, and why it is not exercised.
     unreached: Vec<(&'r str, Address, &'r str, Option<String>)>,
+    /// The number of others, which agree when they are explored.
+    #[serde(skip_serializing_if = "is_zero")]
+    unreached_agree: u64,
     /// Functions without an FDE, and how many instructions.
     uncovered: Vec<(&'r str, u64)>,
     /// The command that reproduces it.
@@ -180,6 +184,11 @@ struct FindingView<'r> {
     proof: Option<Proof<'r>>,
     #[serde(flatten)]
     finding: Finding,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// A row with findings of a case, and what is known about them.
@@ -377,6 +386,7 @@ impl<'r> CaseView<'r> {
                 .iter()
                 .map(|row| (row.function.as_str(), row.row.start, reason(row), row.explored_text()))
                 .collect(),
+            unreached_agree: 0,
             uncovered: case.uncovered.iter().map(|(name, count)| (name.as_str(), *count)).collect(),
             set_aside: case.set_aside.iter().map(SetAside::line).collect(),
             command: command_for(case),
@@ -402,9 +412,11 @@ impl<'r> CaseView<'r> {
             count: places(&report.findings) + report.known_count(),
             omission: omission(&report.findings_omitted),
             sample: report.sample(),
+            unreached_agree: summary.rows_explored.agree,
             unreached: report
                 .unexercised
                 .iter()
+                .filter(|row| row.explored != Some(Explored::Agrees))
                 .map(|row| (row.function.as_str(), row.row.start, "", row.explored_text()))
                 .collect(),
             uncovered: summary.uncovered.iter().map(|(name, count)| (name.as_str(), *count)).collect(),
@@ -444,6 +456,7 @@ impl<'r> CaseView<'r> {
             omission: None,
             sample: None,
             unreached: Vec::new(),
+            unreached_agree: 0,
             uncovered: Vec::new(),
             set_aside: Vec::new(),
             command: String::new(),

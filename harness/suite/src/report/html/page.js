@@ -339,7 +339,8 @@
   }
 
   /** Findings about a whole run have no culprit. */
-  const isBlamed = (finding) => Boolean(finding.pc) || finding.blame !== "unknown";
+  const isUnknown = (finding) => finding.blame === "unknown";
+  const isBlamed = (finding) => Boolean(finding.pc) || !isUnknown(finding);
   const kindOf = (finding) => (finding.known === undefined ? "unexpected" : "known");
   const chipOf = (finding) => (finding.certainty === undefined ? chip(kindOf(finding), kindOf(finding))
     : term("certainty", finding.certainty, `chip ${finding.certainty === "proved" ? "unexpected" : "skipped"}`));
@@ -477,6 +478,8 @@
         sortedTable(parameter ?? "", findingColumns(parameter), sorted, "findings", csvOfFindings),
         parameter ? "" : sorted.slice(0, MOST_DETAILS).map((finding, rank) => findingDetails(finding, rank < OPEN_DETAILS)),
         !parameter && sorted.length > MOST_DETAILS ? el("p", { class: "faint" }, "Each of the others has a page of its own: see the table.") : "",
+        parameter === "findings" ? el("div", { class: "printed" }, sorted.slice(0, MOST_DETAILS).map((finding) => findingDetails(finding, false)),
+          sorted.length > MOST_DETAILS ? el("p", { class: "faint" }, "The others are in the table.") : "") : "",
       ] : el("p", {}, "None."));
   }
   function caseSection(list) {
@@ -556,7 +559,9 @@
     for (const slot of [...view.slots].reverse()) {
       const address = BigInt(slot.address);
       if (above !== undefined && above - address > 8n) {
-        rows.push(el("tr", { class: "gap" }, el("td", { colspan: 4 }, `${counted(Number(above - address) - 8, "byte")} more`)));
+        rows.push(el("tr", { class: "gap" }, el("td", { colspan: 4 }, 
+          // A frame may be on another stack.
+          above - address > 0x100000n ? "another part of memory" : `${counted(Number(above - address) - 8, "byte")} more`)));
       }
       above = address;
       const offset = address - sp;
@@ -619,8 +624,8 @@
       ["case", el("a", { href: caseLink(entry) }, entry.id)],
       ...(finding.row ? [["row", el("code", {}, prose(`+${finding.row.start}: ${finding.row.rules}`))]] : []),
       ["unwinder", finding.got], ["call stack", finding.expected],
-      ...(isBlamed(finding) ? [["likely culprit", [el("b", {}, finding.blame), ` (confidence ${finding.confidence})`, el("br", {}),
-        el("span", { class: "faint" }, `${meaningOf("blame", finding.blame) ?? ""} ${meaningOf("confidence", finding.confidence) ?? ""}`)]]] : []),
+      ...(isBlamed(finding) ? [["likely culprit", [el("b", {}, finding.blame), isUnknown(finding) ? "" : ` (confidence ${finding.confidence})`, el("br", {}),
+        el("span", { class: "faint" }, meaningOf("blame", finding.blame) ?? "", isUnknown(finding) ? "" : ` ${meaningOf("confidence", finding.confidence) ?? ""}`)]]] : []),
       ...(finding.hint ? [["hint", finding.hint]] : []),
       ["seen", `${counted(finding.hits, "time")}${finding.places > 1 ? `, at ${counted(finding.places, "place")}` : ""}`],
       ...(finding.doubts?.length ? [["not proved, as", lines(finding.doubts)]] : []),
@@ -715,20 +720,26 @@
     return used.size;
   }
   const isAt = (item, at) => at.image === item.image && at.address >= item.start && at.address < item.start + BigInt(lengthOf(item));
+  /** How many instructions of a function have executed, and how many there are. */
+  const instructionsOf = (item) => item.course.folded ?? [hitsOf(item).filter(Boolean).length, item.body.code.length / 2];
+  const executedOnce = (item) => instructionsOf(item)[0] > 0;
   function functionDetails(pool, entry, item, at, isFirst) {
     const isHere = at && isAt(item, at);
     const wrong = item.course.wrong.length / 2;
-    const executed = hitsOf(item).filter(Boolean).length;
+    const [executed, all] = instructionsOf(item);
     const link = `${item.image ? `${item.image}!` : ""}${hex(item.start)}`;
     const details = el("details", { toggle: () => open() },
       el("summary", {}, el("b", {}, nameAt(item.name, item.image, hex(item.start))), item.name === hex(item.start) ? ": " : ` at ${hex(item.start)}: `,
         item.body.row_count ? `${exercised(item)} of ${counted(item.body.row_count, "row")} exercised, ` : "no rows, ",
-        `${executed} of ${counted(item.body.code.length / 2, "instruction")} executed `,
+        `${grouped(executed)} of ${counted(all, "instruction")} executed `,
         wrong ? chip(`wrong at ${wrong}`, "unexpected") : ""));
     const open = () => {
       if (!details.open || details.children.length > 1) return;
-      details.append(el("p", { class: "body" }, el("a", { href: caseLink(entry, link) }, "Link to this function")),
-        functionTable(pool, item, isHere ? at.address : undefined));
+      const { folded } = item.course;
+      details.append(el("p", { class: "body" }, el("a", { href: caseLink(entry, link) }, "Link to this function"),
+        !folded ? "" : executed ? ". Nothing in it is wrong: each line is the first instruction of a row, with the executions of the one that ran most."
+          : ". It is not listed, since it did not run, and nothing in it is wrong."),
+        ...(folded && !executed ? [] : [functionTable(pool, item, isHere ? at.address : undefined)]));
     };
     if (isHere || (wrong && isFirst)) {
       details.open = true;
@@ -739,7 +750,7 @@
   }
   /** Functions of a library in which nothing is wrong, folded. */
   function rightFunctions(pool, entry, image, items, at) {
-    const executed = items.filter((item) => hitsOf(item).some(Boolean)).length;
+    const executed = items.filter(executedOnce).length;
     const holds = at && items.some((item) => isAt(item, at));
     const details = el("details", { class: "library", toggle: () => fill() }, el("summary", {}, el("b", {}, image || "the program"),
       `: ${counted(items.length, "function")} in which nothing is wrong, ${grouped(executed)} of them executed`));
@@ -812,8 +823,10 @@
       ...(others.length ? [["same build", others.map((other, position) => [position ? ", " : "", el("a", { href: caseLink(other) }, other.id)])]] : []),
       ["Reproduce with", el("code", {}, entry.command)],
     ];
-    const unreached = entry.unreached.length
-      ? el("details", {}, el("summary", {}, `${counted(entry.unreached.length, "row")} not exercised`),
+    const agreeing = entry.unreached_agree ?? 0;
+    const unreached = entry.unreached.length + agreeing
+      ? el("details", {}, el("summary", {}, `${counted(entry.unreached.length + agreeing, "row")} not exercised`,
+          agreeing ? `; ${grouped(agreeing)} of them agree when they are explored, and are not listed` : ""),
         pagedTable("", entry.unreached, ([name, start, reason, explored]) =>
           el("tr", {}, el("td", {}, `${name} +${start}`), el("td", {}, reason || (isRun ? "no reason given" : "")),
             el("td", {}, explored ? `explored: ${explored}` : ""))))
@@ -896,7 +909,7 @@
     main.focus();
   });
   byId("about").textContent = isRun
-    ? "The backtrace of the unwinder, from .sframe, against the call stack that the CPU has, before every instruction."
+    ? "What an unwinder says of each frame, against the call stack that the CPU has."
     : isExplored ? `One file, each function by itself: ${clean(cases[0].id)}`
     : `One file, before every instruction: ${clean(cases[0].id)}`;
   // Where the report comes from.
@@ -919,7 +932,11 @@
   byId("verdict").append(sentence());
   // On paper nothing can be unfolded.
   addEventListener("beforeprint", () => document.querySelectorAll("details.glossary, details.fault, details.finding, #provenance details")
-    .forEach((details) => (details.open = true)));
+    .forEach((details) => {
+      details.open = true;
+      // The browser's own event comes too late.
+      details.dispatchEvent(new Event("toggle"));
+    }));
   addEventListener("hashchange", render);
   render();
   document.body.dataset.ready = "";

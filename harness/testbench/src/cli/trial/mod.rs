@@ -13,7 +13,7 @@ use clap::Args;
 use report::TryReport;
 use sframe_engine::Abi;
 use sframe_inspect::command::{Failure, Status, print, print_json, status, write_file};
-use sframe_inspect::text::Text;
+use sframe_inspect::text::{Text, counted, grouped};
 use sframe_judge::vocabulary::suggest::{hint, unknown};
 use sframe_suite::case::{CaseReport, Outcome};
 use sframe_suite::corpus::{AttemptOptions, Attempts, Build, Program, Toolchain, VARIANTS, WorkFolder};
@@ -21,7 +21,7 @@ use sframe_suite::failure::of_documents;
 use sframe_suite::matrix::{OwnCases, References};
 use sframe_suite::report::{CheckReport, Report, Style, check_summary, run_summary};
 use sframe_suite::spec::{Spec, bless, parse_abi};
-use sframe_suite::suite::{Filter, Suite};
+use sframe_suite::suite::{Filter, Suite, check_places};
 use sframe_suite::yaml::Source;
 use toolchains::Opened;
 
@@ -69,6 +69,27 @@ pub(crate) struct Try {
     /// Print the results as JSON instead of the summary.
     #[arg(long)]
     json: bool,
+}
+
+/// How the builds without a spec came out, in one sentence.
+fn conclusion(checks: &[CheckReport]) -> String {
+    let count = |is: &dyn Fn(&CheckReport) -> bool| checks.iter().filter(|check| is(check)).count() as u64;
+    let has_findings = |check: &CheckReport| !check.findings.is_empty() || !check.findings_omitted.is_empty();
+    let broken = count(&|check| check.broken.is_some());
+    let wrong = count(&|check| check.broken.is_none() && has_findings(check));
+    let right = checks.len() as u64 - broken - wrong;
+    let parts = [(right, "right"), (wrong, "with findings"), (broken, "broken")];
+    let parts = parts.into_iter().filter(|(count, _)| *count > 0);
+    let parts: Vec<String> = match right == checks.len() as u64 {
+        true => vec!["all are right".to_owned()],
+        false => parts.map(|(count, what)| format!("{} {what}", grouped(count))).collect(),
+    };
+    let sum = |of: fn(&CheckReport) -> u64| checks.iter().map(of).sum::<u64>();
+    let judged = sum(|check| check.summary.counts.comparisons);
+    let executed = sum(|check| check.summary.counts.instructions);
+    let judged = if judged == executed { "all".to_owned() } else { format!("{} of", grouped(judged)) };
+    let (builds, executed) = (counted(checks.len() as u64, "build"), counted(executed, "instruction"));
+    format!("{builds}: {}; {judged} {executed} executed were judged", parts.join(", "))
 }
 
 /// A spec with its text.
@@ -233,6 +254,7 @@ impl Try {
         let (mut reports, mut checks, mut notes) = (Vec::new(), Vec::new(), Text::default());
         for of in tried {
             let own = of.cases(suite, &specs, references, work);
+            check_places(work.path(), &own.whole())?;
             let bar = progress_bar(own.count() as u64, "cases");
             let results = own.run(&machine, Some(workers_of_strangers()), work.path(), &|_| bar.inc(1));
             bar.finish_and_clear();
@@ -315,6 +337,9 @@ impl Try {
                 print(&place)?;
             }
             print(&check_summary(check, style))?;
+        }
+        if report.checks.len() > 1 && !style.is_brief() {
+            print(&Text::of(conclusion(&report.checks)))?;
         }
         if report.run.cases.is_empty() {
             return if report.checks.is_empty() && !style.is_brief() { print(&place) } else { Ok(()) };
