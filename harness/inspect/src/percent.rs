@@ -31,6 +31,8 @@ pub enum InvalidPercent {
 impl Percent {
     /// All of it.
     pub const ALL: Self = Self(10_000);
+    /// Nine tenths of it.
+    pub const NINE_TENTHS: Self = Self(9_000);
 
     /// Whether `part` of `whole` is at most this share.
     #[must_use]

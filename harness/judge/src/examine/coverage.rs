@@ -46,6 +46,9 @@ pub struct Coverage {
     /// Executed instructions without an FDE, by function or address, or by library
     /// if it has no section.
     pub uncovered: BTreeMap<String, u64>,
+    /// Those of them, by function, that an FDE is missing for: in an image with a section, with call frame information
+    /// that the section's version can express.
+    pub missing: BTreeMap<String, u64>,
     /// The number of different such instructions.
     pub uncovered_places: BTreeMap<String, u64>,
     /// Rows that no topmost frame has used: agreement proves nothing about them.
@@ -222,6 +225,7 @@ impl Executed {
     pub(crate) fn coverage(&self, target: &Target<'_>, set_aside: impl Fn(u64) -> u64) -> Coverage {
         let mut coverage = Coverage::default();
         let mut rows = FxHashSet::default();
+        let mut missing: BTreeMap<String, bool> = BTreeMap::new();
         for (pc, &(count, compared)) in self.instructions.iter() {
             let pc = InstructionPointer(pc);
             let is_set_aside = set_aside(pc.0) > 0 && set_aside(pc.0) >= count;
@@ -236,6 +240,10 @@ impl Executed {
                 coverage.instructions_covered += count;
             } else {
                 let name = uncovered_name(target, pc.0);
+                let is_missing = missing.entry(name.clone()).or_insert_with(|| is_missing(target, pc.0));
+                if *is_missing {
+                    *coverage.missing.entry(name.clone()).or_default() += count;
+                }
                 *coverage.uncovered_places.entry(name.clone()).or_default() += 1;
                 *coverage.uncovered.entry(name).or_default() += count;
             }
@@ -261,6 +269,13 @@ fn uncovered_name(target: &Target<'_>, pc: u64) -> String {
         (None, Some(section), None) => section.to_owned(),
         _ => target.frame_name(pc),
     }
+}
+
+/// Whether an FDE is missing for code without one, as far as call frame information tells. Linkers make that of
+/// linkage tables themselves.
+fn is_missing(target: &Target<'_>, pc: u64) -> bool {
+    let pc = Loaded(pc);
+    target.module_at(pc).is_some_and(|module| module.has_expressible_cfi(target.place(pc).address))
 }
 
 impl Coverage {

@@ -22,7 +22,7 @@ use crate::target::sections::Sections;
 use crate::vocabulary::QualifiedName;
 use sframe_inspect::cfi::CallFrameInfo;
 use sframe_inspect::convert::ConvertError;
-use sframe_inspect::diff::{Gap, GapCode, Gaps};
+use sframe_inspect::diff::{Gap, GapCode, Gaps, reason_to_leave_out};
 use sframe_inspect::elf::debug_file::DebugFile;
 use sframe_inspect::elf::object_file::{
     MissingSection, ObjectFile, ObjectFileError, SectionBytes, SectionError, Symbols,
@@ -284,6 +284,15 @@ impl<'a> Module<'a> {
     #[must_use]
     pub fn cfi(&self) -> Option<&CallFrameInfo> {
         self.cfi.get_or_init(|| self.subject.call_frame_info()).as_ref()
+    }
+
+    /// Whether an address has call frame information in which nothing keeps assemblers from writing an FDE for the
+    /// section's version. Not of sections that were made from it.
+    pub(crate) fn has_expressible_cfi(&self, address: Linked) -> bool {
+        let fde = self.cfi().and_then(|cfi| Some((cfi, cfi.fde_at(address.0)?)));
+        let header = self.section.as_ref().filter(|_| self.made.is_none()).map(Section::header);
+        let (Some((cfi, fde)), Some(header)) = (fde, header) else { return false };
+        reason_to_leave_out(cfi, fde, header.version, header.abi).is_none()
     }
 
     fn open_section<'s>(&self, sframe: SectionBytes<'s>) -> Result<Section<'s>, TargetError> {

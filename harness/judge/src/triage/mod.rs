@@ -26,7 +26,7 @@ pub(crate) use mistake::{FrameView, Mistakes};
 
 use inquiry::{DisputedValue, Inquiry, Values, place_of};
 use sframe_engine::{Found, LookupAddress, Recovery, StepError};
-use sframe_inspect::diff::{Blamed, Gap, blame_for_gap, reason_to_leave_out};
+use sframe_inspect::diff::{Blamed, Gap, blame_for_gap};
 
 use crate::compare::{Disagreement, Value};
 use crate::finding::{Answer, Blame, Confidence, Evidence, Side, StackView, Witness};
@@ -115,7 +115,7 @@ pub fn triage_place(
             (Blame::ProducerLinker, Confidence::Medium)
         }
         // Which of them has lost it, the file does not tell.
-        Verdict::NoFde if is_expressible(module, linked) => (Blame::Unknown, Confidence::Low),
+        Verdict::NoFde if module.has_expressible_cfi(linked) => (Blame::Unknown, Confidence::Low),
         Verdict::NoFde if cfi.is_some() => (Blame::ProducerAssembler, Confidence::Medium),
         Verdict::NoFde => (Blame::CompilerOrCfi, Confidence::Medium),
         Verdict::WrongEnd if row.is_none() && cfi.is_some() => (Blame::ProducerAssembler, Confidence::Medium),
@@ -146,14 +146,6 @@ fn bytes_behind(module: &Module<'_>) -> Option<u64> {
     let len = module.subject.sframe?.data.len() as u64;
     // Padding is less than a header.
     len.checked_sub(end).filter(|behind| *behind >= header.end() as u64)
-}
-
-/// Whether nothing in a function's CFI keeps assemblers from writing an FDE for it.
-fn is_expressible(module: &Module<'_>, address: Linked) -> bool {
-    let fde = module.cfi().and_then(|cfi| Some((cfi, cfi.fde_at(address.0)?)));
-    let header = module.section.as_ref().map(|section| section.header());
-    let (Some((cfi, fde)), Some(header)) = (fde, header) else { return false };
-    reason_to_leave_out(cfi, fde, header.version, header.abi).is_none()
 }
 
 /// The start of an FDE outside linker-generated code for which neither CFI nor

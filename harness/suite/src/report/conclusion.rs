@@ -76,6 +76,11 @@ impl CheckReport {
                 (not_asked, "not asked about"),
             ]),
         };
+        let missing: u64 = summary.missing.values().sum();
+        let parts = match missing {
+            0 => parts,
+            _ => format!("{parts}, {} of which could have it", grouped(missing)),
+        };
         let advice = (without_fde > 0 && !is_made).then(|| self.advice()).flatten();
         let advice = advice.map_or_else(String::new, |advice| format!(": {advice}"));
         (!parts.is_empty()).then(|| parts + &advice)

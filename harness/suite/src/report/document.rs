@@ -2,12 +2,14 @@
 //!
 //! Keys are only ever added. Addresses are strings; counts are numbers.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sframe_engine::Abi;
 use sframe_inspect::hazard::Hazard;
+use sframe_inspect::percent::Percent;
 use sframe_inspect::text::{counted, grouped};
 use sframe_judge::examine::counts::Counts;
 use sframe_judge::examine::coverage::{ExploredRows, RowCounts, UnexercisedRow};
@@ -434,6 +436,10 @@ pub struct CheckSummary {
     pub instructions_covered: u64,
     /// Executed instructions without an FDE, by function.
     pub uncovered: BTreeMap<String, u64>,
+    /// Those of them that an FDE is missing for: in an image with a section, with call frame information that the
+    /// section's version can express.
+    #[serde(default)]
+    pub missing: BTreeMap<String, u64>,
     /// How control was transferred.
     pub control_flow: Features,
     /// Number of findings by verdict, without known ones.
@@ -552,6 +558,7 @@ impl CheckReport {
                 rows_explored: ExploredRows::default(),
                 instructions_covered: coverage.instructions_covered,
                 uncovered: coverage.uncovered,
+                missing: coverage.missing,
                 control_flow: examination.features,
                 verdicts: verdicts(&examination.findings, &examination.findings_omitted),
             },
@@ -619,6 +626,34 @@ impl CheckReport {
     #[must_use]
     pub fn has_set_aside_too_much(&self) -> bool {
         is_too_much(&self.set_aside, self.summary.counts.comparisons)
+    }
+
+    /// Whether at least a share of the executed code that could have an FDE has one.
+    #[must_use]
+    pub fn reaches(&self, floor: Percent) -> bool {
+        let covered = self.summary.instructions_covered;
+        let missing: u64 = self.summary.missing.values().sum();
+        missing == 0 || floor.is_reached_by(covered, covered.saturating_add(missing))
+    }
+
+    /// Says which FDEs are missing, in a sentence.
+    #[must_use]
+    pub fn missing(&self) -> String {
+        const LISTED: usize = 5;
+        let missing = &self.summary.missing;
+        let all: u64 = missing.values().sum();
+        let mut functions: Vec<(&String, &u64)> = missing.iter().collect();
+        functions.sort_by_key(|(_, count)| Reverse(**count));
+        let names =
+            functions.iter().take(LISTED).map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
+        let more = functions.len().saturating_sub(LISTED);
+        let more =
+            if more > 0 { format!(" and {}", counted(more as u64, "more function")) } else { String::new() };
+        let executed = counted(self.summary.counts.instructions, "instruction");
+        format!(
+            "{} of {executed} executed have call frame information that SFrame can express, and no FDE: {names}{more}",
+            grouped(all)
+        )
     }
 
     /// Says why there are no comparisons.

@@ -7,6 +7,7 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 use sframe_inspect::command::{Failure, Status, detail, detail_since, print, print_json, status, tell_line};
 use sframe_inspect::elf::object_file::MissingSection;
+use sframe_inspect::percent::Percent;
 use sframe_inspect::text::{counted, grouped};
 use sframe_judge::examine::listings::{Listing, Listings};
 use sframe_judge::examine::stop::StopRequest;
@@ -58,6 +59,10 @@ pub(crate) struct Check {
     /// End with status 0 even if more than 1 % of what ran, or a whole function, was set aside.
     #[arg(long)]
     allow_set_aside: bool,
+    /// The share of the executed code that must have an FDE, of that whose call frame information SFrame can express, in
+    /// files with a section. Less ends with status 1; without this option, less than 90% ends with status 3.
+    #[arg(long, value_name = "SHARE")]
+    coverage: Option<Percent>,
     /// Write report.html, report.json, report.sarif, junit.xml and summary.md into this folder.
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
@@ -67,6 +72,9 @@ pub(crate) struct Check {
     #[command(flatten)]
     program: ProgramOptions,
 }
+
+/// The least share of code with an FDE, unless another is asked for.
+const FLOOR: Percent = Percent::NINE_TENTHS;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum JudgedSection {
@@ -206,8 +214,17 @@ impl Check {
         if !compared && report.broken.is_none() {
             tell_line(format_args!("{}: {}", report.file, report.why_nothing_compared()));
         }
+        let lacks_fdes = !report.reaches(self.coverage.unwrap_or(FLOOR));
+        if lacks_fdes {
+            tell_line(format_args!("{}: missing-fde: {} (--coverage)", report.file, report.missing()));
+        }
         let is_known = report.findings.is_empty() && report.findings_omitted.is_empty();
-        status(!is_known, report.broken.is_some(), compared && !proves_too_little)
+        let is_finding = lacks_fdes && self.coverage.is_some();
+        status(
+            !is_known || is_finding,
+            report.broken.is_some(),
+            compared && !proves_too_little && !lacks_fdes,
+        )
     }
 }
 
