@@ -125,6 +125,7 @@ impl<K: Copy + Eq + Hash> ExitClaims<K> {
     pub fn follow(&mut self, moment: &Moment<'_>, abi: Option<Abi>) -> Vec<(K, u64)> {
         if moment.thread == self.thread && self.claims.are_none() {
             self.claims.depth = moment.call_stack.records().len();
+            self.claims.innermost = moment.call_stack.records().last().map(|last| last.since);
             return Vec::new();
         }
         self.follow_calls(moment, abi)
@@ -154,6 +155,8 @@ struct Claims<K> {
     leaving: Vec<OfCall<K>>,
     /// The number of calls before the last instruction.
     depth: usize,
+    /// The time of the innermost of them.
+    innermost: Option<u64>,
 }
 
 /// The claims about the frame that a call has made: whom they are for, and how often each was made.
@@ -165,7 +168,7 @@ struct OfCall<K> {
 
 impl<K> Default for Claims<K> {
     fn default() -> Self {
-        Self { open: BTreeMap::new(), count: 0, leaving: Vec::new(), depth: 0 }
+        Self { open: BTreeMap::new(), count: 0, leaving: Vec::new(), depth: 0, innermost: None }
     }
 }
 
@@ -215,6 +218,7 @@ impl<K: Copy + Eq + Hash> Claims<K> {
             self.leaving.extend(ended.into_values());
         }
         let calls = records.len() > self.depth;
+        let innermost = std::mem::replace(&mut self.innermost, records.last().map(|last| last.since));
         self.depth = records.len();
         if call_stack.exit().is_none() && !calls {
             return Vec::new();
@@ -223,7 +227,12 @@ impl<K: Copy + Eq + Hash> Claims<K> {
         let Some(departure) = Departure::of(moment) else { return Vec::new() };
         let mut borne_out = self.gone(&departure, records);
         for OfCall { call, claims } in leaving {
-            let says = |(_, says): &(K, ExitClaim)| says.is_borne_out(&departure, &call, abi);
+            let is_innermost = innermost == Some(call.since);
+            let says = |(_, says): &(K, ExitClaim)| {
+                // Only the function itself can take its caller's FP from where it has saved it.
+                let can_leave = is_innermost || !matches!(says, ExitClaim::LeavesFp(_));
+                can_leave && says.is_borne_out(&departure, &call, abi)
+            };
             let claims = claims.into_iter().filter(|(claim, _)| says(claim));
             borne_out.extend(claims.map(|((key, _), count)| (key, count)));
         }

@@ -594,6 +594,9 @@ impl LastStores {
             let last = self.words.get_mut(word);
             if is_callers && let Some(copy) = last.and_then(|last| last.copy) {
                 self.overwritten.insert(word, copy);
+            } else if !is_callers && !self.overwritten.is_empty() {
+                // Whoever has the frame now has put something else there.
+                self.overwritten.remove(&word);
             }
             let is_whole = address <= word * 8 && end.saturating_sub(word * 8) >= 8;
             let has_fp = self.written.fp_at.is_none_or(|at| word.checked_sub(first) == Some(at));

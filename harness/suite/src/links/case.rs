@@ -162,11 +162,12 @@ impl LinkCase {
         if self.steps.iter().any(|step| step.to == name) {
             return Input::Made(name.to_owned());
         }
+        let whole = name;
         let (folder, name) = match name.split_once(':') {
             Some(("plain", name)) => (Folder::Plain, name),
             Some((folder, name)) => match folder.strip_prefix('v').and_then(|version| version.parse().ok()) {
                 Some(version) => (Folder::Version(version), name),
-                None => (folder.parse().map_or(Folder::Own, Folder::Abi), name),
+                None => folder.parse().map_or((Folder::Own, whole), |abi| (Folder::Abi(abi), name)),
             },
             None => (Folder::Own, name),
         };
@@ -256,6 +257,20 @@ fn read(path: &Path, folder: &Path) -> Result<LinkCase, Error> {
     for (number, step) in case.steps.iter().enumerate() {
         let number = number.to_string();
         let at = |key| source.span(&["steps", &number, key]);
+        if step.to.is_empty() || step.to.contains('/') {
+            return Err(source.error_at(
+                at("to"),
+                "a name of a file without folders is expected",
+                None::<String>,
+            ));
+        }
+        let scripts = step.options.iter().filter_map(|option| option.strip_prefix("script="));
+        for script in scripts {
+            if script.contains('/') || !folder.join("sources").join(script).is_file() {
+                let message = format!("there is no script `{script}` in sources");
+                return Err(source.error_at(at("options"), message, None::<String>));
+            }
+        }
         if step.tool == Tool::Ld
             && let Some(option) =
                 step.options.iter().find(|option| options::of_linker(option, Abi::Amd64).is_none())

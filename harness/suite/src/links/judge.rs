@@ -27,6 +27,10 @@ named! {
         Accepted = "accepted",
         /// It says nothing of garbage in its input.
         Silent = "silent",
+        /// It has made nothing, with status 0.
+        NoOutput = "no-output",
+        /// What was to be removed still describes functions.
+        KeptRows = "kept-rows",
         /// The output has no `.sframe`, although objects have some.
         NoSection = "no-section",
         /// The sections of the objects follow one another, each with its header, of which readers see the first.
@@ -85,8 +89,14 @@ const NOT_OF_LINKERS: [&str; 8] = [
     "fixed-fp-offset",
 ];
 /// Warnings and notes that are rules for linkers.
-const FOR_LINKERS: [&str; 6] =
-    ["sorted-flag-missing", "not-loaded", "no-segment", "segment-mismatch", "section-type", "alignment"];
+const FOR_LINKERS: [&str; 6] = [
+    "sorted-flag-missing",
+    "not-loaded",
+    "no-segment",
+    "segment-mismatch",
+    "section-type",
+    "section-alignment",
+];
 
 /// What is known of the inputs.
 pub(super) struct Inputs {
@@ -114,6 +124,10 @@ pub(super) fn judge(case: &LinkCase, inputs: &Inputs, output: &[u8]) -> Result<V
     if case.expected == Expected::NoRows && is_empty {
         // An empty section breaks no rule that matters to anybody.
         return Ok(Vec::new());
+    }
+    if case.expected == Expected::NoRows && !own.rows.is_empty() {
+        let message = "the section was to be removed, and still describes functions";
+        return Ok(vec![LinkFinding::new(LinkFault::KeptRows, Vec::new(), message)]);
     }
     let loses_all = |kind, message: String| Ok(vec![LinkFinding::new(kind, Vec::new(), message)]);
     let has_rows = inputs.files.iter().any(|file| !file.rows.is_empty());
@@ -215,6 +229,8 @@ fn of_functions(
                     findings.push(LinkFinding::new(LinkFault::WrongRows, vec![name()], message));
                 } else if has.len() > needed.len() {
                     twice.push(name());
+                } else if has.len() < needed.len() {
+                    missing.push(name());
                 }
             }
         }
@@ -337,5 +353,19 @@ pub(super) const fn keeps_addresses(tool: Tool) -> bool {
     match tool {
         Tool::Strip | Tool::Objcopy | Tool::Patchelf => true,
         Tool::Ld | Tool::Bolt => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sframe_inspect::lint::all_rules;
+
+    use super::*;
+
+    #[test]
+    fn rules_that_are_named_exist() {
+        for name in NOT_OF_LINKERS.iter().chain(&FOR_LINKERS).chain(&[CONCATENATED]) {
+            assert!(all_rules().any(|rule| rule.name == *name), "{name}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Runs cases.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use glob::Pattern;
@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sframe_engine::Abi;
 use sframe_inspect::file::read;
+use sframe_inspect::text::counted;
 use sframe_judge::examine::{ExamineOptions, examine};
 use sframe_judge::target::files::{Files, LibraryFolders};
 use sframe_judge::target::{MadeSections, SectionSource, Target};
@@ -189,6 +190,12 @@ impl Attempt<'_> {
         if ran.crashed {
             return one(LinkFault::Crashed, ended());
         }
+        if ran.succeeded && output.is_none() {
+            return one(
+                LinkFault::NoOutput,
+                "the status is 0, and there is no output of a size to be read".to_owned(),
+            );
+        }
         let Some(output) = output.as_ref().filter(|_| ran.succeeded) else {
             // A tool that refuses this without .sframe, too, says nothing of SFrame.
             if expected != Expected::Refused {
@@ -206,10 +213,22 @@ impl Attempt<'_> {
             return one(LinkFault::Accepted, "no output can be right, and the status is 0".to_owned());
         }
         let mut files = Vec::new();
+        let mut garbage = BTreeSet::new();
         for (input, bytes) in &made.inputs {
             match Functions::read_all(bytes) {
-                Ok(all) => files.extend(all),
+                Ok(all) => {
+                    if matches!(input, Input::Object { patch: Some(_), .. }) {
+                        garbage
+                            .extend(all.iter().flat_map(|file| &file.symbols).map(|(name, _)| name.clone()));
+                    }
+                    files.extend(all);
+                }
                 Err(error) => return Err(format!("{}: {input:?}: {error}", self.case.name)),
+            }
+        }
+        for name in self.case.dead.iter().chain(&self.case.without_rows) {
+            if !files.iter().any(|file| file.addresses(name).next().is_some()) {
+                return Err(format!("{}: no object has the function {name}", self.case.name));
             }
         }
         let keeps = self.case.steps.last().is_some_and(|step| keeps_addresses(step.tool));
@@ -220,7 +239,11 @@ impl Attempt<'_> {
         };
         if expected == Expected::NoHarm {
             // What is lost with garbage misleads nobody who has been told.
-            let lost = findings.extract_if(.., |finding| finding.kind == LinkFault::MissingFde).next();
+            let is_of_garbage = |function: &String| function.split(" = ").all(|name| garbage.contains(name));
+            let is_lost = |finding: &mut LinkFinding| {
+                finding.kind == LinkFault::MissingFde && finding.functions.iter().all(is_of_garbage)
+            };
+            let lost = findings.extract_if(.., is_lost).next();
             if let Some(lost) = lost.filter(|_| made.said.trim().is_empty()) {
                 let message = format!("nothing is said: {}", lost.message);
                 findings.push(LinkFinding::new(LinkFault::Silent, lost.functions, message));
@@ -381,8 +404,17 @@ fn examined(path: &Path) -> Result<Vec<LinkFinding>, String> {
         let function = finding.function.clone().unwrap_or_default();
         all.entry((finding.verdict.to_string(), function)).or_insert_with(|| finding.message.to_string());
     }
+    // Of code that only linkers can describe.
+    let is_of_table =
+        |name: &str| name.ends_with("@plt") || name.starts_with(".plt") || name.starts_with(".iplt");
+    let tables = examination.coverage.uncovered.iter().filter(|(name, _)| is_of_table(name));
+    let tables = tables.map(|(name, count)| {
+        let message = format!("{} of {name} executed without an FDE", counted(*count, "instruction"));
+        LinkFinding::new(LinkFault::LinkerMade, vec![name.clone()], message)
+    });
     Ok(all
         .into_iter()
         .map(|((_, function), message)| LinkFinding::new(LinkFault::Run, vec![function], message))
+        .chain(tables)
         .collect())
 }

@@ -132,10 +132,18 @@ impl Subject {
     ///
     /// # Errors
     /// It can't be read, or is malformed.
-    pub fn read(path: &Path, toolchains: &Path) -> Result<Self, SubjectError> {
+    pub fn parse(path: &Path) -> Result<Self, yaml::Error> {
         let mut subject: Self = yaml::read(path)?;
         subject.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        subject.toolchains = toolchains.to_owned();
+        Ok(subject)
+    }
+
+    /// Reads a description of tools that are installed below a folder.
+    ///
+    /// # Errors
+    /// As for [`Self::parse`]; or they are not installed.
+    pub fn read(path: &Path, toolchains: &Path) -> Result<Self, SubjectError> {
+        let subject = Self { toolchains: toolchains.to_owned(), ..Self::parse(path)? };
         match subject.root() {
             Some(root) if !root.is_dir() => Err(SubjectError::NotInstalled(root)),
             _ => Ok(subject),
@@ -167,7 +175,14 @@ impl Subject {
         let command = commands.get(abi.name()).or_else(|| commands.get("all"))?;
         let toolchains = std::path::absolute(&self.toolchains).unwrap_or_else(|_| self.toolchains.clone());
         let command = command.replace("{toolchains}", &toolchains.display().to_string());
-        shlex::split(&command).filter(|words| !words.is_empty())
+        let mut words = shlex::split(&command).filter(|words| !words.is_empty())?;
+        // Commands run in another folder.
+        if let Some(first) = words.first_mut().filter(|first| self.toolchain.is_none() && first.contains('/'))
+            && let Ok(path) = std::path::absolute(&*first)
+        {
+            *first = path.display().to_string();
+        }
+        Some(words)
     }
 
     fn all_words(&self, command: &Command) -> Vec<String> {

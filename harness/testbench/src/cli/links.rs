@@ -21,7 +21,7 @@ pub(crate) struct Links {
     /// Linkers and sets of rewriters: descriptions, or names of those in corpus/links/linkers.
     #[arg(value_name = "FILE|NAME")]
     subjects: Vec<PathBuf>,
-    /// Instead, the command of a linker with GNU's command line; the same for all ABIs, which it is told with -m.
+    /// Instead, the command of a linker with GNU's command line; the same for all ABIs, which -m names.
     #[arg(long, value_name = "COMMAND", conflicts_with = "subjects")]
     linker: Option<String>,
     /// What the report calls it [default: the command].
@@ -117,6 +117,13 @@ impl Links {
         ];
         let given = given.into_iter().filter_map(|(tool, command)| Some((tool, command.clone()?)));
         let commands: BTreeMap<Tool, String> = given.collect();
+        if let Some(command) =
+            commands.values().find(|command| shlex::split(command).is_none_or(|words| words.is_empty()))
+        {
+            return Err(Failure::unusable(format!(
+                "error: `{command}` is no command: it is empty, or a quote is not closed"
+            )));
+        }
         let own = folder.join("linkers");
         match (&self.subjects[..], commands.values().next()) {
             ([], Some(first)) => {

@@ -28,6 +28,7 @@ const CRATES: [(&str, &[&str]); 10] = [
             "report",
             "meanings",
             "matrix",
+            "links",
             "suite",
             "export",
             "stacks",

@@ -37,6 +37,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("sframe-testbench generate assembly ", "needs compilers"),
     ("sframe-testbench generate c ", "needs compilers"),
     ("sframe-testbench generate sections ", "may need an adapter"),
+    ("sframe-testbench links ", "needs linkers"),
     ("sframe-testbench matrix ", "needs compilers"),
 ];
 

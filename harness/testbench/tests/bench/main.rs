@@ -37,6 +37,7 @@ mod isolate;
 mod kept_walks;
 mod kit_in_c;
 mod known;
+mod links;
 mod made_objects;
 mod made_sections;
 mod manual;

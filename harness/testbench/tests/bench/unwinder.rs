@@ -652,7 +652,7 @@ fn lines_that_are_no_json_are_told_once() {
     let command = shell(&format!(r#"{ENGINE} | sed -u 's/"section":{{/"section"{{/'"#));
     let output = bench(&["vectors", "--only", FEW, "--unwinder", &command]);
     let errors = String::from_utf8_lossy(&output.stderr);
-    let told = "error: --unwinder: each answer about a section is malformed in the same way: not an answer of the protocol (";
+    let told = "error: --unwinder: each of its answers is malformed in the same way: not an answer of the protocol (";
     assert!(errors.starts_with(told) && errors.lines().count() == 1, "{errors}");
     assert_eq!(status(&output), 4);
 }

@@ -1,0 +1,86 @@
+//! The cases for linkers: what is committed belongs together, and the page of results is complete.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use sframe_suite::links::{LinkCases, Subject};
+
+use crate::common::repository;
+
+fn names(folder: &Path, ending: &str) -> BTreeSet<String> {
+    let files = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let name = |file: std::fs::DirEntry| Some(file.file_name().to_str()?.strip_suffix(ending)?.to_owned());
+    files.filter_map(|file| name(file.expect("an entry"))).collect()
+}
+
+fn text(path: &str) -> String {
+    std::fs::read_to_string(repository().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+fn subjects() -> BTreeSet<String> {
+    let mut subjects = names(&repository().join("corpus/links/linkers"), ".yaml");
+    subjects.remove("toolchain");
+    subjects
+}
+
+#[test]
+fn each_source_is_assembled_and_used() {
+    let links = repository().join("corpus/links");
+    let sources = names(&links.join("sources"), ".S");
+    for folder in ["v1/amd64", "v1/aarch64", "v1/aarch64_be", "v2/amd64", "v2/aarch64", "v2/aarch64_be"] {
+        assert_eq!(
+            sources.difference(&names(&links.join("objects").join(folder), ".o")).next(),
+            None,
+            "{folder}"
+        );
+    }
+    for (kind, abi) in ["v3", "plain"].iter().flat_map(|kind| sframe_engine::Abi::ALL.map(|abi| (kind, abi)))
+    {
+        let folder = links.join("objects").join(kind).join(abi.name());
+        assert_eq!(sources.difference(&names(&folder, ".o")).next(), None, "{kind} {abi}");
+    }
+    let cases = LinkCases::load(&links).unwrap_or_else(|error| panic!("{error}"));
+    let used: BTreeSet<String> = cases
+        .cases
+        .iter()
+        .flat_map(|case| {
+            let patched = case.patched.values().map(|patch| patch.of.clone());
+            case.steps.iter().flat_map(|step| step.of.clone()).chain(patched)
+        })
+        .map(|name| name.rsplit(':').next().unwrap_or_default().to_owned())
+        .collect();
+    let unused: Vec<_> = sources.difference(&used).collect();
+    assert!(unused.is_empty(), "{unused:?}");
+}
+
+#[test]
+fn the_page_has_all_cases_and_linkers_and_explains_what_is_wrong() {
+    let page = text("harness/guide/links.md");
+    let cases = LinkCases::load(&repository().join("corpus/links")).unwrap_or_else(|error| panic!("{error}"));
+    for case in &cases.cases {
+        assert!(page.contains(&format!("\n| {} |", case.name)), "{}: run ci/links", case.name);
+    }
+    assert!(!page.contains("**wrong**"), "something is wrong that no description of a linker knows");
+    let script = text("ci/links");
+    for subject in subjects() {
+        assert!(page.contains(&format!("\n- {subject}: ")), "{subject}: run ci/links");
+        assert!(script.contains(&format!(" {subject}")), "ci/links does not try {subject}");
+    }
+}
+
+#[test]
+fn what_is_known_of_linkers_names_pages_of_faults() {
+    let pages = names(&repository().join("specs/faults"), ".yaml");
+    for name in subjects() {
+        // The root need not be installed.
+        let path = repository().join(format!("corpus/links/linkers/{name}.yaml"));
+        let subject = Subject::parse(&path).unwrap_or_else(|error| panic!("{error}"));
+        for known in &subject.known {
+            assert!(
+                known.fault.as_ref().is_none_or(|fault| pages.contains(fault)),
+                "{name}: {:?}",
+                known.fault
+            );
+        }
+    }
+}
