@@ -164,6 +164,8 @@ struct Claims<K> {
 struct OfCall<K> {
     call: Record,
     claims: FxHashMap<(K, ExitClaim), u64>,
+    /// Whether control has left it without another call in it.
+    is_left_by_itself: bool,
 }
 
 impl<K> Default for Claims<K> {
@@ -186,7 +188,7 @@ impl<K: Copy + Eq + Hash> Claims<K> {
 
     fn add(&mut self, call: &Record, key: K, says: ExitClaim) {
         if self.count < MOST_CLAIMS {
-            let new = || OfCall { call: *call, claims: FxHashMap::default() };
+            let new = || OfCall { call: *call, claims: FxHashMap::default(), is_left_by_itself: false };
             let times =
                 self.open.entry(call.since).or_insert_with(new).claims.entry((key, says)).or_default();
             self.count += usize::from(*times == 0);
@@ -215,10 +217,13 @@ impl<K: Copy + Eq + Hash> Claims<K> {
             let last = kept.checked_sub(1).and_then(|last| records.get(last));
             let ended = self.open.split_off(&last.map_or(0, |last| last.since + 1));
             self.count -= ended.values().map(|ended| ended.claims.len()).sum::<usize>();
-            self.leaving.extend(ended.into_values());
+            let is_innermost = |ended: &OfCall<K>| self.innermost == Some(ended.call.since);
+            let ended =
+                ended.into_values().map(|ended| OfCall { is_left_by_itself: is_innermost(&ended), ..ended });
+            self.leaving.extend(ended);
         }
         let calls = records.len() > self.depth;
-        let innermost = std::mem::replace(&mut self.innermost, records.last().map(|last| last.since));
+        self.innermost = records.last().map(|last| last.since);
         self.depth = records.len();
         if call_stack.exit().is_none() && !calls {
             return Vec::new();
@@ -226,11 +231,10 @@ impl<K: Copy + Eq + Hash> Claims<K> {
         let leaving = std::mem::take(&mut self.leaving);
         let Some(departure) = Departure::of(moment) else { return Vec::new() };
         let mut borne_out = self.gone(&departure, records);
-        for OfCall { call, claims } in leaving {
-            let is_innermost = innermost == Some(call.since);
+        for OfCall { call, claims, is_left_by_itself } in leaving {
             let says = |(_, says): &(K, ExitClaim)| {
                 // Only the function itself can take its caller's FP from where it has saved it.
-                let can_leave = is_innermost || !matches!(says, ExitClaim::LeavesFp(_));
+                let can_leave = is_left_by_itself || !matches!(says, ExitClaim::LeavesFp(_));
                 can_leave && says.is_borne_out(&departure, &call, abi)
             };
             let claims = claims.into_iter().filter(|(claim, _)| says(claim));

@@ -79,8 +79,8 @@ impl LinkFinding {
 /// The rules of the linter that say the same as the comparison of functions, or nothing of the linker: see
 /// `specs/lints.md`.
 const NOT_OF_LINKERS: [&str; 8] = [
-    "uncovered",
-    "partly-covered",
+    "uncovered-function",
+    "partly-covered-function",
     "fde-empty",
     "fdes-overlap",
     "obsolete-version",
