@@ -344,6 +344,23 @@ Exit status:
   3  no program was made
   4  the bench contradicts itself, could not do its work, or was interrupted: what was found so far is reported";
 
+pub(super) const LINKS: &str = "\
+Examples:
+  sframe-testbench links --linker ld.mold --abi amd64
+  sframe-testbench links --linker 'my-ld --experimental' --only 'gc_*' --verbose
+  sframe-testbench links ld-2.47 mold --report report
+  sframe-testbench links --objcopy llvm-objcopy --strip llvm-strip
+
+Nothing is compiled: the objects are in corpus/links/objects. Where a linker refuses a case, it is asked again with objects that
+have no .sframe; if it refuses these too, the case is not judged.
+
+Exit status:
+  0  all as expected
+  1  something is wrong that the linker's description does not know, or does know and nothing shows
+  2  unusable arguments, cases or description; the toolchain is not installed
+  3  nothing was judged
+  4  broken: the linker can't be started, or the bench could not do its work";
+
 #[cfg(test)]
 mod tests {
     use clap::{CommandFactory as _, Parser as _};
@@ -371,20 +388,3 @@ mod tests {
         }
     }
 }
-
-pub(super) const LINKS: &str = "\
-Examples:
-  sframe-testbench links --linker ld.mold --abi amd64
-  sframe-testbench links --linker 'my-ld --experimental' --only 'gc_*' --verbose
-  sframe-testbench links ld-2.47 mold --report report
-  sframe-testbench links --objcopy llvm-objcopy --strip llvm-strip
-
-Nothing is compiled: the objects are in corpus/links/objects. Where a linker refuses a case, it is asked again with objects that
-have no .sframe; if it refuses these too, the case is not judged.
-
-Exit status:
-  0  all as expected
-  1  something is wrong that the linker's description does not know, or does know and nothing shows
-  2  unusable arguments, cases or description; the toolchain is not installed
-  3  nothing was judged
-  4  broken: the linker can't be started, or the bench could not do its work";
