@@ -322,12 +322,17 @@ impl VectorsReport {
         if self.differences.is_empty() {
             return;
         }
+        let names = self.differences.iter().map(|difference| &*difference.vector).collect();
+        self.about = about(&names, heard.vectors(), catalogue);
+        // Whoever refuses all of them reads in no way at all.
+        if self.sections > 0 && self.opened == 0 {
+            self.readings.clear();
+            return;
+        }
         // A section can be refused for any reason: that says nothing of how the reader reads others.
         let taken = self.readings.keys().filter(|name| !name.ends_with("/refused"));
         let taken = taken.filter_map(|name| Way::of_name(name)).collect();
         self.mistakes = heard.mistakes(parts, &taken, catalogue);
-        let names = self.differences.iter().map(|difference| &*difference.vector).collect();
-        self.about = about(&names, heard.vectors(), catalogue);
     }
 
     /// The differences that no mistake explains.

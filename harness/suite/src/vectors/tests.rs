@@ -503,3 +503,13 @@ fn names_of_vectors_are_true() {
         }
     }
 }
+
+/// It reads neither one byte order only, nor in any way that the text allows.
+#[test]
+fn a_reader_that_refuses_everything_makes_no_usual_mistake() {
+    let report = report(answers(|answer, _| {
+        let reject = Some(Reject { kind: RejectKind::BadMagic, offset: None });
+        *answer = SectionAnswer { reject, ..SectionAnswer::default() };
+    }));
+    assert!(!report.differences.is_empty() && report.mistakes.is_empty() && report.readings.is_empty());
+}
