@@ -61,11 +61,17 @@ impl CheckReport {
         let known = without_fde + without_caller + summary.set_aside + summary.left_out + summary.unobserved;
         let is_own = self.unwinder.is_none();
         let not_asked = if !is_own { rest.saturating_sub(known) } else { 0 };
+        let missing: u64 = summary.missing.values().sum();
+        let could = match missing {
+            0 => String::new(),
+            _ => format!(" ({} of which could have it)", grouped(missing)),
+        };
+        let without = format!("without {what}{could}");
         let parts = match rest {
             0 => return None,
-            _ if without_fde == rest => format!("the rest has no {what}"),
+            _ if without_fde == rest => format!("the rest has no {what}{could}"),
             _ => parts(&[
-                (without_fde, if is_made { "without FDE" } else { "without SFrame" }),
+                (without_fde, without.as_str()),
                 (
                     without_caller,
                     if is_own { "in functions without a caller" } else { "with nothing to compare" },
@@ -75,11 +81,6 @@ impl CheckReport {
                 (summary.unobserved, "of other programs"),
                 (not_asked, "not asked about"),
             ]),
-        };
-        let missing: u64 = summary.missing.values().sum();
-        let parts = match missing {
-            0 => parts,
-            _ => format!("{parts}, {} of which could have it", grouped(missing)),
         };
         let advice = (without_fde > 0 && !is_made).then(|| self.advice()).flatten();
         let advice = advice.map_or_else(String::new, |advice| format!(": {advice}"));
