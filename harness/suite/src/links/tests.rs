@@ -88,6 +88,10 @@ const MISTAKES: &[(Mistake, &str, LinkFault)] = &[
     (Mistake::WritesOtherVersion, "two_objects", LinkFault::WrongHeader),
     (Mistake::CopiesGarbage, "garbage_count", LinkFault::Concatenated),
     (Mistake::CrashesOnGarbage, "garbage_rows_offset", LinkFault::Crashed),
+    (Mistake::LosesLongFunctions, "row_features", LinkFault::MissingFde),
+    (Mistake::LosesFlexFunctions, "row_features", LinkFault::MissingFde),
+    (Mistake::ForgetsKeyB, "row_features", LinkFault::WrongRows),
+    (Mistake::KeepsRowsOfOneByte, "row_features", LinkFault::WrongRows),
     (Mistake::SaysNothingOfGarbage, "garbage_version", LinkFault::Silent),
 ];
 

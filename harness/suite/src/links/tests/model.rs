@@ -17,7 +17,7 @@ use object::{
     ObjectSymbol as _, RelocationTarget, SectionIndex, SectionKind, SymbolFlags, SymbolKind, SymbolScope,
 };
 use sframe_engine::write::{Function, Section};
-use sframe_engine::{Abi, Base, Flags, Recovery, RecoveryRule, Row, Version};
+use sframe_engine::{Abi, Base, FdeType, Flags, PauthKey, Recovery, RecoveryRule, Row, Version};
 use sframe_inspect::elf::link::link;
 use sframe_inspect::elf::relocatable::lay_out;
 use sframe_inspect::elf::replace_section::embed;
@@ -69,6 +69,10 @@ pub(super) enum Mistake {
     CopiesGarbage,
     CrashesOnGarbage,
     SaysNothingOfGarbage,
+    LosesLongFunctions,
+    LosesFlexFunctions,
+    ForgetsKeyB,
+    KeepsRowsOfOneByte,
 }
 
 /// The linker.
@@ -614,7 +618,10 @@ impl Link<'_, '_> {
                         symbol.as_ref().map_or(0, |symbol| u32::try_from(symbol.size()).unwrap_or(0));
                 }
                 let is_local = symbol.as_ref().is_some_and(|symbol| symbol.is_local());
+                let is_flex = function.fde_type == FdeType::Flex;
                 if self.makes(Mistake::LosesLocalFunctions) && is_local
+                    || self.makes(Mistake::LosesLongFunctions) && function.size > 0xffff
+                    || self.makes(Mistake::LosesFlexFunctions) && is_flex
                     || self.makes(Mistake::DropsBothTwins) && is_twin(&at)
                     || self.makes(Mistake::LosesOutermost) && function.rows.iter().all(Row::is_outermost)
                 {
@@ -664,6 +671,12 @@ impl Link<'_, '_> {
         section.functions = functions;
         for (position, function) in (0..).zip(&mut section.functions) {
             function.rows_position = position;
+            if self.makes(Mistake::ForgetsKeyB) {
+                function.pauth_key = PauthKey::A;
+            }
+            if self.makes(Mistake::KeepsRowsOfOneByte) {
+                function.rows.truncate(0xff);
+            }
             if self.makes(Mistake::LosesSignalMark) {
                 function.signal = false;
             }
