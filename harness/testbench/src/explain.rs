@@ -166,12 +166,14 @@ mod tests {
             ("way to transfer control", Feature::ALL.len()),
             ("trace that the call stack is compared with", Trace::ALL.len()),
             ("operator of mutate", Operator::ALL.len()),
+            ("finding of links", LinkFault::ALL.len()),
+            ("outcome of a case of links", LinkOutcome::ALL.len()),
             ("lint rule", RULES.len() + ELF_RULES.len()),
         ];
         for (kind, count) in expected {
             assert_eq!(kinds.get(kind), Some(&count), "{kind}");
         }
-        assert_eq!(kinds.len(), 17, "{kinds:?}");
+        assert_eq!(kinds.len(), 19, "{kinds:?}");
     }
 
     #[test]
