@@ -108,7 +108,18 @@ pub fn run(
         let attempt = Attempt { cases, case, tools, abi: *abi, version: selection.sframe_version };
         attempt.result(known)
     };
-    pairs.par_iter().map(one).collect()
+    let mut results = pairs.par_iter().map(one).collect::<Result<Vec<_>, String>>()?;
+    let refusals = || pairs.iter().map(|(case, _)| case.expected == Expected::Refused);
+    let others =
+        || results.iter().zip(refusals()).filter(|(_, is_refusal)| !is_refusal).map(|(result, _)| result);
+    // To refuse what must be refused is nothing for a tool that refuses everything.
+    if others().next().is_some() && others().all(|result| result.outcome == LinkOutcome::NotJudged) {
+        for (result, _) in results.iter_mut().zip(refusals()).filter(|(_, is_refusal)| *is_refusal) {
+            result.outcome = LinkOutcome::NotJudged;
+            result.reason = Some("every other case is refused, with or without .sframe".to_owned());
+        }
+    }
+    Ok(results)
 }
 
 /// A case with one ABI, tried with some tools.
