@@ -182,6 +182,16 @@ pub fn counted(count: u64, name: &str) -> String {
     }
 }
 
+/// Returns the first of some names, at most `most`, and the number of the others.
+#[must_use]
+pub fn first_of(names: &[impl AsRef<str>], most: usize) -> String {
+    let shown = names.iter().take(most).map(AsRef::as_ref).collect::<Vec<&str>>().join(", ");
+    match names.len().saturating_sub(most) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
 /// Returns a rate with its noun: in millions, if it is half a million or more.
 #[must_use]
 #[expect(

@@ -45,6 +45,7 @@ mod schema;
 mod section;
 mod step;
 mod vector;
+pub mod words;
 mod yaml;
 
 pub use accept::{Accepted, Asked, Class, Pattern};

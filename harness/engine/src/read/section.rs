@@ -83,10 +83,8 @@ impl<'a> Section<'a> {
         };
         let padding = self.bytes.slice(end..self.bytes.len()).iter().position(|byte| *byte != 0)?;
         let start = end + padding;
-        at(start).or_else(|| {
-            let behind = (start + 1..self.bytes.len()).filter_map(at);
-            behind.into_iter().find(|section| section.header.abi == self.header.abi)
-        })
+        let is_alike = |section: &Self| section.header.abi == self.header.abi;
+        at(start).or_else(|| (start + 1..self.bytes.len()).filter_map(at).find(is_alike))
     }
 
     /// Offset of an FDE from the start of the section.

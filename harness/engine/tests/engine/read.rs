@@ -413,6 +413,12 @@ fn a_section_that_follows_another_one_is_read_at_its_own_address() {
         // Readers use the first header.
         assert_eq!(rules(&section, 0x2000), "none");
         assert!(parse(&first).following().is_none());
+        // Bytes that belong to none may be between them.
+        let junk = [0x5a; 13];
+        let bytes_behind = [&first[..], &junk, &second.bytes()].concat();
+        let behind = parse(&bytes_behind).following().expect("another section");
+        assert_eq!(behind.address(), ADDRESS + (first.len() + junk.len()) as u64, "{version} {abi}");
+        assert!(parse(&[&first[..], &junk].concat()).following().is_none());
         assert!(parse(&bytes[..bytes.len() - 1]).following().is_none(), "a truncated section");
     }
 }

@@ -271,11 +271,11 @@ fn uncovered_name(target: &Target<'_>, pc: u64) -> String {
     }
 }
 
-/// Whether an FDE is missing for code without one, as far as call frame information tells. Linkers make that of
-/// linkage tables themselves.
+/// Whether an FDE is missing for code without one, as far as call frame information tells. A section that was made from
+/// it has what could be made.
 fn is_missing(target: &Target<'_>, pc: u64) -> bool {
-    let pc = Loaded(pc);
-    target.module_at(pc).is_some_and(|module| module.has_expressible_cfi(target.place(pc).address))
+    let module = target.module_at(Loaded(pc)).filter(|module| !module.has_made_section());
+    module.is_some_and(|module| module.has_expressible_cfi(target.linked(Loaded(pc))))
 }
 
 impl Coverage {

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use sframe_vectors::words::{Reworded, Unknown, reword};
 use wait_timeout::ChildExt as _;
 
 use crate::examine::stop::StopRequest;
@@ -265,21 +266,14 @@ pub(super) fn shown(bytes: &[u8]) -> String {
 pub(super) fn malformed(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let text = text.split_once(" at line ").map_or(&*text, |(text, _)| text);
-    for (theirs, ours) in [("unknown field `", "unknown key"), ("unknown variant `", "unknown name")] {
-        if let Some((given, allowed)) = text.strip_prefix(theirs).and_then(|rest| rest.split_once('`')) {
-            // Every second piece between backquotes is a name.
-            let allowed = || allowed.split('`').skip(1).step_by(2);
-            let (hint, allowed) = (hint(given, allowed()), quoted_list(allowed()));
-            return format!("{ours} `{given}`{hint}; allowed here: {allowed}");
+    let Reworded { message, unknown } = reword(text);
+    match unknown {
+        Some(Unknown { given, allowed }) => {
+            let hint = hint(given, allowed.iter().copied());
+            format!("{message}{hint}; allowed here: {}", quoted_list(allowed))
         }
+        None => message,
     }
-    if let Some((start, _)) = text.split_once("expected struct ") {
-        return format!("{start}expected a mapping");
-    }
-    let number = ["u8", "u32", "u64", "usize"].iter().find_map(|number| text.strip_suffix(number));
-    let number = number.and_then(|start| start.strip_suffix("expected "));
-    let text = number.map_or_else(|| text.to_owned(), |start| format!("{start}expected a whole number"));
-    text.replace("missing field `", "missing key `").replace("invalid type: sequence", "invalid type: list")
 }
 
 fn write_requests(mut stdin: ChildStdin, requests: &Receiver<Vec<u8>>, waiting: &AtomicUsize) {

@@ -287,12 +287,17 @@ impl<'a> Module<'a> {
     }
 
     /// Whether an address has call frame information in which nothing keeps assemblers from writing an FDE for the
-    /// section's version. Not of sections that were made from it.
+    /// section's version.
     pub(crate) fn has_expressible_cfi(&self, address: Linked) -> bool {
         let fde = self.cfi().and_then(|cfi| Some((cfi, cfi.fde_at(address.0)?)));
-        let header = self.section.as_ref().filter(|_| self.made.is_none()).map(Section::header);
+        let header = self.section.as_ref().map(Section::header);
         let (Some((cfi, fde)), Some(header)) = (fde, header) else { return false };
         reason_to_leave_out(cfi, fde, header.version, header.abi).is_none()
+    }
+
+    /// Whether the section was made from call frame information.
+    pub(crate) const fn has_made_section(&self) -> bool {
+        self.made.is_some()
     }
 
     fn open_section<'s>(&self, sframe: SectionBytes<'s>) -> Result<Section<'s>, TargetError> {

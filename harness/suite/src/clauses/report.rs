@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use sframe_inspect::json::SCHEMA;
-use sframe_inspect::text::Text;
+use sframe_inspect::text::{Text, first_of};
 
 use super::{Proof, Proved, Side, Verdict};
 
@@ -159,9 +159,7 @@ impl ClauseReport<'_> {
             let of_it = self.proofs.iter().map(kind_and_name).filter(|(other, _)| *other == kind);
             let names: Vec<&str> = of_it.map(|(_, name)| name).collect();
             if !names.is_empty() {
-                let more = names.len().saturating_sub(NAMES);
-                let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-                proofs.push(format!("{kind} {}{more}", names[..names.len().min(NAMES)].join(", ")));
+                proofs.push(format!("{kind} {}", first_of(&names, NAMES)));
             }
         }
         if !proofs.is_empty() {

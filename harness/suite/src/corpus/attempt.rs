@@ -23,7 +23,7 @@ use super::build::{build_id, sha256};
 use super::made::Made;
 use super::order::Order;
 use super::rebuild::make_build;
-use super::scratch::{Scratch, write_error};
+use super::scratch::{scratch_parent, write_error};
 use super::steps::is_rust;
 use super::toolchain::AbiTools;
 use super::workshop::{Versions, Workshop};
@@ -203,7 +203,7 @@ impl<'w> Attempts<'w> {
         let digest = sha256(work.folder.join(&toolchain.name).as_os_str().as_encoded_bytes());
         let prefix = format!("{PREFIX}{}-", digest.get(..8).unwrap_or_default());
         let parent = work.folder.join(SCRATCH);
-        remove_left_over(&Scratch::parent(root.as_deref(), &parent), &prefix)?;
+        remove_left_over(&scratch_parent(root.as_deref(), &parent), &prefix)?;
         let limit = Some(options.limit);
         let workshop =
             Workshop::open_in(toolchain, &options.corpus_dir, root.clone(), &parent, &prefix, limit)?;

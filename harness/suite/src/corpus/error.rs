@@ -207,13 +207,16 @@ pub enum Error {
 /// say when one of their processes ends by a signal or by a failed check of its own.
 #[must_use]
 pub fn is_crash(stderr: &str) -> bool {
-    const WORDS: [&str; 6] = [
+    const WORDS: [&str; 9] = [
         "Internal error",
         "internal error",
         "internal compiler error",
         "PLEASE submit a bug report",
         "error in backend",
         "due to signal",
+        "assertion fail",
+        "Assertion `",
+        "panicked at",
     ];
     WORDS.iter().any(|words| stderr.contains(words))
 }

@@ -51,5 +51,6 @@ pub use manifest::Manifest;
 pub use program::{Program, ProgramLibrary, ProgramObject};
 pub use properties::Properties;
 pub use rebuild::{Change, Difference, Rebuild, RebuildReport, rebuild};
+pub(crate) use scratch::{SEARCH_PATH, in_root, scratch_inside, scratch_parent};
 pub use toolchain::{AbiTools, Excluded, Root, Toolchain};
 pub use variant::{VARIANTS, Variant};

@@ -17,6 +17,29 @@ const SCRATCH: &str = "build";
 /// The folder in it in which commands run.
 const SOURCES: &str = "programs";
 
+/// Where commands in a root are looked for.
+pub(crate) const SEARCH_PATH: &str = "/usr/bin:/bin";
+
+/// Returns where scratch folders are created: below a root, or otherwise in `parent`.
+pub(crate) fn scratch_parent(root: Option<&Path>, parent: &Path) -> PathBuf {
+    root.map_or_else(|| parent.to_path_buf(), |root| root.join(SCRATCH))
+}
+
+/// Returns a scratch folder below a root as commands in the root see it.
+pub(crate) fn scratch_inside(folder: &Path) -> PathBuf {
+    Path::new("/").join(SCRATCH).join(folder.file_name().unwrap_or_default())
+}
+
+/// Returns a command to which words are to be added, in a folder as a root has it, without this machine's surroundings.
+pub(crate) fn in_root(root: &Path, folder: &Path, search_path: &OsStr) -> Command {
+    let mut command = Command::new("chroot");
+    command.arg(root).args(["/usr/bin/env", "-i", "-C"]).arg(folder);
+    let mut path = OsString::from("PATH=");
+    path.push(search_path);
+    command.args(["LC_ALL=C", "SOURCE_DATE_EPOCH=0"]).arg(path);
+    command
+}
+
 /// A scratch folder of a toolchain: below its root, if it has one.
 pub(super) struct Scratch {
     toolchain: Toolchain,
@@ -38,14 +61,11 @@ impl Scratch {
         prefix: &str,
         limit: Option<Duration>,
     ) -> Result<Self, Error> {
-        let parent = Self::parent(root.as_deref(), parent);
+        let parent = scratch_parent(root.as_deref(), parent);
         std::fs::create_dir_all(&parent).map_err(write_error(&parent))?;
         let folder =
             tempfile::Builder::new().prefix(prefix).tempdir_in(&parent).map_err(write_error(&parent))?;
-        let inside = match (&root, folder.path().file_name()) {
-            (Some(_), Some(name)) => Path::new("/").join(SCRATCH).join(name),
-            _ => folder.path().to_path_buf(),
-        };
+        let inside = if root.is_some() { scratch_inside(folder.path()) } else { folder.path().to_path_buf() };
         for (abi, tools) in &toolchain.abis {
             let tools_folder = folder.path().join(tools_folder(*abi));
             for (name, tool) in tools.chosen() {
@@ -55,11 +75,6 @@ impl Scratch {
             }
         }
         Ok(Self { toolchain, root, folder, inside, limit })
-    }
-
-    /// Returns where scratch folders are created.
-    pub(super) fn parent(root: Option<&Path>, parent: &Path) -> PathBuf {
-        root.map_or_else(|| parent.to_path_buf(), |root| root.join(SCRATCH))
     }
 
     pub(super) fn toolchain(&self) -> &Toolchain {
@@ -95,14 +110,8 @@ impl Scratch {
 
     fn command(&self, words: &[String]) -> Command {
         if let Some(root) = &self.root {
-            let mut command = Command::new("chroot");
-            command.arg(root);
-            command.args(["/usr/bin/env", "-i", "-C"]);
-            command.arg(self.sources_inside());
-            command.args(["LC_ALL=C", "SOURCE_DATE_EPOCH=0"]);
-            let mut path = OsString::from("PATH=");
-            path.push(self.search_path(OsStr::new("/usr/bin:/bin")));
-            command.arg(path);
+            let path = self.search_path(OsStr::new(SEARCH_PATH));
+            let mut command = in_root(root, &self.sources_inside(), &path);
             command.args(words);
             return command;
         }

@@ -234,15 +234,14 @@ impl LinkCases {
     }
 
     /// The path of an object.
-    pub(super) fn object(&self, input: &Input, abi: Abi, version: u8) -> Option<PathBuf> {
-        let Input::Object { folder, file, .. } = input else { return None };
+    pub(super) fn object(&self, folder: &Folder, file: &str, abi: Abi, version: u8) -> PathBuf {
         let folder = match folder {
             Folder::Own => format!("v{version}/{abi}"),
             Folder::Plain => format!("plain/{abi}"),
             Folder::Version(version) => format!("v{version}/{abi}"),
             Folder::Abi(abi) => format!("v{version}/{abi}"),
         };
-        Some(self.folder.join("objects").join(folder).join(file))
+        self.folder.join("objects").join(folder).join(file)
     }
 }
 

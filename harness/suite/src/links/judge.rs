@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use object::elf::ET_REL;
+use object::read::elf::ElfFile64;
+use object::{Endianness, Object as _, ObjectKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sframe_engine::Header;
@@ -10,7 +11,7 @@ use sframe_engine::lint::Severity;
 use sframe_inspect::diff::{Extent, diff_file};
 use sframe_inspect::elf::object_file::ObjectFile;
 use sframe_inspect::lint::lint_file;
-use sframe_inspect::text::counted;
+use sframe_inspect::text::{counted, first_of};
 use sframe_judge::vocabulary::named;
 
 use super::case::{Expected, LinkCase, Tool};
@@ -150,10 +151,9 @@ pub(super) fn judge(case: &LinkCase, inputs: &Inputs, output: &[u8]) -> Result<V
     Ok(findings)
 }
 
+/// Whether a file is to be linked again.
 pub(super) fn is_relocatable(output: &[u8]) -> bool {
-    let bytes = |at: usize| output.get(at).copied().unwrap_or(0);
-    let kind = if bytes(5) == 2 { [bytes(17), bytes(16)] } else { [bytes(16), bytes(17)] };
-    u16::from_le_bytes(kind) == ET_REL.0
+    ElfFile64::<Endianness>::parse(output).is_ok_and(|elf| elf.kind() == ObjectKind::Relocatable)
 }
 
 /// What the output must say of its functions.
@@ -244,15 +244,13 @@ fn of_functions(
         .filter(|(address, _)| !is_linker_made(**address))
         .map(|(address, _)| format!("{address:#x}"))
         .collect();
-    let list = |functions: &[String]| {
-        let shown = functions.iter().take(LISTED).cloned().collect::<Vec<_>>().join(", ");
-        let more = functions.len().saturating_sub(LISTED);
-        if more > 0 { format!("{shown} and {more} more") } else { shown }
-    };
     let mut say = |kind, functions: Vec<String>, what: &str| {
         if !functions.is_empty() {
-            let message =
-                format!("{} {what}: {}", counted(functions.len() as u64, "function"), list(&functions));
+            let message = format!(
+                "{} {what}: {}",
+                counted(functions.len() as u64, "function"),
+                first_of(&functions, LISTED)
+            );
             findings.push(LinkFinding::new(kind, functions, message));
         }
     };

@@ -1,16 +1,18 @@
 //! Runs cases.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem::offset_of;
 use std::path::Path;
 
 use glob::Pattern;
-use object::elf::SHT_GNU_SFRAME;
-use object::read::elf::{ElfFile64, FileHeader as _, SectionHeader as _};
+use object::elf::SectionHeader64;
+use object::read::elf::{ElfFile64, FileHeader as _};
 use object::{Endianness, Object as _, ObjectSection as _};
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sframe_engine::Abi;
+use sframe_inspect::elf::find_sframe::find_sframe;
 use sframe_inspect::file::read;
 use sframe_inspect::text::counted;
 use sframe_judge::examine::{ExamineOptions, examine};
@@ -20,7 +22,7 @@ use sframe_judge::unwind::sframe_unwinder;
 use sframe_judge::vocabulary::named;
 use sframe_machine::Options;
 
-use super::case::{Expected, Input, LinkCase, LinkCases, Patch};
+use super::case::{Expected, Folder, Input, LinkCase, LinkCases, Patch};
 use super::functions::Functions;
 use super::judge::{Inputs, LinkFault, LinkFinding, is_relocatable, judge, keeps_addresses};
 use super::known::KnownLink;
@@ -148,9 +150,13 @@ struct Made {
 impl Attempt<'_> {
     fn result(&self, known: &[KnownLink]) -> Result<LinkResult, String> {
         let made = self.make(false)?;
-        let objects =
-            made.inputs.iter().filter_map(|(input, _)| self.cases.object(input, self.abi, self.version));
-        let objects = objects.map(|path| {
+        let object = |(input, _): &(Input, Vec<u8>)| match input {
+            Input::Object { folder, file, .. } => {
+                Some(self.cases.object(folder, file, self.abi, self.version))
+            }
+            Input::Made(_) => None,
+        };
+        let objects = made.inputs.iter().filter_map(object).map(|path| {
             let below = path.strip_prefix(self.cases.folder.join("objects")).unwrap_or(&path);
             below.display().to_string()
         });
@@ -296,9 +302,9 @@ impl Attempt<'_> {
         let output = self.case.steps.last().map_or("", |step| step.to.as_str());
         let path = folder.path().join(output);
         made.output = read(&path, MOST).ok();
-        let is_run =
-            self.case.runs && !plain && made.output.as_deref().is_some_and(|output| !is_relocatable(output));
-        if is_run && made.output.as_deref().is_some_and(has_sframe) {
+        let has_section = |output: &[u8]| find_sframe(output).is_ok_and(|section| section.is_some());
+        let is_judged = |output: &[u8]| !is_relocatable(output) && has_section(output);
+        if self.case.runs && !plain && made.output.as_deref().is_some_and(is_judged) {
             made.run = executed(&path);
         }
         Ok(made)
@@ -314,15 +320,15 @@ impl Attempt<'_> {
         made: &mut Made,
     ) -> Result<String, String> {
         let Input::Object { file, patch, folder: from } = input else { return Ok(name.to_owned()) };
-        let input_of = |plain| match plain {
-            true => Input::Object { folder: super::case::Folder::Plain, file: file.clone(), patch: None },
-            false => Input::Object { folder: from.clone(), file: file.clone(), patch: patch.clone() },
+        let (from, patch) = match plain {
+            true => (&Folder::Plain, None),
+            false => (from, patch.as_ref().and_then(|name| self.case.patched.get(name))),
         };
-        let path = self.cases.object(&input_of(plain), self.abi, self.version).unwrap_or_default();
+        let path = self.cases.object(from, file, self.abi, self.version);
         let unread = |error: std::io::Error| format!("{}: {error}", path.display());
         let bytes = std::fs::read(&path).map_err(unread)?;
         let mut given = bytes.clone();
-        if let Some(patch) = patch.as_ref().filter(|_| !plain).and_then(|name| self.case.patched.get(name)) {
+        if let Some(patch) = patch {
             patched(&mut given, patch)
                 .ok_or_else(|| format!("{}: its .sframe can't be changed so", path.display()))?;
         }
@@ -355,24 +361,14 @@ fn shortened(said: &str) -> String {
     said.chars().take(MOST).collect()
 }
 
-/// Whether a file has a section of the kind.
-fn has_sframe(file: &[u8]) -> bool {
-    let Ok(elf) = ElfFile64::<Endianness>::parse(file) else { return false };
-    elf.section_by_name(".sframe").is_some_and(|section| section.size() > 0)
-}
-
 /// Changes the `.sframe` section of an object.
 fn patched(object: &mut [u8], patch: &Patch) -> Option<()> {
     let elf = ElfFile64::<Endianness>::parse(&*object).ok()?;
-    let endian = elf.endian();
-    let sections = elf.elf_section_table();
-    let is_it = |name: &[u8], kind| name == b".sframe" || kind == SHT_GNU_SFRAME;
-    let (index, header) = sections.enumerate().find(|(_, header)| {
-        sections.section_name(endian, header).is_ok_and(|name| is_it(name, header.sh_type(endian)))
-    })?;
-    let start = usize::try_from(header.sh_offset(endian)).ok()?;
-    let table = usize::try_from(elf.elf_header().e_shoff(endian)).ok()?;
-    let size_at = table + index.0 * 64 + 32;
+    let section = elf.section_by_name(".sframe")?;
+    let start = usize::try_from(section.file_range()?.0).ok()?;
+    let table = usize::try_from(elf.elf_header().e_shoff(elf.endian())).ok()?;
+    let header = table + section.index().0 * size_of::<SectionHeader64<Endianness>>();
+    let size_at = header + offset_of!(SectionHeader64<Endianness>, sh_size);
     let is_little = elf.is_little_endian();
     for (offset, byte) in &patch.bytes {
         *object.get_mut(start + usize::try_from(*offset).ok()?)? = *byte;

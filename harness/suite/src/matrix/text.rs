@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sframe_engine::Abi;
 use sframe_inspect::command::Volume;
-use sframe_inspect::text::{Text, counted, grouped};
+use sframe_inspect::text::{Text, counted, first_of, grouped};
 use sframe_judge::finding::Address;
 
 use super::causes::{PLACES, causes};
@@ -282,11 +282,7 @@ fn show_not_judged(text: &mut Text, toolchain: &ToolchainResult) {
 
 /// The first of some ids, and the number of all.
 pub(super) fn some_of(ids: &[&str]) -> String {
-    let shown = ids.iter().take(IDS).copied().collect::<Vec<_>>().join(", ");
-    match ids.len().checked_sub(IDS).filter(|more| *more > 0) {
-        Some(more) => format!("{shown} and {more} more"),
-        None => shown,
-    }
+    first_of(ids, IDS)
 }
 
 #[cfg(test)]

@@ -61,10 +61,9 @@ impl CheckReport {
         let known = without_fde + without_caller + summary.set_aside + summary.left_out + summary.unobserved;
         let is_own = self.unwinder.is_none();
         let not_asked = if !is_own { rest.saturating_sub(known) } else { 0 };
-        let missing: u64 = summary.missing.values().sum();
-        let could = match missing {
+        let could = match summary.instructions_missing() {
             0 => String::new(),
-            _ => format!(" ({} of which could have it)", grouped(missing)),
+            missing => format!(" ({} of which could have it)", grouped(missing)),
         };
         let without = format!("without {what}{could}");
         let parts = match rest {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use sframe_engine::Abi;
 use sframe_inspect::hazard::Hazard;
 use sframe_inspect::percent::Percent;
-use sframe_inspect::text::{counted, grouped};
+use sframe_inspect::text::{counted, first_of, grouped};
 use sframe_judge::examine::counts::Counts;
 use sframe_judge::examine::coverage::{ExploredRows, RowCounts, UnexercisedRow};
 use sframe_judge::examine::sampling::Sampling;
@@ -446,6 +446,13 @@ pub struct CheckSummary {
     pub verdicts: BTreeMap<String, u64>,
 }
 
+impl CheckSummary {
+    /// Executed instructions that an FDE is missing for.
+    pub(super) fn instructions_missing(&self) -> u64 {
+        self.missing.values().sum()
+    }
+}
+
 impl CheckReport {
     /// Describes the section of each image, line by line. Empty if each image has an
     /// `.sframe` section, which needs no words.
@@ -631,8 +638,7 @@ impl CheckReport {
     /// Whether at least a share of the executed code that could have an FDE has one.
     #[must_use]
     pub fn reaches(&self, floor: Percent) -> bool {
-        let covered = self.summary.instructions_covered;
-        let missing: u64 = self.summary.missing.values().sum();
+        let (covered, missing) = (self.summary.instructions_covered, self.summary.instructions_missing());
         missing == 0 || floor.is_reached_by(covered, covered.saturating_add(missing))
     }
 
@@ -640,19 +646,14 @@ impl CheckReport {
     #[must_use]
     pub fn missing(&self) -> String {
         const LISTED: usize = 5;
-        let missing = &self.summary.missing;
-        let all: u64 = missing.values().sum();
-        let mut functions: Vec<(&String, &u64)> = missing.iter().collect();
+        let mut functions: Vec<(&String, &u64)> = self.summary.missing.iter().collect();
         functions.sort_by_key(|(_, count)| Reverse(**count));
-        let names =
-            functions.iter().take(LISTED).map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
-        let more = functions.len().saturating_sub(LISTED);
-        let more =
-            if more > 0 { format!(" and {}", counted(more as u64, "more function")) } else { String::new() };
-        let executed = counted(self.summary.counts.instructions, "instruction");
+        let names: Vec<&String> = functions.into_iter().map(|(name, _)| name).collect();
         format!(
-            "{} of {executed} executed have call frame information that SFrame can express, and no FDE: {names}{more}",
-            grouped(all)
+            "{} of {} executed have call frame information that SFrame can express, and no FDE: {}",
+            grouped(self.summary.instructions_missing()),
+            counted(self.summary.counts.instructions, "instruction"),
+            first_of(&names, LISTED)
         )
     }
 

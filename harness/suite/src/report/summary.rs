@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use sframe_engine::Abi;
 use sframe_inspect::hazard;
-use sframe_inspect::text::{Text, counted, grouped, per_second};
+use sframe_inspect::text::{Text, counted, first_of, grouped, per_second};
 use sframe_judge::examine::coverage::{Explored, ExploredRows, UnexercisedRow};
 use sframe_judge::examine::set_aside::SetAsideReason;
 use sframe_judge::external::UnwinderReport;
@@ -98,11 +98,8 @@ fn show_cases(text: &mut Text, cases: &[CaseReport], outcome: Outcome, in_full: 
     }
     for (_, case, others) in shown {
         let CaseReport { build, findings, findings_omitted, .. } = case;
-        let ids: Vec<&str> = others.iter().take(IDS).map(|case| case.id.as_str()).collect();
-        let more = others.len().checked_sub(IDS).filter(|more| *more > 0);
-        let more = more.map_or_else(String::new, |more| format!(" and {more} more"));
-        let others =
-            if ids.is_empty() { String::new() } else { format!("; alike: {}{more}", ids.join(", ")) };
+        let ids: Vec<&str> = others.iter().map(|case| case.id.as_str()).collect();
+        let others = if ids.is_empty() { String::new() } else { format!("; alike: {}", first_of(&ids, IDS)) };
         let command = command_for(case);
         let word = if outcome == Outcome::Broken { "broken" } else { "unexpected" };
         text.line(format!("{word:<11} {}{others}", case.id));

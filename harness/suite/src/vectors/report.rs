@@ -324,8 +324,8 @@ impl VectorsReport {
         }
         let names = self.differences.iter().map(|difference| &*difference.vector).collect();
         self.about = about(&names, heard.vectors(), catalogue);
-        // Whoever refuses all of them reads in no way at all.
-        if self.sections > 0 && self.opened == 0 {
+        // Who does so reads in no way at all.
+        if self.refuses_all() {
             self.readings.clear();
             return;
         }
@@ -333,6 +333,11 @@ impl VectorsReport {
         let taken = self.readings.keys().filter(|name| !name.ends_with("/refused"));
         let taken = taken.filter_map(|name| Way::of_name(name)).collect();
         self.mistakes = heard.mistakes(parts, &taken, catalogue);
+    }
+
+    /// Whether the reader has refused each section that can be opened.
+    const fn refuses_all(&self) -> bool {
+        self.sections > 0 && self.opened == 0
     }
 
     /// The differences that no mistake explains.
@@ -353,8 +358,7 @@ impl VectorsReport {
         if counts().all(|counts| counts.questions == 0) {
             return self.parts.values().any(|counts| counts.answered > 0);
         }
-        let is_heard = self.sections == 0 || self.opened > 0;
-        !self.differences.is_empty() || is_heard && counts().any(|counts| counts.answered > 0)
+        !self.differences.is_empty() || !self.refuses_all() && counts().any(|counts| counts.answered > 0)
     }
 
     /// Formats the report for people: differences first, and one sentence about all vectors last.
@@ -452,7 +456,7 @@ impl VectorsReport {
             ),
             (u64::from(*restarts), "restart", "restarts"),
             (
-                if self.opened == 0 { self.sections } else { 0 },
+                if self.refuses_all() { self.sections } else { 0 },
                 "section with functions, which was refused",
                 "sections with functions, all of which were refused",
             ),

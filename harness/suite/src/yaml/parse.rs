@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use serde::de::DeserializeOwned;
 use sframe_judge::vocabulary::suggest::{hint, quoted_list};
+use sframe_vectors::words::{Reworded, Unknown, reword};
 
 use super::walk::{self, Fault};
 use super::{Error, Source};
@@ -98,7 +99,7 @@ fn translate(source: &Source, cause: &serde_yaml::Error) -> Error {
     };
     let start = location.index().min(body.len());
     let here = format!(" at line {} column {}", location.line(), location.column());
-    let (message, help) = reword(&text.replacen(&here, "", 1));
+    let (message, help) = reworded(&text.replacen(&here, "", 1));
     let help = help.or_else(|| help_with_tab(body, start));
     error(source, start..token_end(body, start), message, help)
 }
@@ -114,7 +115,7 @@ fn without_location(source: &Source, text: &str) -> Error {
     if text == "repetition limit exceeded" {
         return too_many_aliases(source, 0..0);
     }
-    let (message, help) = reword(text);
+    let (message, help) = reworded(text);
     error(source, 0..0, message, help)
 }
 
@@ -156,43 +157,19 @@ fn token_end(text: &str, start: usize) -> usize {
 
 /// Rewords Serde's message for somebody who writes YAML. Returns the message
 /// and the help.
-fn reword(text: &str) -> (String, Option<String>) {
-    let text = &shortened(text);
-    for (theirs, ours) in [("unknown field `", "unknown key"), ("unknown variant `", "unknown name")] {
-        if let Some((place, rest)) = text.split_once(theirs)
-            && let Some((given, allowed)) = rest.split_once("`, ")
-        {
-            // Every second piece between backquotes is a name.
-            let allowed: Vec<&str> = allowed.split('`').skip(1).step_by(2).collect();
-            let message = format!("{place}{ours} `{given}`{}", hint(given, allowed.iter().copied()));
-            let help = format!("allowed here: {}", quoted_list(allowed));
-            return (message, Some(help));
+fn reworded(text: &str) -> (String, Option<String>) {
+    let text = shortened(text);
+    let Reworded { message, unknown } = reword(&text);
+    match unknown {
+        Some(Unknown { given, allowed }) => {
+            let message = message + &hint(given, allowed.iter().copied());
+            (message, Some(format!("allowed here: {}", quoted_list(allowed))))
         }
+        None => match message.strip_suffix("expected a boolean") {
+            Some(start) => (format!("{start}expected `true` or `false`"), None),
+            None => (message, None),
+        },
     }
-    let mut message = text
-        .replace("missing field `", "missing key `")
-        .replace("duplicate field `", "duplicate key `")
-        .replace("invalid type: unit value", "invalid type: nothing")
-        .replace("invalid type: map", "invalid type: mapping")
-        .replace("invalid type: sequence", "invalid type: list");
-    if let Some((start, _)) = message.split_once("expected struct ") {
-        message = format!("{start}expected a mapping");
-    }
-    for (theirs, ours) in [
-        ("expected u64", "expected a whole number"),
-        ("expected u32", "expected a whole number"),
-        ("expected a nonzero u32", "expected a whole number, 1 or more"),
-        ("expected u8", "expected a whole number, 0 to 255"),
-        ("expected a sequence", "expected a list"),
-        ("expected a map", "expected a mapping"),
-        ("expected a boolean", "expected `true` or `false`"),
-    ] {
-        if let Some(start) = message.strip_suffix(theirs) {
-            message = format!("{start}{ours}");
-            break;
-        }
-    }
-    (message, None)
 }
 
 /// Cuts out the middle of a message that quotes a long value.

@@ -132,6 +132,7 @@ const CRATES: [(&str, &[&str]); 10] = [
             "catalogue",
             "recipe",
             "yaml",
+            "words",
             "equation",
             "number",
             "names",

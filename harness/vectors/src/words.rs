@@ -1,0 +1,58 @@
+//! Serde's words, for people who write the documents that it reads.
+
+/// What is wrong with a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reworded<'t> {
+    /// In a sentence.
+    pub message: String,
+    /// The key, or the name, if it is one that does not exist.
+    pub unknown: Option<Unknown<'t>>,
+}
+
+/// A key or a name that does not exist.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unknown<'t> {
+    /// It.
+    pub given: &'t str,
+    /// What could be there.
+    pub allowed: Vec<&'t str>,
+}
+
+/// Rewords what Serde says, without the place in the text.
+#[must_use]
+pub fn reword(said: &str) -> Reworded<'_> {
+    for (theirs, ours) in [("unknown field `", "unknown key"), ("unknown variant `", "unknown name")] {
+        if let Some((place, rest)) = said.split_once(theirs)
+            && let Some((given, allowed)) = rest.split_once("`, ")
+        {
+            // Every second piece between backquotes is a name.
+            let allowed = allowed.split('`').skip(1).step_by(2).collect();
+            let message = format!("{place}{ours} `{given}`");
+            return Reworded { message, unknown: Some(Unknown { given, allowed }) };
+        }
+    }
+    let mut message = said
+        .replace("missing field `", "missing key `")
+        .replace("duplicate field `", "duplicate key `")
+        .replace("invalid type: unit value", "invalid type: nothing")
+        .replace("invalid type: map", "invalid type: mapping")
+        .replace("invalid type: sequence", "invalid type: list");
+    if let Some((start, _)) = message.split_once("expected struct ") {
+        message = format!("{start}expected a mapping");
+    }
+    let number = ["u16", "u32", "u64", "usize", "i8", "i16", "i32", "i64"];
+    let number = number.map(|number| (number, "a whole number"));
+    let others = [
+        ("a nonzero u32", "a whole number, 1 or more"),
+        ("u8", "a whole number, 0 to 255"),
+        ("a sequence", "a list"),
+        ("a map", "a mapping"),
+    ];
+    for (theirs, ours) in number.into_iter().chain(others) {
+        if let Some(start) = message.strip_suffix(theirs).and_then(|start| start.strip_suffix("expected ")) {
+            message = format!("{start}expected {ours}");
+            break;
+        }
+    }
+    Reworded { message, unknown: None }
+}
