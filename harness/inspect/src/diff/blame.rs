@@ -155,7 +155,13 @@ pub(super) fn blame_for_missing(linker_section: Option<&str>, is_relocatable: bo
     Blamed { blame, confidence, evidence: vec![Evidence { witness: Witness::Layout, says }] }
 }
 
-/// Returns why a merge fault is the linker's.
+/// Returns whose doing it is that functions have no FDE, in a file whose code was moved.
+pub(super) fn blame_for_moved(fault: &MergeFault) -> Blamed {
+    let (blame, confidence) = fault.blame();
+    Blamed { blame, confidence, evidence: evidence_of_merging(fault) }
+}
+
+/// Returns why a fault of the section as a whole is whose it is.
 pub(super) fn evidence_of_merging(fault: &MergeFault) -> Vec<Evidence> {
     vec![Evidence { witness: Witness::Layout, says: fault.evidence().to_owned() }]
 }

@@ -9,7 +9,7 @@ use gimli::{CfaRule, RegisterRule};
 use rustc_hash::FxHashMap;
 use sframe_engine::{Abi, Error, Fde, PcType, Recovery, Row, Section};
 
-use super::blame::{Blamed, Dispute, blame_for_gap, evidence_of_merging};
+use super::blame::{Blamed, Dispute, blame_for_gap, blame_for_missing, blame_for_moved, evidence_of_merging};
 use super::gaps::{Gap, GapCode, Gaps};
 use super::pieces::{Functions, Piece};
 use super::reason::{Reason, reason};
@@ -24,7 +24,7 @@ use crate::instructions::{Disassembly, starts};
 use crate::json::SCHEMA;
 use crate::source::Source;
 use crate::text::counted;
-use crate::{Address, Blame, Confidence, FindingRow};
+use crate::{Address, Blame, FindingRow};
 
 /// What is compared, and the names for it.
 pub(super) struct Sweep<'s> {
@@ -392,8 +392,15 @@ impl<'s> Sweep<'s> {
             report.uncovered.push(uncovered);
         }
         let is_relocatable = !self.code_names.is_empty();
-        report.missing =
-            missing.into_iter().map(|(of, functions)| Missing::of(functions, of, is_relocatable)).collect();
+        // What was moved has lost its FDE by that.
+        let moved = self.faults.iter().find(|fault| fault.blame().0 == Blame::Rewriter);
+        report.missing = missing
+            .into_iter()
+            .map(|(of, functions)| match moved.filter(|_| of.is_none()) {
+                Some(fault) => Missing::by(functions, blame_for_moved(fault)),
+                None => Missing::by(functions, blame_for_missing(of, is_relocatable)),
+            })
+            .collect();
         for (fde, pcs) in only_sframe {
             let end = fde.start.saturating_add(fde.size.into());
             report.only_sframe.push(self.extent(fde.start..end, pcs));
@@ -420,6 +427,7 @@ impl<'s> Sweep<'s> {
     /// leaves without rules counts as uncovered.
     fn difference_of_section(&self, number: usize, fault: &MergeFault, lost: (u64, u64)) -> Difference {
         let (functions, pcs) = lost;
+        let (blame, confidence) = fault.blame();
         let at = self.section.address().wrapping_add(fault.offset);
         let (section, pc) =
             if self.code_names.is_empty() { (None, at) } else { (Some(".sframe".to_owned()), fault.offset) };
@@ -438,8 +446,8 @@ impl<'s> Sweep<'s> {
             row: None,
             cfi: None,
             instructions: Vec::new(),
-            blame: Blame::ProducerLinker,
-            confidence: Confidence::High,
+            blame,
+            confidence,
             evidence: evidence_of_merging(fault),
             fault: None,
             message: fault.to_string(),

@@ -1,9 +1,14 @@
 //! The linter on files: each rule on ELF files by a file that breaks it, the
 //! whole corpus, the command line, and the page of rules.
 
-use object::{Object as _, ObjectSection as _};
+use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
 use serde_json::Value;
+use sframe_engine::Section;
+use sframe_inspect::diff::diff_file;
+use sframe_inspect::elf::object_file::ObjectFile;
 use sframe_inspect::lint::{ELF_RULES, LintReport, all_rules, lint_file, page};
+use sframe_inspect::percent::Percent;
+use sframe_inspect::{Blame, Confidence};
 
 use crate::common::{build, files, inspect, repository, status};
 
@@ -14,8 +19,13 @@ fn report(bytes: &[u8]) -> LintReport {
     lint_file(bytes, "file").expect("a file that can be linted")
 }
 
+/// The rules that a file breaks, and that of coverage.
 fn rules(bytes: &[u8]) -> Vec<&'static str> {
-    let mut rules: Vec<_> = report(bytes).findings.iter().map(|finding| finding.rule).collect();
+    let mut report = report(bytes);
+    if let Ok(diff) = diff_file(bytes, "file") {
+        report.require_coverage(&diff, Percent::ALL);
+    }
+    let mut rules: Vec<_> = report.findings.iter().map(|finding| finding.rule).collect();
     rules.sort_unstable();
     rules.dedup();
     rules
@@ -74,6 +84,7 @@ fn every_rule_on_files_is_reported_for_a_file_that_breaks_it() {
         ("SF402", elf().put(0x12, &[183, 0])),
         ("SF403", in_section_header(4, &[1, 0, 0, 0])),
         ("SF405", in_section_header(8, &[0; 8])),
+        ("SF417", in_section_header(8, &3_u64.to_le_bytes())),
         ("SF406", {
             let at = elf().section_header(".eh_frame") + 4;
             elf().put(at, &0x6fff_fff4_u32.to_le_bytes())
@@ -107,9 +118,15 @@ fn every_rule_on_files_is_reported_for_a_file_that_breaks_it() {
             };
             fields.fold(elf, convert).0
         }),
+        ("SF415", moved_by_bolt()),
     ];
     // What GNU ld does itself.
-    let as_is = [("SF404", build("gnu-2.44/amd64/recursion.O2-pie")), ("SF409", build(BUILD))];
+    let as_is = [
+        ("SF404", build("gnu-2.44/amd64/recursion.O2-pie")),
+        ("SF409", build(BUILD)),
+        // One of its objects is without a section on purpose.
+        ("SF416", build("gnu-2.47/amd64/mixed_objects.O2")),
+    ];
     let sound = rules(&build(BUILD));
     for (rule, _) in &changed {
         assert!(!sound.contains(rule), "{rule}");
@@ -122,6 +139,49 @@ fn every_rule_on_files_is_reported_for_a_file_that_breaks_it() {
         let exercised = changed.iter().chain(&as_is).any(|(id, _)| *id == rule.id);
         assert!(exercised, "no file breaks {} {}", rule.id, rule.name);
     }
+}
+
+/// A build whose `.text` has the name that BOLT gives what it leaves behind, and one of whose functions is said to be
+/// elsewhere.
+fn moved_by_bolt() -> Vec<u8> {
+    let bytes = build(BUILD);
+    let file = object::File::parse(&*bytes).expect("an ELF file");
+    let function = file.symbols().find(|symbol| symbol.name() == Ok("main")).expect("main");
+    let address = function.address().to_le_bytes();
+    let elf = Elf(bytes.clone());
+    // The symbol table has 24 bytes for each, with the value behind the first 8.
+    let symbols = elf.number(elf.section_header(".symtab") + 0x18, 8) + 8;
+    let value = symbols + 24 * function.index().0;
+    assert_eq!(bytes[value..value + 8], address);
+    let mut elf = Elf(elf.put(value, &(function.address() + 1).to_le_bytes()));
+    let names = elf.section_header(".shstrtab");
+    let (offset, size) = (elf.number(names + 0x18, 8), elf.number(names + 0x20, 8));
+    let table = [&elf.0[offset..offset + size], b".bolt.org.text\0"].concat();
+    let end = elf.0.len();
+    elf.0.extend(&table);
+    let text = elf.section_header(".text");
+    for (at, number) in [(names + 0x18, end), (names + 0x20, table.len())] {
+        elf = Elf(elf.put(at, &(number as u64).to_le_bytes()));
+    }
+    elf.put(text, &u32::try_from(size).expect("small").to_le_bytes())
+}
+
+#[test]
+fn what_was_moved_and_left_its_rows_behind_is_stale() {
+    let bytes = moved_by_bolt();
+    assert!(!rules(&build(BUILD)).contains(&"SF415"));
+    assert!(rules(&bytes).contains(&"SF415"));
+    let file = ObjectFile::parse(&bytes[..]).expect("an ELF file");
+    let bytes = file.section().expect(".sframe");
+    let section = Section::parse(bytes.data, bytes.address).expect("a section");
+    let [fault] = &file.merge_faults(&section)[..] else { panic!("one fault") };
+    assert_eq!(fault.blame(), (Blame::Rewriter, Confidence::High));
+    assert!(fault.to_string().contains("BOLT has moved code"), "{fault}");
+    // A file without symbols does not say which code is used.
+    let mut stripped = Elf(moved_by_bolt());
+    let kind = stripped.section_header(".symtab") + 4;
+    stripped = Elf(stripped.put(kind, &1_u32.to_le_bytes()));
+    assert!(!rules(&stripped.0).contains(&"SF415"));
 }
 
 /// GNU ld's segment is longer than the section, so it is cut.
