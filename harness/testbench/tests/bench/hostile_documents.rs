@@ -502,6 +502,7 @@ fn mistakes_in_a_spec(#[case] from: &str, #[case] to: &str, #[case] message: &st
 #[case("name: gnu-2.47", "nam: mine", "did you mean `name`?")]
 #[case("sframe_version: 3", "sframe_version: 9", "SFrame has no version 9; it has 1, 2 and 3")]
 #[case("sframe_version: 3", "sframe_version: three", "expected a whole number")]
+#[case("abis:", "reference: gnu-2.99\nabis:", "no build by the reference `gnu-2.99`; did you mean")]
 #[case("abis:", "abi:", "did you mean `abis`?")]
 #[case("amd64: {compiler", "amd46: {compiler", "did you mean `amd64`?")]
 #[case("{compiler: gcc, rust: rustc}", "{compiler: ./gcc}", "./gcc is neither a name nor an absolute path")]
@@ -562,6 +563,7 @@ const KNOWN: &str = "known:
 #[case("unchanged: 1", "unchanged: x", "expected a whole number")]
 #[case("unchanged: 1", "unchanged: 0", "")]
 #[case("CFA = SP+16", "CFA is SP+16", "is not the rules of a row")]
+#[case("first.so!", "first.so:", "named with `!`: `crossing.O2-dynamic.first.so!first_leaf@plt`")]
 #[case("    function", "   function", "missing key `rules`")]
 #[case("    rules:", "    rule:", "did you mean `rules`?")]
 fn mistakes_in_a_list_of_known_findings(#[case] from: &str, #[case] to: &str, #[case] message: &str) {
@@ -584,6 +586,7 @@ fn mistakes_in_a_list_of_known_findings(#[case] from: &str, #[case] to: &str, #[
 #[case("program: plt", "program: ptl", "no command makes this file")]
 #[case("  layout:", "  layuot:", "unknown witness `layuot`; did you mean `layout`?")]
 #[case("wrong: wrong-cfa", "wrong: cfa", "this is no verdict")]
+#[case("right: CFA = SP+8", "right: CFA = SP++8", "is not the rules of a row")]
 fn mistakes_in_the_page_of_a_fault(#[case] from: &str, #[case] to: &str, #[case] message: &str) {
     let faults = |folder: &str| {
         let specs = repository().canonicalize().expect("a folder").join("specs");
@@ -622,6 +625,11 @@ fn mistakes_in_the_page_of_a_fault(#[case] from: &str, #[case] to: &str, #[case]
 #[case("run --shard 5/4", "with K from 1 to N")]
 #[case("matrix /nowhere.yaml", "error: /nowhere.yaml: cannot be read")]
 #[case("matrix gnu-2.74", "did you mean `gnu-2.47`?")]
+#[case("check {leaf} --known-faults --specs ci", "ci/faults: there is no such folder")]
+#[case(
+    "export vectors --profile v3-kernel-arm64 --only default/v3-amd64 --output /nowhere/x",
+    "no vector is selected"
+)]
 #[case("lint --sarif /nowhere/x {leaf}", "there is no folder /nowhere")]
 #[case("faults gcc", "`gcc` is a component, with the faults `gcc-")]
 #[case("faults ld-plt", "its name is part of `ld-plt-got`")]
