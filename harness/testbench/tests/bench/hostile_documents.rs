@@ -607,6 +607,54 @@ fn mistakes_in_the_page_of_a_fault(#[case] from: &str, #[case] to: &str, #[case]
     mistaken("faults/ld-plt-got.yaml", &text, faults, message);
 }
 
+/// A corpus in which only the document with the mistake is not the committed one.
+fn run_in(folder: &str) -> Vec<String> {
+    let corpus = repository().canonicalize().expect("a folder").join("corpus");
+    for place in ["", "programs"] {
+        let to = Path::new(folder).join(place);
+        std::fs::create_dir_all(&to).expect("a folder");
+        for entry in std::fs::read_dir(corpus.join(place)).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            let to = to.join(path.file_name().expect("a name"));
+            if !to.exists() && !path.ends_with("corpus/programs") {
+                std::os::unix::fs::symlink(&path, to).expect("a link");
+            }
+        }
+    }
+    words(&format!("run --corpus {folder} --spec leaf --toolchain gnu-2.47 --abi amd64"))
+}
+
+#[rstest]
+#[case("schema: 2", "schema: 9", "schema 9 is unknown; this bench reads 2")]
+#[case("schema: 2", "schema: two", "this bench reads 2")]
+#[case("schema: 2", "shcema: 2", "did you mean `schema`?")]
+#[case("runtime:", "runtim:", "did you mean `runtime`?")]
+#[case("made:", "mad:", "did you mean `made`?")]
+#[case("- toolchain: ", "- toolchian: ", "did you mean `toolchain`?")]
+#[case("abi: amd64", "abi: amd46", "did you mean `amd64`?")]
+#[case("  files:", "  fiels:", "did you mean `files`?")]
+#[case("  abi: aarch64\n", "", "missing key `abi`")]
+#[case("\n- toolchain", "\n-- toolchain", "unknown key `-- toolchain`")]
+fn mistakes_in_the_manifest(#[case] from: &str, #[case] to: &str, #[case] message: &str) {
+    mistaken("manifest.yaml", &changed("corpus/manifest.yaml", from, to), run_in, message);
+}
+
+#[rstest]
+#[case("summary:", "sumary:", "did you mean `summary`?")]
+#[case("summary: ", "summary: [", "")]
+#[case("objects:", "object:", "did you mean `objects`?")]
+#[case("sframe: false", "sframe: no way", "expected `true` or `false`")]
+#[case("sframe: false", "sfrmae: false", "did you mean `sframe`?")]
+#[case("sources: [mixed", "source: [mixed", "did you mean `sources`?")]
+#[case("{sources: [mixed_objects/covered.c]}", "{}", "missing key `sources`")]
+#[case("[mixed_objects/covered.c]", "mixed_objects/covered.c", "expected a list")]
+#[case("objects:", "variants: O2\nobjects:", "expected a list")]
+#[case("objects:", "cflag: [-Os]\nobjects:", "did you mean `cflags`?")]
+fn mistakes_in_a_program(#[case] from: &str, #[case] to: &str, #[case] message: &str) {
+    let text = changed("corpus/programs/mixed_objects.yaml", from, to);
+    mistaken("programs/mixed_objects.yaml", &text, run_in, message);
+}
+
 /// Arguments: what is wrong, and what is allowed or probably meant.
 #[rstest]
 #[case("check /nowhere/program", "/nowhere/program: No such file")]
