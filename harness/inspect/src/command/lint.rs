@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::diff::diff_file;
+use crate::diff::{DiffError, DiffReport, diff_file};
 use crate::lint::{LintError, Log, lint_file};
 use crate::percent::Percent;
 use clap::Args;
@@ -21,7 +21,7 @@ pub struct Lint {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Which share of the instructions whose call frame information can be expressed must have an FDE: `all`, or a
-    /// percentage. Below that, functions without one are errors. Files without call frame information have none.
+    /// percentage. Below that, functions without one are findings. Files without call frame information have none.
     #[arg(long, value_name = "SHARE", value_parser = Percent::to_reach)]
     coverage: Option<Percent>,
     /// Write a report about all of them in SARIF 2.1.0 to this file.
@@ -62,14 +62,20 @@ impl Inspect for Linter {
     fn inspect(&mut self, file: &Subject, show: &mut impl Show) -> Result<Status, Stop> {
         let mut report = file.checked(lint_file(file.source(), &file.name))?;
         // Without call frame information nothing says that a function is missing.
-        if let Some((share, diff)) = self.coverage.zip(diff_file(file.source(), &file.name).ok()) {
-            report.require_coverage(&diff, share);
+        let mut is_covered = true;
+        if let Some(share) = self.coverage {
+            match diff_file(file.source(), &file.name) {
+                Ok(diff) => is_covered = report.require_coverage(&diff, share),
+                // The linter says what is wrong with the section.
+                Err(DiffError::NoCfi | DiffError::NotElf | DiffError::Section(_)) => {}
+                Err(error) => drop(file.checked(Err::<DiffReport, _>(error))?),
+            }
         }
         if let Some(log) = &mut self.log {
             log.add(&report);
         }
         show.show(&report, || [if volume() == Volume::Quiet { report.brief() } else { report.text() }])?;
-        Ok(if report.summary.errors > 0 { Status::Finding } else { Status::AsExpected })
+        Ok(if report.summary.errors > 0 || !is_covered { Status::Finding } else { Status::AsExpected })
     }
 }
 

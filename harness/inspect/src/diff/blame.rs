@@ -46,6 +46,8 @@ pub(super) struct Dispute<'d> {
     /// The section of the code, if linkers generate it.
     pub(super) linker_section: Option<&'d str>,
     pub(super) is_relocatable: bool,
+    /// Whether a program has rewritten code after the linker.
+    pub(super) is_rewritten: bool,
 }
 
 impl Dispute<'_> {
@@ -68,6 +70,11 @@ impl Dispute<'_> {
                 "rows that can't be read do not show whether they were written that way or overwritten"
                     .to_owned();
             return of(Blame::Unknown, Low, Witness::Reader, says);
+        }
+        if self.is_rewritten {
+            let says = "the file says that BOLT has rewritten it, so that rows and code may have been changed since \
+                        they were linked";
+            return of(Blame::Unknown, Low, Witness::Layout, says.to_owned());
         }
         if start != cfi_start {
             let says = format!(

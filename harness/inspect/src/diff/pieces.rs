@@ -7,7 +7,7 @@ use std::ops::Range;
 use sframe_engine::{Fde, InstructionPointer, Section};
 
 use crate::cfi::CallFrameInfo;
-use crate::elf::merge_faults::{MergeFault, MergeFaultKind};
+use crate::elf::merge_faults::MergeFault;
 
 /// A range of addresses to which the same FDEs apply, by index.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,11 +29,7 @@ pub(super) struct Functions {
 impl Functions {
     /// Reads those that a linker has not spoilt.
     pub(super) fn sound(section: &Section<'_>, faults: &[MergeFault]) -> Self {
-        // What a stale FDE describes may still be there, though nothing uses it.
-        let is_spoilt = |fault: &MergeFault| !matches!(fault.kind, MergeFaultKind::Stale { .. });
-        let is_sound = |fde: &Fde| {
-            faults.iter().filter(|fault| is_spoilt(fault)).all(|fault| !fault.spoilt.contains(&fde.index))
-        };
+        let is_sound = |fde: &Fde| faults.iter().all(|fault| !fault.spoilt.contains(&fde.index));
         let mut fdes: Vec<Fde> = section.fdes().flatten().filter(is_sound).collect();
         fdes.sort_by_key(|fde| (fde.start, fde.index));
         Self { fdes }

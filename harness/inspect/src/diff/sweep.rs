@@ -377,7 +377,12 @@ impl<'s> Sweep<'s> {
         // Functions and instructions that have lost their rules.
         let mut lost = vec![(0, 0); self.faults.len()];
         // Those of one linker's table have one cause, and so have, as far as the file shows, all others.
-        let mut missing: BTreeMap<Option<&str>, Vec<Extent>> = BTreeMap::new();
+        // What was moved has lost its FDE by that.
+        let moved = self.faults.iter().find(|fault| fault.blame().0 == Blame::Rewriter);
+        let is_moved = |start: u64| {
+            moved.is_some() && self.subject.section_at(start).is_some_and(|name| name.starts_with(".text"))
+        };
+        let mut missing: BTreeMap<(Option<&str>, bool), Vec<Extent>> = BTreeMap::new();
         for (fde, pcs, reason) in uncovered {
             let cause = self.faults.iter().position(|fault| fault.has_lost(fde.range.start));
             if let Some((functions, instructions)) = cause.and_then(|cause| lost.get_mut(cause)) {
@@ -387,16 +392,15 @@ impl<'s> Sweep<'s> {
             let uncovered = self.uncovered(fde, pcs, reason);
             if uncovered.reason.is_none() {
                 let section = self.subject.linker_made(fde.range.start);
-                missing.entry(section).or_default().push(uncovered.extent.clone());
+                let key = (section, is_moved(fde.range.start));
+                missing.entry(key).or_default().push(uncovered.extent.clone());
             }
             report.uncovered.push(uncovered);
         }
         let is_relocatable = !self.code_names.is_empty();
-        // What was moved has lost its FDE by that.
-        let moved = self.faults.iter().find(|fault| fault.blame().0 == Blame::Rewriter);
         report.missing = missing
             .into_iter()
-            .map(|(of, functions)| match moved.filter(|_| of.is_none()) {
+            .map(|((of, is_moved), functions)| match moved.filter(|_| is_moved) {
                 Some(fault) => Missing::by(functions, blame_for_moved(fault)),
                 None => Missing::by(functions, blame_for_missing(of, is_relocatable)),
             })
@@ -596,6 +600,7 @@ impl<'s> Sweep<'s> {
             inexpressible: inexpressible.map(|(reason, _)| reason),
             linker_section: self.subject.linker_made(group.run.0),
             is_relocatable: !self.code_names.is_empty(),
+            is_rewritten: self.subject.is_rewritten(),
         }
         .blame()
     }

@@ -94,8 +94,8 @@ impl fmt::Display for MergeFault {
             ),
             MergeFaultKind::Stale { fdes, rewriter } => write!(
                 f,
-                "the section is stale: {} where no function is any more, the first at offset {offset:#x}; {rewriter} has \
-                 moved code and left the rows behind",
+                "the section is stale: {} in the code from which {rewriter} has moved functions, the first at offset \
+                 {offset:#x}, and none for what was moved",
                 counted(fdes as u64, "FDE"),
             ),
         }
@@ -160,32 +160,48 @@ pub fn merge_faults(
     if faults.is_empty() { stale(elf, section, symbols).into_iter().collect() } else { faults }
 }
 
-/// The name of a section with code from before BOLT has moved it starts with it.
-const MOVED_BY_BOLT: &str = ".bolt.org";
+/// The start of the names of sections with what was there before BOLT moved it.
+pub(crate) const MOVED_BY_BOLT: &str = ".bolt.org";
 
-/// Checks a linked file for FDEs of functions that were moved: what is left behind has no symbol. It may have call frame
-/// information, for the old code is still there.
+/// Whether BOLT has rewritten the file, which it says in a note.
+pub(crate) fn is_rewritten(elf: &File<'_>) -> bool {
+    elf.section_by_name(".note.bolt_info").is_some()
+}
+
+/// Checks a linked file for FDEs of functions that were moved: there are functions without an FDE where the moved ones
+/// are, and FDEs without a function where they were. The old code is still there, with call frame information.
 fn stale(elf: &File<'_>, section: &Section<'_>, symbols: &Symbols) -> Option<MergeFault> {
     // A stripped file does not say which code is used.
-    elf.symbol_table()?;
-    let left =
-        elf.sections().filter(|section| section.name().is_ok_and(|name| name.starts_with(MOVED_BY_BOLT)));
-    let left = left.filter(|section| section.kind() == SectionKind::Text);
-    let left = merge(
-        left.map(|section| section.address()..section.address().saturating_add(section.size())).collect(),
-    );
-    if left.is_empty() {
+    if !is_rewritten(elf) || elf.symbol_table().is_none() {
         return None;
     }
-    let starts: BTreeSet<u64> = symbols.addresses().collect();
-    let is_stale =
-        |fde: &Fde| fde.size > 0 && !starts.contains(&fde.start) && position(&left, fde.start).is_some();
-    let fdes: Vec<Fde> = section.fdes().flatten().filter(is_stale).collect();
+    let code = |prefix: &str| {
+        let named = |name: &str| name.starts_with(prefix);
+        let sections = elf.sections().filter(|section| section.kind() == SectionKind::Text);
+        let sections = sections.filter(|section| section.name().is_ok_and(named));
+        merge(
+            sections
+                .map(|section| section.address()..section.address().saturating_add(section.size()))
+                .collect(),
+        )
+    };
+    let (before, now) = (code(MOVED_BY_BOLT), code(".text"));
+    let fdes: Vec<Fde> = section.fdes().flatten().filter(|fde| fde.size > 0).collect();
+    // What has been moved may keep a name for where it was.
+    let functions: BTreeSet<u64> =
+        symbols.functions().filter(|(_, name)| !name.contains(".org.")).map(|(address, _)| address).collect();
+    let is_left_out =
+        |start: &u64| position(&now, *start).is_some() && !fdes.iter().any(|fde| fde.contains(*start));
+    if !functions.iter().any(is_left_out) {
+        return None;
+    }
+    let is_stale = |fde: &&Fde| !functions.contains(&fde.start) && position(&before, fde.start).is_some();
     Some(MergeFault {
-        kind: MergeFaultKind::Stale { fdes: fdes.len(), rewriter: "BOLT" },
-        offset: start_field(section, fdes.first()?.index),
+        kind: MergeFaultKind::Stale { fdes: fdes.iter().filter(is_stale).count(), rewriter: "BOLT" },
+        offset: start_field(section, fdes.iter().find(is_stale)?.index),
         lost: Vec::new(),
-        spoilt: fdes.iter().map(|fde| fde.index).collect(),
+        // Their rows may be right for the old code.
+        spoilt: BTreeSet::new(),
     })
 }
 

@@ -118,7 +118,7 @@ fn every_rule_on_files_is_reported_for_a_file_that_breaks_it() {
             };
             fields.fold(elf, convert).0
         }),
-        ("SF415", moved_by_bolt()),
+        ("SF415", moved_by_bolt(&[0, 1, 2])),
     ];
     // What GNU ld does itself.
     let as_is = [
@@ -141,34 +141,49 @@ fn every_rule_on_files_is_reported_for_a_file_that_breaks_it() {
     }
 }
 
-/// A build whose `.text` has the name that BOLT gives what it leaves behind, and one of whose functions is said to be
-/// elsewhere.
-fn moved_by_bolt() -> Vec<u8> {
-    let bytes = build(BUILD);
-    let file = object::File::parse(&*bytes).expect("an ELF file");
-    let function = file.symbols().find(|symbol| symbol.name() == Ok("main")).expect("main");
-    let address = function.address().to_le_bytes();
-    let elf = Elf(bytes.clone());
-    // The symbol table has 24 bytes for each, with the value behind the first 8.
-    let symbols = elf.number(elf.section_header(".symtab") + 0x18, 8) + 8;
-    let value = symbols + 24 * function.index().0;
-    assert_eq!(bytes[value..value + 8], address);
-    let mut elf = Elf(elf.put(value, &(function.address() + 1).to_le_bytes()));
+/// The new names of sections, which follow those that the file has.
+const NEW_NAMES: [&str; 3] = [".bolt.org.text", ".text", ".note.bolt_info"];
+
+/// A build as BOLT leaves it: `main` is in another section, and the section that it was in has another name. What marks
+/// that are the sections with these indices in [`NEW_NAMES`].
+fn moved_by_bolt(marks: &[usize]) -> Vec<u8> {
+    const MOVED_TO: u64 = 0x10_0000;
+    let mut elf = elf();
     let names = elf.section_header(".shstrtab");
     let (offset, size) = (elf.number(names + 0x18, 8), elf.number(names + 0x20, 8));
-    let table = [&elf.0[offset..offset + size], b".bolt.org.text\0"].concat();
-    let end = elf.0.len();
-    elf.0.extend(&table);
-    let text = elf.section_header(".text");
-    for (at, number) in [(names + 0x18, end), (names + 0x20, table.len())] {
-        elf = Elf(elf.put(at, &(number as u64).to_le_bytes()));
+    let (end, mut table) = (elf.0.len() as u64, elf.0[offset..offset + size].to_vec());
+    let renamed = [".text", ".debug_aranges", ".debug_rnglists"].map(|name| elf.section_header(name));
+    let first = elf.number(0x28, 8);
+    let index = u16::try_from((renamed[1] - first) / 64).expect("few sections");
+    let (number, address) = {
+        let file = object::File::parse(&*elf.0).expect("an ELF file");
+        let main = file.symbols().find(|symbol| symbol.name() == Ok("main")).expect("main");
+        (main.index().0, main.address())
+    };
+    let main = elf.number(elf.section_header(".symtab") + 0x18, 8) + 24 * number;
+    assert_eq!(elf.0[main + 8..main + 16], address.to_le_bytes());
+    for mark in marks {
+        let name = u32::try_from(table.len()).expect("a small table");
+        table.extend(NEW_NAMES[*mark].bytes().chain([0]));
+        elf = Elf(elf.put(renamed[*mark], &name.to_le_bytes()));
     }
-    elf.put(text, &u32::try_from(size).expect("small").to_le_bytes())
+    // SHT_PROGBITS, SHF_ALLOC and SHF_EXECINSTR, its address.
+    for (at, number) in [(4, 1_u32.into()), (8, 6), (0x10, MOVED_TO)] {
+        let width = if at == 4 { 4 } else { 8 };
+        elf = Elf(elf.put(renamed[1] + at, &u64::to_le_bytes(number)[..width]));
+    }
+    elf = Elf(elf.put(main + 6, &index.to_le_bytes()));
+    elf = Elf(elf.put(main + 8, &MOVED_TO.to_le_bytes()));
+    elf.0.extend(&table);
+    for (at, number) in [(0x18, end), (0x20, table.len() as u64)] {
+        elf = Elf(elf.put(names + at, &number.to_le_bytes()));
+    }
+    elf.0
 }
 
 #[test]
 fn what_was_moved_and_left_its_rows_behind_is_stale() {
-    let bytes = moved_by_bolt();
+    let bytes = moved_by_bolt(&[0, 1, 2]);
     assert!(!rules(&build(BUILD)).contains(&"SF415"));
     assert!(rules(&bytes).contains(&"SF415"));
     let file = ObjectFile::parse(&bytes[..]).expect("an ELF file");
@@ -176,9 +191,13 @@ fn what_was_moved_and_left_its_rows_behind_is_stale() {
     let section = Section::parse(bytes.data, bytes.address).expect("a section");
     let [fault] = &file.merge_faults(&section)[..] else { panic!("one fault") };
     assert_eq!(fault.blame(), (Blame::Rewriter, Confidence::High));
-    assert!(fault.to_string().contains("BOLT has moved code"), "{fault}");
+    assert!(fault.to_string().contains("1 FDE in the code from which BOLT has moved functions"), "{fault}");
+    // Without the note, or without code where it moves functions to, the names mean nothing.
+    for marks in [&[0, 1][..], &[0, 2], &[1, 2]] {
+        assert!(!rules(&moved_by_bolt(marks)).contains(&"SF415"), "{marks:?}");
+    }
     // A file without symbols does not say which code is used.
-    let mut stripped = Elf(moved_by_bolt());
+    let mut stripped = Elf(moved_by_bolt(&[0, 1, 2]));
     let kind = stripped.section_header(".symtab") + 4;
     stripped = Elf(stripped.put(kind, &1_u32.to_le_bytes()));
     assert!(!rules(&stripped.0).contains(&"SF415"));

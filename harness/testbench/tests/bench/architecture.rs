@@ -133,6 +133,7 @@ const CRATES: [(&str, &[&str]); 10] = [
             "recipe",
             "yaml",
             "words",
+            "suggest",
             "equation",
             "number",
             "names",

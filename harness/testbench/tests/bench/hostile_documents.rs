@@ -518,16 +518,22 @@ fn mistakes_in_the_definition_of_a_toolchain(#[case] from: &str, #[case] to: &st
 }
 
 #[rstest]
-#[case("section:", "sections:", "unknown key `sections` (allowed here: `name`, ")]
-#[case("abi: amd64", "abi: amd46", "unknown name `amd46` (allowed here: `amd64`, ")]
+#[case("section:", "sections:", "unknown key `sections`; did you mean `section`? (allowed here: `name`, ")]
+#[case("abi: amd64", "abi: amd46", "unknown name `amd46`; did you mean `amd64`? (allowed here: `amd64`, ")]
 #[case("size: 32", "size: -1", "expected a whole number")]
-#[case("words: [8]", "word: [8]", "unknown key `word` (allowed here: ")]
+#[case("words: [8]", "word: [8]", "unknown key `word`; did you mean `words`? (allowed here: ")]
 #[case("cfa: \"SP+8\"", "cfa: \"rsp+8\"", "is not an equation such as SP+16")]
-#[case("kind: unreadable", "kind: unreadible", "unknown name `unreadible` (allowed here: ")]
+#[case(
+    "kind: unreadable",
+    "kind: unreadible",
+    "unknown name `unreadible`; did you mean `unreadable`? (allowed here: "
+)]
 #[case("header:\n", "header: 5\nheadr:\n", "invalid type: integer `5`, expected a mapping")]
 #[case("fde: none", "fde: nowhere", "needs `fde: none`")]
 #[case("clauses:\n", "clauses: 5\nx:\n", "expected a list")]
 #[case("    size: 32", "   size: 32", "missing key `size`")]
+#[case("summary:", "sumary:", "unknown key `sumary`; did you mean `summary`?")]
+#[case("address: \"0x8000\"", "address: zz", "v3-amd64.yaml:17:1: ")]
 fn mistakes_in_a_vector(#[case] from: &str, #[case] to: &str, #[case] message: &str) {
     let name = "default/v3-amd64.yaml";
     let vectors = |folder: &str| {
