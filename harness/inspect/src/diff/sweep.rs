@@ -376,12 +376,12 @@ impl<'s> Sweep<'s> {
         report = DiffReport { functions, pcs, compared, agree, lost_fp, ..report };
         // Functions and instructions that have lost their rules.
         let mut lost = vec![(0, 0); self.faults.len()];
-        // Those of one linker's table have one cause, and so have, as far as the file shows, all others.
         // What was moved has lost its FDE by that.
         let moved = self.faults.iter().find(|fault| fault.blame().0 == Blame::Rewriter);
         let is_moved = |start: u64| {
             moved.is_some() && self.subject.section_at(start).is_some_and(|name| name.starts_with(".text"))
         };
+        // Those of one linker's table have one cause, and so have, as far as the file shows, all others.
         let mut missing: BTreeMap<(Option<&str>, bool), Vec<Extent>> = BTreeMap::new();
         for (fde, pcs, reason) in uncovered {
             let cause = self.faults.iter().position(|fault| fault.has_lost(fde.range.start));

@@ -190,8 +190,9 @@ fn stale(elf: &File<'_>, section: &Section<'_>, symbols: &Symbols) -> Option<Mer
     // What has been moved may keep a name for where it was.
     let functions: BTreeSet<u64> =
         symbols.functions().filter(|(_, name)| !name.contains(".org.")).map(|(address, _)| address).collect();
-    let is_left_out =
-        |start: &u64| position(&now, *start).is_some() && !fdes.iter().any(|fde| fde.contains(*start));
+    let covered =
+        merge(fdes.iter().map(|fde| fde.start..fde.start.saturating_add(fde.size.into())).collect());
+    let is_left_out = |start: &u64| position(&now, *start).is_some() && position(&covered, *start).is_none();
     if !functions.iter().any(is_left_out) {
         return None;
     }
