@@ -19,7 +19,7 @@
 //!
 //!     fn unwind(&mut self, stop: &Stop, _: &mut Memory<'_>) -> Backtrace {
 //!         let topmost = Frame { pc: stop.pc, ..Frame::default() };
-//!         Backtrace { frames: vec![topmost], end: End::of(EndKind::NoFde) }
+//!         Backtrace::new(vec![topmost], End::of(EndKind::NoFde))
 //!     }
 //! }
 //!

@@ -172,6 +172,9 @@ pub struct Answer {
     /// To `unwind`: why the walk ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<End>,
+    /// To `unwind`: whether the walk is declared to be complete and right. Left out if the unwinder has no such notion.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reliable: Option<bool>,
     /// To `unwind`, before the answer: memory that is needed for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read: Option<Read>,
@@ -196,6 +199,9 @@ pub struct Hello {
     /// The parts of `section` that it answers. If empty, it does not support that request.
     #[serde(default)]
     pub section: Vec<SectionPart>,
+    /// Whether each walk says if it is reliable.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reliable: bool,
 }
 
 impl Hello {
@@ -203,7 +209,7 @@ impl Hello {
     #[must_use]
     pub fn new(name: &str, version: &str, data: &str) -> Self {
         let [name, version, data] = [name, version, data].map(str::to_owned);
-        Self { protocol: VERSION, name, version, data, section: Vec::new() }
+        Self { protocol: VERSION, name, version, data, section: Vec::new(), reliable: false }
     }
 }
 
@@ -227,6 +233,16 @@ pub struct Backtrace {
     pub frames: Vec<Frame>,
     /// Why the walk ends.
     pub end: End,
+    /// Whether it is declared to be complete and right: `None` of an unwinder that has no such notion.
+    pub reliable: Option<bool>,
+}
+
+impl Backtrace {
+    /// Returns a walk of an unwinder that does not say how far it is to be relied on.
+    #[must_use]
+    pub const fn new(frames: Vec<Frame>, end: End) -> Self {
+        Self { frames, end, reliable: None }
+    }
 }
 
 /// A frame of a backtrace.

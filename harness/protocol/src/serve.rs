@@ -143,12 +143,12 @@ pub fn serve(mut unwinder: impl Unwinder) -> io::Result<()> {
                 let channel = Some((&mut input, &mut output));
                 let piece = (0, Vec::new());
                 let mut memory = Memory { id, index, stop, big_endian, channel, piece, error: None };
-                let Backtrace { frames, end } = unwinder.unwind(stop, &mut memory);
+                let Backtrace { frames, end, reliable } = unwinder.unwind(stop, &mut memory);
                 if let Some(error) = memory.error {
                     return Err(error);
                 }
                 let (frames, end) = (Some(frames), Some(end));
-                send(&mut output, &Answer { stop: Some(index), frames, end, ..answer.clone() })?;
+                send(&mut output, &Answer { stop: Some(index), frames, end, reliable, ..answer.clone() })?;
             }
         } else if let Some(question) = section {
             let (section, unsupported) = match unwinder.section(&question) {

@@ -56,7 +56,7 @@ macro_rules! walk {
                 }
             }
         };
-        Backtrace { frames, end }
+        Backtrace::new(frames, end)
     }};
 }
 
@@ -113,7 +113,7 @@ impl Unwinder for Framehop {
             return walk!(unwinder, cache, registers, bp, stop, memory);
         }
         let Some((unwinder, cache, mask)) = &mut self.aarch64 else {
-            return Backtrace { frames: Vec::new(), end: End::of(EndKind::Failed) };
+            return Backtrace::new(Vec::new(), End::of(EndKind::Failed));
         };
         let [lr, sp, fp] = [30, 31, 29].map(|number| register(stop, number));
         let registers = UnwindRegsAarch64::new_with_ptr_auth_mask(*mask, lr, sp, fp);

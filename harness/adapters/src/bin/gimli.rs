@@ -169,7 +169,7 @@ impl Gimli {
                 }
             }
         };
-        Backtrace { frames, end }
+        Backtrace::new(frames, end)
     }
 }
 

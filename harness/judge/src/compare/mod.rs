@@ -1,11 +1,17 @@
 //! Compares one backtrace with one call stack.
 
 pub(crate) mod incremental;
+mod reliability;
 mod rules;
 pub(crate) mod steady;
+mod topmost;
 
+pub use reliability::Reliabilities;
+pub(crate) use reliability::reliability;
 pub(crate) use rules::Remembered;
 pub use rules::{Rules, RulesAt};
+pub(crate) use topmost::ByPc;
+pub use topmost::ByTopmost;
 
 use std::ops::Range;
 

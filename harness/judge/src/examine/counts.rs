@@ -3,9 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::compare::WalkEnd;
+use crate::compare::{Disagreement, Reliabilities, WalkEnd, reliability};
 use crate::examine::ends::WalkEnds;
 use crate::truth::cross_check::TraceCounts;
+use crate::vocabulary::Reliability;
 
 /// What comparing amounts to: of one run, or of many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -25,35 +26,56 @@ pub struct Counts {
     pub frames_derived: u64,
     /// How the walks ended.
     pub walk_ends: WalkEnds,
+    /// What the walks were worth with which something was compared.
+    #[serde(default)]
+    pub reliability: Reliabilities,
     /// How often the call stack was compared with each other trace of the calls.
     pub traces: TraceCounts,
 }
 
 impl Counts {
-    /// Counts a comparison with a call stack of `depth` frames: how many of them were compared, and how many of these
-    /// derived anew.
-    pub(super) fn count(&mut self, end: WalkEnd, frames: usize, derived: u64, depth: usize) {
-        self.walk_ends.count(end, depth);
-        if end.has_compared(depth) {
-            let frames = frames as u64;
-            self.comparisons += 1;
-            self.frames += frames;
-            self.frames_derived += derived.min(frames);
-        } else {
+    /// Counts a comparison with a call stack of `depth` frames: what it has found, how many of them were compared, and how
+    /// many of these derived anew. Returns what the walk is worth, unless nothing was compared.
+    pub(super) fn count(
+        &mut self,
+        end: WalkEnd,
+        found: &[Disagreement],
+        frames: usize,
+        derived: u64,
+        depth: usize,
+    ) -> Option<Reliability> {
+        self.walk_ends.count(if found.is_empty() { end } else { WalkEnd::Disagreed }, depth);
+        if !end.has_compared(depth) {
             self.nothing_compared += 1;
+            return None;
         }
+        let (frames, reliability) = (frames as u64, reliability(end, found, None));
+        self.comparisons += 1;
+        self.frames += frames;
+        self.frames_derived += derived.min(frames);
+        self.reliability.count(reliability);
+        Some(reliability)
     }
 
     /// Adds those of another run.
     pub fn add(&mut self, other: &Self) {
-        let Self { instructions, comparisons, nothing_compared, frames, frames_derived, walk_ends, traces } =
-            other;
+        let Self {
+            instructions,
+            comparisons,
+            nothing_compared,
+            frames,
+            frames_derived,
+            walk_ends,
+            reliability,
+            traces,
+        } = other;
         self.instructions += instructions;
         self.comparisons += comparisons;
         self.nothing_compared += nothing_compared;
         self.frames += frames;
         self.frames_derived += frames_derived;
         self.walk_ends.add(walk_ends);
+        self.reliability.add(reliability);
         self.traces.add(traces);
     }
 }

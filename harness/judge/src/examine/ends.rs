@@ -1,10 +1,15 @@
 //! How walks ended.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use sframe_inspect::text::counted;
 
 use crate::compare::WalkEnd;
-use crate::vocabulary::End;
+use crate::finding::{Finding, Said};
+use crate::target::{Loaded, Target};
+use crate::vocabulary::{End, Verdict};
 
 /// The number of walks by how they ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -81,4 +86,22 @@ impl WalkEnds {
             WalkEnd::Disagreed => &mut self.disagreed,
         } += 1;
     }
+}
+
+/// Returns a finding for each way in which backtraces have ended before the call stack did, where only complete ones will
+/// do. Disagreements are findings already.
+pub(super) fn incomplete(seen: &WalkEnds, places: &BTreeMap<End, u64>, target: &Target<'_>) -> Vec<Finding> {
+    let early = seen.counts().into_iter().filter(|(end, count)| *count > 0 && !end.is_whole());
+    let finding = |(end, count): (End, u64)| {
+        let message = format!("{} ended before the call stack, as `{end}`", counted(count, "backtrace"));
+        let finding = Finding {
+            hits: count,
+            ..Finding::of_spec(Verdict::Incomplete, Said::WholeBacktrace, end, message)
+        };
+        match places.get(&end) {
+            Some(address) => finding.at(Loaded(*address), target),
+            None => finding,
+        }
+    };
+    early.map(finding).collect()
 }

@@ -34,7 +34,7 @@ use sframe_machine::{
 
 use crate::compare::incremental::Walk;
 use crate::compare::steady::{Agreement, Steady};
-use crate::compare::{self, Remembered, Truth, WalkEnd, Walked};
+use crate::compare::{self, ByTopmost, Disagreement, Remembered, Truth, WalkEnd, Walked};
 use crate::examine::counts::Counts;
 use crate::examine::coverage::{Coverage, Executed};
 use crate::examine::deliveries::{Followed, Interruptions};
@@ -96,6 +96,8 @@ pub struct ExamineOptions {
     pub observes: bool,
     /// Which instructions are compared in the run without signals.
     pub sampling: Sampling,
+    /// Whether backtraces that are not complete are findings, even if they say so.
+    pub requires_reliable: bool,
     /// Ends the run if somebody asks for that.
     pub stop: StopRequest,
     /// Where to show how far the run is.
@@ -139,6 +141,8 @@ pub struct Examination {
     pub end_places: BTreeMap<End, u64>,
     /// The deepest call stack.
     pub max_depth: usize,
+    /// What the walks were worth, by what the topmost frame was in.
+    pub reliability_by_topmost: ByTopmost,
     /// Everything that was wrong, including the runs with signals.
     pub findings: Vec<Finding>,
     /// The number of findings omitted, by verdict.
@@ -228,13 +232,11 @@ pub fn examine_with(
     let outcome = examiner.run(options, None)?;
     examiner.features.add(&outcome.control_flow);
     examiner.abandon();
+    examiner.results.set_aside();
     let mut counts = examiner.results.counts;
+    let reliability_by_topmost = examiner.results.reliability.by_topmost(target);
     counts.instructions = outcome.instructions;
     let max_depth = examiner.max_depth;
-    let aside: u64 = examiner.results.findings.borne_out().map(|(.., count)| count).sum();
-    counts.comparisons -= aside;
-    counts.walk_ends.disagreed -= aside;
-    counts.walk_ends.unsettled += aside;
     let arrivals = examiner.arrivals.clone();
     // The instructions of the run without signals.
     let executed = if look.hazards { examiner.executed.counts() } else { BTreeMap::new() };
@@ -258,6 +260,9 @@ pub fn examine_with(
     let coverage = examiner.executed.coverage(target, |pc| set_aside.at(pc));
     let mut findings = target.section_faults();
     findings.extend(gaps::gaps(target, &examiner.executed));
+    if look.requires_reliable {
+        findings.extend(ends::incomplete(&counts.walk_ends, &examiner.end_places, target));
+    }
     let is_consequence = target.consequences();
     let mut grace = Grace::of(&look.stop);
     let (found, findings_omitted) = examiner.results.findings.described_until(target, || grace.is_over());
@@ -276,6 +281,7 @@ pub fn examine_with(
         set_aside: set_aside.into_list(target, &examiner.executed),
         end_places: examiner.end_places,
         max_depth,
+        reliability_by_topmost,
         findings,
         findings_omitted,
         arrivals,
@@ -512,7 +518,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         let stepper = self.unwinder.stepper()?;
         let (Agreement { end, frames, depth }, derived) =
             self.steady.unchanged(moment, &self.stores, stepper)?;
-        self.results.counts.count(end, frames, derived as u64, depth);
+        self.results.count(moment.pc, (end, &[]), (frames, derived as u64), depth);
         if let Some(probe) = &mut self.probe {
             let truth = Truth { stores: Some(&self.stores), ..Truth::of(moment) };
             probe.compared(&truth, &Viewpoint::new(moment));
@@ -602,14 +608,15 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         }
         let disagreed = found.last().map(|last| last.frame);
         let scene = Circumstances::new(&truth, &viewpoint, self.target, &self.layouts);
-        for disagreement in found {
-            self.results.findings.add(disagreement, &scene);
+        for disagreement in &found {
+            self.results.findings.add(*disagreement, &scene);
         }
         let frames = compare::frames_compared(end, disagreed, frames.min(depth));
+        let end_of_walk = end;
         let end = if disagreed.is_some() { WalkEnd::Disagreed } else { end };
         let agrees = is_plain && disagreed.is_none() && end.has_compared(depth);
         self.steady.compared(agrees.then_some(Agreement { end, frames, depth }));
-        self.results.counts.count(end, frames, derived, depth);
+        self.results.count(moment.pc, (end_of_walk, &found), (frames, derived), depth);
         if !end.is_usual()
             && let Some(kind) = end.in_specs()
         {
@@ -633,7 +640,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         let truth = Truth { ignores_fp: self.look.ignores_fp, call_stack, ..Truth::of(moment) };
         let (_, found) = compare::disagreements(&truth, &self.backtrace, &self.rules);
         if found.is_empty() {
-            return self.count_departing();
+            return self.count_departing(moment.pc);
         }
         if self.held.len() == MOST_HELD {
             self.set_aside(moment.pc, SetAsideReason::NoLanding);
@@ -648,8 +655,8 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
     }
 
     /// Counts a comparison that agrees with one of the call stacks before and after control lands.
-    fn count_departing(&mut self) -> WalkEnd {
-        self.results.counts.count(WalkEnd::Departing, 1, 1, 1);
+    fn count_departing(&mut self, pc: u64) -> WalkEnd {
+        self.results.count(pc, (WalkEnd::Departing, &[]), (1, 1), 1);
         WalkEnd::Departing
     }
 
@@ -705,7 +712,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
                 Circumstances { is_as_called, ..Circumstances::new(&truth, &viewpoint, target, layouts) };
             found.iter().for_each(|found| results.findings.add(*found, &scene));
             let depth = call_stacks[index].depth();
-            results.counts.count(*end, frames.min(depth), frames as u64, depth);
+            results.count(moment.pc, (*end, found), (frames.min(depth), frames as u64), depth);
         });
         // What is right only for the opposite of what the call stack says is not settled yet.
         match is_right.iter().position(|is_right| *is_right) {
@@ -736,7 +743,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             let leaves = !held.returns_at(&landing);
             if leaves && held.agrees(&landing, &self.rules) {
                 self.executed.compared(held.pc);
-                self.count_departing();
+                self.count_departing(held.pc);
                 continue;
             }
             if let Some(reason) = held.why_set_aside(&landing).filter(|_| leaves) {
@@ -744,7 +751,8 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
                 continue;
             }
             self.executed.compared(held.pc);
-            self.results.counts.count(WalkEnd::Disagreed, 0, 0, 1);
+            let found: Vec<Disagreement> = held.found.iter().map(|(found, _)| *found).collect();
+            self.results.count(held.pc, (WalkEnd::Disagreed, &found), (0, 0), 1);
             for (found, triage) in held.found {
                 self.results.findings.add_triaged(found, self.target, |_| triage);
             }

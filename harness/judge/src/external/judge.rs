@@ -8,12 +8,14 @@ use sframe_protocol::{Address, EndKind, Fp, Hello, Image, Open, Range};
 
 use super::probe::Pending;
 use super::process::Fault;
-use crate::compare::{Disagreement, Rules, RulesAt, Truth, Value, WalkEnd, compare, frames_compared};
+use crate::compare::{
+    Disagreement, Rules, RulesAt, Truth, Value, WalkEnd, compare, frames_compared, reliability,
+};
 use crate::finding::{Blame, Confidence, Finding, Message, Said};
 use crate::target::sections::Sections;
 use crate::target::{Linked, Loaded, Target};
 use crate::unwind::{Backtrace, End, Frame, Unreadable};
-use crate::vocabulary::Verdict;
+use crate::vocabulary::{Reliability, Verdict};
 
 /// Returns the request `open` for a program.
 pub(super) fn open(target: &Target<'_>, name: &str, folder: &Path) -> std::io::Result<Open> {
@@ -77,8 +79,11 @@ pub(super) struct Judged {
     pub(super) shared: Vec<Disagreement>,
     /// Disagreements where the engine has different ones.
     pub(super) unclear: Vec<Disagreement>,
+    /// What is wrong with what it says of itself, or with a walk that ends early where only complete ones will do.
+    pub(super) beyond: Option<Disagreement>,
     pub(super) frames: u64,
     pub(super) fp_untold: u64,
+    pub(super) reliability: Reliability,
 }
 
 /// Compares answers with call stacks.
@@ -87,6 +92,8 @@ pub(super) struct Judge<'q, 'a> {
     /// Where call frame information is; `None` if only the sections are known.
     target: Option<&'q Target<'a>>,
     reads: Data,
+    /// Whether a walk that is not complete is a finding, whatever it says.
+    requires_reliable: bool,
 }
 
 /// What an unwinder reads, and so which code it must be able to unwind.
@@ -104,7 +111,13 @@ impl<'q, 'a> Judge<'q, 'a> {
             "eh_frame" => Data::EhFrame,
             _ => Data::Other,
         };
-        Self { sections, target, reads }
+        Self { sections, target, reads, requires_reliable: false }
+    }
+
+    /// Demands that each walk is complete.
+    pub(super) const fn requiring_reliable(mut self, requires: bool) -> Self {
+        self.requires_reliable = requires;
+        self
     }
 
     /// Judges an answer, given what the engine of this project says.
@@ -198,6 +211,17 @@ impl<'q, 'a> Judge<'q, 'a> {
             }
             found.push(less);
         }
+        let reliability = reliability(end, &found, answer.reliable);
+        let beyond = match (reliability, answer.reliable) {
+            (Reliability::Silent, Some(true)) => Some(Verdict::Silent),
+            (Reliability::Wrong, Some(true)) => Some(Verdict::FalselyReliable),
+            (Reliability::Incomplete | Reliability::Silent, _)
+                if self.requires_reliable && found.is_empty() =>
+            {
+                Some(Verdict::Incomplete)
+            }
+            _ => None,
+        };
         if !found.is_empty() {
             end = WalkEnd::Disagreed;
         }
@@ -212,7 +236,10 @@ impl<'q, 'a> Judge<'q, 'a> {
             }
         }
         let unclear = if engines.is_empty() { Vec::new() } else { std::mem::take(&mut own) };
-        Ok(Judged { end, own, shared, unclear, frames, fp_untold })
+        // Whoever follows wrong rows can't know that they are wrong: these are findings already.
+        let beyond = beyond.filter(|verdict| *verdict != Verdict::FalselyReliable || !own.is_empty());
+        let beyond = beyond.map(|verdict| at(truth, count.min(depth) - 1, verdict, backtrace.end));
+        Ok(Judged { end, own, shared, unclear, beyond, frames, fp_untold, reliability })
     }
 
     /// Whether the unwinder reads SFrame, so that it can be mistaken about rows.

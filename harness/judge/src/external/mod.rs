@@ -99,7 +99,7 @@ impl External {
         let folder = tempfile::tempdir().map_err(ExternalError::Copy)?;
         let open = judge::open(target, name, folder.path()).map_err(ExternalError::Copy)?;
         let session = Session::start(&self.command, Some(open), look.stop.clone())?;
-        let mut questions = Questions::new(target, session, self.stops_per_case);
+        let mut questions = Questions::new(target, session, self.stops_per_case, look.requires_reliable);
         let examination = examine_with(target, &mut *engine, look, options, Some(&mut questions))?;
         let shown = questions.finish(examination);
         if let Some(ExternalError::Malformed(why)) = &shown.error {

@@ -15,9 +15,9 @@ use super::report::{UnwinderExamination, UnwinderReport};
 use super::sample::{Sample, StopsPerCase};
 use super::session::Session;
 use super::shadow::Shadow;
-use crate::compare::{Disagreement, Truth, Value, WalkEnd, disagreements};
+use crate::compare::{ByPc, Disagreement, Truth, Value, WalkEnd, disagreements};
 use crate::examine::{Examination, Probe, WalkEnds};
-use crate::finding::Finding;
+use crate::finding::{Blame, Confidence, Finding};
 use crate::target::{Linked, Loaded, Target};
 use crate::triage::{
     Circumstances, Departure, ExitClaim, Findings, FrameLayouts, FrameView, Mistakes, Triage, triage,
@@ -113,6 +113,7 @@ pub(super) struct Questions<'q, 'a> {
     frames: u64,
     fp_untold: u64,
     walk_ends: WalkEnds,
+    reliability: ByPc,
     /// Disagreements that only the unwinder has.
     own: Findings,
     layouts: RefCell<FrameLayouts>,
@@ -120,6 +121,8 @@ pub(super) struct Questions<'q, 'a> {
     shared: Findings,
     /// Disagreements where the engine has a different one.
     unclear: Findings,
+    /// What is wrong with what it says of its walks, and walks that are not complete where only complete ones will do.
+    beyond: Findings,
     faults: FxHashMap<(Verdict, u64), FaultFinding>,
     /// The unwinder's words about ends that are findings, by verdict and PC without
     /// bias.
@@ -129,11 +132,17 @@ pub(super) struct Questions<'q, 'a> {
 }
 
 impl<'q, 'a> Questions<'q, 'a> {
-    pub(super) fn new(target: &'q Target<'a>, session: Session<'q>, stops_per_case: StopsPerCase) -> Self {
+    pub(super) fn new(
+        target: &'q Target<'a>,
+        session: Session<'q>,
+        stops_per_case: StopsPerCase,
+        requires_reliable: bool,
+    ) -> Self {
         let bits = target.executable().image.cpu.address_bits;
         Self {
             target,
-            judge: Judge::new(&target.sections, Some(target), &session.hello),
+            judge: Judge::new(&target.sections, Some(target), &session.hello)
+                .requiring_reliable(requires_reliable),
             session,
             engine: SframeUnwinder::new(target.sections.clone(), bits),
             sample: Sample::new(stops_per_case),
@@ -150,10 +159,12 @@ impl<'q, 'a> Questions<'q, 'a> {
             frames: 0,
             fp_untold: 0,
             walk_ends: WalkEnds::default(),
+            reliability: ByPc::default(),
             own: Findings::default(),
             layouts: RefCell::default(),
             shared: Findings::default(),
             unclear: Findings::default(),
+            beyond: Findings::default(),
             faults: FxHashMap::default(),
             said: FxHashMap::default(),
             waited: Duration::ZERO,
@@ -191,7 +202,20 @@ impl<'q, 'a> Questions<'q, 'a> {
             return;
         }
         let Self {
-            target, session, judge, shadow, stops, pending, faults, said, own, shared, unclear, ..
+            target,
+            session,
+            judge,
+            shadow,
+            stops,
+            pending,
+            faults,
+            said,
+            own,
+            shared,
+            unclear,
+            beyond,
+            reliability,
+            ..
         } = self;
         let (stops, reads_sframe) = (&**stops, judge.reads_sframe());
         let order = target.executable().image.cpu.abi.byte_order();
@@ -228,6 +252,9 @@ impl<'q, 'a> Questions<'q, 'a> {
             if judged.end.has_compared(pending.call_stack.depth()) {
                 frames += judged.frames;
                 fp_untold += judged.fp_untold;
+                let first = [&judged.own, &judged.shared, &judged.unclear].into_iter().flatten();
+                let first = first.min_by_key(|found| found.frame).map(std::slice::from_ref);
+                reliability.count(pending.pc, first.unwrap_or_default(), judged.reliability);
                 agree += u64::from(judged.end != WalkEnd::Disagreed);
             } else {
                 nothing_compared += 1;
@@ -240,6 +267,9 @@ impl<'q, 'a> Questions<'q, 'a> {
                         said.entry(key).or_insert_with(|| super::process::shown(message.as_bytes()));
                     }
                 }
+            }
+            if let Some(found) = judged.beyond {
+                beyond.add_triaged(found, target, |_| Triage::UNKNOWN);
             }
             for found in judged.own {
                 let entry = own.add_triaged(found, target, |_| Triage::UNKNOWN);
@@ -300,6 +330,8 @@ impl<'q, 'a> Questions<'q, 'a> {
             frames: self.frames,
             fp_untold: self.fp_untold,
             walk_ends: self.walk_ends,
+            reliability_by_topmost: self.reliability.by_topmost(self.target),
+            declares: hello.reliable,
             section_findings: examination.findings.len() as u64
                 + examination.findings_omitted.values().sum::<u64>(),
             restarts: self.session.restarts,
@@ -308,7 +340,7 @@ impl<'q, 'a> Questions<'q, 'a> {
         let of_engine = std::mem::take(&mut examination.findings);
         let is_whole = examination.findings_omitted.is_empty();
         examination.findings_omitted.clear();
-        for findings in [&self.own, &self.shared, &self.unclear] {
+        for findings in [&self.own, &self.shared, &self.unclear, &self.beyond] {
             for (verdict, count) in findings.omitted() {
                 *examination.findings_omitted.entry(*verdict).or_default() += count;
             }
@@ -326,6 +358,17 @@ impl<'q, 'a> Questions<'q, 'a> {
             .into_iter()
             .map(|found| judge.blame(quoting(found)))
             .collect();
+        findings.extend(self.beyond.into_findings(self.target).into_iter().map(
+            |found| match found.verdict {
+                // Nobody but the unwinder has declared anything.
+                Verdict::Silent | Verdict::FalselyReliable => Finding {
+                    blame: Blame::Consumer,
+                    confidence: Confidence::High,
+                    ..noting(found, "the unwinder declares the walk reliable")
+                },
+                _ => found,
+            },
+        ));
         let mut faults: Vec<_> = self.faults.into_iter().collect();
         faults.sort_by_key(|((_, pc), found)| (*pc, found.hits));
         findings.extend(faults.into_iter().map(|((verdict, _), found)| found.finding(verdict, self.target)));

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use sframe_inspect::text::{Text, counted, per_second};
 
 use super::command::ExternalError;
+use crate::compare::ByTopmost;
 use crate::examine::{Examination, WalkEnds};
 use crate::finding::Finding;
 
@@ -51,6 +52,12 @@ pub struct UnwinderReport {
     pub fp_untold: u64,
     /// How its walks ended.
     pub walk_ends: WalkEnds,
+    /// What the walks were worth with which something was compared, by what the topmost frame was in.
+    #[serde(default)]
+    pub reliability_by_topmost: ByTopmost,
+    /// Whether it says of each walk if it is reliable.
+    #[serde(default)]
+    pub declares: bool,
     /// Findings of this project's engine, at every instruction.
     pub section_findings: u64,
     /// How often it had to be restarted.
@@ -61,7 +68,7 @@ pub struct UnwinderReport {
 
 impl UnwinderReport {
     /// Replaces the engine's numbers with the unwinder's.
-    pub const fn count_instead(&self, examination: &mut Examination) {
+    pub fn count_instead(&self, examination: &mut Examination) {
         examination.agree = self.agree;
         let counts = &mut examination.counts;
         counts.comparisons = self.stops - self.nothing_compared;
@@ -69,6 +76,8 @@ impl UnwinderReport {
         counts.frames = self.frames;
         counts.frames_derived = self.frames;
         counts.walk_ends = self.walk_ends;
+        counts.reliability = self.reliability_by_topmost.total();
+        examination.reliability_by_topmost.clone_from(&self.reliability_by_topmost);
     }
 
     /// Adds another report's counts.
@@ -84,6 +93,8 @@ impl UnwinderReport {
         self.frames += other.frames;
         self.fp_untold += other.fp_untold;
         self.walk_ends.add(&other.walk_ends);
+        self.reliability_by_topmost.add(&other.reliability_by_topmost);
+        self.declares |= other.declares;
         self.section_findings += other.section_findings;
         self.restarts += other.restarts;
         self.seconds += other.seconds;
@@ -125,6 +136,12 @@ impl UnwinderReport {
             grouped(ends.in_register),
             grouped(ends.no_progress),
             grouped(ends.disagreed)
+        );
+        let _ = writeln!(
+            text,
+            "    to rely on: {}{}",
+            self.reliability_by_topmost.total(),
+            if self.declares { "; it says so of each walk" } else { "" }
         );
         if self.section_findings > 0 {
             let _ = writeln!(

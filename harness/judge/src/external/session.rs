@@ -266,6 +266,7 @@ impl<'s> Session<'s> {
         let id = self.next_id;
         self.next_id += 1;
         let first = range.start;
+        let declares = self.hello.reliable;
         let process = self.process()?;
         process.send(&Unwind { id, unwind: &stops[range.clone()] })?;
         for expected in range.clone() {
@@ -287,10 +288,19 @@ impl<'s> Session<'s> {
                 process.send(&Reply { memory: read(stop, address.0, size).map(Hex) })?;
             };
             match answer {
-                Answer { stop: Some(stop), frames: Some(frames), end: Some(end), .. }
+                Answer { stop: Some(stop), frames: Some(frames), end: Some(end), reliable, .. }
+                    if first + stop == expected && reliable.is_some() == declares =>
+                {
+                    got(Backtrace { frames, end, reliable });
+                }
+                Answer { stop: Some(stop), frames: Some(_), end: Some(_), reliable, .. }
                     if first + stop == expected =>
                 {
-                    got(Backtrace { frames, end });
+                    let why = match reliable {
+                        None => "the answer to a stop has no `reliable`, which `hello` has promised",
+                        Some(_) => "the answer to a stop has `reliable`, which `hello` has not promised",
+                    };
+                    return Err(Fault { malformed: Some(why.to_owned()), ..Fault::bad_answer(why) });
                 }
                 Answer { stop: Some(stop), frames, end, .. } if first + stop == expected => {
                     let missing = [("frames", frames.is_none()), ("end", end.is_none())];

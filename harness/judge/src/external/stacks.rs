@@ -82,6 +82,7 @@ impl External {
                         differences: judged
                             .own
                             .iter()
+                            .chain(&judged.beyond)
                             .map(|found| WalkDifference::of(found, sections))
                             .collect(),
                     },

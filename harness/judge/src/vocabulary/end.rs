@@ -27,3 +27,11 @@ named! {
         NoProgress = "no-progress",
     }
 }
+
+impl End {
+    /// Whether the backtrace has every frame of the call stack.
+    #[must_use]
+    pub const fn is_whole(self) -> bool {
+        matches!(self, Self::Outermost | Self::Unmarked | Self::Context)
+    }
+}

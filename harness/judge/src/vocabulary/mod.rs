@@ -2,7 +2,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `end.rs`, `feature.rs`, `layout.rs`, `trace.rs`, `verdict.rs` | enumerations: what happens, and what is said of it |
+//! | `end.rs`, `feature.rs`, `layout.rs`, `reliability.rs`, `topmost.rs`, `trace.rs`, `verdict.rs` | enumerations: what happens, and what is said of it |
 //! | `qualified_name.rs` | functions of one image among several |
 //! | `prose.rs` | sentences for people, which nothing reads back |
 //! | `named.rs` | how such an enumeration is declared |
@@ -13,6 +13,8 @@ mod layout;
 mod named;
 mod prose;
 mod qualified_name;
+mod reliability;
+mod topmost;
 mod trace;
 mod verdict;
 
@@ -22,6 +24,8 @@ pub use layout::LayoutFact;
 pub use named::{UnknownName, named};
 pub use prose::Prose;
 pub use qualified_name::QualifiedName;
+pub use reliability::Reliability;
 pub use sframe_vectors::suggest;
+pub use topmost::Topmost;
 pub use trace::Trace;
 pub use verdict::Verdict;

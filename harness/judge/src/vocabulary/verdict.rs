@@ -33,6 +33,13 @@ named! {
         DecodeError = "decode-error",
         /// The backtrace is whole, but does not end as it should.
         WrongEnd = "wrong-end",
+        /// The backtrace is right as far as it goes, ends before the call stack does, and says so. A failure where only
+        /// complete ones are good enough (`--require-reliable`).
+        Incomplete = "incomplete",
+        /// The backtrace ends before the call stack does, and the unwinder under test declares it reliable.
+        Silent = "silent",
+        /// The backtrace is wrong, and the unwinder under test declares it reliable.
+        FalselyReliable = "falsely-reliable",
         /// The unwinder under test ended before it answered.
         Crashed = "crashed",
         /// The unwinder under test did not answer in time.
@@ -69,9 +76,10 @@ impl Verdict {
             Self::UnexpectedPass | Self::ChangedFailure => {
                 Some("this verdict is about `known` entries, and cannot be in one")
             }
-            Self::Crashed | Self::TimedOut | Self::BadAnswer => {
+            Self::Crashed | Self::TimedOut | Self::BadAnswer | Self::Silent | Self::FalselyReliable => {
                 Some("this verdict is about an unwinder, and a spec speaks of builds")
             }
+            Self::Incomplete => Some("a spec says with `ends` how backtraces end"),
             _ => None,
         }
     }

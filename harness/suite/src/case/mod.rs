@@ -29,6 +29,7 @@ use crate::corpus::Build;
 use crate::signs::point_out;
 use crate::spec::{BuildFacts, Faults, Location, Producer, Spec, Stop};
 use crate::yaml::{self, Source};
+use sframe_judge::compare::ByTopmost;
 use sframe_judge::examine::counts::Counts;
 use sframe_judge::examine::coverage::{Coverage, RowCounts, UnexercisedRow};
 use sframe_judge::examine::listings::Listing;
@@ -267,6 +268,7 @@ impl Case<'_> {
             set_aside: Vec::new(),
             stops: 0,
             max_depth: 0,
+            reliability_by_topmost: ByTopmost::default(),
             signals: SignalCounts::default(),
             control_flow: Features::default(),
             rows: RowCounts::default(),
@@ -593,6 +595,7 @@ fn record(examination: &Examination, report: &mut CaseReport) {
     report.set_aside.clone_from(&examination.set_aside);
     report.stops = examination.arrivals.iter().filter(|(_, arrival)| arrival.is_some()).count() as u64;
     report.max_depth = examination.max_depth;
+    report.reliability_by_topmost.clone_from(&examination.reliability_by_topmost);
     for deliveries in &examination.deliveries {
         report.signals.add(&SignalCounts::of(deliveries));
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sframe_engine::Abi;
+use sframe_judge::compare::ByTopmost;
 use sframe_judge::examine::Deliveries;
 use sframe_judge::examine::counts::Counts;
 use sframe_judge::examine::coverage::{RowCounts, UnexercisedRow};
@@ -162,6 +163,9 @@ pub struct CaseReport {
     pub stops: u64,
     /// The deepest call stack, in frames.
     pub max_depth: usize,
+    /// What the walks were worth, by what the topmost frame was in.
+    #[serde(default)]
+    pub reliability_by_topmost: ByTopmost,
     /// Signals delivered, each to a copy of the process.
     pub signals: SignalCounts,
     /// The kinds of control flow seen, in all runs.

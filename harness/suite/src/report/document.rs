@@ -11,6 +11,7 @@ use sframe_engine::Abi;
 use sframe_inspect::hazard::Hazard;
 use sframe_inspect::percent::Percent;
 use sframe_inspect::text::{counted, first_of, grouped};
+use sframe_judge::compare::ByTopmost;
 use sframe_judge::examine::counts::Counts;
 use sframe_judge::examine::coverage::{ExploredRows, RowCounts, UnexercisedRow};
 use sframe_judge::examine::sampling::Sampling;
@@ -95,6 +96,9 @@ pub struct ReportSummary {
     pub control_flow: BTreeMap<Feature, BTreeMap<Abi, FeatureCount>>,
     /// Signals delivered, by ABI and version of the section.
     pub signals: BTreeMap<Abi, BTreeMap<String, SignalCounts>>,
+    /// What the walks were worth, by ABI and by what the topmost frame was in.
+    #[serde(default)]
+    pub reliability_by_abi: BTreeMap<Abi, ByTopmost>,
     /// Number of cases by ABI.
     pub abis: BTreeMap<Abi, u64>,
     /// Number of cases by version of the section.
@@ -241,6 +245,7 @@ impl ReportSummary {
             let by_version = self.signals.entry(case.abi).or_default();
             by_version.entry(case.sframe_version.to_string()).or_default().add(&case.signals);
         }
+        self.reliability_by_abi.entry(case.abi).or_default().add(&case.reliability_by_topmost);
         *self.abis.entry(case.abi).or_default() += 1;
         *self.sframe_versions.entry(case.sframe_version.to_string()).or_default() += 1;
         *self.toolchains.entry(case.toolchain.clone()).or_default() += 1;
@@ -427,6 +432,8 @@ pub struct CheckSummary {
     pub unobserved: u64,
     /// The deepest call stack, in frames.
     pub max_depth: usize,
+    /// What the walks were worth, by what the topmost frame was in.
+    pub reliability_by_topmost: ByTopmost,
     /// How many rows there are, and how many were used.
     #[serde(flatten)]
     pub rows: RowCounts,
@@ -561,6 +568,7 @@ impl CheckReport {
                 left_out: examination.left_out,
                 unobserved: examination.unobserved,
                 max_depth: examination.max_depth,
+                reliability_by_topmost: examination.reliability_by_topmost,
                 rows: coverage.rows,
                 rows_explored: ExploredRows::default(),
                 instructions_covered: coverage.instructions_covered,

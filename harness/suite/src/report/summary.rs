@@ -7,6 +7,7 @@ use std::time::Duration;
 use sframe_engine::Abi;
 use sframe_inspect::hazard;
 use sframe_inspect::text::{Text, counted, first_of, grouped, per_second};
+use sframe_judge::compare::ByTopmost;
 use sframe_judge::examine::coverage::{Explored, ExploredRows, UnexercisedRow};
 use sframe_judge::examine::set_aside::SetAsideReason;
 use sframe_judge::external::UnwinderReport;
@@ -302,6 +303,7 @@ fn show_figures(text: &mut Text, report: &CheckReport) {
             let _ = writeln!(text, "    {} {what}", grouped(count));
         }
     }
+    show_reliability(text, "", &summary.reliability_by_topmost);
     for (kind, rows, instructions) in hazard::totals(&report.hazards) {
         let _ = writeln!(
             text,
@@ -447,6 +449,23 @@ fn show_signals(text: &mut Text, summary: &ReportSummary) {
                 ends.join(", ")
             );
         }
+    }
+    for (abi, by) in &summary.reliability_by_abi {
+        show_reliability(text, &format!(" on {abi}"), by);
+    }
+}
+
+/// Shows what the walks were worth, and where those were that were not complete.
+fn show_reliability(text: &mut Text, on: &str, by: &ByTopmost) {
+    let total = by.total();
+    let _ = writeln!(text, "to rely on{on}: {total}");
+    let not_complete =
+        by.0.iter().filter(|(_, of)| of.complete < of.counts().iter().map(|(_, count)| count).sum());
+    for (topmost, of) in not_complete {
+        let of = of.counts().into_iter().filter(|(_, count)| *count > 0);
+        let of: Vec<String> =
+            of.map(|(reliability, count)| format!("{} {reliability}", grouped(count))).collect();
+        let _ = writeln!(text, "    {topmost}: {}", of.join(", "));
     }
 }
 

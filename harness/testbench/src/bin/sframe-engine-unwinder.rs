@@ -1,7 +1,7 @@
 //! This project's engine as an unwinder in a separate process: an example that
 //! speaks the protocol, and the test of the protocol.
 
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use sframe_engine::{
     Abi, DwarfRegister, Frame as State, InstructionPointer, PauthKey, PauthMask, Pc, ReturnAddress, Section,
     Step, StepError,
@@ -20,7 +20,26 @@ struct Engine {
     images: Vec<(std::ops::Range<u64>, Vec<u8>, u64)>,
     address_bits: u32,
     mistake: Option<Mistake>,
+    claim: Claim,
+    /// How many walks have ended early.
+    early: u64,
     abi: Option<Abi>,
+}
+
+/// What it says of its walks.
+#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum Claim {
+    /// What is true: only a walk that ends at a mark is reliable.
+    #[default]
+    Marks,
+    /// That every walk is reliable.
+    Always,
+    /// Of every third walk that ends early, that it has ended at a mark.
+    HiddenEnds,
+    /// That there is a caller beyond the mark.
+    PastMarks,
+    /// Nothing, as unwinders do that have no such notion.
+    Nothing,
 }
 
 /// Walks stacks with the engine of this project, for `--unwinder`.
@@ -30,17 +49,24 @@ struct Arguments {
     /// Make a usual mistake of unwinders everywhere, to see how it is found.
     #[arg(long)]
     mistake: Option<Mistake>,
+    /// What to say of the reliability of walks, to see how a false word is found.
+    #[arg(long, value_enum, default_value_t)]
+    claim: Claim,
 }
 
 fn main() -> std::io::Result<()> {
-    let Arguments { mistake } = Arguments::parse();
-    serve(Engine { mistake, ..Engine::default() })
+    let Arguments { mistake, claim } = Arguments::parse();
+    serve(Engine { mistake, claim, ..Engine::default() })
 }
 
 impl Unwinder for Engine {
     fn hello(&self) -> Hello {
         let all = vec![SectionPart::Header, SectionPart::Fdes, SectionPart::Lookups, SectionPart::Steps];
-        Hello { section: all, ..Hello::new("sframe-engine", env!("CARGO_PKG_VERSION"), "sframe") }
+        Hello {
+            section: all,
+            reliable: self.claim != Claim::Nothing,
+            ..Hello::new("sframe-engine", env!("CARGO_PKG_VERSION"), "sframe")
+        }
     }
 
     fn open(&mut self, open: &Open) -> Result<(), String> {
@@ -62,7 +88,7 @@ impl Unwinder for Engine {
         let read = |address: u64| memory.borrow_mut().read_u64(address);
         let pauth = PauthMask::for_address_bits(self.address_bits);
         let Some(abi) = self.abi else {
-            return Backtrace { frames: Vec::new(), end: End::of(EndKind::Failed) };
+            return Backtrace::new(Vec::new(), End::of(EndKind::Failed));
         };
         let [sp, fp] = [abi.sp(), abi.fp()].map(|number| register(number).unwrap_or_default());
         let mut state = State::topmost(InstructionPointer(stop.pc.0), sp, fp);
@@ -87,7 +113,7 @@ impl Unwinder for Engine {
             fp = caller.fp;
             state = State { pc, sp: caller.sp, fp: fp.unwrap_or_default(), same_sp: caller.same_sp };
         };
-        Backtrace { frames, end }
+        self.claiming(frames, end)
     }
 
     fn section(&mut self, question: &SectionQuestion) -> Result<SectionAnswer, String> {
@@ -96,6 +122,29 @@ impl Unwinder for Engine {
 }
 
 impl Engine {
+    /// Returns a walk with what is said of it. A mark is what the section says of the end of the stack; every other end is
+    /// a way to fail.
+    fn claiming(&mut self, mut frames: Vec<Frame>, mut end: End) -> Backtrace {
+        let is_whole = end.kind == EndKind::Outermost;
+        self.early += u64::from(!is_whole);
+        let reliable = match self.claim {
+            Claim::Nothing => None,
+            Claim::Marks => Some(is_whole),
+            Claim::Always => Some(true),
+            Claim::HiddenEnds if !is_whole && self.early.is_multiple_of(3) => {
+                end = End::of(EndKind::Outermost);
+                Some(true)
+            }
+            Claim::HiddenEnds => Some(is_whole),
+            Claim::PastMarks => {
+                let last = frames.last().copied().filter(|_| is_whole);
+                frames.extend(last);
+                Some(is_whole)
+            }
+        };
+        Backtrace { frames, end, reliable }
+    }
+
     fn step(
         &self,
         state: &State,

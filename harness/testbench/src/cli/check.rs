@@ -64,6 +64,9 @@ pub(crate) struct Check {
     /// with status 3.
     #[arg(long, value_name = "SHARE", value_parser = Percent::to_reach)]
     coverage: Option<Percent>,
+    /// Every backtrace that does not have all frames is a finding, even if it says so.
+    #[arg(long)]
+    require_reliable: bool,
     /// Write report.html, report.json, report.sarif, junit.xml and summary.md into this folder.
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
@@ -171,6 +174,7 @@ impl Check {
             exit_status: program.exit_status.unwrap_or_default(),
             hazards: true,
             observes: self.report.is_some(),
+            requires_reliable: self.require_reliable,
             sampling: self.sampling.sampling(&target, &program.name)?,
             stop: stop.clone(),
             progress: Some(Arc::default()),

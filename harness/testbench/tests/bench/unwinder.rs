@@ -1,6 +1,7 @@
 //! Unwinders in separate processes: a correct one, and faulty ones, which are
 //! shell scripts around it.
 
+use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::Instant;
 
@@ -712,4 +713,61 @@ fn the_limit_on_address_space_does_not_apply_to_the_unwinder() {
     let command = shell(&format!(r#"[ "$(ulimit -v)" = {unlimited} ] && exec {ENGINE}"#));
     let (status, report) = check("gnu-2.47/amd64/leaf.O2", &command, &["--memory", "6000000000"]);
     assert_eq!(status, 0, "{report}");
+}
+
+/// What an unwinder says of its walks, and what is found: no false word of one that is honest, and every false one.
+#[rstest]
+#[case("marks", "mixed_objects.O2", &[])]
+#[case("marks", "recursion.O2", &[])]
+#[case("nothing", "mixed_objects.O2", &[])]
+#[case("always", "recursion.O2", &[])]
+#[case("always", "mixed_objects.O2", &["silent"])]
+#[case("hidden-ends", "mixed_objects.O2", &["silent", "truncated"])]
+#[case("past-marks", "recursion.O2", &["extra-frames", "falsely-reliable"])]
+fn a_false_word_about_a_walk_is_a_finding(#[case] claim: &str, #[case] id: &str, #[case] verdicts: &[&str]) {
+    let command = format!("{ENGINE} --claim {claim}");
+    let (_, report) = check(&format!("gnu-2.47/amd64/{id}"), &command, &["--no-explore"]);
+    let findings = report["findings"].as_array().expect("a list");
+    assert_eq!(verdicts_of(&report), BTreeSet::from_iter(verdicts.iter().copied()), "{findings:#?}");
+    assert!(findings.iter().all(|found| found["blame"] == "consumer"), "{findings:#?}");
+    let total = |reliability: &str| report["summary"]["reliability"][reliability].as_u64().expect("a number");
+    let by = report["summary"]["reliability_by_topmost"].as_object().expect("a mapping");
+    for reliability in ["complete", "incomplete", "silent", "wrong"] {
+        let sum: u64 = by.values().filter_map(|of| of[reliability].as_u64()).sum();
+        assert_eq!(sum, total(reliability), "{reliability}: {by:?}");
+    }
+    assert_eq!(total("silent") > 0, verdicts.contains(&"silent"), "{by:?}");
+    assert_eq!(total("wrong") > 0, verdicts.contains(&"extra-frames"), "{by:?}");
+}
+
+fn verdicts_of(report: &Value) -> BTreeSet<&str> {
+    let findings = report["findings"].as_array().expect("a list").iter();
+    findings.map(|found| found["verdict"].as_str().expect("a verdict")).collect()
+}
+
+/// One that promises to say whether a walk is reliable must, and one that does not promise it must not.
+#[rstest]
+#[case(",\"reliable\":true", "", "the answer to a stop has no `reliable`, which `hello` has promised")]
+#[case("", ",\"reliable\":false", "the answer to a stop has `reliable`, which `hello` has not promised")]
+fn what_hello_promises_of_reliability_is_kept(#[case] promise: &str, #[case] word: &str, #[case] says: &str) {
+    let hello = HELLO.replace("}}", &format!("{promise}}}}}"));
+    let answer = r#"{"id":3,"stop":0,"frames":[{"pc":"0x0"}],"end":{"kind":"failed"}"#;
+    let command = shell(&format!(
+        r#"read hello; echo '{hello}'; read open; echo '{{"id":2}}'; read unwind; echo '{answer}{word}}}'; cat >/dev/null"#
+    ));
+    let (_, report) = check("gnu-2.47/amd64/recursion.O2", &command, &["--no-explore"]);
+    assert!(report.to_string().contains(says), "{report:.3000}");
+}
+
+/// Where only complete backtraces will do, every other way to end is a finding, whoever walks.
+#[rstest]
+#[case("recursion.O2", &[])]
+#[case("mixed_objects.O2", &["incomplete"])]
+fn what_is_not_complete_is_a_finding_on_demand(#[case] id: &str, #[case] verdicts: &[&str]) {
+    let file = build(&format!("gnu-2.47/amd64/{id}"));
+    for unwinder in [&[][..], &["--unwinder", ENGINE]] {
+        let require = ["check", "--json", "--no-explore", "--require-reliable", &file];
+        let report = json(&bench(&[&require[..], unwinder].concat()));
+        assert_eq!(verdicts_of(&report), BTreeSet::from_iter(verdicts.iter().copied()), "{report:.3000}");
+    }
 }

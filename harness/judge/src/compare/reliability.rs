@@ -1,0 +1,146 @@
+//! What a walk is worth to whoever has to rely on it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sframe_inspect::text::grouped;
+
+use super::{Disagreement, Value, WalkEnd};
+use crate::unwind::End;
+use crate::vocabulary::{Reliability, Verdict};
+
+/// The number of walks by what they are worth. Those with which nothing was compared are not among them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub struct Reliabilities {
+    /// All frames, and no others.
+    pub complete: u64,
+    /// Frames are missing, and the walk says so.
+    pub incomplete: u64,
+    /// Frames are missing, and the walk does not say so.
+    pub silent: u64,
+    /// A frame that is not there, or a wrong value of one.
+    pub wrong: u64,
+}
+
+impl Reliabilities {
+    /// Counts a walk.
+    pub(crate) const fn count(&mut self, reliability: Reliability) {
+        *self.of(reliability) += 1;
+    }
+
+    /// Takes back walks that were counted.
+    pub(crate) const fn forget(&mut self, reliability: Reliability, count: u64) {
+        let counted = self.of(reliability);
+        *counted = counted.saturating_sub(count);
+    }
+
+    const fn of(&mut self, reliability: Reliability) -> &mut u64 {
+        match reliability {
+            Reliability::Complete => &mut self.complete,
+            Reliability::Incomplete => &mut self.incomplete,
+            Reliability::Silent => &mut self.silent,
+            Reliability::Wrong => &mut self.wrong,
+        }
+    }
+
+    /// Adds the counts of another run.
+    pub const fn add(&mut self, other: &Self) {
+        self.complete += other.complete;
+        self.incomplete += other.incomplete;
+        self.silent += other.silent;
+        self.wrong += other.wrong;
+    }
+
+    /// The number of walks of each worth.
+    #[must_use]
+    pub const fn counts(&self) -> [(Reliability, u64); 4] {
+        [
+            (Reliability::Complete, self.complete),
+            (Reliability::Incomplete, self.incomplete),
+            (Reliability::Silent, self.silent),
+            (Reliability::Wrong, self.wrong),
+        ]
+    }
+}
+
+impl std::fmt::Display for Reliabilities {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let of = |(reliability, count): (Reliability, u64)| format!("{} {reliability}", grouped(count));
+        f.write_str(&self.counts().map(of).join(", "))
+    }
+}
+
+/// Returns what a walk is worth that was compared with the call stack. `declared` is what the unwinder says of it; without
+/// that, a walk that ends at an outermost frame is one that claims to be complete.
+///
+/// The right value by luck is right here: the fault is the row's.
+pub(crate) fn reliability(end: WalkEnd, found: &[Disagreement], declared: Option<bool>) -> Reliability {
+    if found.iter().any(has_what_is_not_there) {
+        return Reliability::Wrong;
+    }
+    // What a walk that lacks nothing is short of is at most the word that it does.
+    let ends_early = |found: &Disagreement| found.verdict != Verdict::ByLuck;
+    let is_whole = match end {
+        WalkEnd::Disagreed => !found.iter().any(ends_early),
+        WalkEnd::Departing => true,
+        end => end.is_whole() && !found.iter().any(ends_early),
+    };
+    let claims_outermost =
+        |found: &Disagreement| matches!(found.got, Value::End(End::Outermost)) && ends_early(found);
+    match (is_whole, declared.unwrap_or_else(|| found.iter().any(claims_outermost))) {
+        (true, _) => Reliability::Complete,
+        (false, true) => Reliability::Silent,
+        (false, false) => Reliability::Incomplete,
+    }
+}
+
+/// Whether a walk has given a value that is not the call stack's, and not only none.
+fn has_what_is_not_there(found: &Disagreement) -> bool {
+    let gives_none = matches!(found.got, Value::Unreadable(_) | Value::End(_));
+    match found.verdict {
+        Verdict::WrongCfa | Verdict::WrongRa | Verdict::WrongFp => !gives_none,
+        Verdict::ExtraFrames => true,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sframe_engine::{InstructionPointer, StepError};
+
+    use super::*;
+
+    fn found(verdict: Verdict, got: Value) -> Disagreement {
+        let address = InstructionPointer(0x1000).into();
+        let expected = Value::Frames(3);
+        Disagreement { verdict, frame: 1, pc: 0x1000, address, expected, got, after_wrong_fp: None }
+    }
+
+    #[test]
+    fn walks_are_worth_what_they_say_and_have() {
+        use Reliability::{Complete, Incomplete, Silent, Wrong};
+        let no_row = Value::End(End::Failed(StepError::NoRow));
+        let outermost = Value::End(End::Outermost);
+        for (end, of, declared, worth) in [
+            (WalkEnd::Outermost, None, None, Complete),
+            (WalkEnd::Unmarked, None, None, Complete),
+            // A walk that lacks nothing may be called unreliable.
+            (WalkEnd::Outermost, None, Some(false), Complete),
+            (WalkEnd::NoFde { frame: 1 }, None, None, Incomplete),
+            (WalkEnd::NoFde { frame: 1 }, None, Some(false), Incomplete),
+            (WalkEnd::NoFde { frame: 1 }, None, Some(true), Silent),
+            (WalkEnd::InRegister { frame: 1 }, None, Some(true), Silent),
+            (WalkEnd::Disagreed, Some((Verdict::Truncated, no_row)), None, Incomplete),
+            (WalkEnd::Disagreed, Some((Verdict::Truncated, no_row)), Some(true), Silent),
+            (WalkEnd::Disagreed, Some((Verdict::Truncated, outermost)), None, Silent),
+            // It says that it has ended at the outermost frame, and that this is not to be relied on.
+            (WalkEnd::Disagreed, Some((Verdict::Truncated, outermost)), Some(false), Incomplete),
+            (WalkEnd::Disagreed, Some((Verdict::WrongCfa, Value::Word(8))), Some(false), Wrong),
+            (WalkEnd::Disagreed, Some((Verdict::WrongRa, Value::Unreadable(8))), None, Incomplete),
+            (WalkEnd::Disagreed, Some((Verdict::ExtraFrames, Value::Frames(4))), None, Wrong),
+            (WalkEnd::Disagreed, Some((Verdict::ByLuck, Value::Saved)), None, Complete),
+        ] {
+            let of: Vec<Disagreement> = of.map(|(verdict, got)| found(verdict, got)).into_iter().collect();
+            assert_eq!(reliability(end, &of, declared), worth, "{end:?} {of:?} {declared:?}");
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! What a walk is worth.
+
+use super::named::named;
+
+named! {
+    /// What a walk is worth to whoever has to rely on it, such as a live patch: a backtrace is good if it is complete, or
+    /// says that it is not.
+    pub enum Reliability, "reliability" {
+        /// It has all frames of the call stack and no others, with the right values.
+        Complete = "complete",
+        /// Frames are missing, and the walk says so: it ends otherwise than at an outermost frame, or the unwinder
+        /// declares it unreliable.
+        Incomplete = "incomplete",
+        /// Frames are missing, and the walk ends as if at the outermost frame, or the unwinder declares it reliable.
+        Silent = "silent",
+        /// It has a frame that is not there, or a wrong value of one, whatever it says.
+        Wrong = "wrong",
+    }
+}
