@@ -72,7 +72,10 @@ pub enum MachineError {
     #[error("{0}")]
     Stack(String),
     /// The host has no room for the emulator.
-    #[error("out of memory: the emulator reserves {RESERVED_ADDRESSES} bytes of addresses")]
+    #[error(
+        "out of memory: the program's memory does not fit beside the {RESERVED_ADDRESSES} bytes of addresses that the \
+         emulator reserves; --memory allows more"
+    )]
     Memory,
     /// The emulator refused to be set up.
     #[error("Unicorn can't be set up for {cpu}: {error:?}")]

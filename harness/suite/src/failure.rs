@@ -5,8 +5,9 @@ use std::io::IsTerminal as _;
 use sframe_inspect::command::Failure;
 use sframe_inspect::text::Text;
 
+use crate::corpus;
 use crate::suite::SuiteError;
-use crate::yaml;
+use crate::yaml::{self, Source};
 
 /// The failure of a command that can't read some documents. Each error is shown
 /// with the line that it points at.
@@ -23,10 +24,28 @@ pub fn of_documents(errors: &[yaml::Error]) -> Failure {
     Failure::unusable_text(text)
 }
 
+/// The failure of a command that can't read vectors. As of other documents, each error is shown with the line that it
+/// points at, if there is one.
+#[must_use]
+pub fn of_vectors(errors: &[sframe_vectors::Error]) -> Failure {
+    let shown = errors.iter().map(|error| {
+        let sframe_vectors::Error { path, at, message, help } = error;
+        let place = at.and_then(|at| Source::read(path).ok().map(|source| (source, at)));
+        match place {
+            Some((source, (line, column))) => {
+                source.error_at(source.span_of(line, column), message, help.as_ref())
+            }
+            None => yaml::Error::of_file(path, message.clone(), help.clone()),
+        }
+    });
+    of_documents(&shown.collect::<Vec<_>>())
+}
+
 impl From<SuiteError> for Failure {
     fn from(error: SuiteError) -> Self {
         match &error {
             SuiteError::Specs(errors) => of_documents(errors),
+            SuiteError::Corpus(corpus::Error::Yaml(error)) => of_documents(std::slice::from_ref(error)),
             _ => Self::unusable(format!("error: {error}")),
         }
     }

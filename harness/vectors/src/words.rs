@@ -40,6 +40,10 @@ pub fn reword(said: &str) -> Reworded<'_> {
     if let Some((start, _)) = message.split_once("expected struct ") {
         message = format!("{start}expected a mapping");
     }
+    // What is beyond 64 bits has the name of its Rust type.
+    for theirs in ["` as u128, ", "` as i128, "] {
+        message = message.replace(theirs, "`, which has more than 64 bits, ");
+    }
     let number = ["u64", "usize", "i64"];
     let number = number.map(|number| (number, "a whole number"));
     let others = [

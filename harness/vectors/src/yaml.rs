@@ -10,7 +10,12 @@ use crate::words::{Reworded, Unknown, reword};
 
 /// A file that can't be used.
 #[derive(Debug, thiserror::Error)]
-#[error("{}{}: {message}", path.display(), at.map_or_else(String::new, |(line, column)| format!(":{line}:{column}")))]
+#[error(
+    "{}{}: {message}{}",
+    path.display(),
+    at.map_or_else(String::new, |(line, column)| format!(":{line}:{column}")),
+    help.as_ref().map_or_else(String::new, |help| format!(" ({help})"))
+)]
 pub struct Error {
     /// The file or folder.
     pub path: PathBuf,
@@ -18,11 +23,13 @@ pub struct Error {
     pub at: Option<(usize, usize)>,
     /// What is wrong.
     pub message: String,
+    /// What would have been allowed.
+    pub help: Option<String>,
 }
 
 impl Error {
     pub(crate) fn new(path: &Path, message: impl Into<String>) -> Self {
-        Self { path: path.into(), at: None, message: message.into() }
+        Self { path: path.into(), at: None, message: message.into(), help: None }
     }
 
     /// What the library says of a text, as authors of YAML would.
@@ -36,10 +43,12 @@ impl Error {
         let Reworded { mut message, unknown } = reword(&said);
         if let Some(Unknown { given, allowed }) = &unknown {
             message += &hint(given, allowed.iter().copied());
+        }
+        let help = unknown.as_ref().map(|Unknown { allowed, .. }| {
             let allowed =
                 if allowed.is_empty() { "none".to_owned() } else { quoted_list(allowed.iter().copied()) };
-            message += &format!(" (allowed here: {allowed})");
-        }
+            format!("allowed here: {allowed}")
+        });
         // Values that a recipe has made have no places: their keys have.
         let of_key = |key: &str| {
             let is_it = |line: &str| line.trim_start_matches([' ', '-', '{']).starts_with(&format!("{key}:"));
@@ -55,7 +64,7 @@ impl Error {
             Some((index + 1, 1))
         };
         let place = if place == Some((1, 1)) { of_value().or(place) } else { place };
-        Self { path: path.into(), at: place.or_else(|| of_key(unknown?.given)), message }
+        Self { path: path.into(), at: place.or_else(|| of_key(unknown?.given)), message, help }
     }
 }
 

@@ -24,18 +24,6 @@ impl StopsPerCase {
     pub const DEFAULT: Self = Self::AtMost(2000);
 }
 
-impl std::str::FromStr for StopsPerCase {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match (text, text.parse()) {
-            ("all", _) => Ok(Self::All),
-            (_, Ok(stops)) => Ok(Self::AtMost(stops)),
-            _ => Err("a number or `all` is expected".to_owned()),
-        }
-    }
-}
-
 impl std::fmt::Display for StopsPerCase {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

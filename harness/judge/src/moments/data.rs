@@ -230,6 +230,9 @@ impl From<Bottom> for sframe_machine::Bottom {
 /// Why a document can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StacksError {
+    /// It has nothing.
+    #[error("the file is empty: it is not a document of `export stacks`")]
+    Empty,
     /// It ends too early.
     #[error("the file is cut off: it ends in the middle of the document, after line {} column {}", .0.line(), .0.column())]
     CutOff(serde_json::Error),
@@ -273,12 +276,10 @@ impl Stacks {
     /// # Errors
     /// It is not one, or says what can't be.
     pub fn read(bytes: &[u8]) -> Result<Self, StacksError> {
-        let stacks: Self = serde_json::from_slice(bytes).map_err(|error| {
-            if error.is_eof() && !bytes.is_empty() {
-                StacksError::CutOff(error)
-            } else {
-                StacksError::Json(error)
-            }
+        let stacks: Self = serde_json::from_slice(bytes).map_err(|error| match error.is_eof() {
+            true if bytes.trim_ascii().is_empty() => StacksError::Empty,
+            true => StacksError::CutOff(error),
+            false => StacksError::Json(error),
         })?;
         if stacks.schema != SCHEMA {
             return Err(StacksError::Schema(stacks.schema));

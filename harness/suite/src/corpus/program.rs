@@ -6,8 +6,10 @@ use std::path::{Component, Path, PathBuf};
 
 use serde::Deserialize;
 use sframe_engine::Abi;
+use sframe_judge::vocabulary::suggest::unknown;
 
 use super::{Error, VARIANTS, Variant};
+use crate::yaml::Source;
 
 /// The folder of the runtime's functions.
 pub(super) const RUNTIME: &str = "runtime/";
@@ -120,7 +122,19 @@ struct Files {
     sources: Vec<String>,
     /// Where the settings are.
     path: Option<PathBuf>,
-    settings: Option<Settings>,
+    settings: Option<(Settings, Source)>,
+}
+
+/// What is wrong with the settings, and with which value of theirs.
+struct Mistake {
+    at: Vec<String>,
+    message: String,
+}
+
+impl Mistake {
+    fn at(path: &[&str], message: String) -> Self {
+        Self { at: path.iter().map(|&part| part.to_owned()).collect(), message }
+    }
 }
 
 impl Program {
@@ -156,12 +170,15 @@ impl Program {
             }
         }
         let read = |(name, (sources, path)): (String, (Vec<String>, Option<PathBuf>))| {
-            let settings = path.as_deref().map(crate::yaml::read::<Settings>).transpose()?;
+            let source = path.as_deref().map(Source::read).transpose()?;
+            let settings =
+                source.map(|source| source.parse().map(|settings| (settings, source))).transpose()?;
             Ok(Files { name, sources, path, settings })
         };
         let found: Vec<Files> = found.into_iter().map(read).collect::<Result<_, Error>>()?;
         let settings = found.iter().filter_map(|files| files.settings.as_ref());
-        let parts: BTreeSet<String> = settings.flat_map(|of| of.sources.iter().flatten().cloned()).collect();
+        let sources = settings.flat_map(|(settings, _)| settings.sources.iter().flatten());
+        let parts: BTreeSet<String> = sources.cloned().collect();
         let is_part = |files: &Files| {
             files.settings.is_none() && files.sources.iter().all(|source| parts.contains(source))
         };
@@ -169,49 +186,47 @@ impl Program {
     }
 
     fn new(folder: &Path, files: Files) -> Result<Self, Error> {
-        let Files { name, sources: own_sources, path: settings_path, settings } = files;
-        let settings = settings.unwrap_or_default();
-        let invalid = |message: String| Error::Invalid {
-            path: settings_path.clone().unwrap_or_else(|| folder.join(&name)),
-            message,
+        let Files { name, sources: own_sources, path, settings } = files;
+        let (settings, text) =
+            settings.map_or_else(Default::default, |(settings, text)| (settings, Some(text)));
+        let invalid = |Mistake { at, message }: Mistake| match &text {
+            Some(text) if !at.is_empty() => text.error_at(text.span(&at), message, None::<&str>).into(),
+            _ => Error::Invalid { path: path.clone().unwrap_or_else(|| folder.join(&name)), message },
         };
 
         let sources = settings.sources.unwrap_or(own_sources);
         if sources.is_empty() {
-            return Err(invalid("the program has no source".to_owned()));
+            return Err(invalid(Mistake::at(&[], "the program has no source".to_owned())));
         }
-        check_sources(&sources, folder).map_err(invalid)?;
+        check_sources(&["sources"], &sources, folder).map_err(invalid)?;
 
-        let target = |name: &String| {
+        let target = |(index, name): (usize, &String)| {
             name.parse().map_err(|_| {
-                let mut known = Abi::ALL.map(Abi::name);
-                known.sort_unstable();
-                invalid(format!("unknown target `{name}`; there are {}", known.join(", ")))
+                let message = unknown("target", name, Abi::ALL.map(Abi::name));
+                invalid(Mistake::at(&["targets", &index.to_string()], message))
             })
         };
         let targets = match settings.targets {
             None => Abi::ALL.to_vec(),
-            Some(names) => names.iter().map(target).collect::<Result<_, _>>()?,
+            Some(names) => names.iter().enumerate().map(target).collect::<Result<_, _>>()?,
         };
 
         let objects = objects(settings.objects, folder).map_err(invalid)?;
         let libraries = sorted(settings.libraries, folder).map_err(invalid)?;
+        let variant = |(index, name): (usize, &String)| {
+            Variant::named(name).ok_or_else(|| {
+                let message = unknown("variant", name, VARIANTS.iter().map(|variant| variant.name));
+                invalid(Mistake::at(&["variants", &index.to_string()], message))
+            })
+        };
         let variants: Vec<&'static Variant> = match settings.variants {
             None => VARIANTS.iter().filter(|variant| variant.by_default).collect(),
-            Some(names) => names
-                .iter()
-                .map(|name| {
-                    Variant::named(name).ok_or_else(|| {
-                        let known: Vec<_> = VARIANTS.iter().map(|variant| variant.name).collect();
-                        invalid(format!("unknown variant `{name}`; there are {}", known.join(", ")))
-                    })
-                })
-                .collect::<Result<_, _>>()?,
+            Some(names) => names.iter().enumerate().map(variant).collect::<Result<_, _>>()?,
         };
-
         let fits = |variant: &&Variant| libraries.is_empty() || variant.library_flags.is_some();
-        if let Some(variant) = variants.iter().find(|variant| !fits(variant)) {
-            return Err(invalid(format!("the variant `{}` has no libraries", variant.name)));
+        if let Some(index) = variants.iter().position(|variant| !fits(variant)) {
+            let message = format!("the variant `{}` has no libraries", variants[index].name);
+            return Err(invalid(Mistake::at(&["variants", &index.to_string()], message)));
         }
 
         Ok(Self {
@@ -229,7 +244,7 @@ impl Program {
 }
 
 /// Returns the objects of a program, sorted by name.
-fn objects(settings: BTreeMap<String, ObjectSettings>, folder: &Path) -> Result<Vec<ProgramObject>, String> {
+fn objects(settings: BTreeMap<String, ObjectSettings>, folder: &Path) -> Result<Vec<ProgramObject>, Mistake> {
     let object = |(name, ObjectSettings { sources, cflags, sframe }): (String, ObjectSettings)| {
         check_part("object", &name, &sources, folder)?;
         Ok(ProgramObject { name, sources, cflags, sframe })
@@ -239,26 +254,29 @@ fn objects(settings: BTreeMap<String, ObjectSettings>, folder: &Path) -> Result<
 
 /// Checks what objects and libraries must have: a name that is valid for files, and
 /// sources.
-fn check_part(kind: &str, name: &str, sources: &[String], folder: &Path) -> Result<(), String> {
-    let article = if kind == "object" { "an" } else { "a" };
+fn check_part(kind: &str, name: &str, sources: &[String], folder: &Path) -> Result<(), Mistake> {
+    let (article, parts) = if kind == "object" { ("an", "objects") } else { ("a", "libraries") };
+    let wrong = |message| Err(Mistake::at(&[parts, name], message));
     if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c)) {
-        return Err(format!("`{name}` is not a name for {article} {kind}"));
+        return wrong(format!("`{name}` is not a name for {article} {kind}"));
     }
     if sources.is_empty() {
-        return Err(format!("the {kind} `{name}` has no source"));
+        return wrong(format!("the {kind} `{name}` has no source"));
     }
-    check_sources(sources, folder)
+    check_sources(&[parts, name, "sources"], sources, folder)
 }
 
 /// Checks that sources are files below the folder of the programs.
-fn check_sources(sources: &[String], folder: &Path) -> Result<(), String> {
-    for source in sources {
+fn check_sources(at: &[&str], sources: &[String], folder: &Path) -> Result<(), Mistake> {
+    for (index, source) in sources.iter().enumerate() {
+        let index = index.to_string();
+        let wrong = |message| Err(Mistake::at(&[at, &[&index]].concat(), message));
         let is_below = Path::new(source).components().all(|part| matches!(part, Component::Normal(_)));
         if !is_below {
-            return Err(format!("the source `{source}` is not a path below corpus/programs"));
+            return wrong(format!("the source `{source}` is not a path below corpus/programs"));
         }
         if !folder.join(source).is_file() {
-            return Err(format!("there is no source `{source}`"));
+            return wrong(format!("there is no source `{source}`"));
         }
     }
     Ok(())
@@ -268,12 +286,14 @@ fn check_sources(sources: &[String], folder: &Path) -> Result<(), String> {
 fn sorted(
     mut settings: BTreeMap<String, LibrarySettings>,
     folder: &Path,
-) -> Result<Vec<ProgramLibrary>, String> {
+) -> Result<Vec<ProgramLibrary>, Mistake> {
     let names: Vec<String> = settings.keys().cloned().collect();
     for (name, library) in &settings {
         check_part("library", name, &library.sources, folder)?;
-        if let Some(needed) = library.needed.iter().find(|needed| !names.contains(needed)) {
-            return Err(format!("the library `{name}` needs `{needed}`, which the program does not have"));
+        let is_missing = |(_, needed): &(usize, &String)| !names.contains(needed);
+        if let Some((index, needed)) = library.needed.iter().enumerate().find(is_missing) {
+            let message = format!("the library `{name}` needs `{needed}`, which the program does not have");
+            return Err(Mistake::at(&["libraries", name, "needed", &index.to_string()], message));
         }
     }
     let mut sorted: Vec<ProgramLibrary> = Vec::new();
@@ -281,7 +301,8 @@ fn sorted(
         let is_made = |needed: &String| sorted.iter().any(|library| library.name == *needed);
         let next = settings.iter().find(|(_, library)| library.needed.iter().all(is_made));
         let Some(name) = next.map(|(name, _)| name.clone()) else {
-            return Err("libraries need each other in a circle: leave out one `needed`".to_owned());
+            let message = "libraries need each other in a circle: leave out one `needed`".to_owned();
+            return Err(Mistake::at(&["libraries"], message));
         };
         if let Some(LibrarySettings { sources, cflags, ldflags, needed }) = settings.remove(&name) {
             sorted.push(ProgramLibrary { name, sources, cflags, ldflags, needed });

@@ -5,7 +5,7 @@ use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sframe_engine::Abi;
+use sframe_engine::{Abi, RowRules};
 use sframe_judge::finding::KnownFault;
 use sframe_judge::vocabulary::named;
 use sframe_judge::vocabulary::{LayoutFact, Verdict};
@@ -116,7 +116,10 @@ impl Sign {
         if !SECTIONS.contains(&section.as_str()) {
             return Some(("section", "a section is `.sframe`, `.eh_frame` or `both sections`"));
         }
-        let is_row = ["none", "RA undefined"].contains(&row.as_str()) || row.starts_with("CFA = ");
+        // Any number and any register stand for those of a row.
+        let numbers = row.replace('N', "8");
+        let of_a_row = numbers.replace("RA", "ra").replace('R', "r1").replace("ra", "RA");
+        let is_row = row == "none" || of_a_row.parse::<RowRules>().is_ok();
         if is_verdict && !is_row {
             return Some((
                 "row",

@@ -87,6 +87,17 @@ impl Source {
         self.locate(path, Aim::Key)
     }
 
+    /// The byte range of the word at a line and a column, both from 1; the column in characters.
+    #[must_use]
+    pub fn span_of(&self, line: usize, column: usize) -> Range<usize> {
+        let before: usize = self.text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
+        let text = self.text[before..].lines().next().unwrap_or_default();
+        let start = text.char_indices().nth(column.saturating_sub(1)).map_or(text.len(), |(at, _)| at);
+        let word = &text[start..];
+        let end = word.find([' ', ',', ':', '}', ']']).filter(|&end| end > 0).unwrap_or(word.len());
+        before + start..before + start + end
+    }
+
     /// Whether there is a value at exactly this path.
     pub fn has<S: AsRef<str>>(&self, path: &[S]) -> bool {
         locate::locate(self.body(), &borrowed(path), Aim::Value).is_some()

@@ -107,6 +107,7 @@ impl Check {
 
     fn check(&self, stop: StopRequest) -> Result<Status, Failure> {
         let began = Began::now();
+        self.child.has_room_for("--stack-size", self.stack_size)?;
         let known = self.known.open()?;
         let external = self.unwinder.start(stop.clone())?;
         let options = Options { stack_size: self.stack_size, ..self.program.machine.options() };

@@ -36,9 +36,7 @@ impl Clauses {
         let path = self.folders.specs.join("clauses.yaml");
         let catalogue = Catalogue::load(&path).map_err(|errors| of_documents(&errors))?;
         let suite = self.folders.open(&Filter::default())?;
-        let vectors = sframe_vectors::Suite::load(&self.folders.corpus.join("vectors"), &path)
-            .map_err(|errors| unusable(&errors))?
-            .vectors;
+        let vectors = super::vectors::load(&self.folders)?.vectors;
         let proved = prove(&catalogue, &vectors, &suite).map_err(|errors| unusable(&errors))?;
         let chosen: Vec<&Proved<'_>> = proved.iter().filter(|proved| self.chooses(proved)).collect();
         let report = ClausesReport::new(&chosen);

@@ -16,7 +16,8 @@ use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::explore::{
     ExploreError, ExploreOptions, ExploredFile, Job, Progress, Roots, SharedFile, explore_isolated,
 };
-use sframe_judge::target::{Loaded, TargetError};
+use sframe_judge::target::{Loaded, Target, TargetError};
+use sframe_judge::vocabulary::suggest::{hint, quoted_list};
 use sframe_suite::faults::point_out;
 use sframe_suite::provenance::Began;
 use sframe_suite::report::{Document, ExploreReport, Style};
@@ -91,8 +92,37 @@ impl Explore {
                 "error: --report, --known and --write-known are about one file".to_owned(),
             ));
         }
-        let mut files = Files { options: self, debug_root, known: &known, stop: &stop };
-        each_file(&mut files, &self.files, self.json)
+        let mut files = Files { options: self, debug_root, known: &known, stop: &stop, has_function: false };
+        let status = each_file(&mut files, &self.files, self.json)?;
+        match status {
+            Status::NothingCompared if !files.has_function => {
+                Err(Failure::unusable(format!("error: no file has a {}", self.wanted())))
+            }
+            status => Ok(status),
+        }
+    }
+
+    /// Whether a file has any of the functions that are asked for.
+    fn has_function(&self, report: &ExploreReport) -> bool {
+        self.functions.is_empty() || report.interrupted || report.summary.functions > 0
+    }
+
+    /// The functions that are asked for.
+    fn wanted(&self) -> String {
+        let wanted: Vec<String> = self.functions.iter().map(ToString::to_string).collect();
+        format!("function {}", quoted_list(wanted.iter().map(String::as_str)))
+    }
+
+    /// What is wrong if a file has none of them: which was probably meant.
+    fn without_function(&self, file: &ExploredFile) -> String {
+        let wanted = self.wanted();
+        let ([one], Ok(target)) = (&*self.functions, file.open()) else {
+            return format!("it has no {wanted}");
+        };
+        let names = Roots::of(&target).entries.into_iter();
+        let names = names.filter_map(|entry| target.place(Loaded(entry)).function.map(str::to_owned));
+        let names: Vec<String> = names.collect();
+        format!("it has no {wanted}{}", hint(&one.to_string(), names.iter().map(String::as_str)))
     }
 
     /// Explores the only file.
@@ -113,6 +143,9 @@ impl Explore {
             error if is_of_the_file(&error) => unusable(&error),
             error => Failure::broken(format!("error: {name}: {error}")),
         })?;
+        if !self.has_function(&report) {
+            return Err(Failure::unusable(format!("error: {name}: {}", self.without_function(&file))));
+        }
         let report = known.apply_to_exploration(report)?;
         if let Some(folder) = &self.report {
             report::write(folder, &Document::Explore { report: &report })?;
@@ -123,6 +156,20 @@ impl Explore {
             print(&report.text(self.possible, Style::for_stdout()))?;
         }
         Ok(status_of(&report))
+    }
+
+    /// The functions to explore, by their entries.
+    fn roots(&self, target: &Target<'_>) -> Roots {
+        let mut roots = Roots::of(target);
+        if !self.functions.is_empty() {
+            roots.retain(|entry| {
+                let place = target.place(Loaded(entry));
+                let address = format!("{:#x}", place.address);
+                let names = [place.function.unwrap_or_default(), &address];
+                self.functions.iter().any(|pattern| names.iter().any(|name| pattern.matches(name)))
+            });
+        }
+        roots
     }
 
     /// Names a file's functions by its separate debug file, if there is one.
@@ -145,15 +192,7 @@ impl Explore {
     ) -> Result<ExploreReport, ExploreError> {
         let began = Began::now();
         let target = file.open()?;
-        let mut roots = Roots::of(&target);
-        if !self.functions.is_empty() {
-            roots.retain(|entry| {
-                let place = target.place(Loaded(entry));
-                let address = format!("{:#x}", place.address);
-                let names = [place.function.unwrap_or_default(), &address];
-                self.functions.iter().any(|pattern| names.iter().any(|name| pattern.matches(name)))
-            });
-        }
+        let roots = self.roots(&target);
         let jobs = match self.jobs {
             0 => available_parallelism().map_or(1, usize::from),
             jobs => jobs,
@@ -191,6 +230,8 @@ struct Files<'f> {
     debug_root: &'f Path,
     known: &'f KnownSoFar<'f>,
     stop: &'f StopRequest,
+    /// Whether any of them has a function that is asked for.
+    has_function: bool,
 }
 
 impl Inspect for Files<'_> {
@@ -217,7 +258,9 @@ impl Inspect for Files<'_> {
             }
             explored => explored.map_err(Unused),
         };
-        let report = self.known.apply_to_exploration(file.checked(explored)?)?;
+        let explored = file.checked(explored)?;
+        self.has_function |= self.options.has_function(&explored);
+        let report = self.known.apply_to_exploration(explored)?;
         let style = Style::for_stdout();
         show.show(&report, || [report.text(self.options.possible, style)])?;
         Ok(status_of(&report))

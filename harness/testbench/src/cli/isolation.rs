@@ -155,6 +155,22 @@ pub(crate) struct ChildOptions {
 }
 
 impl ChildOptions {
+    /// Compares what a part of a program's memory is to have, in bytes, with what all of it may have.
+    ///
+    /// # Errors
+    /// It does not fit.
+    pub(crate) fn has_room_for(&self, option: &str, bytes: u64) -> Result<(), Failure> {
+        let memory = self.limits.memory;
+        if bytes < memory {
+            return Ok(());
+        }
+        Err(Failure::unusable(format!(
+            "error: {option} {} does not fit into --memory {}",
+            numbers::binary(bytes),
+            numbers::binary(memory)
+        )))
+    }
+
     /// Runs the command in a child with the same arguments. `name` is its
     /// subject, for messages. The request comes when the command is interrupted, and when its
     /// time is over.

@@ -61,6 +61,10 @@ impl KnownOptions {
             demand("specs", &Faults::folder(&self.specs))?;
         }
         let faults = Faults::load(&self.specs).map_err(|errors| of_documents(&errors))?;
+        if self.known_faults && faults.iter().next().is_none() {
+            let folder = Faults::folder(&self.specs);
+            return Err(Failure::unusable(format!("error: {}: it has no page of a fault", folder.display())));
+        }
         Ok(KnownSoFar { options: self, file, faults })
     }
 

@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use parse_size::Config;
+use sframe_judge::external::StopsPerCase;
 
 /// The most of anything that is counted.
 const MOST: u64 = 1_000_000_000_000_000_000;
@@ -25,11 +26,18 @@ pub(super) fn count<N: TryFrom<u64>>(
     let expected =
         format!("a number of {what} from {} to {}", decimal(*allowed.start()), decimal(*allowed.end()));
     move |text| {
-        // The library is for sizes.
-        let is_number = !text.contains(['b', 'B', 'i']);
+        // The library is for sizes, and rounds: there is no half of what is counted.
+        let is_half = text.contains('.') && !text.contains(|unit: char| unit.is_ascii_alphabetic());
+        let is_number = !text.contains(['b', 'B', 'i']) && !is_half;
         let number = is_number.then(|| Config::new().parse_size(text).ok()).flatten();
         within(number, &allowed, &expected, "1000000, 1e6 or 1M")
     }
+}
+
+/// Reads how many stops of a case an unwinder is asked at: a count, or `all`.
+pub(super) fn stops(text: &str) -> Result<StopsPerCase, String> {
+    let at_most = || count(FROM_ZERO, "stops")(text).map(StopsPerCase::AtMost);
+    if text == "all" { Ok(StopsPerCase::All) } else { at_most().map_err(|error| error + ", or `all`") }
 }
 
 /// Reads a seed: any number.
@@ -76,7 +84,7 @@ fn decimal(number: u64) -> String {
 }
 
 /// A size, with the largest unit of which it is a whole number.
-fn binary(bytes: u64) -> String {
+pub(super) fn binary(bytes: u64) -> String {
     let units = [(40, "T"), (30, "G"), (20, "M"), (10, "K")];
     let unit = units.iter().find(|(shift, _)| bytes != 0 && bytes.trailing_zeros() >= *shift);
     unit.map_or_else(|| bytes.to_string(), |(shift, unit)| format!("{}{unit}", bytes >> shift))
@@ -105,7 +113,7 @@ mod tests {
 
     #[test]
     fn what_is_none_is_told_what_is_allowed() {
-        for text in ["", "0", "-1", "1.2.3", "many", "5B", "99999999999999999999", "1e99"] {
+        for text in ["", "0", "-1", "1.2.3", "1.5", "many", "5B", "99999999999999999999", "1e99"] {
             let error = count::<u64>(POSITIVE, "instructions")(text).expect_err(text);
             assert_eq!(
                 error,

@@ -27,8 +27,9 @@ pub(super) struct ProgramOptions {
     #[arg(last = true)]
     arguments: Vec<String>,
     /// A folder to search for the executable's libraries, before those that the
-    /// files name themselves. The host's libraries are never used.
-    #[arg(long, value_name = "DIR")]
+    /// files name themselves. The host's libraries are never used. Below a `--root`, the program's
+    /// own loader finds them.
+    #[arg(long, value_name = "DIR", conflicts_with = "root")]
     library_path: Vec<PathBuf>,
     /// Open libraries wherever the files say (`DT_RUNPATH`), and not only in the executable's
     /// folder and those of `--library-path`: a file from a stranger can name any file.

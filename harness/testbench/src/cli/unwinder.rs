@@ -29,7 +29,8 @@ pub(crate) struct UnwinderStops {
     pub(crate) command: UnwinderCommand,
     /// Ask the unwinder at each PC once, at the stops of the specs, and at this many more stops
     /// of a program with another call stack; `all` for every instruction.
-    #[arg(long, value_name = "N", default_value_t = StopsPerCase::DEFAULT, requires = "unwinder")]
+    #[arg(long, value_name = "N", default_value_t = StopsPerCase::DEFAULT, value_parser = numbers::stops,
+          requires = "unwinder")]
     stops_per_case: StopsPerCase,
 }
 

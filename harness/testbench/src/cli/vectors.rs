@@ -5,10 +5,11 @@ use std::time::Instant;
 
 use clap::Args;
 use sframe_inspect::command::{Failure, Status, detail_since, print, print_json, status, tell_line, volume};
-use sframe_inspect::text::{Text, counted};
+use sframe_inspect::text::counted;
 use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::external::{ExternalError, StopsPerCase};
 use sframe_judge::vocabulary::suggest::hint;
+use sframe_suite::failure::of_vectors;
 use sframe_suite::vectors::{Way, Ways, ask_engine, ask_external, ask_model};
 use sframe_vectors::{AlternativeEntry, Catalogue, Profile, Suite, Vector};
 
@@ -52,11 +53,7 @@ pub(super) struct VectorSelection {
 pub(super) fn load(folders: &Folders) -> Result<Suite, Failure> {
     folders.check()?;
     let clauses = folders.specs.join("clauses.yaml");
-    Suite::load(&folders.corpus.join("vectors"), &clauses).map_err(|errors| {
-        let mut text = Text::default();
-        errors.iter().for_each(|error| text.line(format_args!("error: {error}")));
-        Failure::unusable_text(text)
-    })
+    Suite::load(&folders.corpus.join("vectors"), &clauses).map_err(|errors| of_vectors(&errors))
 }
 
 impl VectorSelection {
@@ -151,7 +148,7 @@ fn profile(name: &str, folders: &Folders) -> Result<Profile, Failure> {
     let is_file = path.extension().is_some_and(|extension| extension == "yaml");
     let own = folders.corpus.join("vectors/profiles.yaml");
     let profiles = Profile::read_all(if is_file { path } else { &own });
-    let mut profiles = profiles.map_err(|error| Failure::unusable(format!("error: {error}")))?;
+    let mut profiles = profiles.map_err(|error| of_vectors(&[error]))?;
     match profiles.iter().position(|profile| profile.name == name) {
         Some(index) => Ok(profiles.swap_remove(index)),
         None if is_file && profiles.len() == 1 => Ok(profiles.swap_remove(0)),

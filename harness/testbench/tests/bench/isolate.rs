@@ -175,7 +175,7 @@ fn a_program_runs_with_the_least_memory() {
     let check = ["check", "corpus/builds/gnu-2.47/amd64/leaf.O2", "--memory", "256M"];
     assert_eq!(status(&bench(&check)), 0);
     assert_eq!(status(&bench(&["explore", check[1], "--memory", "256M"])), 0);
-    let output = bench(&[&check[..], &["--stack-size", "1G"]].concat());
+    let output = bench(&[&check[..], &["--stack-size", "255M"]].concat());
     let message = String::from_utf8_lossy(&output.stderr);
     assert_eq!(status(&output), 4, "{message}");
     assert!(message.lines().count() == 1 && message.contains("memory"), "{message}");

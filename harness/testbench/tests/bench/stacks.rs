@@ -101,7 +101,8 @@ fn frames_of_the_file_are_compared() {
 }
 
 #[rstest]
-#[case("", "it is not a document of `export stacks`")]
+#[case("\n", "the file is empty: it is not a document of `export stacks`")]
+#[case("[]", "it is not a document of `export stacks`: ")]
 #[case(
     r#"{"schema":9,"licence":"","bench":"","seed":1,"programs":[]}"#,
     "its schema is 9, and this bench reads 1"

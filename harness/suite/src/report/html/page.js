@@ -186,7 +186,7 @@
     unexpected: { run: (count) => `${counted(count, "case")} with findings.`,
       check: (count) => `${counted(count, "finding")}.`,
       explore: (count) => `${counted(count, "proved finding")}.` },
-    broken: { run: (count) => `The bench could not do its work in ${counted(count, "case")}.`, check: "The bench could not do its work." },
+    broken: { run: (count, all) => `${counted(count, "case")} could not be judged${all.unexpected ? `, and ${grouped(all.unexpected)} with findings` : ""}.`, check: "The bench could not do its work." },
   };
   /** The verdict on all of the report. */
   function sentence() {
@@ -195,7 +195,7 @@
     const nothing = isExplored ? !all.rows_judged : !all.comparisons;
     if (nothing && state === "agree") return el("p", { class: "verdict skipped" }, isExplored ? "No row was judged." : "Nothing was compared.");
     const says = SAYS[state][kind] ?? SAYS[state].run;
-    return el("p", { class: `verdict ${state}` }, typeof says === "function" ? says(isRun ? all[state] : cases[0].unexplained) : says);
+    return el("p", { class: `verdict ${state}` }, typeof says === "function" ? says(isRun ? all[state] : cases[0].unexplained, all) : says);
   }
   const tile = (name, value, link, kind) =>
     el("li", { class: kind, title: meaningOf("outcome", name) }, el("b", {}, value), link ? el("a", { href: link }, name) : name);
