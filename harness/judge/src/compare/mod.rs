@@ -654,12 +654,28 @@ fn end_at_bottom(
         (0, End::Failed(StepError::NoFde) | End::TooDeep) => {
             report(disagree(Verdict::WrongEnd, Value::End(End::Outermost), Value::End(end)));
         }
-        _ if truth.call_stack.bottom() != Bottom::Entry => return WalkEnd::Context,
+        _ if truth.call_stack.bottom() != Bottom::Entry => {
+            let beyond = (index + 1..walk.count()).map_while(|extra| walk.frame(extra));
+            if beyond.into_iter().any(|frame| is_found_in_function_before(&frame, rules)) {
+                report(disagree(Verdict::ExtraFrames, Value::Frames(index + 1), Value::Frames(walk.count())));
+                return WalkEnd::Disagreed;
+            }
+            return WalkEnd::Context;
+        }
         (0, End::Failed(_) | End::Unspecified) => return WalkEnd::Unmarked,
         (1, End::Failed(StepError::NoFde)) if !covered() => return WalkEnd::Unmarked,
         _ => report(disagree(Verdict::ExtraFrames, Value::Frames(index + 1), Value::Frames(walk.count()))),
     }
     WalkEnd::Disagreed
+}
+
+/// Whether a frame beyond a context's first function is none: it is where a function begins, as the address of one that a
+/// program has put on a stack is, so that the byte before it belongs to another. What calls return to has its own function
+/// before it, and so have trampolines that are made to be found: their FDE starts early.
+fn is_found_in_function_before(frame: &Frame, rules: &impl Rules) -> bool {
+    frame.interrupted != Some(true)
+        && rules.at(ReturnAddress(frame.pc).into()).are_not_for_signal_frame_at(frame.pc)
+        && rules.at(InstructionPointer(frame.pc).into()).has_fde
 }
 
 fn truncated(truth: &Truth<'_>, frame: usize, end: End) -> Disagreement {

@@ -69,28 +69,27 @@ impl std::fmt::Display for Reliabilities {
     }
 }
 
-/// Returns what a walk is worth that was compared with the call stack. `declared` is what the unwinder says of it; without
-/// that, a walk that ends at an outermost frame is one that claims to be complete.
+/// Returns what a walk is worth that was compared with a call stack of `depth` frames. `declared` is what the unwinder says
+/// of it; without that, a walk that ends at an outermost frame is one that claims to be complete.
 ///
-/// The right value by luck is right here: the fault is the row's.
-pub(crate) fn reliability(end: WalkEnd, found: &[Disagreement], declared: Option<bool>) -> Reliability {
+/// The right value by luck is right here: the fault is the row's. So is a walk that has all frames and does not know it.
+pub(crate) fn reliability(
+    end: WalkEnd,
+    found: &[Disagreement],
+    depth: usize,
+    declared: Option<bool>,
+) -> Reliability {
     if found.iter().any(has_what_is_not_there) {
         return Reliability::Wrong;
     }
-    // What a walk that lacks nothing is short of is at most the word that it does.
-    let ends_early = |found: &Disagreement| found.verdict != Verdict::ByLuck;
-    let is_whole = match end {
-        WalkEnd::Disagreed => !found.iter().any(ends_early),
-        WalkEnd::Departing => true,
-        end => end.is_whole() && !found.iter().any(ends_early),
-    };
-    let claims_outermost =
-        |found: &Disagreement| matches!(found.got, Value::End(End::Outermost)) && ends_early(found);
-    match (is_whole, declared.unwrap_or_else(|| found.iter().any(claims_outermost))) {
-        (true, _) => Reliability::Complete,
-        (false, true) => Reliability::Silent,
-        (false, false) => Reliability::Incomplete,
+    let lacks_frames = |frame: usize| frame + 1 < depth;
+    let ends_early = |found: &&Disagreement| found.verdict != Verdict::ByLuck && lacks_frames(found.frame);
+    let early = found.iter().find(ends_early);
+    if early.is_none() && !end.frame().is_some_and(lacks_frames) {
+        return Reliability::Complete;
     }
+    let claims_outermost = early.is_some_and(|found| matches!(found.got, Value::End(End::Outermost)));
+    if declared.unwrap_or(claims_outermost) { Reliability::Silent } else { Reliability::Incomplete }
 }
 
 /// Whether a walk has given a value that is not the call stack's, and not only none.
@@ -123,6 +122,8 @@ mod tests {
         for (end, of, declared, worth) in [
             (WalkEnd::Outermost, None, None, Complete),
             (WalkEnd::Unmarked, None, None, Complete),
+            // The entry function has no FDE: nothing is missing.
+            (WalkEnd::NoFde { frame: 2 }, None, Some(true), Complete),
             // A walk that lacks nothing may be called unreliable.
             (WalkEnd::Outermost, None, Some(false), Complete),
             (WalkEnd::NoFde { frame: 1 }, None, None, Incomplete),
@@ -138,9 +139,10 @@ mod tests {
             (WalkEnd::Disagreed, Some((Verdict::WrongRa, Value::Unreadable(8))), None, Incomplete),
             (WalkEnd::Disagreed, Some((Verdict::ExtraFrames, Value::Frames(4))), None, Wrong),
             (WalkEnd::Disagreed, Some((Verdict::ByLuck, Value::Saved)), None, Complete),
+            (WalkEnd::NoFde { frame: 1 }, Some((Verdict::ByLuck, Value::Saved)), None, Incomplete),
         ] {
             let of: Vec<Disagreement> = of.map(|(verdict, got)| found(verdict, got)).into_iter().collect();
-            assert_eq!(reliability(end, &of, declared), worth, "{end:?} {of:?} {declared:?}");
+            assert_eq!(reliability(end, &of, 3, declared), worth, "{end:?} {of:?} {declared:?}");
         }
     }
 }

@@ -49,7 +49,7 @@ impl Counts {
             self.nothing_compared += 1;
             return None;
         }
-        let (frames, reliability) = (frames as u64, reliability(end, found, None));
+        let (frames, reliability) = (frames as u64, reliability(end, found, depth, None));
         self.comparisons += 1;
         self.frames += frames;
         self.frames_derived += derived.min(frames);

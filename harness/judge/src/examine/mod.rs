@@ -752,7 +752,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             }
             self.executed.compared(held.pc);
             let found: Vec<Disagreement> = held.found.iter().map(|(found, _)| *found).collect();
-            self.results.count(held.pc, (WalkEnd::Disagreed, &found), (0, 0), 1);
+            self.results.count(held.pc, (WalkEnd::Disagreed, &found), (0, 0), usize::MAX);
             for (found, triage) in held.found {
                 self.results.findings.add_triaged(found, self.target, |_| triage);
             }

@@ -31,7 +31,7 @@ impl Results {
     /// Takes back comparisons that say nothing after all.
     pub(super) fn set_aside(&mut self) {
         for (found, _, aside) in self.findings.borne_out() {
-            let reliability = reliability(WalkEnd::Disagreed, &[*found], None);
+            let reliability = reliability(WalkEnd::Disagreed, &[*found], usize::MAX, None);
             self.counts.comparisons -= aside;
             self.counts.walk_ends.disagreed -= aside;
             self.counts.walk_ends.unsettled += aside;

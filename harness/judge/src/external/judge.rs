@@ -211,7 +211,7 @@ impl<'q, 'a> Judge<'q, 'a> {
             }
             found.push(less);
         }
-        let reliability = reliability(end, &found, answer.reliable);
+        let reliability = reliability(end, &found, depth, answer.reliable);
         let beyond = match (reliability, answer.reliable) {
             (Reliability::Silent, Some(true)) => Some(Verdict::Silent),
             (Reliability::Wrong, Some(true)) => Some(Verdict::FalselyReliable),
@@ -237,7 +237,7 @@ impl<'q, 'a> Judge<'q, 'a> {
         }
         let unclear = if engines.is_empty() { Vec::new() } else { std::mem::take(&mut own) };
         // Whoever follows wrong rows can't know that they are wrong: these are findings already.
-        let beyond = beyond.filter(|verdict| *verdict != Verdict::FalselyReliable || !own.is_empty());
+        let beyond = beyond.filter(|verdict| *verdict == Verdict::Incomplete || engines.is_empty());
         let beyond = beyond.map(|verdict| at(truth, count.min(depth) - 1, verdict, backtrace.end));
         Ok(Judged { end, own, shared, unclear, beyond, frames, fp_untold, reliability })
     }

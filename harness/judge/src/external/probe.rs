@@ -122,7 +122,7 @@ pub(super) struct Questions<'q, 'a> {
     /// Disagreements where the engine has a different one.
     unclear: Findings,
     /// What is wrong with what it says of its walks, and walks that are not complete where only complete ones will do.
-    beyond: Findings,
+    beyond: BTreeMap<Verdict, (Disagreement, u64)>,
     faults: FxHashMap<(Verdict, u64), FaultFinding>,
     /// The unwinder's words about ends that are findings, by verdict and PC without
     /// bias.
@@ -164,7 +164,7 @@ impl<'q, 'a> Questions<'q, 'a> {
             layouts: RefCell::default(),
             shared: Findings::default(),
             unclear: Findings::default(),
-            beyond: Findings::default(),
+            beyond: BTreeMap::new(),
             faults: FxHashMap::default(),
             said: FxHashMap::default(),
             waited: Duration::ZERO,
@@ -269,7 +269,8 @@ impl<'q, 'a> Questions<'q, 'a> {
                 }
             }
             if let Some(found) = judged.beyond {
-                beyond.add_triaged(found, target, |_| Triage::UNKNOWN);
+                // One finding, however many walks: what they have in common is the word that is false.
+                beyond.entry(found.verdict).or_insert((found, 0)).1 += 1;
             }
             for found in judged.own {
                 let entry = own.add_triaged(found, target, |_| Triage::UNKNOWN);
@@ -340,7 +341,7 @@ impl<'q, 'a> Questions<'q, 'a> {
         let of_engine = std::mem::take(&mut examination.findings);
         let is_whole = examination.findings_omitted.is_empty();
         examination.findings_omitted.clear();
-        for findings in [&self.own, &self.shared, &self.unclear, &self.beyond] {
+        for findings in [&self.own, &self.shared, &self.unclear] {
             for (verdict, count) in findings.omitted() {
                 *examination.findings_omitted.entry(*verdict).or_default() += count;
             }
@@ -358,17 +359,20 @@ impl<'q, 'a> Questions<'q, 'a> {
             .into_iter()
             .map(|found| judge.blame(quoting(found)))
             .collect();
-        findings.extend(self.beyond.into_findings(self.target).into_iter().map(
-            |found| match found.verdict {
+        for (verdict, (found, walks)) in self.beyond {
+            let mut one = Findings::default();
+            one.add_triaged(found, self.target, |_| Triage::UNKNOWN);
+            findings.extend(one.into_findings(self.target).into_iter().map(|found| match verdict {
                 // Nobody but the unwinder has declared anything.
                 Verdict::Silent | Verdict::FalselyReliable => Finding {
+                    hits: walks,
                     blame: Blame::Consumer,
                     confidence: Confidence::High,
                     ..noting(found, "the unwinder declares the walk reliable")
                 },
-                _ => found,
-            },
-        ));
+                _ => Finding { hits: walks, ..found },
+            }));
+        }
         let mut faults: Vec<_> = self.faults.into_iter().collect();
         faults.sort_by_key(|((_, pc), found)| (*pc, found.hits));
         findings.extend(faults.into_iter().map(|((verdict, _), found)| found.finding(verdict, self.target)));

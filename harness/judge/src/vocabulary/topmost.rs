@@ -10,7 +10,7 @@ named! {
         Prologue = "prologue",
         /// The rows that cover most of its function.
         Body = "body",
-        /// Another row behind the first of these: the frame is being torn down, or is another for a while.
+        /// A row with other rules, after the first of these: the frame is being torn down, or is another for a while.
         Epilogue = "epilogue",
         /// A procedure linkage table, which the linker has made.
         LinkageTable = "linkage-table",

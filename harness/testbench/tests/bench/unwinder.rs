@@ -216,7 +216,7 @@ fn known_findings_of_a_build_are_known_of_any_unwinder() {
 #[case::no_frames(r#"s/"frames":\[.*\],"end"/"frames":[],"end"/"#, "bad-answer")]
 #[case::another_pc(r#"s/"frames":\[{"pc":"0x/"frames":[{"pc":"0x1/"#, "bad-answer")]
 fn a_wrong_answer_is_found(#[case] change: &str, #[case] verdict: &str) {
-    let command = shell(&format!("{ENGINE} | sed -u '{change}'"));
+    let command = shell(&format!("{ENGINE} --claim nothing | sed -u '{change}'"));
     let (status, report) = check("gnu-2.47/amd64/leaf.O2", &command, &[]);
     assert_eq!((status, verdicts(&report)), (1, vec![verdict]), "{report}");
     let findings = report["findings"].as_array().expect("findings");
@@ -225,7 +225,7 @@ fn a_wrong_answer_is_found(#[case] change: &str, #[case] verdict: &str) {
 
 /// Findings and hints of the engine with a mistake.
 fn mistaken(mistake: &str, build_id: &str) -> (usize, Vec<String>) {
-    let command = format!("{ENGINE} --mistake {mistake}");
+    let command = format!("{ENGINE} --claim nothing --mistake {mistake}");
     let (_, report) = check(build_id, &command, &[]);
     let findings = report["findings"].as_array().expect("findings");
     let hints = findings.iter().filter_map(|finding| Some(finding["hint"].as_str()?.to_owned()));
@@ -360,7 +360,7 @@ fn a_fault_that_does_not_come_back_is_not_forgotten() {
 #[test]
 fn an_unwinder_that_has_nothing_for_the_topmost_frame_is_compared_nowhere() {
     let script = format!(
-        r#"{ENGINE} | sed -u -e 's/"data":"sframe"/"data":"other"/' \
+        r#"{ENGINE} --claim nothing | sed -u -e 's/"data":"sframe"/"data":"other"/' \
            -e 's/"frames":\[\({{[^}}]*}}\).*\],"end":.*/"frames":[\1],"end":{{"kind":"no-fde"}}}}/'"#
     );
     let (status, report) = check("gnu-2.47/amd64/leaf.O2", &shell(&script), &[]);
@@ -408,7 +408,7 @@ fn an_unwinder_that_never_answers_breaks_the_case(#[case] misdeed: &str) {
 #[case::no_frames("s/\"frames\":\\[.*\\],//", "the answer to a stop has no `frames`")]
 #[case::half_a_line("s/}}$/}/", "EOF while parsing an object")]
 fn the_same_malformed_answer_is_asked_for_three_times(#[case] sed: &str, #[case] why: &str) {
-    let command = shell(&format!("{ENGINE} | sed -u '/\"stop\"/{sed}'"));
+    let command = shell(&format!("{ENGINE} --claim nothing | sed -u '/\"stop\"/{sed}'"));
     let (status, report) = check("gnu-2.47/amd64/leaf.O2", &command, &["--stops-per-case", "20"]);
     assert_eq!(status, 4, "{report}");
     let broken = report["broken"].as_str().expect("a reason");

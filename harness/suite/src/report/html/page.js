@@ -225,7 +225,7 @@
       tile(`of ${grouped(run.rows_total)} rows exercised`, share(run.rows_exercised, run.rows_total)));
   }
 
-  const COLOURS = ["#3b82c4", "#d9762b", "#8f5fc0", "#2f9e8f", "#c2487e", "#8a8a2a", "#6b7280", "#b3261e", "#4f9d3a",
+  const COLOURS = ["#3b82c4", "#d9762b", "#8f5fc0", "#2f9e8f", "#c2487e", "#8a8a2a", "#6b7280", "#b3261e", "#4f9d3a", "#5b4bb5", "#a06a2c", "#257d9e",
     "#a0703c", "#5661c9", "#c9a227", "#7a3b3b", "#3a7a7a", "#935f93", "#d4a5a5", "#4a6fa5", "#b5651d"];
   /** Horizontal bars: each a name, its parts as [kind, number], and a whole if that is more. */
   function bars(title, rows, colour, label) {
