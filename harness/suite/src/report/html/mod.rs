@@ -7,6 +7,7 @@
 
 mod explore;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use base64::Engine as _;
