@@ -49,6 +49,8 @@ pub struct Coverage {
     /// Those of them, by function, that an FDE is missing for: in an image with a section, with call frame information
     /// that the section's version can express.
     pub missing: BTreeMap<String, u64>,
+    /// Those without an FDE that have call frame information: in images without a section, and in others.
+    pub with_cfi: [u64; 2],
     /// The number of different such instructions.
     pub uncovered_places: BTreeMap<String, u64>,
     /// Rows that no topmost frame has used: agreement proves nothing about them.
@@ -243,6 +245,11 @@ impl Executed {
                 let is_missing = missing.entry(name.clone()).or_insert_with(|| is_missing(target, pc.0));
                 if *is_missing {
                     *coverage.missing.entry(name.clone()).or_default() += count;
+                }
+                if let Some(module) = target.module_at(Loaded(pc.0)).filter(|module| !module.has_made_section())
+                    && module.has_cfi_at(target.linked(Loaded(pc.0)))
+                {
+                    coverage.with_cfi[usize::from(module.section.is_some())] += count;
                 }
                 *coverage.uncovered_places.entry(name.clone()).or_default() += 1;
                 *coverage.uncovered.entry(name).or_default() += count;

@@ -286,6 +286,11 @@ impl<'a> Module<'a> {
         self.cfi.get_or_init(|| self.subject.call_frame_info()).as_ref()
     }
 
+    /// Whether an address has call frame information.
+    pub(crate) fn has_cfi_at(&self, address: Linked) -> bool {
+        self.cfi().is_some_and(|cfi| cfi.fde_at(address.0).is_some())
+    }
+
     /// Whether an address has call frame information in which nothing keeps assemblers from writing an FDE for the
     /// section's version.
     pub(crate) fn has_expressible_cfi(&self, address: Linked) -> bool {

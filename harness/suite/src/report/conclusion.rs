@@ -20,6 +20,9 @@ impl CheckReport {
             None => vec![judged],
         };
         clauses.extend(self.not_judged());
+        if !self.too_little.is_empty() {
+            clauses.push(format!("that is too little: {}", self.too_little.join("; ")));
+        }
         clauses.extend(
             self.ended().filter(|_| self.broken.is_none()).map(|ended| format!("the program {ended}")),
         );
@@ -61,11 +64,7 @@ impl CheckReport {
         let known = without_fde + without_caller + summary.set_aside + summary.left_out + summary.unobserved;
         let is_own = self.unwinder.is_none();
         let not_asked = if !is_own { rest.saturating_sub(known) } else { 0 };
-        let mut details = self.without_section();
-        match summary.instructions_missing() {
-            0 => {}
-            missing => details.push(format!("{} of which could have it", grouped(missing))),
-        }
+        let details = self.without_section();
         let could = if details.is_empty() { String::new() } else { format!(" ({})", details.join("; ")) };
         let without = format!("without {what}{could}");
         let parts = match rest {
@@ -83,8 +82,8 @@ impl CheckReport {
                 (not_asked, "not asked about"),
             ]),
         };
-        let advice = (without_fde > 0 && !is_made).then(|| self.advice()).flatten();
-        let advice = advice.map_or_else(String::new, |advice| format!(": {advice}"));
+        let advice = self.advice(without_fde).filter(|_| !is_made);
+        let advice = advice.map_or_else(String::new, |advice| format!("; {advice}"));
         (!parts.is_empty()).then(|| parts + &advice)
     }
 
@@ -103,13 +102,19 @@ impl CheckReport {
         if images.is_empty() { images } else { vec![first_of(&images, LISTED)] }
     }
 
-    /// How code without SFrame is judged, if it has other call frame information.
-    fn advice(&self) -> Option<&'static str> {
-        let lacks = |image: &JudgedImage| image.has_cfi && image.section == Origin::None;
-        if self.images.iter().any(lacks) {
-            return Some("`--from either` judges its .eh_frame");
-        }
-        self.images.iter().any(|image| image.has_cfi).then_some("`--from eh-frame` judges its .eh_frame")
+    /// How code without SFrame is judged that has other call frame information, and how much of it.
+    fn advice(&self, without_fde: u64) -> Option<String> {
+        let [without_section, beside_section] = self.summary.with_cfi;
+        let (option, count) = match without_section {
+            0 => ("--from eh-frame", beside_section),
+            count => ("--from either", count),
+        };
+        let of_it = match count {
+            0 => return None,
+            all if all == without_fde => "that".to_owned(),
+            some => format!("{} of those", grouped(some)),
+        };
+        Some(format!("`{option}` judges {of_it} by .eh_frame"))
     }
 }
 

@@ -271,6 +271,10 @@ pub struct CheckReport {
     pub images: Vec<JudgedImage>,
     /// Why the check is broken, if it is.
     pub broken: Option<String>,
+    /// Why what was judged is too little to prove anything, if it is. The command then ends with status 3, or with 1 if a
+    /// share was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub too_little: Vec<String>,
     /// Whether that may come of what the program has read and not written.
     #[serde(skip)]
     pub may_come_of_garbage: bool,
@@ -447,6 +451,9 @@ pub struct CheckSummary {
     /// section's version can express.
     #[serde(default)]
     pub missing: BTreeMap<String, u64>,
+    /// Those without an FDE that have call frame information: in images without a section, and in others.
+    #[serde(default)]
+    pub with_cfi: [u64; 2],
     /// How control was transferred.
     pub control_flow: Features,
     /// Number of findings by verdict, without known ones.
@@ -550,6 +557,7 @@ impl CheckReport {
             images: target.modules.iter().map(JudgedImage::of).collect(),
             may_come_of_garbage: broken.as_ref().is_some_and(BrokenReason::may_come_of_garbage),
             broken: broken.map(|reason| reason.to_string()),
+            too_little: Vec::new(),
             zeroed_stack: None,
             exit_status,
             killed_by: match examination.end {
@@ -574,6 +582,7 @@ impl CheckReport {
                 instructions_covered: coverage.instructions_covered,
                 uncovered: coverage.uncovered,
                 missing: coverage.missing,
+                with_cfi: coverage.with_cfi,
                 control_flow: examination.features,
                 verdicts: verdicts(&examination.findings, &examination.findings_omitted),
             },
@@ -663,6 +672,13 @@ impl CheckReport {
             counted(self.summary.counts.instructions, "instruction"),
             first_of(&names, LISTED)
         )
+    }
+
+    /// Why there is no result, or one that proves nothing.
+    #[must_use]
+    pub fn reason(&self) -> Option<String> {
+        let too_little = || (!self.too_little.is_empty()).then(|| self.too_little.join("; "));
+        self.broken.clone().or_else(too_little)
     }
 
     /// Whether anything was compared, by rows of a section.

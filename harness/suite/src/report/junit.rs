@@ -93,7 +93,7 @@ fn junit_of_check(report: &CheckReport) -> Result<String, quick_junit::Serialize
         name: &report.file,
         class: "check",
         outcome: report.outcome(),
-        reason: report.broken.as_deref(),
+        reason: report.reason().as_deref(),
         findings: &report.findings,
         findings_omitted: &report.findings_omitted,
         set_aside: &report.set_aside,

@@ -108,6 +108,7 @@ pub fn markdown_of_check(report: &CheckReport) -> String {
     let headline = match (&report.broken, summary.verdicts.values().sum()) {
         (Some(_), _) => "broken".to_owned(),
         (None, 0) if summary.counts.comparisons == 0 => "nothing compared".to_owned(),
+        (None, 0) if !report.too_little.is_empty() => "too little judged".to_owned(),
         (None, 0) if !report.known.is_empty() => "as expected".to_owned(),
         (None, 0) => "no finding".to_owned(),
         (None, findings) => counted(findings, "finding"),
@@ -147,6 +148,10 @@ pub fn markdown_of_check(report: &CheckReport) -> String {
         let mut shown = Text::default();
         program.iter().for_each(|line| shown.line(cut(line)));
         let _ = write!(text, "\n## The program\n\n{}", block(&shown));
+    }
+    if !report.too_little.is_empty() {
+        let reasons = report.too_little.join("\n");
+        let _ = write!(text, "\n## Too little\n\n{}", block(&Text::of(reasons)));
     }
     if let Some(reason) = &report.broken {
         let _ = write!(text, "\n## Broken\n\n{}", block(&Text::of(reason)));

@@ -84,8 +84,8 @@ pub fn sarif_of_check(report: &CheckReport, listings: &Listings) -> Value {
     if let Some(sample) = report.sample() {
         log.warning(&format!("{file}: {sample}"));
     }
-    if let Some(reason) = &report.broken {
-        log.broken(file, reason);
+    if let Some(reason) = report.reason() {
+        log.broken(file, &reason);
     }
     log.document()
 }

@@ -118,7 +118,8 @@ impl Check {
         let Checked { mut report, listings, digests } =
             self.without_garbage(checked, options, external.as_ref(), known.faults(), &stop)?;
         report.provenance = Some(began.ended(digests));
-        let report = known.apply(report.reproduced_by(Invocation::of_this_process().again()))?.by_cause();
+        let mut report = known.apply(report.reproduced_by(Invocation::of_this_process().again()))?.by_cause();
+        report.too_little = self.too_little(&report);
         if let Some(folder) = &self.report {
             report::write(folder, &Document::Check { report: &report, listings: &listings })?;
         }
@@ -208,29 +209,31 @@ impl Check {
         Ok(Some(Checked { report, listings, digests: program.files.digests(&program.name) }))
     }
 
+    /// Why what was judged proves too little.
+    fn too_little(&self, report: &CheckReport) -> Vec<String> {
+        let mut reasons = Vec::new();
+        if report.broken.is_some() {
+            return reasons;
+        }
+        if !report.has_used_rows() {
+            reasons.push(report.why_nothing_compared());
+        } else if !self.allow_set_aside && report.has_set_aside_too_much() {
+            reasons.push("more than 1 % of what ran, or a whole function, was set aside (--allow-set-aside)".to_owned());
+        }
+        if self.lacks_fdes(report) {
+            reasons.push(format!("missing-fde: {} (--coverage)", report.missing()));
+        }
+        reasons
+    }
+
+    fn lacks_fdes(&self, report: &CheckReport) -> bool {
+        !report.reaches(self.coverage.unwrap_or(FLOOR))
+    }
+
     fn status(&self, report: &CheckReport) -> Status {
-        let compared = report.has_used_rows();
-        let proves_too_little = !self.allow_set_aside && report.has_set_aside_too_much();
-        if compared && proves_too_little {
-            tell_line(format_args!(
-                "{}: too much was set aside: more than 1 % of what ran, or a whole function (--allow-set-aside)",
-                report.file
-            ));
-        }
-        if !compared && report.broken.is_none() {
-            tell_line(format_args!("{}: {}", report.file, report.why_nothing_compared()));
-        }
-        let lacks_fdes = !report.reaches(self.coverage.unwrap_or(FLOOR));
-        if lacks_fdes {
-            tell_line(format_args!("{}: missing-fde: {} (--coverage)", report.file, report.missing()));
-        }
         let is_known = report.findings.is_empty() && report.findings_omitted.is_empty();
-        let is_finding = lacks_fdes && self.coverage.is_some();
-        status(
-            !is_known || is_finding,
-            report.broken.is_some(),
-            compared && !proves_too_little && !lacks_fdes,
-        )
+        let is_finding = self.lacks_fdes(report) && self.coverage.is_some();
+        status(!is_known || is_finding, report.broken.is_some(), report.too_little.is_empty())
     }
 }
 

@@ -65,7 +65,8 @@ Exit status:
   0  no finding, or only known ones
   1  a finding, or a known one that is gone or has changed
   2  the file, or a library of it, can't be used
-  3  no executed instruction has an FDE or is in the sample, or the unwinder was not asked anything
+  3  nothing was compared, or too little: no FDE, not in the sample, or the unwinder was not asked; an FDE is missing
+     for more than a tenth of what could have one (--coverage); too much was set aside (--allow-set-aside)
   4  broken: the program did not end as it should, the run was interrupted or took too long,
      or the bench could not follow it. The report has the results so far
 

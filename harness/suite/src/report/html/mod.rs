@@ -7,6 +7,7 @@
 
 mod explore;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use base64::Engine as _;
@@ -121,7 +122,7 @@ struct CaseView<'r> {
     known_as: &'r str,
     outcome: Outcome,
     #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'r str>,
+    reason: Option<Cow<'r, str>>,
     instructions: u64,
     comparisons: u64,
     agree: u64,
@@ -366,7 +367,7 @@ impl<'r> CaseView<'r> {
             build: &case.build,
             known_as: &case.build,
             outcome: case.outcome,
-            reason: case.reason.as_deref(),
+            reason: case.reason.as_deref().map(Cow::Borrowed),
             instructions: case.counts.instructions,
             comparisons: case.counts.comparisons,
             agree: case.agree,
@@ -399,7 +400,7 @@ impl<'r> CaseView<'r> {
         let summary = &report.summary;
         let counts = summary.counts;
         Self {
-            reason: report.broken.as_deref(),
+            reason: report.reason().map(Cow::Owned),
             instructions: counts.instructions,
             comparisons: counts.comparisons,
             agree: summary.agree,

@@ -186,7 +186,7 @@
     unexpected: { run: (count) => `${counted(count, "case")} with findings.`,
       check: (count) => `${counted(count, "finding")}.`,
       explore: (count) => `${counted(count, "proved finding")}.` },
-    broken: { run: (count, all) => `${counted(count, "case")} could not be judged${all.unexpected ? `, and ${grouped(all.unexpected)} with findings` : ""}.`, check: "The bench could not do its work." },
+    broken: { run: (count, all) => `${counted(count, "case")} could not be judged${all.unexpected ? `, and ${grouped(all.unexpected)} with findings` : ""}.`, check: "Nothing could be judged, or too little." },
   };
   /** The verdict on all of the report. */
   function sentence() {
