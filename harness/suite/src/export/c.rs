@@ -20,18 +20,26 @@ const PARTS: [&str; 4] = [
 /// Sections with more bytes are no tables: compilers take minutes for what recipes make.
 pub const LARGEST: usize = 64 << 10;
 
-/// The vectors as a header in C99. `run_exported` asks a reader. The header says which vectors are left out.
+/// A command line in a comment, which it must not end.
+fn in_comment(text: &str) -> String {
+    let text: String = text.chars().map(|it| if it.is_control() { '?' } else { it }).collect();
+    text.replace("*/", "*\\/").replace("/*", "/\\*")
+}
+
+/// The vectors as a header in C99. `run_exported` asks a reader. The header says by which command it was written, and
+/// which vectors are left out.
 #[must_use]
 pub fn header(vectors: &[&Vector], left_out: &[&Vector], how: &str) -> String {
     let mut text = format!(
         "/* SPDX-License-Identifier: {LICENCE}\n\n   Questions about SFrame sections, by sframe-testbench {} {how}.\n   \
          Include it in one file with a reader, and call run_exported.\n",
-        env!("CARGO_PKG_VERSION")
+        env!("CARGO_PKG_VERSION"),
+        how = in_comment(how)
     );
     if !left_out.is_empty() {
         let _ = writeln!(
             text,
-            "\n   Left out, since the section has more than {LARGEST} bytes (--format bin has it):"
+            "\n   Left out: large sections, made by recipes, of more than {LARGEST} bytes. --format bin has them:"
         );
     }
     for vector in left_out {
@@ -255,6 +263,7 @@ fn of_step(step: &StepAnswer) -> Vec<i64> {
         Some(End::Outermost {}) => vec![1],
         Some(End::NoFde {}) => vec![2],
         Some(End::NoRow {}) => vec![3],
+        Some(End::Malformed {}) => vec![4],
         Some(End::Unreadable { what, address }) => vec![5, tracked(what), address.0.cast_signed()],
         Some(End::UnsafeRegister { what, register }) => vec![6, tracked(what), register.into()],
         Some(End::UnknownRegister { what, register }) => vec![7, tracked(what), register.into()],

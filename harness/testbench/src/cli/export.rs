@@ -136,8 +136,9 @@ impl ExportVectors {
                 write(&self.output, &document)?;
             }
             VectorFormat::C => {
-                let profile = self.selection.profile.as_deref();
-                let how = profile.map_or_else(String::new, |profile| format!(" --profile {profile}"));
+                let profile = self.selection.profile.iter().map(|profile| format!(" --profile {profile}"));
+                let only = self.selection.only.iter().map(|pattern| format!(" --only '{pattern}'"));
+                let how: String = profile.chain(only).collect();
                 let header = vectors_header(&vectors, &left_out, &format!("export vectors{how}"));
                 write(&self.output, header.as_bytes())?;
             }

@@ -41,7 +41,7 @@ pub(crate) struct Vectors {
 pub(super) struct VectorSelection {
     /// Only vectors whose name, such as step/v1-aarch64, matches this pattern (repeatable).
     #[arg(long, value_name = "GLOB")]
-    only: Vec<glob::Pattern>,
+    pub(super) only: Vec<glob::Pattern>,
     /// Only what a reader with these features must answer: the name of a profile in corpus/vectors/profiles.yaml, or a
     /// file with one.
     #[arg(long, value_name = "PROFILE")]

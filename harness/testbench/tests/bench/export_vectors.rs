@@ -117,6 +117,8 @@ fn a_reader_in_c_that_refuses_each_row_is_wrong() {
     let folder = tempfile::tempdir().expect("a folder");
     let header = folder.path().join("vectors.h");
     export(&header, &["--format", "c", "--only", "default/v3-*"]);
+    let written = std::fs::read_to_string(&header).expect("the header");
+    assert!(written.contains("export vectors --only 'default/v3-*'"), "it says what it has");
     let source = folder.path().join("test.c");
     let text = format!("#include \"{}\"\n#include \"example.c\"\n{READER}", header.display());
     std::fs::write(&source, text).expect("a file");
