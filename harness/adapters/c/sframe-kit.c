@@ -746,7 +746,7 @@ print_step (void *opened, const char *question)
 	    "\",\"sp\":\"0x%" PRIx64 "\",\"fp\":\"0x%" PRIx64 "\"}}",
 	    step.caller.pc, step.caller.is_return ? "return" : "instruction", step.cfa,
 	    step.caller.sp, step.caller.fp);
-  else if (step.kind == KIT_MALFORMED || step.kind == KIT_FAILED)
+  else if (step.kind == KIT_FAILED)
     /* The vectors have no word for it.  */
     printf ("{}");
   else

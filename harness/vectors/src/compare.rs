@@ -184,6 +184,13 @@ fn compare_pieces(
     compared
 }
 
+/// Whether a reader says anything about a question itself, and not only about what contains its subject.
+#[must_use]
+pub fn is_answered(query: Query, vector: &Vector, answer: &SectionAnswer) -> bool {
+    let asked = Asked { query, accepted: Vec::new() };
+    !matches!(given(answer, vector, &asked), None | Some(Given::Refused(None)))
+}
+
 /// Whether two readers give the same answer to a question, whatever reasons they give.
 #[must_use]
 pub fn is_same_answer(query: Query, one: &SectionAnswer, other: &SectionAnswer) -> bool {

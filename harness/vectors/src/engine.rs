@@ -204,6 +204,7 @@ fn end_of(error: &StepError) -> Option<End> {
         StepError::UnknownRegister { tracked: what, register } => {
             End::UnknownRegister { what: tracked(what), register: register.0 }
         }
+        StepError::Malformed(_) => End::Malformed {},
         StepError::RaNotSaved => End::RaNotSaved {},
         StepError::MisalignedCfa { cfa } => End::Misaligned { cfa: Address(cfa) },
         StepError::NoProgress { cfa, .. } => End::NoProgress { cfa: Address(cfa) },

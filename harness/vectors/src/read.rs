@@ -9,6 +9,7 @@ use crate::answer::SectionAnswer;
 use crate::expect::{Fde, Reject, Row};
 use crate::names::RejectKind;
 use crate::query::Query;
+use crate::words::reword;
 
 /// Answers that can't be read, such as a number out of range: why, by question.
 pub type Unreadable = BTreeMap<Query, String>;
@@ -92,7 +93,7 @@ fn piece<T: DeserializeOwned>(
             if ["unknown field", "missing field"].iter().any(|start| why.starts_with(start)) {
                 return Err(why);
             }
-            unreadable.insert(query, why);
+            unreadable.insert(query, reword(&why).message);
             Ok(None)
         }
     }
@@ -132,7 +133,10 @@ mod tests {
         let fdes = answer.fdes.expect("functions");
         assert_eq!((fdes.len(), fdes[0].rows.len(), answer.lookups.map(|all| all.len())), (2, 2, Some(2)));
         let (_, unreadable) = SectionAnswer::read(json!({"header": {"version": 300}})).expect("an answer");
-        assert!(unreadable[&Query::Header].contains("invalid value: integer `300`"), "{unreadable:?}");
+        assert!(
+            unreadable[&Query::Header].contains("integer `300`, expected a whole number, 0 to 255"),
+            "{unreadable:?}"
+        );
     }
 
     #[test]

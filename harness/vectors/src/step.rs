@@ -82,6 +82,8 @@ pub enum End {
     NoFde {},
     /// The FDE has no row for the PC.
     NoRow {},
+    /// The FDE or the row for the PC can't be read.
+    Malformed {},
     /// A value has to be loaded from an address that can't be read.
     Unreadable {
         /// Which value.

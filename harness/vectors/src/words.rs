@@ -40,11 +40,16 @@ pub fn reword(said: &str) -> Reworded<'_> {
     if let Some((start, _)) = message.split_once("expected struct ") {
         message = format!("{start}expected a mapping");
     }
-    let number = ["u16", "u32", "u64", "usize", "i8", "i16", "i32", "i64"];
+    let number = ["u64", "usize", "i64"];
     let number = number.map(|number| (number, "a whole number"));
     let others = [
         ("a nonzero u32", "a whole number, 1 or more"),
         ("u8", "a whole number, 0 to 255"),
+        ("u16", "a whole number, 0 to 65,535"),
+        ("u32", "a whole number, 0 to 4,294,967,295"),
+        ("i8", "a whole number, -128 to 127"),
+        ("i16", "a whole number, -32,768 to 32,767"),
+        ("i32", "a whole number, -2,147,483,648 to 2,147,483,647"),
         ("a sequence", "a list"),
         ("a map", "a mapping"),
     ];

@@ -153,6 +153,9 @@ impl<'q> Section<'q> {
             ways,
         };
         section.refuse(fdes_len, fdes_end.max(fres_end))?;
+        if has(Way::FresFromHeader) {
+            section.fres_at = header_end;
+        }
         if has(Way::RowsFromFdes) && !format.attribute {
             section.fres_at = fdes_end;
         }
@@ -250,6 +253,9 @@ impl<'q> Section<'q> {
         };
         if self.has(Way::NumRowsOf8Bits) {
             found.num_rows &= 0xff;
+        }
+        if self.has(Way::LastRowMissed) && found.num_rows > 1 {
+            found.num_rows -= 1;
         }
         Ok(found)
     }
@@ -385,6 +391,7 @@ impl<'q> Section<'q> {
     ) -> (Option<u32>, Result<Rules, RejectKind>) {
         let width = match fre_type {
             FreType::Addr1 => 1,
+            FreType::Addr2 if self.has(Way::Addr2Of4Bytes) => 4,
             FreType::Addr2 => 2,
             FreType::Addr4 => 4,
         };
@@ -529,7 +536,7 @@ impl<'q> Section<'q> {
             let base = self.base(low32(number.cast_unsigned()));
             return Recovery::Rule(Equation { base, offset: 0, dereference: false });
         }
-        saved(word)
+        saved(if self.has(Way::SavedOffsetsScaled) { word * self.machine.factor } else { word })
     }
 
     fn flex_rules(&self, row: &Stored) -> Result<(Equation, Recovery, Recovery), RejectKind> {

@@ -164,7 +164,9 @@ impl Section<'_> {
         let flex = function.fde.fde_type == FdeType::Flex;
         let is_cfa = self.has(Way::SpIsCfa) || flex && self.has(Way::FlexSpIsCfa);
         let sp = if is_cfa { cfa } else { cfa.wrapping_sub(self.machine.sp_below) };
-        let stays = sp == frame.sp.0 && frame.kind == PcKind::Return && self.machine.ra.is_none();
+        let stays = sp == frame.sp.0
+            && frame.kind == PcKind::Return
+            && (self.machine.ra.is_none() || self.has(Way::ProgressStrict));
         if (sp < frame.sp.0 || stays) && !function.fde.signal && !self.has(Way::NoProgressNeeded) {
             return Err(End::NoProgress { cfa: Address(cfa) });
         }

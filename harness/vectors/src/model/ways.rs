@@ -72,6 +72,7 @@ ways! {
     NumFresRefused = "num-fres/refused",
     CodesClearedAnywhere = "width-of-authentication-codes/cleared",
     NoProgressNeeded = "progress/none",
+    ProgressStrict = "progress/strict",
     NoAlignmentNeeded = "alignment/none",
     // Mistakes: numbers.
     RowStartsSigned = "row-starts-signed",
@@ -91,6 +92,7 @@ ways! {
     NumRowsOf8Bits = "num-rows-of-8-bits",
     NumFdesOf8Bits = "num-fdes-of-8-bits",
     NumFdesOf16Bits = "num-fdes-of-16-bits",
+    Addr2Of4Bytes = "addr2-of-4-bytes",
     FreOffsetOf16Bits = "fre-offset-of-16-bits",
     ScalingIn32Bits = "scaling-in-32-bits",
     // Mistakes: places.
@@ -104,6 +106,7 @@ ways! {
     PcrelOfFirst = "pcrel-of-first-entry",
     EntriesOf20Bytes = "entries-of-20-bytes",
     EntriesOf17Bytes = "entries-of-17-bytes",
+    FresFromHeader = "fre-offset-from-header",
     AttributeSkipped = "attribute-of-4-bytes",
     RowsBeyondSubSection = "rows-beyond-sub-section",
     // Mistakes: types and bits.
@@ -126,6 +129,7 @@ ways! {
     RowStartExcluded = "row-start-excluded",
     FirstRowAlways = "first-row-always",
     LastRowAlways = "last-row-always",
+    LastRowMissed = "last-row-missed",
     LastFdeNeverFound = "last-fde-never-found",
     FirstFdeNeverFound = "first-fde-never-found",
     SortedAssumed = "sorted-assumed",
@@ -134,6 +138,7 @@ ways! {
     StartsComparedSigned = "starts-compared-signed",
     // Mistakes: rules.
     CfaUnscaled = "cfa-unscaled",
+    SavedOffsetsScaled = "saved-offsets-scaled",
     CfaUnadjusted = "cfa-unadjusted",
     SpIsCfa = "sp-is-cfa",
     SpUnchanged = "sp-unchanged",
