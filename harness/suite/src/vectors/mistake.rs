@@ -300,7 +300,7 @@ impl<'v> Heard<'v> {
     }
 
     /// What a reader with a mistake answers wrongly, vector by vector: in small sections, or in large ones in which
-    /// something is wrong. `None` if the reader is right in nearly all of them: it makes no such mistake, nor one like it.
+    /// something is wrong. `None` if the reader is right in the first of them: it makes no such mistake, nor one like it.
     fn predicted(
         &self,
         way: Way,
@@ -332,7 +332,7 @@ impl<'v> Heard<'v> {
             let same = wrong_then.keys().filter(is_same).copied().collect();
             shared += usize::from(wrong_then.keys().any(|query| wrong[index].contains_key(query)));
             all.push(Predicted { vector: index, wrong: wrong_then, same });
-            if all.len() > MANY && shared * 8 < all.len() {
+            if all.len() > MANY && shared == 0 {
                 return None;
             }
         }
