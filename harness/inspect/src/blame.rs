@@ -12,6 +12,9 @@ pub enum Blame {
     /// The linker: it moved or joined rows wrongly, or wrote wrong rows for its own code.
     #[serde(rename = "producer-linker")]
     ProducerLinker,
+    /// A program that has changed the file after the linker: it moved code, and not its rows.
+    #[serde(rename = "rewriter")]
+    Rewriter,
     /// The compiler, or the author of CFI directives: the assembler wrote what the directives say.
     #[serde(rename = "compiler-or-cfi")]
     CompilerOrCfi,
@@ -34,6 +37,7 @@ impl Blame {
     pub const ALL: &'static [Self] = &[
         Self::ProducerAssembler,
         Self::ProducerLinker,
+        Self::Rewriter,
         Self::CompilerOrCfi,
         Self::Consumer,
         Self::Bench,
@@ -47,6 +51,7 @@ impl Blame {
         match self {
             Self::ProducerAssembler => "producer-assembler",
             Self::ProducerLinker => "producer-linker",
+            Self::Rewriter => "rewriter",
             Self::CompilerOrCfi => "compiler-or-cfi",
             Self::Consumer => "consumer",
             Self::Bench => "bench",

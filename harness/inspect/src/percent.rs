@@ -34,6 +34,17 @@ impl Percent {
     /// Nine tenths of it.
     pub const NINE_TENTHS: Self = Self(9_000);
 
+    /// Reads `all`, or a percentage: a share that something is to reach.
+    ///
+    /// # Errors
+    /// It is neither.
+    pub fn to_reach(text: &str) -> Result<Self, String> {
+        match text {
+            "all" => Ok(Self::ALL),
+            text => text.parse().map_err(|error| format!("{error}, or `all`")),
+        }
+    }
+
     /// Whether `part` of `whole` is at most this share.
     #[must_use]
     pub fn bounds(self, part: u64, whole: u64) -> bool {

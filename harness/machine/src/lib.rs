@@ -52,6 +52,6 @@ pub use outcome::{Broken, End, Outcome};
 pub use pc_map::PcMap;
 pub use process::Pattern;
 #[doc(hidden)]
-pub use run::Hook;
+pub use run::{Hook, RESERVED_ADDRESSES};
 #[doc(hidden)]
 pub use witness::WitnessFaults;

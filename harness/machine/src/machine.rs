@@ -22,7 +22,7 @@ use crate::observer::{Flow, Moment, Observer};
 use crate::outcome::Outcome;
 use crate::prelude;
 use crate::process::{self, Pattern, ProcessError, Program, Started};
-use crate::run::{Hook, Run, Start, TRANSLATION_BUFFER, execute, set_up};
+use crate::run::{Hook, RESERVED_ADDRESSES, Run, Start, execute, set_up};
 use crate::witness::WitnessFaults;
 
 /// How a program is started.
@@ -72,7 +72,7 @@ pub enum MachineError {
     #[error("{0}")]
     Stack(String),
     /// The host has no room for the emulator.
-    #[error("out of memory: the emulator reserves {TRANSLATION_BUFFER} bytes of addresses")]
+    #[error("out of memory: the emulator reserves {RESERVED_ADDRESSES} bytes of addresses")]
     Memory,
     /// The emulator refused to be set up.
     #[error("Unicorn can't be set up for {cpu}: {error:?}")]

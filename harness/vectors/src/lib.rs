@@ -44,6 +44,7 @@ mod recipe;
 mod schema;
 mod section;
 mod step;
+pub mod suggest;
 mod vector;
 pub mod words;
 mod yaml;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 
+use crate::suggest::{hint, quoted_list};
 use crate::words::{Reworded, Unknown, reword};
 
 /// A file that can't be used.
@@ -33,9 +34,10 @@ impl Error {
             None => said,
         };
         let Reworded { mut message, unknown } = reword(&said);
-        if let Some(Unknown { allowed, .. }) = &unknown {
-            let allowed: Vec<String> = allowed.iter().map(|name| format!("`{name}`")).collect();
-            let allowed = if allowed.is_empty() { "none".to_owned() } else { allowed.join(", ") };
+        if let Some(Unknown { given, allowed }) = &unknown {
+            message += &hint(given, allowed.iter().copied());
+            let allowed =
+                if allowed.is_empty() { "none".to_owned() } else { quoted_list(allowed.iter().copied()) };
             message += &format!(" (allowed here: {allowed})");
         }
         // Values that a recipe has made have no places: their keys have.
@@ -44,6 +46,15 @@ impl Error {
             let (index, line) = text.lines().enumerate().find(|(_, line)| is_it(line))?;
             Some((index + 1, line.find(key)? + 1))
         };
+        // What is wrong with a value of the whole document is told at its start.
+        let of_value = || {
+            let value = message.split('`').nth(1)?;
+            let is_it =
+                |(_, line): &(usize, &str)| line.split_once(": ").is_some_and(|(_, own)| own.trim() == value);
+            let (index, _) = text.lines().enumerate().find(is_it)?;
+            Some((index + 1, 1))
+        };
+        let place = if place == Some((1, 1)) { of_value().or(place) } else { place };
         Self { path: path.into(), at: place.or_else(|| of_key(unknown?.given)), message }
     }
 }

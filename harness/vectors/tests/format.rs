@@ -35,7 +35,7 @@ fn mistakes_are_named_with_their_file() {
         ("v3-cfa-sp", "v3-nothing", "no clause `v3-nothing`"),
         ("v3-cfa-sp", "v2-cfa-sp", "not of the section's version"),
         ("address:", "readings: [nothing]\naddress:", "no reading `nothing`"),
-        ("section:", "sections:", "unknown key `sections` (allowed here: "),
+        ("section:", "sections:", "unknown key `sections`; did you mean `section`? (allowed here: "),
         ("size: 32", "size: 33", "section and bytes differ from offset"),
         ("  fixed_ra: -8\n  fdes", "  fixed_ra: -800\n  fdes", "fixed_ra"),
         ("words: [8]", "words: [256]", "data word 256 does not fit 1 bytes"),

@@ -25,7 +25,7 @@ pub struct Diff {
     explored: Option<PathBuf>,
     /// Which share of the instructions whose call frame information can be expressed must have an FDE: `all`, or a
     /// percentage. Below that, functions without one are findings.
-    #[arg(long, value_name = "SHARE", default_value = "all", value_parser = share)]
+    #[arg(long, value_name = "SHARE", default_value = "all", value_parser = Percent::to_reach)]
     coverage: Percent,
     /// Print the report as JSON instead of text.
     #[arg(long)]
@@ -61,14 +61,6 @@ impl Diff {
     }
 }
 
-/// Reads `all`, or a percentage.
-fn share(text: &str) -> Result<Percent, String> {
-    match text {
-        "all" => Ok(Percent::ALL),
-        text => text.parse().map_err(|error| format!("{error}, or `all`")),
-    }
-}
-
 fn of(path: &Path, error: &ExploredError) -> Failure {
     Failure::unusable(format!("error: {}: {error}", path.display()))
 }
@@ -88,8 +80,7 @@ impl Inspect for Comparison<'_> {
         }
         (self.point_out)(file.source(), &mut report);
         show.show(&report, || [if volume() == Volume::Quiet { report.brief() } else { report.text() }])?;
-        let (missing, expressible) = report.expressible();
-        let lacks = expressible > 0 && !self.coverage.is_reached_by(expressible - missing, expressible);
+        let lacks = !report.reaches(self.coverage);
         let differs = !report.findings.is_empty() || !report.errors.is_empty() || lacks;
         Ok(status(differs, false, report.compared > 0))
     }

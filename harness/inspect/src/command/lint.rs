@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
+use crate::diff::{DiffError, DiffReport, diff_file};
 use crate::lint::{LintError, Log, lint_file};
+use crate::percent::Percent;
 use clap::Args;
 
 use super::each::{Inspect, Show, Stop, execute};
@@ -18,6 +20,10 @@ pub struct Lint {
     /// files and archives, or - for standard input.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
+    /// Which share of the instructions whose call frame information can be expressed must have an FDE: `all`, or a
+    /// percentage. Below that, functions without one are findings. Files without call frame information have none.
+    #[arg(long, value_name = "SHARE", value_parser = Percent::to_reach)]
+    coverage: Option<Percent>,
     /// Write a report about all of them in SARIF 2.1.0 to this file.
     #[arg(long, value_name = "FILE")]
     sarif: Option<PathBuf>,
@@ -34,7 +40,7 @@ impl Lint {
     pub fn execute(&self, program: &str) -> Result<Status, Failure> {
         self.sarif.as_deref().map_or(Ok(()), super::has_place)?;
         let log = self.sarif.is_some().then(Log::default);
-        let mut linter = Linter { log };
+        let mut linter = Linter { log, coverage: self.coverage };
         let status = execute(&mut linter, &self.files, self.json);
         // Though standard output may be full. There is none of a single file that can't be used.
         if let (Some(path), Some(log)) =
@@ -49,16 +55,27 @@ impl Lint {
 struct Linter {
     /// What is written at the end, if it is asked for.
     log: Option<Log>,
+    coverage: Option<Percent>,
 }
 
 impl Inspect for Linter {
     fn inspect(&mut self, file: &Subject, show: &mut impl Show) -> Result<Status, Stop> {
-        let report = file.checked(lint_file(file.source(), &file.name))?;
+        let mut report = file.checked(lint_file(file.source(), &file.name))?;
+        // Without call frame information nothing says that a function is missing.
+        let mut is_covered = true;
+        if let Some(share) = self.coverage {
+            match diff_file(file.source(), &file.name) {
+                Ok(diff) => is_covered = report.require_coverage(&diff, share),
+                // The linter says what is wrong with the section.
+                Err(DiffError::NoCfi | DiffError::NotElf | DiffError::Section(_)) => {}
+                Err(error) => drop(file.checked(Err::<DiffReport, _>(error))?),
+            }
+        }
         if let Some(log) = &mut self.log {
             log.add(&report);
         }
         show.show(&report, || [if volume() == Volume::Quiet { report.brief() } else { report.text() }])?;
-        Ok(if report.summary.errors > 0 { Status::Finding } else { Status::AsExpected })
+        Ok(if report.summary.errors > 0 || !is_covered { Status::Finding } else { Status::AsExpected })
     }
 }
 

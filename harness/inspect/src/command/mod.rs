@@ -44,7 +44,8 @@ pub fn run<A: clap::Parser>(
     // handler, unlike an ignored signal, is not inherited. Without it everything works but that.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
     let status = std::panic::catch_unwind(|| {
-        let executed = match A::try_parse() {
+        let matches = with_negative_numbers(A::command()).try_get_matches();
+        let executed = match matches.and_then(|matches| A::from_arg_matches(&matches)) {
             Ok(arguments) => execute(arguments),
             Err(error) => usage(&error),
         };
@@ -52,6 +53,14 @@ pub fn run<A: clap::Parser>(
     });
     // A panic has already printed its message.
     status.unwrap_or(Status::Broken).into()
+}
+
+/// Lets options see `-1` as they see other values, so that they say what is allowed.
+fn with_negative_numbers(command: clap::Command) -> clap::Command {
+    let takes = |arg: &clap::Arg| !arg.is_positional() && arg.get_action().takes_values();
+    command
+        .mut_args(|arg| if takes(&arg) { arg.allow_negative_numbers(true) } else { arg })
+        .mut_subcommands(with_negative_numbers)
 }
 
 /// Prints clap's message: help and the version to standard output, errors in the

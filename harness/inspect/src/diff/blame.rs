@@ -46,6 +46,8 @@ pub(super) struct Dispute<'d> {
     /// The section of the code, if linkers generate it.
     pub(super) linker_section: Option<&'d str>,
     pub(super) is_relocatable: bool,
+    /// Whether a program has rewritten code after the linker.
+    pub(super) is_rewritten: bool,
 }
 
 impl Dispute<'_> {
@@ -68,6 +70,11 @@ impl Dispute<'_> {
                 "rows that can't be read do not show whether they were written that way or overwritten"
                     .to_owned();
             return of(Blame::Unknown, Low, Witness::Reader, says);
+        }
+        if self.is_rewritten {
+            let says = "the file says that BOLT has rewritten it, so that rows and code may have been changed since \
+                        they were linked";
+            return of(Blame::Unknown, Low, Witness::Layout, says.to_owned());
         }
         if start != cfi_start {
             let says = format!(
@@ -155,7 +162,13 @@ pub(super) fn blame_for_missing(linker_section: Option<&str>, is_relocatable: bo
     Blamed { blame, confidence, evidence: vec![Evidence { witness: Witness::Layout, says }] }
 }
 
-/// Returns why a merge fault is the linker's.
+/// Returns whose doing it is that functions have no FDE, in a file whose code was moved.
+pub(super) fn blame_for_moved(fault: &MergeFault) -> Blamed {
+    let (blame, confidence) = fault.blame();
+    Blamed { blame, confidence, evidence: evidence_of_merging(fault) }
+}
+
+/// Returns why a fault of the section as a whole is whose it is.
 pub(super) fn evidence_of_merging(fault: &MergeFault) -> Vec<Evidence> {
     vec![Evidence { witness: Witness::Layout, says: fault.evidence().to_owned() }]
 }

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::blame::{Blamed, Evidence, blame_for_missing};
+use super::blame::{Blamed, Evidence};
 use super::reason::Reason;
 use super::rules::Field;
 use crate::hazard::{self, Hazard, HazardKind};
-use crate::text::{Text, counted, grouped};
+use crate::percent::Percent;
+use crate::text::{Text, counted, first_of, grouped};
 use crate::{Address, Blame, Confidence, FindingRow};
 
 /// The output of `diff --json`.
@@ -250,6 +251,13 @@ impl DiffReport {
         (missing, self.compared.saturating_add(missing))
     }
 
+    /// Whether this share of the instructions that the version can express has an FDE.
+    #[must_use]
+    pub fn reaches(&self, share: Percent) -> bool {
+        let (missing, expressible) = self.expressible();
+        expressible == 0 || share.is_reached_by(expressible - missing, expressible)
+    }
+
     fn show_summary(&self, text: &mut Text) {
         let groups = self.findings.chunk_by(|one, other| one.group == other.group).count();
         let missing = match self.functions_missing() {
@@ -314,9 +322,15 @@ impl DiffReport {
 }
 
 impl Missing {
-    /// Functions with one cause. `linker_section` is that of their code, if linkers make it.
-    pub(super) fn of(functions: Vec<Extent>, linker_section: Option<&str>, is_relocatable: bool) -> Self {
-        let Blamed { blame, confidence, evidence } = blame_for_missing(linker_section, is_relocatable);
+    /// The functions, of which a sentence names the first.
+    pub(crate) fn names(&self) -> String {
+        let names: Vec<&str> = self.functions.iter().map(|function| &*function.function).collect();
+        first_of(&names, EXAMPLES)
+    }
+
+    /// Functions with one cause.
+    pub(super) fn by(functions: Vec<Extent>, blamed: Blamed) -> Self {
+        let Blamed { blame, confidence, evidence } = blamed;
         let (count, have) = (functions.len() as u64, if functions.len() == 1 { "has" } else { "have" });
         let message = format!(
             "{} {have} call frame information that can be expressed, and no FDE",

@@ -9,7 +9,7 @@ use gimli::{CfaRule, RegisterRule};
 use rustc_hash::FxHashMap;
 use sframe_engine::{Abi, Error, Fde, PcType, Recovery, Row, Section};
 
-use super::blame::{Blamed, Dispute, blame_for_gap, evidence_of_merging};
+use super::blame::{Blamed, Dispute, blame_for_gap, blame_for_missing, blame_for_moved, evidence_of_merging};
 use super::gaps::{Gap, GapCode, Gaps};
 use super::pieces::{Functions, Piece};
 use super::reason::{Reason, reason};
@@ -24,7 +24,7 @@ use crate::instructions::{Disassembly, starts};
 use crate::json::SCHEMA;
 use crate::source::Source;
 use crate::text::counted;
-use crate::{Address, Blame, Confidence, FindingRow};
+use crate::{Address, Blame, FindingRow};
 
 /// What is compared, and the names for it.
 pub(super) struct Sweep<'s> {
@@ -376,8 +376,13 @@ impl<'s> Sweep<'s> {
         report = DiffReport { functions, pcs, compared, agree, lost_fp, ..report };
         // Functions and instructions that have lost their rules.
         let mut lost = vec![(0, 0); self.faults.len()];
+        // What was moved has lost its FDE by that.
+        let moved = self.faults.iter().find(|fault| fault.blame().0 == Blame::Rewriter);
+        let is_moved = |start: u64| {
+            moved.is_some() && self.subject.section_at(start).is_some_and(|name| name.starts_with(".text"))
+        };
         // Those of one linker's table have one cause, and so have, as far as the file shows, all others.
-        let mut missing: BTreeMap<Option<&str>, Vec<Extent>> = BTreeMap::new();
+        let mut missing: BTreeMap<(Option<&str>, bool), Vec<Extent>> = BTreeMap::new();
         for (fde, pcs, reason) in uncovered {
             let cause = self.faults.iter().position(|fault| fault.has_lost(fde.range.start));
             if let Some((functions, instructions)) = cause.and_then(|cause| lost.get_mut(cause)) {
@@ -387,13 +392,19 @@ impl<'s> Sweep<'s> {
             let uncovered = self.uncovered(fde, pcs, reason);
             if uncovered.reason.is_none() {
                 let section = self.subject.linker_made(fde.range.start);
-                missing.entry(section).or_default().push(uncovered.extent.clone());
+                let key = (section, is_moved(fde.range.start));
+                missing.entry(key).or_default().push(uncovered.extent.clone());
             }
             report.uncovered.push(uncovered);
         }
         let is_relocatable = !self.code_names.is_empty();
-        report.missing =
-            missing.into_iter().map(|(of, functions)| Missing::of(functions, of, is_relocatable)).collect();
+        report.missing = missing
+            .into_iter()
+            .map(|((of, is_moved), functions)| match moved.filter(|_| is_moved) {
+                Some(fault) => Missing::by(functions, blame_for_moved(fault)),
+                None => Missing::by(functions, blame_for_missing(of, is_relocatable)),
+            })
+            .collect();
         for (fde, pcs) in only_sframe {
             let end = fde.start.saturating_add(fde.size.into());
             report.only_sframe.push(self.extent(fde.start..end, pcs));
@@ -420,6 +431,7 @@ impl<'s> Sweep<'s> {
     /// leaves without rules counts as uncovered.
     fn difference_of_section(&self, number: usize, fault: &MergeFault, lost: (u64, u64)) -> Difference {
         let (functions, pcs) = lost;
+        let (blame, confidence) = fault.blame();
         let at = self.section.address().wrapping_add(fault.offset);
         let (section, pc) =
             if self.code_names.is_empty() { (None, at) } else { (Some(".sframe".to_owned()), fault.offset) };
@@ -438,8 +450,8 @@ impl<'s> Sweep<'s> {
             row: None,
             cfi: None,
             instructions: Vec::new(),
-            blame: Blame::ProducerLinker,
-            confidence: Confidence::High,
+            blame,
+            confidence,
             evidence: evidence_of_merging(fault),
             fault: None,
             message: fault.to_string(),
@@ -588,6 +600,7 @@ impl<'s> Sweep<'s> {
             inexpressible: inexpressible.map(|(reason, _)| reason),
             linker_section: self.subject.linker_made(group.run.0),
             is_relocatable: !self.code_names.is_empty(),
+            is_rewritten: self.subject.is_rewritten(),
         }
         .blame()
     }

@@ -1,7 +1,7 @@
-//! Linker faults in a section as a whole, which no reader can undo: input sections
-//! that are concatenated instead of merged, relocations of function starts that
-//! were written to other places, and starts that count from their own fields where
-//! they should count from the section.
+//! Faults in a section as a whole, which no reader can undo. Of linkers: input sections that are concatenated instead
+//! of merged, relocations of function starts that were written to other places, and starts that count from their own
+//! fields where they should count from the section. Of programs that move code of linked files: a section that still
+//! describes where it was.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use object::elf::ET_REL;
 use object::read::elf::FileHeader;
-use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget, SectionIndex};
+use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget, SectionIndex, SectionKind};
 use sframe_engine::constants::V3_FDE_ATTR_SIZE;
 use sframe_engine::{ByteOrder, Fde, Section};
 
@@ -20,6 +20,7 @@ use crate::elf::dynamic_relocations;
 use crate::elf::object_file::Symbols;
 use crate::ranges::{merge, position};
 use crate::text::counted;
+use crate::{Blame, Confidence};
 
 /// A merge fault, with all its consequences.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +59,13 @@ pub enum MergeFaultKind {
         /// Those starts.
         starts: usize,
     },
+    /// FDEs describe places where no function is any more.
+    Stale {
+        /// Those FDEs.
+        fdes: usize,
+        /// The program that has moved code in the file, and says so in it.
+        rewriter: &'static str,
+    },
 }
 
 impl fmt::Display for MergeFault {
@@ -84,12 +92,29 @@ impl fmt::Display for MergeFault {
                  from their own fields, and not from the section's start",
                 counted(starts as u64, "start"),
             ),
+            MergeFaultKind::Stale { fdes, rewriter } => write!(
+                f,
+                "the section is stale: {} in the code from which {rewriter} has moved functions, the first at offset \
+                 {offset:#x}, and none for what was moved",
+                counted(fdes as u64, "FDE"),
+            ),
         }
     }
 }
 
 impl MergeFault {
-    /// Returns why only a linker can have caused it.
+    /// Which component has caused it, and how certain that is.
+    #[must_use]
+    pub const fn blame(&self) -> (Blame, Confidence) {
+        match self.kind {
+            MergeFaultKind::Concatenated { .. }
+            | MergeFaultKind::MisplacedRelocations { .. }
+            | MergeFaultKind::UnconvertedStarts { .. } => (Blame::ProducerLinker, Confidence::High),
+            MergeFaultKind::Stale { .. } => (Blame::Rewriter, Confidence::High),
+        }
+    }
+
+    /// Returns why only that component can have caused it.
     pub const fn evidence(&self) -> &'static str {
         match self.kind {
             MergeFaultKind::Concatenated { .. } => {
@@ -101,6 +126,9 @@ impl MergeFault {
             MergeFaultKind::UnconvertedStarts { .. } => {
                 "counted from their own fields, they are the starts of functions; only linkers can make them count \
                  from the section's start"
+            }
+            MergeFaultKind::Stale { .. } => {
+                "assemblers and linkers write FDEs for functions that are there; the file says what has moved them"
             }
         }
     }
@@ -127,7 +155,55 @@ pub fn merge_faults(
     };
     let is_unconverted = |fault: &MergeFault| matches!(fault.kind, MergeFaultKind::UnconvertedStarts { .. });
     let converted = !relocations.as_ref().is_some_and(is_unconverted);
-    concatenated(section, converted).into_iter().chain(relocations).collect()
+    let faults: Vec<MergeFault> = concatenated(section, converted).into_iter().chain(relocations).collect();
+    // They explain such starts as well.
+    if faults.is_empty() { stale(elf, section, symbols).into_iter().collect() } else { faults }
+}
+
+/// The start of the names of sections with what was there before BOLT moved it.
+pub(crate) const MOVED_BY_BOLT: &str = ".bolt.org";
+
+/// Whether BOLT has rewritten the file, which it says in a note.
+pub(crate) fn is_rewritten(elf: &File<'_>) -> bool {
+    elf.section_by_name(".note.bolt_info").is_some()
+}
+
+/// Checks a linked file for FDEs of functions that were moved: there are functions without an FDE where the moved ones
+/// are, and FDEs without a function where they were. The old code is still there, with call frame information.
+fn stale(elf: &File<'_>, section: &Section<'_>, symbols: &Symbols) -> Option<MergeFault> {
+    // A stripped file does not say which code is used.
+    if !is_rewritten(elf) || elf.symbol_table().is_none() {
+        return None;
+    }
+    let code = |prefix: &str| {
+        let named = |name: &str| name.starts_with(prefix);
+        let sections = elf.sections().filter(|section| section.kind() == SectionKind::Text);
+        let sections = sections.filter(|section| section.name().is_ok_and(named));
+        merge(
+            sections
+                .map(|section| section.address()..section.address().saturating_add(section.size()))
+                .collect(),
+        )
+    };
+    let (before, now) = (code(MOVED_BY_BOLT), code(".text"));
+    let fdes: Vec<Fde> = section.fdes().flatten().filter(|fde| fde.size > 0).collect();
+    // What has been moved may keep a name for where it was.
+    let functions: BTreeSet<u64> =
+        symbols.functions().filter(|(_, name)| !name.contains(".org.")).map(|(address, _)| address).collect();
+    let covered =
+        merge(fdes.iter().map(|fde| fde.start..fde.start.saturating_add(fde.size.into())).collect());
+    let is_left_out = |start: &u64| position(&now, *start).is_some() && position(&covered, *start).is_none();
+    if !functions.iter().any(is_left_out) {
+        return None;
+    }
+    let is_stale = |fde: &&Fde| !functions.contains(&fde.start) && position(&before, fde.start).is_some();
+    Some(MergeFault {
+        kind: MergeFaultKind::Stale { fdes: fdes.iter().filter(is_stale).count(), rewriter: "BOLT" },
+        offset: start_field(section, fdes.iter().find(is_stale)?.index),
+        lost: Vec::new(),
+        // Their rows may be right for the old code.
+        spoilt: BTreeSet::new(),
+    })
 }
 
 /// Returns the section, and those that follow it in the same bytes.

@@ -31,7 +31,7 @@ use crate::elf::dynamic_relocations;
 use crate::elf::find_sframe::OutsideFile;
 pub use crate::elf::find_sframe::{MissingSection, SectionBytes, SectionError};
 use crate::elf::line_table::{Lines, LinesError};
-use crate::elf::merge_faults::{MergeFault, merge_faults};
+use crate::elf::merge_faults::{MergeFault, is_rewritten, merge_faults};
 use crate::elf::plt;
 use crate::source::Source;
 
@@ -248,6 +248,12 @@ impl<'a> ObjectFile<'a> {
     #[must_use]
     pub fn linker_made(&self, address: u64) -> Option<&str> {
         self.section_at(address).filter(|name| is_linkage_table(name))
+    }
+
+    /// Whether a program has rewritten its code after the linker, and says so.
+    #[cfg(feature = "disassembly")]
+    pub(crate) fn is_rewritten(&self) -> bool {
+        is_rewritten(&self.elf)
     }
 
     /// Whether it is relocatable. Its addresses are then made up.

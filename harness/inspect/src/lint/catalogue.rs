@@ -47,4 +47,13 @@ sframe_engine::lint_rules! {
         "Starts of functions count from the section's start; relocations leave them counted from their own fields, \
          and GNU ld of binutils 2.40 and 2.44 does not convert them with --traditional-format.",
         "starts that count from their own fields, and not from the section's start: {}, the first at {}";
+    STALE_FDES: "SF415" "stale-fdes", Error, ALL, FdeIndex,
+        "An FDE describes a function that is there; BOLT moves code and leaves the section as it was.",
+        "FDEs where functions were before they were moved: {}, the first at {}";
+    MISSING_FDE: "SF416" "missing-fde", Warning, ALL, FdeIndex,
+        "With --coverage: code with call frame information that the version can express has an FDE.",
+        "{}: {}";
+    SECTION_FLAGS: "SF417" "section-flags", Warning, ALL, Overview,
+        "The section is read, and nothing else: no flags say that it is written, executed, or merged by linkers.",
+        "the section has {}";
 }

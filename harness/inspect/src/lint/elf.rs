@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use object::elf::{
-    ET_REL, PF_X, PT_LOAD, ProgramHeader64, SHF_ALLOC, SHN_UNDEF, SHT_GNU_SFRAME, SHT_PROGBITS, STT_FUNC,
-    SectionFlags, SectionType,
+    ET_REL, PF_X, PT_LOAD, ProgramHeader64, SHF_ALLOC, SHF_EXECINSTR, SHF_MERGE, SHF_STRINGS, SHF_TLS,
+    SHF_WRITE, SHN_UNDEF, SHT_GNU_SFRAME, SHT_PROGBITS, STT_FUNC, SectionFlags, SectionType,
 };
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
 use object::{Endianness, Object, ObjectSymbol, SectionIndex};
@@ -223,6 +223,18 @@ impl<'a> File<'a> {
                 let rule = if old { &rules::SECTION_TYPE_OLD } else { &rules::SECTION_TYPE };
                 report(findings, rule, &[&name]);
             }
+            let wrong = [
+                (SHF_WRITE, "SHF_WRITE"),
+                (SHF_EXECINSTR, "SHF_EXECINSTR"),
+                (SHF_MERGE, "SHF_MERGE"),
+                (SHF_STRINGS, "SHF_STRINGS"),
+                (SHF_TLS, "SHF_TLS"),
+            ];
+            let wrong = wrong.into_iter().filter(|(flag, _)| flags.contains(*flag));
+            let wrong: Vec<&str> = wrong.map(|(_, name)| name).collect();
+            if !wrong.is_empty() {
+                report(findings, &rules::SECTION_FLAGS, &[&wrong.join(" and ")]);
+            }
             if !flags.contains(SHF_ALLOC) {
                 report(findings, &rules::NOT_LOADED, &[&"SHF_ALLOC is not set"]);
                 return;
@@ -323,6 +335,10 @@ fn merge_finding(fault: &MergeFault) -> Option<Finding> {
         MergeFaultKind::UnconvertedStarts { starts } => {
             let rule = &rules::UNCONVERTED_STARTS;
             (rule, rule.sentence(&[&starts, &offset]).to_string())
+        }
+        MergeFaultKind::Stale { fdes, .. } => {
+            let rule = &rules::STALE_FDES;
+            (rule, rule.sentence(&[&fdes, &offset]).to_string())
         }
     };
     Some(Finding::new(rule, usize::try_from(fault.offset).unwrap_or(usize::MAX), message))

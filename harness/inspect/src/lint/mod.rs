@@ -4,6 +4,8 @@
 //! Rules that need linked addresses are disabled for relocatable files.
 
 pub mod catalogue;
+#[cfg(feature = "disassembly")]
+mod coverage;
 mod elf;
 mod page;
 mod report;

@@ -1,9 +1,14 @@
 //! The linter on files: each rule on ELF files by a file that breaks it, the
 //! whole corpus, the command line, and the page of rules.
 
-use object::{Object as _, ObjectSection as _};
+use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
 use serde_json::Value;
+use sframe_engine::Section;
+use sframe_inspect::diff::diff_file;
+use sframe_inspect::elf::object_file::ObjectFile;
 use sframe_inspect::lint::{ELF_RULES, LintReport, all_rules, lint_file, page};
+use sframe_inspect::percent::Percent;
+use sframe_inspect::{Blame, Confidence};
 
 use crate::common::{build, files, inspect, repository, status};
 
@@ -14,8 +19,13 @@ fn report(bytes: &[u8]) -> LintReport {
     lint_file(bytes, "file").expect("a file that can be linted")
 }
 
+/// The rules that a file breaks, and that of coverage.
 fn rules(bytes: &[u8]) -> Vec<&'static str> {
-    let mut rules: Vec<_> = report(bytes).findings.iter().map(|finding| finding.rule).collect();
+    let mut report = report(bytes);
+    if let Ok(diff) = diff_file(bytes, "file") {
+        report.require_coverage(&diff, Percent::ALL);
+    }
+    let mut rules: Vec<_> = report.findings.iter().map(|finding| finding.rule).collect();
     rules.sort_unstable();
     rules.dedup();
     rules
@@ -74,6 +84,7 @@ fn every_rule_on_files_is_reported_for_a_file_that_breaks_it() {
         ("SF402", elf().put(0x12, &[183, 0])),
         ("SF403", in_section_header(4, &[1, 0, 0, 0])),
         ("SF405", in_section_header(8, &[0; 8])),
+        ("SF417", in_section_header(8, &3_u64.to_le_bytes())),
         ("SF406", {
             let at = elf().section_header(".eh_frame") + 4;
             elf().put(at, &0x6fff_fff4_u32.to_le_bytes())
@@ -107,9 +118,15 @@ fn every_rule_on_files_is_reported_for_a_file_that_breaks_it() {
             };
             fields.fold(elf, convert).0
         }),
+        ("SF415", moved_by_bolt(&[0, 1, 2])),
     ];
     // What GNU ld does itself.
-    let as_is = [("SF404", build("gnu-2.44/amd64/recursion.O2-pie")), ("SF409", build(BUILD))];
+    let as_is = [
+        ("SF404", build("gnu-2.44/amd64/recursion.O2-pie")),
+        ("SF409", build(BUILD)),
+        // One of its objects is without a section on purpose.
+        ("SF416", build("gnu-2.47/amd64/mixed_objects.O2")),
+    ];
     let sound = rules(&build(BUILD));
     for (rule, _) in &changed {
         assert!(!sound.contains(rule), "{rule}");
@@ -122,6 +139,68 @@ fn every_rule_on_files_is_reported_for_a_file_that_breaks_it() {
         let exercised = changed.iter().chain(&as_is).any(|(id, _)| *id == rule.id);
         assert!(exercised, "no file breaks {} {}", rule.id, rule.name);
     }
+}
+
+/// The new names of sections, which follow those that the file has.
+const NEW_NAMES: [&str; 3] = [".bolt.org.text", ".text", ".note.bolt_info"];
+
+/// A build as BOLT leaves it: `main` is in another section, and the section that it was in has another name. What marks
+/// that are the sections with these indices in [`NEW_NAMES`].
+fn moved_by_bolt(marks: &[usize]) -> Vec<u8> {
+    const MOVED_TO: u64 = 0x10_0000;
+    let mut elf = elf();
+    let names = elf.section_header(".shstrtab");
+    let (offset, size) = (elf.number(names + 0x18, 8), elf.number(names + 0x20, 8));
+    let (end, mut table) = (elf.0.len() as u64, elf.0[offset..offset + size].to_vec());
+    let renamed = [".text", ".debug_aranges", ".debug_rnglists"].map(|name| elf.section_header(name));
+    let first = elf.number(0x28, 8);
+    let index = u16::try_from((renamed[1] - first) / 64).expect("few sections");
+    let (number, address) = {
+        let file = object::File::parse(&*elf.0).expect("an ELF file");
+        let main = file.symbols().find(|symbol| symbol.name() == Ok("main")).expect("main");
+        (main.index().0, main.address())
+    };
+    let main = elf.number(elf.section_header(".symtab") + 0x18, 8) + 24 * number;
+    assert_eq!(elf.0[main + 8..main + 16], address.to_le_bytes());
+    for mark in marks {
+        let name = u32::try_from(table.len()).expect("a small table");
+        table.extend(NEW_NAMES[*mark].bytes().chain([0]));
+        elf = Elf(elf.put(renamed[*mark], &name.to_le_bytes()));
+    }
+    // SHT_PROGBITS, SHF_ALLOC and SHF_EXECINSTR, its address.
+    for (at, number) in [(4, 1_u32.into()), (8, 6), (0x10, MOVED_TO)] {
+        let width = if at == 4 { 4 } else { 8 };
+        elf = Elf(elf.put(renamed[1] + at, &u64::to_le_bytes(number)[..width]));
+    }
+    elf = Elf(elf.put(main + 6, &index.to_le_bytes()));
+    elf = Elf(elf.put(main + 8, &MOVED_TO.to_le_bytes()));
+    elf.0.extend(&table);
+    for (at, number) in [(0x18, end), (0x20, table.len() as u64)] {
+        elf = Elf(elf.put(names + at, &number.to_le_bytes()));
+    }
+    elf.0
+}
+
+#[test]
+fn what_was_moved_and_left_its_rows_behind_is_stale() {
+    let bytes = moved_by_bolt(&[0, 1, 2]);
+    assert!(!rules(&build(BUILD)).contains(&"SF415"));
+    assert!(rules(&bytes).contains(&"SF415"));
+    let file = ObjectFile::parse(&bytes[..]).expect("an ELF file");
+    let bytes = file.section().expect(".sframe");
+    let section = Section::parse(bytes.data, bytes.address).expect("a section");
+    let [fault] = &file.merge_faults(&section)[..] else { panic!("one fault") };
+    assert_eq!(fault.blame(), (Blame::Rewriter, Confidence::High));
+    assert!(fault.to_string().contains("1 FDE in the code from which BOLT has moved functions"), "{fault}");
+    // Without the note, or without code where it moves functions to, the names mean nothing.
+    for marks in [&[0, 1][..], &[0, 2], &[1, 2]] {
+        assert!(!rules(&moved_by_bolt(marks)).contains(&"SF415"), "{marks:?}");
+    }
+    // A file without symbols does not say which code is used.
+    let mut stripped = Elf(moved_by_bolt(&[0, 1, 2]));
+    let kind = stripped.section_header(".symtab") + 4;
+    stripped = Elf(stripped.put(kind, &1_u32.to_le_bytes()));
+    assert!(!rules(&stripped.0).contains(&"SF415"));
 }
 
 /// GNU ld's segment is longer than the section, so it is cut.

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use sframe_engine::{Fde, InstructionPointer, Section};
 use sframe_inspect::elf::merge_faults::{MergeFault, MergeFaultKind};
 
-use crate::finding::{Address, Answer, Blame, Confidence, Evidence, Finding, Said, Witness};
+use crate::finding::{Address, Answer, Evidence, Finding, Said, Witness};
 use crate::target::{Linked, Loaded, Module, Target};
 use crate::vocabulary::{LayoutFact, Verdict};
 
 impl Module<'_> {
-    /// Returns what linkers did wrong with the section as a whole. They have not seen
+    /// Returns what is wrong with the section as a whole. Linkers have not seen
     /// one that was made from `.eh_frame`.
     fn merge_faults(&self) -> Vec<MergeFault> {
         let Some(section) = self.section.as_ref().filter(|_| !self.is_made()) else { return Vec::new() };
@@ -48,15 +48,19 @@ impl Module<'_> {
                 "starts that count from the section's start",
                 format!("{starts} that count from their own fields"),
             ),
+            MergeFaultKind::Stale { fdes, .. } => {
+                (LayoutFact::StaleFdes, "FDEs of functions that are there", format!("{fdes} of none"))
+            }
         };
+        let (blame, confidence) = fault.blame();
         let evidence = Evidence {
             answer: Some(Answer::Layout(fact)),
             ..Evidence::new(Witness::Layout, fault.evidence(), None)
         };
         Finding {
             image: self.name.clone(),
-            blame: Blame::ProducerLinker,
-            confidence: Confidence::High,
+            blame,
+            confidence,
             evidence: vec![evidence],
             ..Finding::of_spec(
                 Verdict::DecodeError,

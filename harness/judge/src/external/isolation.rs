@@ -7,8 +7,7 @@ use std::time::Duration;
 pub struct Isolation {
     /// The command that starts one: it has to serve what it is asked.
     pub worker: Vec<String>,
-    /// Address space of a worker, in bytes. The emulator alone takes more than
-    /// 1 GiB of it, most of which it never touches.
+    /// Memory of a worker, in bytes, without the addresses that the emulator reserves.
     pub memory: u64,
     /// Time limit for a request.
     pub timeout: Duration,

@@ -230,9 +230,12 @@ impl From<Bottom> for sframe_machine::Bottom {
 /// Why a document can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StacksError {
+    /// It ends too early.
+    #[error("the file is cut off: it ends in the middle of the document, after line {} column {}", .0.line(), .0.column())]
+    CutOff(serde_json::Error),
     /// It is no such document.
     #[error("it is not a document of `export stacks`: {0}")]
-    Json(#[from] serde_json::Error),
+    Json(serde_json::Error),
     /// Its version is another.
     #[error("its schema is {0}, and this bench reads {SCHEMA}")]
     Schema(u32),
@@ -270,7 +273,13 @@ impl Stacks {
     /// # Errors
     /// It is not one, or says what can't be.
     pub fn read(bytes: &[u8]) -> Result<Self, StacksError> {
-        let stacks: Self = serde_json::from_slice(bytes)?;
+        let stacks: Self = serde_json::from_slice(bytes).map_err(|error| {
+            if error.is_eof() && !bytes.is_empty() {
+                StacksError::CutOff(error)
+            } else {
+                StacksError::Json(error)
+            }
+        })?;
         if stacks.schema != SCHEMA {
             return Err(StacksError::Schema(stacks.schema));
         }

@@ -13,5 +13,7 @@ named! {
         MisplacedRelocations = "misplaced-relocations",
         /// Starts of functions count from something else than the header says.
         UnconvertedStarts = "unconverted-starts",
+        /// FDEs describe places where no function is any more.
+        StaleFdes = "stale-fdes",
     }
 }

@@ -6,7 +6,6 @@
 //! | `qualified_name.rs` | functions of one image among several |
 //! | `prose.rs` | sentences for people, which nothing reads back |
 //! | `named.rs` | how such an enumeration is declared |
-//! | `suggest.rs` | which name was probably meant |
 
 mod end;
 mod feature;
@@ -14,7 +13,6 @@ mod layout;
 mod named;
 mod prose;
 mod qualified_name;
-pub mod suggest;
 mod trace;
 mod verdict;
 
@@ -24,5 +22,6 @@ pub use layout::LayoutFact;
 pub use named::{UnknownName, named};
 pub use prose::Prose;
 pub use qualified_name::QualifiedName;
+pub use sframe_vectors::suggest;
 pub use trace::Trace;
 pub use verdict::Verdict;

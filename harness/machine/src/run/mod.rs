@@ -56,8 +56,8 @@ pub(crate) fn execute(
     }
 }
 
-/// Addresses that Unicorn reserves for what it translates, in bytes.
-pub(crate) const TRANSLATION_BUFFER: usize = 1 << 30;
+/// Addresses that the emulator reserves for what it translates, and hardly touches, in bytes.
+pub const RESERVED_ADDRESSES: usize = 1 << 30;
 
 /// No program has more calls that have not returned, in all its contexts. At 16 bytes each, a
 /// main thread's stack on Linux (8 MiB) has room for half of them.
@@ -148,7 +148,7 @@ pub(crate) fn set_up<'a>(
     let mut unicorn = Unicorn::new(cpu.arch, cpu.mode)?;
     // Without room for its translations, the emulator would end the process, with the status of
     // a finding.
-    drop(MmapMut::map_anon(TRANSLATION_BUFFER).map_err(|_| uc_error::NOMEM)?);
+    drop(MmapMut::map_anon(RESERVED_ADDRESSES).map_err(|_| uc_error::NOMEM)?);
     if let Some(model) = cpu.model {
         unicorn.ctl_set_cpu_model(model)?;
     }

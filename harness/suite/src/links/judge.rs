@@ -6,9 +6,11 @@ use object::read::elf::ElfFile64;
 use object::{Endianness, Object as _, ObjectKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sframe_engine::Header;
 use sframe_engine::lint::Severity;
+use sframe_engine::{Header, Section};
+use sframe_inspect::Blame;
 use sframe_inspect::diff::{Extent, diff_file};
+use sframe_inspect::elf::merge_faults::MergeFault;
 use sframe_inspect::elf::object_file::ObjectFile;
 use sframe_inspect::lint::lint_file;
 use sframe_inspect::text::{counted, first_of};
@@ -38,6 +40,8 @@ named! {
         Concatenated = "concatenated",
         /// A function of the output has no rows, although its object has some.
         MissingFde = "missing-fde",
+        /// The section describes the code as it was before this program moved it.
+        Stale = "stale",
         /// Rows describe code where no function starts, as those of removed functions do.
         DeadFde = "dead-fde",
         /// The rows of a function are not those of its object.
@@ -79,7 +83,8 @@ impl LinkFinding {
 
 /// The rules of the linter that say the same as the comparison of functions, or nothing of the linker: see
 /// `specs/lints.md`.
-const NOT_OF_LINKERS: [&str; 8] = [
+const NOT_OF_LINKERS: [&str; 9] = [
+    "stale-fdes",
     "uncovered-function",
     "partly-covered-function",
     "fde-empty",
@@ -90,7 +95,9 @@ const NOT_OF_LINKERS: [&str; 8] = [
     "fixed-fp-offset",
 ];
 /// Warnings and notes that are rules for linkers.
-const FOR_LINKERS: [&str; 6] = [
+const FOR_LINKERS: [&str; 8] = [
+    "several-sections",
+    "section-flags",
     "sorted-flag-missing",
     "not-loaded",
     "no-segment",
@@ -141,6 +148,11 @@ pub(super) fn judge(case: &LinkCase, inputs: &Inputs, output: &[u8]) -> Result<V
     }
     let is_linker_made = |address| !is_relocatable && subject.linker_made(address).is_some();
     findings.extend(of_functions(case, inputs, &own, &is_linker_made));
+    if let Some(stale) = stale(&subject) {
+        // It is why these have none, and others that are no more have some.
+        findings.retain(|finding| !matches!(finding.kind, LinkFault::DeadFde | LinkFault::MissingFde));
+        findings.push(LinkFinding::new(LinkFault::Stale, Vec::new(), stale.to_string()));
+    }
     if !is_empty {
         findings.extend(of_header(inputs, &own));
         findings.extend(of_lint(rules));
@@ -149,6 +161,13 @@ pub(super) fn judge(case: &LinkCase, inputs: &Inputs, output: &[u8]) -> Result<V
         findings.extend(of_linker_made(output, &is_linker_made));
     }
     Ok(findings)
+}
+
+/// What shows that a program has moved code, and not its rows.
+fn stale(subject: &ObjectFile<'_>) -> Option<MergeFault> {
+    let bytes = subject.sframe?;
+    let section = Section::parse(bytes.data, bytes.address).ok()?;
+    subject.merge_faults(&section).into_iter().find(|fault| fault.blame().0 == Blame::Rewriter)
 }
 
 /// Whether a file is to be linked again.

@@ -128,13 +128,23 @@ pub struct Comparison {
     pub reference_rows_exercised: u64,
 }
 
+/// A case of the reference, with the functions of its build that lack an FDE.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reference<'r> {
+    pub(super) report: &'r CaseReport,
+    pub(super) missing: &'r BTreeSet<String>,
+}
+
 /// Compares a case with its reference's, and removes what can't be judged from
 /// the report.
 pub(super) fn compare(
     fitted: &Fitted<'_>,
     report: &mut CaseReport,
-    reference: Option<&CaseReport>,
+    reference: Option<Reference<'_>>,
 ) -> Comparison {
+    let not_missed = BTreeSet::new();
+    let missed = reference.map_or(&not_missed, |reference| reference.missing);
+    let reference = reference.map(|reference| reference.report);
     let mut not_judged = fitted.left_out.clone();
     settle(report, &mut not_judged);
     let mut comparison = Comparison {
@@ -172,7 +182,9 @@ pub(super) fn compare(
                 (None, None) => format!("no reference writes version {}", report.sframe_version),
             });
             comparison.standing = Standing::NoReference;
-            comparison.worse = of_findings(report.findings.iter()).into_values().collect();
+            let mut own = of_findings(report.findings.iter());
+            add_missing(&fitted.missing, missed, &mut own);
+            comparison.worse = own.into_values().collect();
         }
         (_, Some(reference)) => {
             let (mut own, mut theirs) = (kinds(report), kinds(reference));
@@ -182,6 +194,7 @@ pub(super) fn compare(
             let mut uncovered = BTreeMap::new();
             add_uncovered(report, &mut uncovered);
             own.extend(uncovered.clone().into_iter().filter(|(kind, _)| theirs.contains_key(kind)));
+            add_missing(&fitted.missing, missed, &mut own);
             let only = |these: &BTreeMap<Kind, KindDetail>, those: &BTreeMap<Kind, KindDetail>| {
                 let only = these.iter().filter(|(kind, _)| !those.contains_key(kind));
                 only.map(|(_, detail)| detail.clone()).collect::<Vec<_>>()
@@ -292,6 +305,20 @@ fn add_uncovered(report: &CaseReport, kinds: &mut BTreeMap<Kind, KindDetail>) {
     }
 }
 
+/// Adds the functions without an FDE that could have one, executed or not, except those of the reference.
+fn add_missing(
+    missing: &BTreeSet<String>,
+    of_reference: &BTreeSet<String>,
+    kinds: &mut BTreeMap<Kind, KindDetail>,
+) {
+    for function in missing.difference(of_reference) {
+        let message = format!("{function}: it has call frame information that can be expressed, and no FDE");
+        let kind = no_fde(Some(function));
+        let finding = Finding::of_spec(Verdict::NoFde, "", "", message);
+        kinds.entry(kind.clone()).or_insert_with(|| detail(kind, &finding));
+    }
+}
+
 fn is_judged(finding: &Finding) -> bool {
     // What the format can't express, no toolchain can do better.
     finding.blame != Blame::Format
@@ -354,6 +381,15 @@ mod tests {
         // As documents have them.
         let said = |text: &str| serde_json::from_value::<Said>(text.into()).expect("text");
         is_worse_end(&Finding::of_spec(Verdict::WrongEnd, said(expected), said(got), String::new()))
+    }
+
+    #[test]
+    fn a_function_that_only_this_build_has_no_fde_for_is_worse() {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
+        let mut kinds = BTreeMap::new();
+        add_missing(&names(&["lost", "bare"]), &names(&["bare", "other"]), &mut kinds);
+        let kinds: Vec<String> = kinds.keys().map(ToString::to_string).collect();
+        assert_eq!(kinds, ["no-fde in lost"]);
     }
 
     #[test]

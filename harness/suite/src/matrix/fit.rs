@@ -1,10 +1,11 @@
 //! The cases of a toolchain's builds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
 use sframe_engine::InstructionPointer;
+use sframe_inspect::diff::diff_file;
 use sframe_judge::target::{Linked, Target};
 
 use crate::case::{Case, stand_in};
@@ -26,6 +27,8 @@ pub(super) struct Fitted<'s> {
     pub(super) left_out: Vec<String>,
     /// The functions of the build, and whether they have an FDE.
     pub(super) functions: Arc<BTreeMap<String, bool>>,
+    /// Those that lack an FDE.
+    pub(super) missing: Arc<BTreeSet<String>>,
 }
 
 impl Fitted<'_> {
@@ -53,6 +56,7 @@ pub(super) fn whole<'s>(
         reference: None,
         left_out: Vec::new(),
         functions: Arc::default(),
+        missing: Arc::default(),
     };
     applying.map(as_it_is).collect()
 }
@@ -71,6 +75,7 @@ pub(super) fn fit<'s>(
     let files = build.files(folder).ok();
     let target = files.as_ref().and_then(|files| Target::open_files(files).ok());
     let functions = Arc::new(target.as_ref().map(functions_of).unwrap_or_default());
+    let missing = Arc::new(missing_of(build, folder));
     let reference = producer.toolchain.as_ref();
     let reference = reference.map(|name| format!("{name}/{}/{}.{}", build.abi, build.program, build.variant));
     let mut fitted = Vec::new();
@@ -85,6 +90,7 @@ pub(super) fn fit<'s>(
             reference: reference.clone(),
             left_out,
             functions: Arc::clone(&functions),
+            missing: Arc::clone(&missing),
         });
     }
     fitted
@@ -105,6 +111,17 @@ fn functions_of(target: &Target<'_>) -> BTreeMap<String, bool> {
     functions
 }
 
+/// The functions of a build whose call frame information can be expressed, and that have no FDE. Those of a file that
+/// can't be compared are none: its case says why.
+pub(super) fn missing_of(build: &Build, folder: &Path) -> BTreeSet<String> {
+    let Ok(files) = build.files(folder) else { return BTreeSet::new() };
+    let libraries = files.libraries.iter().map(|(_, bytes)| bytes);
+    let all = std::iter::once(&files.executable).chain(libraries);
+    let reports = all.filter_map(|bytes| diff_file(&bytes[..], &build.id).ok());
+    let names = reports.flat_map(|report| report.missing).flat_map(|missing| missing.functions);
+    names.map(|extent| base_name(&extent.function).to_owned()).collect()
+}
+
 /// A function without the suffixes that compilers add to the names of parts and
 /// copies: `f` for `f.cold` and `f.constprop.0`.
 pub(super) fn base_name(function: &str) -> &str {
@@ -117,6 +134,17 @@ pub(super) fn base_name(function: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::corpus::Manifest;
+
+    #[test]
+    fn functions_that_could_have_an_fde_are_found_without_running_them() {
+        let corpus = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus"));
+        let manifest = Manifest::load(corpus).expect("a manifest");
+        let missing = |id: &str| missing_of(manifest.get(id).expect("a build"), corpus);
+        let bare: Vec<String> = missing("gnu-2.47/amd64/mixed_objects.O2").into_iter().collect();
+        assert_eq!(bare, ["bare_leaf", "bare_middle"]);
+        assert!(missing("gnu-2.47/amd64/leaf.O2").is_empty());
+    }
 
     #[test]
     fn parts_and_copies_of_a_function_have_its_name() {

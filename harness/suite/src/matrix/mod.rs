@@ -45,6 +45,7 @@ pub use references::References;
 pub use report::{BuildResult, Counts, MadeAs, MatrixReport, SCHEMA, ToolchainResult};
 pub use text::summary;
 
+use compare::Reference;
 use fit::Fitted;
 
 /// Which cases to run, and how.
@@ -142,13 +143,19 @@ impl<'s> Plan<'s> {
         let references: BTreeMap<(&str, &str), &CaseReport> =
             self.references.keys().copied().zip(seen.iter().map(|result| &result.report)).collect();
 
+        let builds = cases.iter().map(|case| case.build);
+        let missing: BTreeMap<&str, BTreeSet<String>> =
+            builds.map(|build| (build.id.as_str(), fit::missing_of(build, scope.suite.corpus()))).collect();
+
         let plan = suite::Plan { is_listed: scope.is_listed, is_fitted: true, ..plan };
         let cases: Vec<Case<'_>> = self.fitted.iter().map(Fitted::case).collect();
         let mut results = run(folder, &cases, &plan);
         let mut comparisons = Vec::new();
         for (fitted, result) in self.fitted.iter().zip(&mut results) {
             let key = fitted.reference.as_deref().map(|id| (spec_name(fitted.source), id));
-            let reference = key.and_then(|key| references.get(&key).copied());
+            let report = key.and_then(|key| references.get(&key).copied());
+            let missing = report.and_then(|report| missing.get(report.build.as_str()));
+            let reference = report.zip(missing).map(|(report, missing)| Reference { report, missing });
             comparisons.push(compare::compare(fitted, &mut result.report, reference));
         }
         (comparisons, results)

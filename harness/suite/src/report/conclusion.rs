@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use sframe_inspect::text::{counted, grouped};
+use sframe_inspect::text::{counted, first_of, grouped};
 use sframe_judge::examine::coverage::ExploredRows;
 use sframe_judge::finding::Blame;
 
@@ -61,10 +61,12 @@ impl CheckReport {
         let known = without_fde + without_caller + summary.set_aside + summary.left_out + summary.unobserved;
         let is_own = self.unwinder.is_none();
         let not_asked = if !is_own { rest.saturating_sub(known) } else { 0 };
-        let could = match summary.instructions_missing() {
-            0 => String::new(),
-            missing => format!(" ({} of which could have it)", grouped(missing)),
-        };
+        let mut details = self.without_section();
+        match summary.instructions_missing() {
+            0 => {}
+            missing => details.push(format!("{} of which could have it", grouped(missing))),
+        }
+        let could = if details.is_empty() { String::new() } else { format!(" ({})", details.join("; ")) };
         let without = format!("without {what}{could}");
         let parts = match rest {
             0 => return None,
@@ -84,6 +86,21 @@ impl CheckReport {
         let advice = (without_fde > 0 && !is_made).then(|| self.advice()).flatten();
         let advice = advice.map_or_else(String::new, |advice| format!(": {advice}"));
         (!parts.is_empty()).then(|| parts + &advice)
+    }
+
+    /// How much was executed in libraries without a section: most first.
+    fn without_section(&self) -> Vec<String> {
+        const LISTED: usize = 3;
+        let none = self.images.iter().filter(|image| image.section == Origin::None);
+        let executed = |image: &JudgedImage| {
+            let name = image.name.as_ref()?;
+            Some((*self.summary.uncovered.get(name)?, name.clone()))
+        };
+        let mut images: Vec<(u64, String)> = none.filter_map(executed).collect();
+        images.sort_by(|one, other| other.cmp(one));
+        let images: Vec<String> =
+            images.iter().map(|(count, name)| format!("{} in {name}", grouped(*count))).collect();
+        if images.is_empty() { images } else { vec![first_of(&images, LISTED)] }
     }
 
     /// How code without SFrame is judged, if it has other call frame information.

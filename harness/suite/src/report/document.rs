@@ -657,9 +657,19 @@ impl CheckReport {
         )
     }
 
+    /// Whether anything was compared, by rows of a section.
+    #[must_use]
+    pub fn has_used_rows(&self) -> bool {
+        let rows = &self.summary.rows;
+        self.summary.counts.comparisons > 0 && rows.exercised + rows.exercised_as_caller > 0
+    }
+
     /// Says why there are no comparisons.
     #[must_use]
     pub fn why_nothing_compared(&self) -> String {
+        if self.summary.counts.comparisons > 0 {
+            return "no row of a section was used: nothing is known of any".to_owned();
+        }
         let Some(sampling) = self.sampling.as_ref().filter(|_| self.summary.left_out > 0) else {
             return NOTHING_COMPARED.to_owned();
         };

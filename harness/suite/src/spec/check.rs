@@ -68,6 +68,12 @@ pub(super) fn check_known(known: &[Known], source: &Source) -> Vec<Error> {
     check.errors
 }
 
+/// The library and the name in `lib.so:f`, which names nothing.
+fn of_a_library(name: &str) -> Option<(&str, &str)> {
+    let (library, name) = name.split_once(':')?;
+    (library.contains(".so") && !library.contains('!') && !name.starts_with(':')).then_some((library, name))
+}
+
 struct Check<'a, T: ?Sized> {
     spec: &'a T,
     source: &'a Source,
@@ -110,6 +116,10 @@ impl<T: ?Sized> Check<'_, T> {
         if known.function.as_ref().is_some_and(|name| name.trim().is_empty()) {
             let help = "leave the key out to mean any function";
             self.wrong(&["known", at, "function"], "this name is empty", help);
+        }
+        if let Some((library, name)) = known.function.as_ref().and_then(|name| of_a_library(name)) {
+            let message = format!("the function of a library is named with `!`: `{library}!{name}`");
+            self.wrong(&["known", at, "function"], message, "names of C++ have `::`, and no library");
         }
         if known.verdict == Verdict::NoFde && known.function.is_none() {
             let help = "name the `function` that has none; any other must not lose its own unseen";

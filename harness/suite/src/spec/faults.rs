@@ -2,8 +2,9 @@
 //! name them.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use sframe_engine::RowRules;
 use sframe_judge::vocabulary::Verdict;
 use sframe_judge::vocabulary::suggest::{closest, quoted_list, unknown};
 
@@ -27,12 +28,18 @@ const MAX_TITLE: usize = 100;
 pub struct Faults(BTreeMap<String, (Fault, Source)>);
 
 impl Faults {
+    /// The folder of the pages.
+    #[must_use]
+    pub fn folder(specs: &Path) -> PathBuf {
+        specs.join(FOLDER)
+    }
+
     /// Reads and checks the pages of a folder of specs. It may have none.
     ///
     /// # Errors
     /// All mistakes of all pages, each pointing at its line.
     pub fn load(specs: &Path) -> Result<Self, Vec<Error>> {
-        let folder = specs.join(FOLDER);
+        let folder = Self::folder(specs);
         if !folder.is_dir() {
             return Ok(Self::default());
         }
@@ -226,6 +233,15 @@ impl Check<'_> {
                 let path = ["sites", &index.to_string(), "right"];
                 self.wrong(&path, "the right row is the wrong one", "give what the row should be");
             }
+            self.rules(&["sites", &index.to_string(), "right"], &site.right);
+        }
+    }
+
+    /// What is right must be something that a row can say.
+    fn rules(&mut self, path: &[&str], text: &str) {
+        if text != NO_ROW && text.parse::<RowRules>().is_err() {
+            let help = "as findings print them: `CFA = SP+16, RA = *(CFA-8), FP unchanged`, or `no row`";
+            self.wrong(path, format!("`{text}` is not the rules of a row"), help);
         }
     }
 
@@ -263,6 +279,9 @@ impl Check<'_> {
             if text.trim().is_empty() {
                 self.wrong(&at(key), "this is empty", "give it as findings print it");
             }
+        }
+        if !example.is_crash() && !example.right.trim().is_empty() {
+            self.rules(&at("right"), &example.right);
         }
         if matches!(self.fault.component, Component::Library(_)) && example.is_crash() {
             self.wrong(&at("verdict"), "libraries make no programs", "give the verdict of a finding");
@@ -330,8 +349,8 @@ example:
   function: f
   row: 0x1
   verdict: wrong-ra
-  wrong: CFA = SP+8, RA = *(CFA-16)
-  right: CFA = SP+8, RA = *(CFA-8)
+  wrong: CFA = SP+8, RA = *(CFA-16), FP unchanged
+  right: CFA = SP+8, RA = *(CFA-8), FP unchanged
 witnesses:
   run: RA = 0x1, should be 0x2
 upstream: {state: unreported}
@@ -431,13 +450,19 @@ upstream: {state: unreported}
             ("  row: 0x1\n", "", 15, "this row is somewhere, or nowhere"),
             ("verdict: wrong-ra", "verdict: broken", 15, "`broken` is no verdict of a fault"),
             ("*(CFA-16)", "*(CFA-8)", 17, "the right row is the wrong one"),
+            (
+                "*(CFA-8)",
+                "*(CFA--8)",
+                17,
+                "`CFA = SP+8, RA = *(CFA--8), FP unchanged` is not the rules of a row",
+            ),
             ("  run: RA = 0x1, should be 0x2\n", "  run: ' '\n", 19, "this witness says nothing"),
             ("\n  run: RA = 0x1, should be 0x2", " {}", 18, "no witness says that it is wrong"),
             ("{assembler: gas >= 2.44 < 2.47}", "{library: glibc}", 2, "where does the library have it?"),
             ("{assembler: gas >= 2.44 < 2.47}", "{library: glib}", 2, "unknown library `glib`"),
             (
                 "example:\n",
-                "sites:\n  - {file: f, abi: amd64, function: f, row: 0, wrong: a, right: b}\nexample:\n",
+                "sites:\n  - {file: f, abi: amd64, function: f, row: 0, wrong: a, right: no row}\nexample:\n",
                 5,
                 "only libraries have sites",
             ),

@@ -100,7 +100,10 @@ fn an_unknown_name_is_answered_with_what_is_allowed() {
 fn a_value_of_the_wrong_type_is_pointed_at() {
     let error = fails("name: x\nstops:\n  - at: main\n    hit: often # each time\n");
     assert_eq!(error.position(), Some((4, 10)));
-    assert_eq!(error.message(), "stops[0].hit: invalid type: string \"often\", expected a whole number");
+    assert_eq!(
+        error.message(),
+        "stops[0].hit: invalid type: string \"often\", expected a whole number, 0 to 4,294,967,295"
+    );
     let error = fails("name: x\nstops: main\n");
     assert_eq!(error.message(), "stops: invalid type: string \"main\", expected a list");
 }

@@ -60,8 +60,9 @@ pub(crate) struct Check {
     #[arg(long)]
     allow_set_aside: bool,
     /// The share of the executed code that must have an FDE, of that whose call frame information SFrame can express, in
-    /// files with a section. Less ends with status 1; without this option, less than 90% ends with status 3.
-    #[arg(long, value_name = "SHARE")]
+    /// files with a section: `all`, or a percentage. Less ends with status 1; without this option, less than 90% ends
+    /// with status 3.
+    #[arg(long, value_name = "SHARE", value_parser = Percent::to_reach)]
     coverage: Option<Percent>,
     /// Write report.html, report.json, report.sarif, junit.xml and summary.md into this folder.
     #[arg(long, value_name = "DIR")]
@@ -203,7 +204,7 @@ impl Check {
     }
 
     fn status(&self, report: &CheckReport) -> Status {
-        let compared = report.summary.counts.comparisons > 0;
+        let compared = report.has_used_rows();
         let proves_too_little = !self.allow_set_aside && report.has_set_aside_too_much();
         if compared && proves_too_little {
             tell_line(format_args!(

@@ -25,7 +25,7 @@ use sframe_suite::spec::{Faults, NamePattern};
 use super::check::{JudgedSection, with_advice};
 use super::debug_files::{DebugOptions, tell};
 use super::interrupt::requests_here;
-use super::isolation::{EXPLORER, Limits, SECONDS_OF_A_BATCH};
+use super::isolation::{EXPLORER, Limits, MEMORY_SIZES, SECONDS_OF_A_BATCH};
 use super::known::{KnownOptions, KnownSoFar};
 use super::numbers;
 use super::options::parse_jobs;
@@ -49,14 +49,14 @@ pub(crate) struct Explore {
     debug: DebugOptions,
     /// Instruction limit of a function, with each of two sets of arguments.
     #[arg(long, value_name = "INSTRUCTIONS", default_value_t = ExploreOptions::default().budget,
-          value_parser = numbers::count::<u64>(numbers::POSITIVE))]
+          value_parser = numbers::count::<u64>(numbers::POSITIVE, "instructions"))]
     budget: u64,
     /// Number of processes; 0 for one per processor.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = parse_jobs)]
     jobs: usize,
-    /// Address space of a process.
+    /// Memory of a process, without the addresses that the emulator reserves.
     #[arg(long, value_name = "BYTES", default_value_t = Limits::MEMORY,
-          value_parser = numbers::bytes(numbers::POSITIVE))]
+          value_parser = numbers::bytes(MEMORY_SIZES))]
     memory: u64,
     /// How long a few functions may take.
     #[arg(long, value_name = "SECONDS", default_value_t = SECONDS_OF_A_BATCH,

@@ -77,11 +77,11 @@ struct ExportStacks {
     format: Format,
     /// The most moments.
     #[arg(long, value_name = "N", default_value_t = Choice::default().moments,
-          value_parser = numbers::count::<usize>(numbers::POSITIVE))]
+          value_parser = numbers::count::<usize>(numbers::POSITIVE, "moments"))]
     moments: usize,
     /// Decides between moments that are equally good.
     #[arg(long, value_name = "N", default_value_t = Choice::default().seed,
-          value_parser = numbers::count::<u64>(0..=u64::MAX))]
+          value_parser = numbers::seed)]
     seed: u64,
     /// How many cases to run at once; 0 for one per processor.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = parse_jobs)]
@@ -113,6 +113,9 @@ impl ExportVectors {
     fn execute(&self) -> Result<Status, Failure> {
         let suite = load(&self.folders)?;
         let mut vectors = self.selection.of(&suite, &self.folders)?;
+        if vectors.is_empty() {
+            return Err(Failure::unusable("error: no vector is selected: nothing is written"));
+        }
         let mut left_out = Vec::new();
         if matches!(self.format, VectorFormat::C) {
             (vectors, left_out) = vectors.into_iter().partition(|vector| vector.bytes.len() <= LARGEST);

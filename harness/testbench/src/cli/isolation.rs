@@ -15,6 +15,7 @@ use sframe_judge::explore::Explorer;
 use sframe_judge::external::isolation::Isolation;
 use sframe_judge::process::address_space;
 use sframe_judge::unwind::sframe_unwinder;
+use sframe_machine::RESERVED_ADDRESSES;
 use sframe_suite::provenance::IN_CHILD;
 use sframe_suite::suite::workers;
 use wait_timeout::ChildExt as _;
@@ -29,7 +30,10 @@ pub(super) const EXPLORER: &str = "explorer";
 /// This program, even if its file has been replaced.
 const BENCH: &str = "/proc/self/exe";
 
-/// Default limits of a process: address space in bytes, and time in seconds. No
+/// The allowed memory of a process, in bytes: from what the bench itself needs to all addresses.
+pub(super) const MEMORY_SIZES: RangeInclusive<u64> = 256 << 20..=128 << 40;
+
+/// Default limits of a process: memory in bytes, and time in seconds. No
 /// program of the corpus takes a minute; a check may have a large budget, and
 /// an unwinder under test may be slow.
 const MEMORY: u64 = 8 << 30;
@@ -54,10 +58,10 @@ pub(crate) struct IsolationOptions {
 /// Limits of the process that runs a program.
 #[derive(Args, Clone, Copy)]
 pub(super) struct Limits {
-    /// Address space of a process in which programs are run. The emulator needs
-    /// more than 1 GiB, but touches little of it.
+    /// Memory of a process in which programs are run, without the 1 GiB of addresses that the
+    /// emulator reserves and hardly touches.
     #[arg(long, value_name = "BYTES", default_value_t = MEMORY,
-          value_parser = numbers::bytes(numbers::POSITIVE))]
+          value_parser = numbers::bytes(MEMORY_SIZES))]
     memory: u64,
     /// How long a program may take.
     #[arg(long, value_name = "SECONDS", default_value_t = TIMEOUT,
@@ -80,6 +84,19 @@ impl IsolationOptions {
 /// How long the functions of a batch, or one that has failed, may take.
 pub(super) const SECONDS_OF_A_BATCH: u64 = 60;
 
+/// Asks the system, before anything runs.
+///
+/// # Errors
+/// It allows so few addresses that the emulator can't start.
+pub(super) fn has_addresses() -> Result<(), Failure> {
+    let needed = *MEMORY_SIZES.start();
+    let Some(allowed) = address_space::too_few_for(needed) else { return Ok(()) };
+    Err(Failure::broken(format!(
+        "error: the system allows {allowed} bytes of addresses (`ulimit -v`); the emulator reserves \
+         {RESERVED_ADDRESSES}, and programs need {needed}"
+    )))
+}
+
 /// Workers that explore what a run leaves.
 fn explorer_with(memory: u64, jobs: usize) -> Explorer {
     Explorer { isolation: Limits::new(memory, SECONDS_OF_A_BATCH).workers(EXPLORER), jobs }
@@ -91,10 +108,10 @@ pub(super) fn workers_of_strangers() -> Isolation {
 }
 
 impl Limits {
-    /// The address space of a process, in bytes.
+    /// The memory of a process, in bytes.
     pub(super) const MEMORY: u64 = MEMORY;
 
-    /// Makes limits of a process: its address space in bytes, and its time in seconds.
+    /// Makes limits of a process: its memory in bytes, and its time in seconds.
     pub(super) const fn new(memory: u64, timeout: u64) -> Self {
         Self { memory, timeout }
     }

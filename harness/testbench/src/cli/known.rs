@@ -58,6 +58,7 @@ impl KnownOptions {
         self.write_known.as_deref().map_or(Ok(()), has_place)?;
         if self.known_faults {
             demand("specs", &self.specs)?;
+            demand("specs", &Faults::folder(&self.specs))?;
         }
         let faults = Faults::load(&self.specs).map_err(|errors| of_documents(&errors))?;
         Ok(KnownSoFar { options: self, file, faults })

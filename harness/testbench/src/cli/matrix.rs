@@ -14,11 +14,13 @@ use sframe_suite::case::{CaseReport, Outcome};
 use sframe_suite::corpus::{
     Attempt, AttemptOptions, AttemptResult, Attempts, Properties, Toolchain, VARIANTS, WorkFolder,
 };
+use sframe_suite::failure::of_documents;
 use sframe_suite::matrix::{MatrixReport, Plan, References, Scope, ToolchainResult, programs_of, summary};
 use sframe_suite::provenance::Began;
 use sframe_suite::report::{Document, Report};
 use sframe_suite::spec::parse_abi;
 use sframe_suite::suite::{Filter, Suite};
+use sframe_suite::yaml::Source;
 
 use super::definitions::{self, failure};
 use super::isolation::workers_of_strangers;
@@ -217,10 +219,15 @@ impl Matrix {
             if let Some(name) =
                 toolchain.reference.as_ref().filter(|name| !known().any(|known| known == **name))
             {
-                return Err(wrong(format!(
-                    "the corpus has no build by the reference `{name}`{}",
-                    hint(name, known())
-                )));
+                let message =
+                    format!("the corpus has no build by the reference `{name}`{}", hint(name, known()));
+                return Err(match (&self.reference, Source::read(&path)) {
+                    (None, Ok(source)) => {
+                        let span = source.span(&["reference"]);
+                        of_documents(&[source.error_at(span, message, None::<&str>)])
+                    }
+                    _ => wrong(message),
+                });
             }
             if let Some(abi) = self.abi.iter().find(|abi| !toolchain.abis.contains_key(abi)) {
                 return Err(wrong(format!("it has no ABI `{abi}`")));

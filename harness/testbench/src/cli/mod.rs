@@ -158,7 +158,25 @@ pub(crate) fn main() -> ExitCode {
 }
 
 impl Command {
+    /// Whether programs run, in this process or in others.
+    const fn runs_programs(&self) -> bool {
+        matches!(
+            self,
+            Self::Run(_)
+                | Self::Try(_)
+                | Self::Check(_)
+                | Self::Explore(_)
+                | Self::Study(_)
+                | Self::Mutate(_)
+                | Self::Bless(_)
+                | Self::Matrix(_)
+        )
+    }
+
     fn execute(&self) -> Result<Status, Failure> {
+        if self.runs_programs() {
+            isolation::has_addresses()?;
+        }
         match self {
             Self::Run(command) => command.execute(),
             Self::Try(command) => command.execute(),

@@ -26,10 +26,10 @@ pub(crate) struct Mutate {
     #[command(flatten)]
     machine: MachineOptions,
     /// Try only this many mutants, chosen by the seed.
-    #[arg(long, value_name = "N", value_parser = numbers::count::<usize>(0..=u64::MAX))]
+    #[arg(long, value_name = "N", value_parser = numbers::count::<usize>(numbers::FROM_ZERO, "mutants"))]
     sample: Option<usize>,
     /// Seed for the choice of mutants: the same seed chooses the same ones.
-    #[arg(long, value_name = "S", default_value_t = 0)]
+    #[arg(long, value_name = "S", default_value_t = 0, value_parser = numbers::seed)]
     seed: u64,
     /// How many builds to work on at once; 0 for one per processor.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = parse_jobs)]

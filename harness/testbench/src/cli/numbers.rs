@@ -5,29 +5,44 @@ use std::time::Duration;
 
 use parse_size::Config;
 
+/// The most of anything that is counted.
+const MOST: u64 = 1_000_000_000_000_000_000;
+
 /// From one on.
-pub(super) const POSITIVE: RangeInclusive<u64> = 1..=u64::MAX;
+pub(super) const POSITIVE: RangeInclusive<u64> = 1..=MOST;
+
+/// From zero on.
+pub(super) const FROM_ZERO: RangeInclusive<u64> = 0..=MOST;
 
 /// The most seconds that anything may take: a day.
 pub(super) const SECONDS: RangeInclusive<u64> = 1..=86_400;
 
-/// Reads a count: `1000000`, `1e6` and `1M` are the same.
+/// Reads a count of something, named in the plural: `1000000`, `1e6` and `1M` are the same.
 pub(super) fn count<N: TryFrom<u64>>(
     allowed: RangeInclusive<u64>,
+    what: &str,
 ) -> impl Fn(&str) -> Result<N, String> + Clone {
+    let expected =
+        format!("a number of {what} from {} to {}", decimal(*allowed.start()), decimal(*allowed.end()));
     move |text| {
         // The library is for sizes.
         let is_number = !text.contains(['b', 'B', 'i']);
         let number = is_number.then(|| Config::new().parse_size(text).ok()).flatten();
-        within(number, &allowed, "a number, such as 1000000, 1e6 or 1M")
+        within(number, &allowed, &expected, "1000000, 1e6 or 1M")
     }
+}
+
+/// Reads a seed: any number.
+pub(super) fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("it must be a number from 0 to {}", u64::MAX))
 }
 
 /// Reads a size in bytes: `1G`, `1 GiB` and `1073741824` are the same.
 pub(super) fn bytes(allowed: RangeInclusive<u64>) -> impl Fn(&str) -> Result<u64, String> + Clone {
+    let expected = format!("a size in bytes from {} to {}", binary(*allowed.start()), binary(*allowed.end()));
     move |text| {
         let number = Config::new().with_binary().parse_size(text).ok();
-        within(number, &allowed, "a size in bytes, such as 2147483648, 2G or 8G")
+        within(number, &allowed, &expected, "536870912, 512M or 1G")
     }
 }
 
@@ -35,25 +50,36 @@ pub(super) fn bytes(allowed: RangeInclusive<u64>) -> impl Fn(&str) -> Result<u64
 pub(super) fn seconds<N: TryFrom<u64>>(
     allowed: RangeInclusive<u64>,
 ) -> impl Fn(&str) -> Result<N, String> + Clone {
+    let expected = format!("a whole number of seconds from {} to {}", allowed.start(), allowed.end());
     move |text| {
         let whole = |duration: &Duration| duration.subsec_nanos() == 0;
         let duration = || humantime::parse_duration(text).ok().filter(whole);
         let number = text.trim().parse().ok().or_else(|| duration().map(|duration| duration.as_secs()));
-        within(number, &allowed, "a duration in whole seconds, such as 120, 90s, 2m or 1h")
+        within(number, &allowed, &expected, "120, 90s, 2m or 1h")
     }
 }
 
 fn within<N: TryFrom<u64>>(
     number: Option<u64>,
     allowed: &RangeInclusive<u64>,
-    what: &str,
+    expected: &str,
+    examples: &str,
 ) -> Result<N, String> {
-    let range = match (*allowed.start(), *allowed.end()) {
-        (start, u64::MAX) => format!("{start} or more"),
-        (start, end) => format!("from {start} to {end}"),
-    };
     let fits = number.filter(|number| allowed.contains(number)).and_then(|number| N::try_from(number).ok());
-    fits.ok_or_else(|| format!("it must be {what}: {range}"))
+    fits.ok_or_else(|| format!("it must be {expected}, such as {examples}"))
+}
+
+/// A count, as short as it can be read.
+fn decimal(number: u64) -> String {
+    let zeroes = number.checked_ilog10().unwrap_or(0);
+    if zeroes >= 6 && 10_u64.pow(zeroes) == number { format!("1e{zeroes}") } else { number.to_string() }
+}
+
+/// A size, with the largest unit of which it is a whole number.
+fn binary(bytes: u64) -> String {
+    let units = [(40, "T"), (30, "G"), (20, "M"), (10, "K")];
+    let unit = units.iter().find(|(shift, _)| bytes != 0 && bytes.trailing_zeros() >= *shift);
+    unit.map_or_else(|| bytes.to_string(), |(shift, unit)| format!("{}{unit}", bytes >> shift))
 }
 
 #[cfg(test)]
@@ -62,7 +88,7 @@ mod tests {
 
     #[test]
     fn numbers_are_read_as_people_write_them() {
-        let count = count::<u64>(POSITIVE);
+        let count = count::<u64>(POSITIVE, "instructions");
         for text in ["1000000", "1e6", "1M", "1m", "1_000_000", "1000k", "1 M"] {
             assert_eq!(count(text), Ok(1_000_000), "{text}");
         }
@@ -80,19 +106,23 @@ mod tests {
     #[test]
     fn what_is_none_is_told_what_is_allowed() {
         for text in ["", "0", "-1", "1.2.3", "many", "5B", "99999999999999999999", "1e99"] {
-            let error = count::<u64>(POSITIVE)(text).expect_err(text);
-            assert_eq!(error, "it must be a number, such as 1000000, 1e6 or 1M: 1 or more");
+            let error = count::<u64>(POSITIVE, "instructions")(text).expect_err(text);
+            assert_eq!(
+                error,
+                "it must be a number of instructions from 1 to 1e18, such as 1000000, 1e6 or 1M"
+            );
         }
-        assert!(count::<u32>(1..=1000)("1001").is_err_and(|error| error.ends_with(": from 1 to 1000")));
+        assert!(
+            count::<u32>(1..=1000, "times")("1001").is_err_and(|error| error.contains("from 1 to 1000,"))
+        );
         for text in ["", "0", "2", "1T", "G"] {
             assert!(
-                bytes(64 << 10..=1 << 30)(text)
-                    .is_err_and(|error| error.ends_with("from 65536 to 1073741824"))
+                bytes(64 << 10..=1 << 30)(text).is_err_and(|error| error.contains(" bytes from 64K to 1G,"))
             );
         }
         for text in ["", "0", "0s", "1.5", "100ms", "2d", "m", "5 parsecs"] {
             assert!(
-                seconds::<u64>(SECONDS)(text).is_err_and(|error| error.ends_with("from 1 to 86400")),
+                seconds::<u64>(SECONDS)(text).is_err_and(|error| error.contains(" seconds from 1 to 86400,")),
                 "{text}"
             );
         }

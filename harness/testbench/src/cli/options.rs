@@ -107,7 +107,7 @@ fn warn(mistakes: &[Error]) {
 pub(super) struct MachineOptions {
     /// Instruction limit: a program that executes more is broken.
     #[arg(long, value_name = "INSTRUCTIONS", default_value_t = Options::default().budget,
-          value_parser = numbers::count::<u64>(numbers::POSITIVE))]
+          value_parser = numbers::count::<u64>(numbers::POSITIVE, "instructions"))]
     pub(super) budget: u64,
     /// What uninitialised registers and stack hold. Verdicts must not depend on it. With zeroes,
     /// which Linux has on the stack, wrong rows may agree by accident.
@@ -137,7 +137,7 @@ impl MachineOptions {
 pub(super) fn parse_jobs(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(jobs) if jobs <= 1024 => Ok(jobs),
-        _ => Err("a number from 0 to 1024 is expected".to_owned()),
+        _ => Err("it must be a number from 0 to 1024".to_owned()),
     }
 }
 

@@ -19,11 +19,11 @@ pub(super) struct SamplingOptions {
     #[arg(long, value_name = "NAME")]
     from_function: Option<Location>,
     /// Compare at one in N instructions, at distances that vary around N. Rare faults may be missed.
-    #[arg(long, value_name = "N", value_parser = numbers::count::<NonZeroU64>(numbers::POSITIVE))]
+    #[arg(long, value_name = "N", value_parser = numbers::count::<NonZeroU64>(numbers::POSITIVE, "instructions"))]
     every: Option<NonZeroU64>,
     /// Compare at each place at most K times: at each PC, for each return address of its
     /// function's caller. Without --every, all rows that run are compared.
-    #[arg(long, value_name = "K", value_parser = numbers::count::<u32>(1..=u32::MAX.into()))]
+    #[arg(long, value_name = "K", value_parser = numbers::count::<u32>(1..=1_000_000_000, "times"))]
     per_place: Option<u32>,
 }
 

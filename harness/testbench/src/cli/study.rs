@@ -24,7 +24,7 @@ pub(crate) struct StudyCommand {
     #[arg(required_unless_present = "page")]
     file: Option<PathBuf>,
     /// Walk stacks at one in N instructions, at distances that vary around N.
-    #[arg(long, value_name = "N", default_value = "1", value_parser = numbers::count::<NonZeroU64>(numbers::POSITIVE))]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = numbers::count::<NonZeroU64>(numbers::POSITIVE, "instructions"))]
     every: NonZeroU64,
     #[command(flatten)]
     child: ChildOptions,

@@ -502,6 +502,7 @@ fn mistakes_in_a_spec(#[case] from: &str, #[case] to: &str, #[case] message: &st
 #[case("name: gnu-2.47", "nam: mine", "did you mean `name`?")]
 #[case("sframe_version: 3", "sframe_version: 9", "SFrame has no version 9; it has 1, 2 and 3")]
 #[case("sframe_version: 3", "sframe_version: three", "expected a whole number")]
+#[case("abis:", "reference: gnu-2.99\nabis:", "no build by the reference `gnu-2.99`; did you mean")]
 #[case("abis:", "abi:", "did you mean `abis`?")]
 #[case("amd64: {compiler", "amd46: {compiler", "did you mean `amd64`?")]
 #[case("{compiler: gcc, rust: rustc}", "{compiler: ./gcc}", "./gcc is neither a name nor an absolute path")]
@@ -517,16 +518,22 @@ fn mistakes_in_the_definition_of_a_toolchain(#[case] from: &str, #[case] to: &st
 }
 
 #[rstest]
-#[case("section:", "sections:", "unknown key `sections` (allowed here: `name`, ")]
-#[case("abi: amd64", "abi: amd46", "unknown name `amd46` (allowed here: `amd64`, ")]
+#[case("section:", "sections:", "unknown key `sections`; did you mean `section`? (allowed here: `name`, ")]
+#[case("abi: amd64", "abi: amd46", "unknown name `amd46`; did you mean `amd64`? (allowed here: `amd64`, ")]
 #[case("size: 32", "size: -1", "expected a whole number")]
-#[case("words: [8]", "word: [8]", "unknown key `word` (allowed here: ")]
+#[case("words: [8]", "word: [8]", "unknown key `word`; did you mean `words`? (allowed here: ")]
 #[case("cfa: \"SP+8\"", "cfa: \"rsp+8\"", "is not an equation such as SP+16")]
-#[case("kind: unreadable", "kind: unreadible", "unknown name `unreadible` (allowed here: ")]
+#[case(
+    "kind: unreadable",
+    "kind: unreadible",
+    "unknown name `unreadible`; did you mean `unreadable`? (allowed here: "
+)]
 #[case("header:\n", "header: 5\nheadr:\n", "invalid type: integer `5`, expected a mapping")]
 #[case("fde: none", "fde: nowhere", "needs `fde: none`")]
 #[case("clauses:\n", "clauses: 5\nx:\n", "expected a list")]
 #[case("    size: 32", "   size: 32", "missing key `size`")]
+#[case("summary:", "sumary:", "unknown key `sumary`; did you mean `summary`?")]
+#[case("address: \"0x8000\"", "address: zz", "v3-amd64.yaml:17:1: ")]
 fn mistakes_in_a_vector(#[case] from: &str, #[case] to: &str, #[case] message: &str) {
     let name = "default/v3-amd64.yaml";
     let vectors = |folder: &str| {
@@ -562,6 +569,7 @@ const KNOWN: &str = "known:
 #[case("unchanged: 1", "unchanged: x", "expected a whole number")]
 #[case("unchanged: 1", "unchanged: 0", "")]
 #[case("CFA = SP+16", "CFA is SP+16", "is not the rules of a row")]
+#[case("first.so!", "first.so:", "named with `!`: `crossing.O2-dynamic.first.so!first_leaf@plt`")]
 #[case("    function", "   function", "missing key `rules`")]
 #[case("    rules:", "    rule:", "did you mean `rules`?")]
 fn mistakes_in_a_list_of_known_findings(#[case] from: &str, #[case] to: &str, #[case] message: &str) {
@@ -584,6 +592,7 @@ fn mistakes_in_a_list_of_known_findings(#[case] from: &str, #[case] to: &str, #[
 #[case("program: plt", "program: ptl", "no command makes this file")]
 #[case("  layout:", "  layuot:", "unknown witness `layuot`; did you mean `layout`?")]
 #[case("wrong: wrong-cfa", "wrong: cfa", "this is no verdict")]
+#[case("right: CFA = SP+8", "right: CFA = SP++8", "is not the rules of a row")]
 fn mistakes_in_the_page_of_a_fault(#[case] from: &str, #[case] to: &str, #[case] message: &str) {
     let faults = |folder: &str| {
         let specs = repository().canonicalize().expect("a folder").join("specs");
@@ -604,6 +613,54 @@ fn mistakes_in_the_page_of_a_fault(#[case] from: &str, #[case] to: &str, #[case]
     mistaken("faults/ld-plt-got.yaml", &text, faults, message);
 }
 
+/// A corpus in which only the document with the mistake is not the committed one.
+fn run_in(folder: &str) -> Vec<String> {
+    let corpus = repository().canonicalize().expect("a folder").join("corpus");
+    for place in ["", "programs"] {
+        let to = Path::new(folder).join(place);
+        std::fs::create_dir_all(&to).expect("a folder");
+        for entry in std::fs::read_dir(corpus.join(place)).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            let to = to.join(path.file_name().expect("a name"));
+            if !to.exists() && !path.ends_with("corpus/programs") {
+                std::os::unix::fs::symlink(&path, to).expect("a link");
+            }
+        }
+    }
+    words(&format!("run --corpus {folder} --spec leaf --toolchain gnu-2.47 --abi amd64"))
+}
+
+#[rstest]
+#[case("schema: 2", "schema: 9", "schema 9 is unknown; this bench reads 2")]
+#[case("schema: 2", "schema: two", "this bench reads 2")]
+#[case("schema: 2", "shcema: 2", "did you mean `schema`?")]
+#[case("runtime:", "runtim:", "did you mean `runtime`?")]
+#[case("made:", "mad:", "did you mean `made`?")]
+#[case("- toolchain: ", "- toolchian: ", "did you mean `toolchain`?")]
+#[case("abi: amd64", "abi: amd46", "did you mean `amd64`?")]
+#[case("  files:", "  fiels:", "did you mean `files`?")]
+#[case("  abi: aarch64\n", "", "missing key `abi`")]
+#[case("\n- toolchain", "\n-- toolchain", "unknown key `-- toolchain`")]
+fn mistakes_in_the_manifest(#[case] from: &str, #[case] to: &str, #[case] message: &str) {
+    mistaken("manifest.yaml", &changed("corpus/manifest.yaml", from, to), run_in, message);
+}
+
+#[rstest]
+#[case("summary:", "sumary:", "did you mean `summary`?")]
+#[case("summary: ", "summary: [", "")]
+#[case("objects:", "object:", "did you mean `objects`?")]
+#[case("sframe: false", "sframe: no way", "expected `true` or `false`")]
+#[case("sframe: false", "sfrmae: false", "did you mean `sframe`?")]
+#[case("sources: [mixed", "source: [mixed", "did you mean `sources`?")]
+#[case("{sources: [mixed_objects/covered.c]}", "{}", "missing key `sources`")]
+#[case("[mixed_objects/covered.c]", "mixed_objects/covered.c", "expected a list")]
+#[case("objects:", "variants: O2\nobjects:", "expected a list")]
+#[case("objects:", "cflag: [-Os]\nobjects:", "did you mean `cflags`?")]
+fn mistakes_in_a_program(#[case] from: &str, #[case] to: &str, #[case] message: &str) {
+    let text = changed("corpus/programs/mixed_objects.yaml", from, to);
+    mistaken("programs/mixed_objects.yaml", &text, run_in, message);
+}
+
 /// Arguments: what is wrong, and what is allowed or probably meant.
 #[rstest]
 #[case("check /nowhere/program", "/nowhere/program: No such file")]
@@ -622,6 +679,11 @@ fn mistakes_in_the_page_of_a_fault(#[case] from: &str, #[case] to: &str, #[case]
 #[case("run --shard 5/4", "with K from 1 to N")]
 #[case("matrix /nowhere.yaml", "error: /nowhere.yaml: cannot be read")]
 #[case("matrix gnu-2.74", "did you mean `gnu-2.47`?")]
+#[case("check {leaf} --known-faults --specs ci", "ci/faults: there is no such folder")]
+#[case(
+    "export vectors --profile v3-kernel-arm64 --only default/v3-amd64 --output /nowhere/x",
+    "no vector is selected"
+)]
 #[case("lint --sarif /nowhere/x {leaf}", "there is no folder /nowhere")]
 #[case("faults gcc", "`gcc` is a component, with the faults `gcc-")]
 #[case("faults ld-plt", "its name is part of `ld-plt-got`")]

@@ -169,14 +169,38 @@ fn only_a_case_that_takes_too_long_is_broken() {
     assert_eq!(only_broken(&output), "the case took more than 5 s, and its worker was killed");
 }
 
+/// The memory counts without what the emulator reserves: little is enough for small programs.
 #[test]
-fn a_case_without_enough_memory_is_broken_and_says_so() {
-    let endless = Endless::new();
-    let output = endless.run(&["--memory", "500000000"]).output().expect("the bench");
-    assert_eq!(status(&output), 4);
-    for case in json(&output)["cases"].as_array().expect("cases") {
-        let reason = case["reason"].as_str().expect("a reason");
-        assert!(reason.starts_with("out of memory: the emulator reserves"), "{reason}");
+fn a_program_runs_with_the_least_memory() {
+    let check = ["check", "corpus/builds/gnu-2.47/amd64/leaf.O2", "--memory", "256M"];
+    assert_eq!(status(&bench(&check)), 0);
+    assert_eq!(status(&bench(&["explore", check[1], "--memory", "256M"])), 0);
+    let output = bench(&[&check[..], &["--stack-size", "1G"]].concat());
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(status(&output), 4, "{message}");
+    assert!(message.lines().count() == 1 && message.contains("memory"), "{message}");
+}
+
+/// Where the system allows less than anything needs, nothing begins.
+#[test]
+fn a_limit_of_the_system_is_one_error() {
+    let file = "corpus/builds/gnu-2.47/amd64/leaf.O2";
+    for arguments in [&["run", "--spec", "leaf"][..], &["check", file], &["explore", file], &["study", file]]
+    {
+        let bench = env!("CARGO_BIN_EXE_sframe-testbench");
+        let mut limited = Command::new("sh");
+        limited.args(["-c", "ulimit -v 1200000 && exec \"$0\" \"$@\"", bench]).args(arguments);
+        let output = limited.current_dir(repository()).output().expect("the bench");
+        assert_eq!(
+            (status(&output), String::from_utf8_lossy(&output.stderr).as_ref()),
+            (
+                4,
+                "error: the system allows 1228800000 bytes of addresses (`ulimit -v`); the emulator reserves 1073741824, and \
+             programs need 268435456\n"
+            ),
+            "{arguments:?}"
+        );
+        assert!(output.stdout.is_empty());
     }
 }
 
@@ -271,9 +295,6 @@ fn a_check_that_crashes_is_one_clear_error_and_leaves_no_report() {
     crash(running(&child));
     let output = child.wait_with_output().expect("the bench");
     says(&output, "check ended without a result: signal: 11 (SIGSEGV); its memory limit is 8589934592 bytes");
-    // The emulator itself would end the process, with the status of a finding.
-    let output = endless.check(&["--memory", "500000000"]).output().expect("the bench");
-    says(&output, "out of memory: the emulator reserves 1073741824 bytes of addresses");
 }
 
 /// `check` passes on the output of its child.

@@ -128,7 +128,7 @@ example:
   row: 0x1
   verdict: wrong-fp
   wrong: FP = *(FP)
-  right: FP unchanged
+  right: CFA = r10, RA = *(CFA-8), FP unchanged
 witnesses: {run: FP is another}
 upstream: {state: unreported}
 ";

@@ -358,6 +358,39 @@ fn the_page_of_a_run_can_be_read_filtered_and_linked_to() {
     browser.has_no_problems();
 }
 
+/// A wide screen cuts nothing and leaves no box half empty; a finding of a known fault is not called
+/// unexpected.
+#[test]
+fn boxes_are_as_wide_as_the_screen() {
+    let Some(mut browser) = Browser::start() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().display().to_string();
+    let page = folder.path().join("report.html");
+    browser.width(1440);
+    let narrower = "[...document.querySelectorAll('details, .reason, section > div > .scroll')]
+        .filter(box => box.offsetParent && box.offsetWidth < box.parentElement.clientWidth - 50).length";
+    let cut =
+        "[...document.querySelectorAll('.scroll')].filter(box => box.scrollWidth > box.clientWidth).length";
+    let breakable = "[...document.querySelectorAll('.listing td:last-child')]
+        .filter(cell => [...cell.childNodes].some(node => node.data?.includes('*('))).length";
+    let badges = "[...document.querySelectorAll('td.head .chip')].map(badge => badge.textContent)";
+    for (file, expected) in [
+        ("corpus/builds/gnu-2.47/amd64/realign.O2", ["unexpected"; 4].as_slice()),
+        ("corpus/faults/gcc-popped-frame-pointer/align", &["known fault"; 2]),
+    ] {
+        bench(&["check", file, "--report", &path], 1);
+        browser.load(&page, "");
+        browser.wait("document.querySelector('.listing')");
+        for (what, count) in [("narrower", narrower), ("cut", cut), ("breakable", breakable)] {
+            assert_eq!(browser.value(count), 0, "{file}: {what}");
+        }
+        assert_eq!(browser.value(badges), json!(expected), "{file}");
+        let said = browser.text("document.querySelector('details.finding summary').textContent");
+        assert!(said.ends_with(&format!(": {}", expected[0])), "{said}");
+    }
+    browser.has_no_problems();
+}
+
 #[test]
 fn words_are_explained_tables_sorted_saved_and_printed() {
     let Some(mut browser) = Browser::start() else { return };

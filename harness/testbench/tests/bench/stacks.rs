@@ -128,6 +128,10 @@ fn frames_of_the_file_are_compared() {
         "address_bits":255,"images":[],"moments":[]}]}"#,
     "p: `address_bits` is 255, and an address has 1 to 64 bits"
 )]
+#[case(
+    r#"{"schema":1,"licence":"#,
+    "the file is cut off: it ends in the middle of the document, after line 1 column 22"
+)]
 fn mistakes_in_a_document_are_one_sentence(#[case] document: &str, #[case] says: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("stacks");

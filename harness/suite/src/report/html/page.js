@@ -83,7 +83,7 @@
   }
 
   /** A text in which the equations of a row, like `CFA = SP+8`, are not broken over lines. */
-  const EQUATION = /((?:CFA|RA|FP)(?: = [^,;() ]+(?:\([^()]*\))?| unchanged| undefined| unknown))/;
+  const EQUATION = /((?:CFA|RA|FP)(?: = [^,;() ]+(?:\([^()]*\))?| unchanged| undefined| unknown)|\*\([^()]*\))/;
   const prose = (text) => clean(text ?? "").split(EQUATION).map((part, position) => (position % 2 ? el("span", { class: "whole" }, part) : part));
   /** The name of what is at an address, or the library and the address. */
   const nameAt = (name, image, address) => (name && name !== address ? name : `${image ? `${image}!` : ""}${address ?? "–"}`);
@@ -341,15 +341,18 @@
   /** Findings about a whole run have no culprit. */
   const isUnknown = (finding) => finding.blame === "unknown";
   const isBlamed = (finding) => Boolean(finding.pc) || !isUnknown(finding);
-  const kindOf = (finding) => (finding.known === undefined ? "unexpected" : "known");
-  const chipOf = (finding) => (finding.certainty === undefined ? chip(kindOf(finding), kindOf(finding))
+  /** What a finding is to its reader, and the outcome whose colour it has. */
+  const kindOf = (finding) => (finding.known !== undefined ? "known" : finding.fault !== undefined ? "known fault" : "unexpected");
+  const colourOf = (finding) => (kindOf(finding) === "unexpected" ? "unexpected" : "known");
+  const chipOf = (finding) => (finding.certainty === undefined ? chip(kindOf(finding), colourOf(finding))
     : term("certainty", finding.certainty, `chip ${finding.certainty === "proved" ? "unexpected" : "skipped"}`));
   const outcomeChip = (outcome) => term("outcome", outcome, `chip ${outcome}`);
   /** Columns: a name, what to sort by, the contents of a cell, and what a CSV file has of it. */
   const findingColumns = (withCase) => [
     { name: "verdict", key: (finding) => finding.verdict, cell: (finding) => el("td", { class: "head" },
       el("a", { href: findingLink(finding), title: meaningOf("verdict", finding.verdict) }, finding.verdict), " ", chipOf(finding)) },
-    { name: "function", key: (finding) => nameAt(finding.function, finding.image, finding.pc) },
+    { name: "function", key: (finding) => nameAt(finding.function, finding.image, finding.pc),
+      cell: (finding) => el("td", { class: "name" }, nameAt(finding.function, finding.image, finding.pc)) },
     { name: "row, or what it is", key: (finding) => (finding.row ? `+${finding.row.start}: ${finding.row.rules}` : finding.message),
       cell: (finding) => (finding.row ? el("td", { class: "code" }, prose(`+${finding.row.start}: ${finding.row.rules}`)) : el("td", {}, prose(finding.message))) },
     { name: "blame", key: (finding) => (isBlamed(finding) ? finding.blame : ""), cell: (finding) => el("td", {}, isBlamed(finding) ? term("blame", finding.blame) : "") },
@@ -381,7 +384,7 @@
     const column = () => columns.find(({ name }) => name === order.replace(/^-/, ""));
     const cell = (column, item) => column.cell?.(item) ?? el("td", { class: column.isNumber ? "num" : "" },
       column.isNumber ? grouped(column.key(item)) : column.key(item));
-    const heads = columns.map((column) => el("th", { scope: "col" }, el("button", { type: "button", click: () => sort(column) }, column.name)));
+    const heads = columns.map((column) => el("th", { scope: "col", class: column.isNumber ? "num" : undefined }, el("button", { type: "button", click: () => sort(column) }, column.name)));
     const box = el("div", {});
     const head = el("thead", {}, el("tr", {}, heads));
     const sorted = () => {
@@ -472,8 +475,8 @@
     const sorted = [...list].sort((a, b) => (a.known !== undefined) - (b.known !== undefined) || a.case - b.case);
     const title = parameter === "known findings" ? "Known findings" : "Findings";
     return el("section", {}, el("h2", {}, `${title} (${grouped(list.length)})`),
-      el("p", { class: "faint" }, "One for each wrong row and verdict of a case; known ones are grouped by the entry that explains them."),
       list.length ? [
+        el("p", { class: "faint" }, "One for each wrong row and verdict of a case; known ones are grouped by the entry that explains them."),
         glossary([["verdict", list.map((finding) => finding.verdict)], ["blame", list.filter(isBlamed).map((finding) => finding.blame)]]),
         sortedTable(parameter ?? "", findingColumns(parameter), sorted, "findings", csvOfFindings),
         parameter ? "" : sorted.slice(0, MOST_DETAILS).map((finding, rank) => findingDetails(finding, rank < OPEN_DETAILS)),
@@ -706,7 +709,7 @@
       address = next;
     }
     const heads = ["address", "instruction", "executed", "SFrame row", "CFI", "call stack, at the first comparison"];
-    return scrolled(`listing of ${item.name}`, el("table", { class: "code" }, headOf(heads), el("tbody", {}, lines)));
+    return scrolled(`listing of ${item.name}`, el("table", { class: "code listing" }, headOf(heads), el("tbody", {}, lines)));
   }
   function exercised(item) {
     const hits = hitsOf(item);

@@ -16,14 +16,14 @@ use sframe_suite::corpus::Maker;
 
 use super::programs::{All, Programs, each};
 use super::stop::{INTERRUPTED, stop_request};
-use crate::cli::definitions;
+use crate::cli::{definitions, numbers};
 
 #[derive(Args)]
 pub(super) struct Assembly {
     #[command(flatten)]
     of: Programs,
     /// How many functions each has.
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = numbers::count::<u32>(1..=1000, "functions"))]
     functions: u32,
     /// Make the CFI wrong on purpose: in each function the CFA, the return address or FP, throughout. A run
     /// must find each of these functions; one that it misses is a contradiction.

@@ -15,14 +15,14 @@ use sframe_suite::corpus::Maker;
 
 use super::programs::{All, Programs, each};
 use super::stop::{INTERRUPTED, stop_request};
-use crate::cli::definitions;
+use crate::cli::{definitions, numbers};
 
 #[derive(Args)]
 pub(super) struct C {
     #[command(flatten)]
     of: Programs,
     /// How many functions each has.
-    #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u32).range(1..=200))]
+    #[arg(long, value_name = "N", default_value_t = 12, value_parser = numbers::count::<u32>(1..=200, "functions"))]
     functions: u32,
     /// Link each program in its own way: as several objects, some of them without call frame information,
     /// in archives or linked before, position-independent, with flags for the linker.

@@ -42,13 +42,13 @@ pub(super) struct Programs {
     #[arg(long = "abi", value_name = "ABI", value_parser = parse_abi)]
     pub(super) abis: Vec<Abi>,
     /// The same seed generates the same programs.
-    #[arg(long, value_name = "S", default_value_t = 0)]
+    #[arg(long, value_name = "S", default_value_t = 0, value_parser = numbers::seed)]
     pub(super) seed: u64,
     /// The number of the first program of the seed.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = numbers::seed)]
     pub(super) first: u64,
     /// How many programs to generate for each toolchain and ABI.
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = numbers::count::<u64>(0..=u64::MAX))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = numbers::count::<u64>(numbers::FROM_ZERO, "programs"))]
     pub(super) programs: u64,
     /// Print the first program, and make nothing.
     #[arg(long, requires = "abis")]

@@ -30,13 +30,13 @@ pub(super) struct Sections {
     #[arg(long = "abi", value_name = "ABI", value_parser = parse_abi)]
     abis: Vec<Abi>,
     /// The same seed generates the same sections.
-    #[arg(long, value_name = "S", default_value_t = 0)]
+    #[arg(long, value_name = "S", default_value_t = 0, value_parser = numbers::seed)]
     seed: u64,
     /// The number of the first section of the seed.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = numbers::seed)]
     first: u64,
     /// How many sections to generate, those of other versions and ABIs included.
-    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = numbers::count::<u64>(0..=u64::MAX))]
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = numbers::count::<u64>(numbers::FROM_ZERO, "sections"))]
     sections: u64,
     /// Also ask for what the specification leaves to the reader; the readings of the vectors are right
     /// then.

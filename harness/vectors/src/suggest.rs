@@ -16,7 +16,7 @@ const OTHER_NAMES: [(&str, &str); 9] = [
 /// The candidate that `given` was probably meant to be, if any is close.
 ///
 /// ```
-/// use sframe_judge::vocabulary::suggest::closest;
+/// use sframe_vectors::suggest::closest;
 ///
 /// assert_eq!(closest("stosp", ["stops", "sweep"]), Some("stops"));
 /// assert_eq!(closest("AArch64", ["amd64", "aarch64"]), Some("aarch64"));
