@@ -1,13 +1,14 @@
 //! Recognises usual mistakes: a reader whose wrong answers are those of the model with a mistake probably makes it.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use sframe_judge::external::SectionReply;
 use sframe_vectors::model::{self, Way, Ways};
 use sframe_vectors::{
-    Abi, AnswerPart, Catalogue, Fde, FdeType, FreType, Header, PcType, Query, SectionAnswer, SectionPart,
-    Vector, compare, is_answered, is_same_answer,
+    Abi, AnswerPart, Catalogue, Change, Fde, FdeType, FreType, Header, Query, SectionAnswer, SectionPart,
+    SectionQuestion, Vector, compare, is_answered, is_same_answer, wrong_queries,
 };
 
 /// What a reader has answered.
@@ -84,8 +85,6 @@ const ENOUGH: (usize, usize) = (4, 5);
 const NEARLY_ALL: (usize, usize) = (9, 10);
 /// Larger sections are asked about only to see how much a mistake explains that small ones show, or can't show.
 const LARGE: usize = 20_000;
-/// So many vectors show whether a mistake is not made at all.
-const MANY: usize = 40;
 
 /// Whether a count is at least some part of another.
 const fn is_part((part, whole): (usize, usize), count: usize, of: usize) -> bool {
@@ -96,18 +95,15 @@ const fn is_part((part, whole): (usize, usize), count: usize, of: usize) -> bool
 type Wrong = (usize, Query);
 
 /// Fields that differ, whatever the numbers are.
-type Shape = (AnswerPart, Vec<(String, String, String)>);
+pub(super) type Shape = (AnswerPart, Vec<(String, String, String)>);
 
-/// Wrong answers, and what differs in them.
-type Differences = BTreeMap<Query, Shape>;
+/// Wrong answers to a vector, and what differs in them.
+pub(super) type Differences = BTreeMap<Query, Shape>;
 
-fn differences(vector: &Vector, answer: &SectionAnswer, parts: &[SectionPart]) -> Differences {
-    let compared = compare(vector, answer, parts).differences.into_iter();
-    let shape = |difference: sframe_vectors::Difference| {
-        let fields = difference.changes.into_iter().map(|it| (it.field, it.expected, it.got)).collect();
-        (difference.query, (difference.query.part(), fields))
-    };
-    compared.map(shape).collect()
+/// The shape of a difference.
+pub(super) fn shape(query: Query, changes: &[Change]) -> Shape {
+    let field = |it: &Change| (it.field.clone(), it.expected.clone(), it.got.clone());
+    (query.part(), changes.iter().map(field).collect())
 }
 
 /// Where alone a mistake may be made: a reader has code of its own for it.
@@ -118,23 +114,25 @@ enum Place {
     Of(Abi),
     FdeType(FdeType),
     FreType(FreType),
-    PcType(PcType),
 }
 
 impl Place {
     fn all() -> impl Iterator<Item = Self> {
-        let rows = [
-            Self::FdeType(FdeType::Default),
-            Self::FdeType(FdeType::Flex),
-            Self::FreType(FreType::Addr1),
-            Self::FreType(FreType::Addr2),
-            Self::FreType(FreType::Addr4),
-            Self::PcType(PcType::Inc),
-            Self::PcType(PcType::Mask),
-        ];
         let versions = [1, 2, 3].map(Self::Version);
         let abis = Abi::ALL.map(Self::Of);
-        [Self::Everywhere].into_iter().chain(versions).chain(abis).chain(rows)
+        let kinds = [FdeType::Default, FdeType::Flex].map(Self::FdeType);
+        let widths = [FreType::Addr1, FreType::Addr2, FreType::Addr4].map(Self::FreType);
+        [Self::Everywhere].into_iter().chain(versions).chain(abis).chain(kinds).chain(widths)
+    }
+
+    /// Whether a mistake can be made here alone: one of reading something else than rows is made in rows of all types.
+    fn is_of(self, predictions: &Predictions) -> bool {
+        match self {
+            Self::FdeType(_) | Self::FreType(_) => {
+                predictions.by_vector.values().all(|predicted| predicted.is_of_rows)
+            }
+            Self::Everywhere | Self::Version(_) | Self::Of(_) => true,
+        }
     }
 
     fn has(self, vector: &Vector) -> bool {
@@ -146,7 +144,6 @@ impl Place {
             Self::Of(abi) => header(&|header| header.abi == abi),
             Self::FdeType(it) => rows(&|fde| fde.fde_type == it),
             Self::FreType(it) => rows(&|fde| fde.fre_type == it),
-            Self::PcType(it) => rows(&|fde| fde.pc_type == it),
         }
     }
 
@@ -161,66 +158,319 @@ impl Place {
             Self::FreType(FreType::Addr1) => "in rows of type ADDR1".to_owned(),
             Self::FreType(FreType::Addr2) => "in rows of type ADDR2".to_owned(),
             Self::FreType(FreType::Addr4) => "in rows of type ADDR4".to_owned(),
-            Self::PcType(PcType::Inc) => "in rows that do not repeat".to_owned(),
-            Self::PcType(PcType::Mask) => "in rows that repeat".to_owned(),
         })
     }
 }
 
 /// What a reader with a mistake answers wrongly in a vector, among the questions that are answered.
+#[derive(Default)]
 struct Predicted {
-    vector: usize,
-    wrong: Differences,
-    /// Those to which the reader gives the same answer.
+    wrong: BTreeSet<Query>,
+    /// Those to which the reader gives the same wrong answer.
     same: BTreeSet<Query>,
+    /// Whether the mistake shows in rows, and in nothing that is read before.
+    is_of_rows: bool,
 }
 
-/// What a mistake explains.
-struct Candidate {
-    way: Way,
-    place: Place,
-    explains: BTreeSet<Wrong>,
+/// How much of what a mistake predicts is so, in a place.
+#[derive(Clone, Copy, Default)]
+struct Tally {
+    /// The vectors with predictions, and those that show the mistake.
+    vectors: usize,
+    shown: usize,
+    /// The wrong answers that are predicted, and those that are wrong in any way.
+    asked: usize,
+    missed: usize,
 }
 
-impl Candidate {
-    /// The candidate, if the reader makes this mistake in this place.
-    fn of(
-        way: Way,
-        place: Place,
-        predicted: &[Predicted],
-        heard: &Heard<'_>,
-        wrong: &[Differences],
-    ) -> Option<Self> {
-        let (mut explains, mut vectors, mut shown, mut asked, mut missed) = (BTreeSet::new(), 0, 0, 0, 0);
-        for Predicted { vector, wrong: predicted, same } in predicted {
-            if !place.has(heard.0[*vector].0) {
+impl Tally {
+    fn add(&mut self, predicted: &Predicted, wrong: &Differences) {
+        self.vectors += 1;
+        self.shown += usize::from(predicted.is_shown());
+        self.asked += predicted.wrong.len();
+        self.missed += predicted.wrong.iter().filter(|query| wrong.contains_key(query)).count();
+    }
+
+    /// Whether the mistake is made. Vectors without wrong answers can only make it less so.
+    fn is_made(&self) -> bool {
+        self.shown > 0
+            && is_part(ENOUGH, self.shown, self.vectors)
+            && is_part(NEARLY_ALL, self.missed, self.asked)
+    }
+}
+
+impl Predicted {
+    fn is_shown(&self) -> bool {
+        !self.wrong.is_empty() && is_part(NEARLY_ALL, self.same.len(), self.wrong.len())
+    }
+}
+
+/// The vectors, and what is known about them: some of it is found when it is needed.
+struct Search<'h> {
+    heard: &'h Heard<'h>,
+    parts: &'h [SectionPart],
+    questions: Vec<SectionQuestion>,
+    wrong: Vec<Differences>,
+    /// Vectors with small sections, first those with wrong answers; and those with large ones and wrong answers.
+    small: Vec<usize>,
+    large: Vec<usize>,
+}
+
+/// A way to read the text, and the answers of a reader without mistakes that reads so.
+struct Reading {
+    taken: Ways,
+    right: BTreeMap<usize, SectionAnswer>,
+}
+
+impl Reading {
+    const fn new(taken: Ways) -> Self {
+        Self { taken, right: BTreeMap::new() }
+    }
+}
+
+/// What a reader with a mistake answers wrongly, by vector.
+#[derive(Default)]
+struct Predictions {
+    by_vector: BTreeMap<usize, Predicted>,
+    /// Whether all vectors are there in which it does.
+    is_complete: bool,
+}
+
+impl<'h> Search<'h> {
+    fn new(heard: &'h Heard<'h>, parts: &'h [SectionPart], wrong: Vec<Differences>) -> Self {
+        let (mut small, mut large): (Vec<_>, Vec<_>) =
+            (0..heard.0.len()).partition(|index| heard.0[*index].0.bytes.len() <= LARGE);
+        small.sort_by_key(|index| wrong[*index].is_empty());
+        large.retain(|index| !wrong[*index].is_empty());
+        let questions = heard.0.iter().map(|(vector, _)| vector.question()).collect();
+        Self { heard, parts, questions, wrong, small, large }
+    }
+
+    fn vector(&self, index: usize) -> &'h Vector {
+        self.heard.0[index].0
+    }
+
+    fn is_small(&self, index: usize) -> bool {
+        self.vector(index).bytes.len() <= LARGE
+    }
+
+    /// What a reader with a mistake answers wrongly in a vector.
+    fn predicted(&self, way: Way, index: usize, reading: &mut Reading) -> Predicted {
+        let (vector, answer) = &self.heard.0[index];
+        let question = &self.questions[index];
+        let ways: Ways = reading.taken.iter().copied().chain([way]).collect();
+        let with = model::answer(question, &ways);
+        let without = reading.right.entry(index).or_insert_with(|| model::answer(question, &reading.taken));
+        if with == *without {
+            return Predicted::default();
+        }
+        let mut wrong = wrong_queries(vector, &with, self.parts);
+        // Where the reader says nothing, it may make the mistake or not.
+        wrong.retain(|query| is_answered(*query, vector, answer));
+        // What it says of the header need not be what it reads by.
+        if wrong.iter().any(|query| *query != Query::Header) {
+            wrong.remove(&Query::Header);
+        }
+        let is_same =
+            |query: &&Query| self.wrong[index].contains_key(query) && is_same_answer(**query, answer, &with);
+        let same = wrong.iter().filter(is_same).copied().collect();
+        Predicted { is_of_rows: is_of_rows(&with, without), wrong, same }
+    }
+
+    /// What a reader with a mistake answers wrongly: in the vectors with wrong answers, and in the others as long as it
+    /// is possible that this reader makes it.
+    fn predictions(&self, way: Way, reading: &mut Reading) -> Predictions {
+        let mut tallies: Vec<(Place, Tally)> = Place::all().map(|place| (place, Tally::default())).collect();
+        let mut all = Predictions { is_complete: true, ..Predictions::default() };
+        for index in self.small.iter().chain(&self.large).copied() {
+            let is_possible = |(place, tally): &(Place, Tally)| {
+                tally.is_made() || *place == Place::Everywhere && tally.vectors == 0
+            };
+            let is_needed = !self.wrong[index].is_empty() && self.is_small(index);
+            if !is_needed && !tallies.iter().any(is_possible) {
+                all.is_complete = false;
+                break;
+            }
+            let predicted = self.predicted(way, index, reading);
+            if predicted.wrong.is_empty() {
                 continue;
             }
-            vectors += 1;
-            asked += predicted.len();
-            missed += predicted.keys().filter(|query| wrong[*vector].contains_key(query)).count();
-            if is_part(NEARLY_ALL, same.len(), predicted.len()) {
-                shown += 1;
-                explains.extend(same.iter().map(|query| (*vector, *query)));
+            for (_, tally) in tallies.iter_mut().filter(|(place, _)| place.has(self.vector(index))) {
+                tally.add(&predicted, &self.wrong[index]);
+            }
+            all.by_vector.insert(index, predicted);
+        }
+        all
+    }
+
+    /// The mistake, if the reader makes it in this place.
+    fn candidate(&self, way: Way, place: Place, predictions: &Predictions) -> Option<Candidate> {
+        let mut tally = Tally::default();
+        let mut explains = BTreeSet::new();
+        for (index, predicted) in &predictions.by_vector {
+            if place.has(self.vector(*index)) {
+                tally.add(predicted, &self.wrong[*index]);
+                let same = predicted.same.iter().filter(|_| predicted.is_shown());
+                explains.extend(same.map(|query| (*index, *query)));
             }
         }
         // One place of many fits something by chance.
         let least = if place == Place::Everywhere { 1 } else { 3 };
-        let is_made = shown >= least && is_part(ENOUGH, shown, vectors) && is_part(NEARLY_ALL, missed, asked);
-        is_made.then_some(Self { way, place, explains })
+        let is_made = predictions.is_complete && tally.shown >= least && tally.is_made();
+        is_made.then_some(Candidate { way, place, explains })
     }
 
-    /// Whether differences like those that it explains are explained throughout.
-    fn is_specific(&self, wrong: &[Differences], explained: &BTreeSet<Wrong>) -> bool {
-        let shapes: BTreeSet<&Shape> =
-            self.explains.iter().filter_map(|(vector, query)| wrong[*vector].get(query)).collect();
-        let all = wrong
-            .iter()
-            .enumerate()
-            .flat_map(|(vector, wrong)| wrong.iter().map(move |(query, shape)| ((vector, *query), shape)));
-        let others = all.filter(|(at, shape)| shapes.contains(shape) && !explained.contains(at)).count();
-        is_part(ENOUGH, self.explains.len(), self.explains.len() + others)
+    /// The mistakes that the reader may make, each where it explains most.
+    fn candidates(&self, readings: &mut [Reading]) -> Vec<Candidate> {
+        let mut candidates = Vec::new();
+        for way in Way::ALL.iter().copied().filter(|way| !way.is_reading()) {
+            let mut predictions: Vec<Predictions> = Vec::new();
+            for reading in readings.iter_mut() {
+                predictions.push(self.predictions(way, reading));
+                let last = predictions.last().and_then(|it| self.candidate(way, Place::Everywhere, it));
+                if last.is_some() {
+                    break;
+                }
+            }
+            let in_place = |place: Place| {
+                let possible = predictions.iter().filter(|it| place.is_of(it));
+                let all = possible.filter_map(|it| self.candidate(way, place, it));
+                all.max_by_key(|candidate| candidate.explains.len())
+            };
+            let elsewhere = || Place::all().filter_map(in_place).max_by_key(|it| it.explains.len());
+            candidates.extend(in_place(Place::Everywhere).or_else(elsewhere));
+        }
+        candidates
     }
+
+    /// All wrong answers.
+    fn all_wrong(&self) -> impl Iterator<Item = (Wrong, &Shape)> {
+        let all = self.wrong.iter().enumerate();
+        all.flat_map(|(index, wrong)| wrong.iter().map(move |(query, shape)| ((index, *query), shape)))
+    }
+
+    /// Whether answers that are wrong in the same way as those that a candidate explains are explained throughout.
+    fn is_specific(&self, candidate: &Candidate, explained: &BTreeSet<Wrong>) -> bool {
+        let explains = &candidate.explains;
+        let shapes: BTreeSet<&Shape> =
+            explains.iter().filter_map(|(index, query)| self.wrong[*index].get(query)).collect();
+        let others = self.all_wrong().filter(|(at, shape)| shapes.contains(shape) && !explained.contains(at));
+        is_part(ENOUGH, explains.len(), explains.len() + others.count())
+    }
+
+    /// Whether what a candidate explains does not follow from something else that is wrong, and is not explained: what
+    /// is read first is the cause of what is wrong later.
+    fn is_cause(&self, candidate: &Candidate, explained: &BTreeSet<Wrong>) -> bool {
+        let mut first: BTreeMap<usize, AnswerPart> = BTreeMap::new();
+        for (index, query) in &candidate.explains {
+            let part = first.entry(*index).or_insert(query.part());
+            *part = query.part().min(*part);
+        }
+        let follows = |(index, part): &(&usize, &AnswerPart)| {
+            let mut wrong = self.wrong[**index].keys();
+            wrong.any(|it| is_inside(it) && it.part() < **part && !explained.contains(&(**index, *it)))
+        };
+        2 * first.iter().filter(follows).count() <= first.len()
+    }
+
+    /// The mistakes that explain something that the others do not explain, those that explain most first: those with
+    /// the same answers together.
+    fn chosen(&self, mut candidates: Vec<Candidate>) -> Vec<(Vec<Way>, Candidate)> {
+        loop {
+            let explained: BTreeSet<Wrong> = candidates.iter().flat_map(|it| &it.explains).copied().collect();
+            let before = candidates.len();
+            candidates.retain(|it| self.is_specific(it, &explained) && self.is_cause(it, &explained));
+            if candidates.len() == before {
+                break;
+            }
+        }
+        candidates.sort_by_key(|candidate| Reverse(candidate.explains.len()));
+        let mut chosen: Vec<(Vec<Way>, Candidate)> = Vec::new();
+        for candidate in candidates {
+            if let Some((ways, _)) = chosen.iter_mut().find(|(_, it)| it.explains == candidate.explains) {
+                ways.push(candidate.way);
+                continue;
+            }
+            let is_told = |at: &&Wrong| chosen.iter().any(|(_, it)| it.explains.contains(at));
+            let told = candidate.explains.iter().filter(is_told).count();
+            if 2 * told <= candidate.explains.len() {
+                chosen.push((vec![candidate.way], candidate));
+            }
+        }
+        chosen
+    }
+
+    /// The mistakes that break the clause that the reader breaks, if its answers are those of no usual mistake: it is
+    /// wrong where a reader is that makes one of them, in the same fields, and nowhere else.
+    fn alike(&self, reading: &mut Reading) -> Option<(Vec<Way>, AnswerPart)> {
+        let is_wrong = |index: &&usize| !self.wrong[**index].is_empty();
+        let wrong: Vec<usize> = self.small.iter().take_while(is_wrong).copied().collect();
+        let right: Vec<usize> = self.small.iter().skip_while(is_wrong).copied().collect();
+        // What is read first is the cause of what is wrong later.
+        let queries = wrong.iter().flat_map(|index| self.wrong[*index].keys());
+        let part = queries.filter(|query| is_inside(query)).map(|query| query.part()).min()?;
+        let of_part = |index: usize| self.wrong[index].iter().filter(move |(query, _)| query.part() == part);
+        let all: usize = wrong.iter().map(|index| of_part(*index).count()).sum();
+        let mut is_alike = |way: Way| {
+            let (mut asked, mut vectors, mut same, mut places) = (0, 0, 0, Vec::new());
+            for index in wrong.iter().copied() {
+                let predicted = self.predicted(way, index, reading).wrong;
+                let predicted: BTreeSet<Query> =
+                    predicted.into_iter().filter(|it| it.part() == part).collect();
+                asked += predicted.len();
+                vectors += usize::from(!predicted.is_empty());
+                same += predicted.iter().filter(|query| self.wrong[index].contains_key(query)).count();
+                places.push((index, predicted));
+            }
+            let fits = |same: usize, asked: usize| {
+                vectors >= 3 && is_part(NEARLY_ALL, same, asked) && is_part(NEARLY_ALL, same, all)
+            };
+            if !fits(same, asked) {
+                return false;
+            }
+            for index in right.iter().copied() {
+                let predicted = self.predicted(way, index, reading).wrong;
+                asked += predicted.into_iter().filter(|query| query.part() == part).count();
+                if !fits(same, asked) {
+                    return false;
+                }
+            }
+            let ways: Ways = reading.taken.iter().copied().chain([way]).collect();
+            let same = places.iter().map(|(index, predicted)| {
+                let compared =
+                    compare(self.vector(*index), &model::answer(&self.questions[*index], &ways), self.parts);
+                let is_same = |it: &&sframe_vectors::Difference| {
+                    predicted.contains(&it.query)
+                        && self.wrong[*index].get(&it.query) == Some(&shape(it.query, &it.changes))
+                };
+                compared.differences.iter().filter(is_same).count()
+            });
+            fits(same.sum(), asked)
+        };
+        let ways: Vec<Way> =
+            Way::ALL.iter().copied().filter(|way| !way.is_reading() && is_alike(*way)).collect();
+        Some((ways, part))
+    }
+}
+
+/// A mistake that a reader may make.
+struct Candidate {
+    way: Way,
+    place: Place,
+    /// The wrong answers that follow from it.
+    explains: BTreeSet<Wrong>,
+}
+
+/// Whether a question is about what is in the section.
+fn is_inside(query: &Query) -> bool {
+    query.part() > AnswerPart::Header
+}
+
+/// Whether two answers differ in rows, and in nothing that is read before them.
+fn is_of_rows(one: &SectionAnswer, other: &SectionAnswer) -> bool {
+    let (Some(one), Some(other)) = (&one.fdes, &other.fdes) else { return false };
+    let head = |fde: &Fde| Fde { rows: Vec::new(), ..fde.clone() };
+    one != other && one.iter().map(head).eq(other.iter().map(head))
 }
 
 impl<'v> Heard<'v> {
@@ -228,153 +478,43 @@ impl<'v> Heard<'v> {
         self.0.iter().map(|(vector, _)| *vector)
     }
 
-    /// Returns the mistakes that the reader seems to make, those that explain most first.
+    /// Returns the mistakes that the reader seems to make, those that explain most first. `wrong` are its wrong answers
+    /// by vector, `taken` the alternatives that it takes.
     pub(super) fn mistakes(
         &self,
         parts: &[SectionPart],
+        wrong: &BTreeMap<&str, Differences>,
         taken: &Ways,
         catalogue: &Catalogue,
     ) -> Vec<Mistake> {
-        let wrong: Vec<Differences> =
-            self.0.iter().map(|(vector, answer)| differences(vector, answer, parts)).collect();
-        if wrong.iter().all(BTreeMap::is_empty) {
+        if wrong.is_empty() {
             return Vec::new();
         }
+        let wrong = self.vectors().map(|vector| wrong.get(&*vector.id).cloned().unwrap_or_default());
+        let search = Search::new(self, parts, wrong.collect());
         // A wrong answer may be one that an alternative has by chance, which the reader does not take. How functions
         // are searched shows only where something is wrong.
         let nearest: Ways = taken.iter().copied().chain([Way::LastHides]).collect();
-        let none = Ways::new();
-        let mut readings = vec![taken];
-        readings.extend([&none, &nearest].into_iter().filter(|it| *it != taken));
-        let mut candidates = Vec::new();
-        let mut all = Vec::new();
-        for way in Way::ALL.iter().copied().filter(|way| !way.is_reading()) {
-            let mut predicted: Vec<Vec<Predicted>> = Vec::new();
-            for taken in readings.iter().copied() {
-                let Some(mut of_small) = self.predicted(way, parts, taken, &wrong, false) else { continue };
-                let is_made = |place, it: &[Predicted]| Candidate::of(way, place, it, self, &wrong).is_some();
-                if of_small.is_empty() || Place::all().any(|place| is_made(place, &of_small)) {
-                    of_small.extend(self.predicted(way, parts, taken, &wrong, true).unwrap_or_default());
-                }
-                let is_enough = is_made(Place::Everywhere, &of_small);
-                predicted.push(of_small);
-                if is_enough {
-                    break;
-                }
-            }
-            let in_place = |place| {
-                let candidates =
-                    predicted.iter().filter_map(|it| Candidate::of(way, place, it, self, &wrong));
-                candidates.max_by_key(|candidate| candidate.explains.len())
-            };
-            candidates.extend(in_place(Place::Everywhere).or_else(|| {
-                let candidates = Place::all().filter_map(in_place);
-                candidates.max_by_key(|candidate| candidate.explains.len())
-            }));
-            all.extend(predicted.into_iter().next().map(|predicted| (way, predicted)));
-        }
-        let explained: BTreeSet<Wrong> =
-            candidates.iter().flat_map(|candidate| &candidate.explains).copied().collect();
-        candidates.retain(|candidate| candidate.is_specific(&wrong, &explained));
-        let mut found = Vec::new();
-        while let Some(most) =
-            candidates.iter().map(|candidate| candidate.explains.len()).max().filter(|it| *it > 0)
-        {
-            let best = |candidate: &&Candidate| candidate.explains.len() == most;
-            let Some((explains, place)) =
-                candidates.iter().find(best).map(|candidate| (candidate.explains.clone(), candidate.place))
-            else {
-                break;
-            };
-            let same = candidates.iter().filter(|candidate| candidate.explains == explains);
-            let ways: Vec<Way> = same.map(|candidate| candidate.way).collect();
-            found.push(self.mistake(&ways, &explains, place.words(), catalogue));
-            for candidate in &mut candidates {
-                candidate.explains.retain(|it| !explains.contains(it));
+        let mut readings = vec![Reading::new(taken.clone())];
+        for other in [Ways::new(), nearest] {
+            if readings.iter().all(|reading| reading.taken != other) {
+                readings.push(Reading::new(other));
             }
         }
+        let chosen = search.chosen(search.candidates(&mut readings));
+        let mut found: Vec<Mistake> = chosen
+            .iter()
+            .map(|(ways, it)| self.mistake(ways, &it.explains, it.place.words(), catalogue))
+            .collect();
         if found.is_empty() {
-            found.extend(self.kind(&all, &wrong, catalogue));
+            found.extend(self.alike(&search, &mut readings[0], catalogue));
         }
         found
     }
 
-    /// What a reader with a mistake answers wrongly, vector by vector: in small sections, or in large ones in which
-    /// something is wrong. `None` if the reader is right in the first of them: it makes no such mistake, nor one like it.
-    fn predicted(
-        &self,
-        way: Way,
-        parts: &[SectionPart],
-        taken: &Ways,
-        wrong: &[Differences],
-        is_large: bool,
-    ) -> Option<Vec<Predicted>> {
-        let ways: Ways = taken.iter().copied().chain([way]).collect();
-        let (mut all, mut shared): (Vec<Predicted>, usize) = (Vec::new(), 0);
-        for (index, (vector, answer)) in self.0.iter().enumerate() {
-            if (vector.bytes.len() > LARGE) != is_large || is_large && wrong[index].is_empty() {
-                continue;
-            }
-            let predicted = model::answer(&vector.question(), &ways);
-            let mut wrong_then = differences(vector, &predicted, parts);
-            // Where the reader says nothing, it may make the mistake or not.
-            wrong_then.retain(|query, _| is_answered(*query, vector, answer));
-            // What it says of the header need not be what it reads by.
-            if wrong_then.keys().any(|query| *query != Query::Header) {
-                wrong_then.remove(&Query::Header);
-            }
-            if wrong_then.is_empty() {
-                continue;
-            }
-            let is_same = |query: &&Query| {
-                wrong[index].contains_key(query) && is_same_answer(**query, answer, &predicted)
-            };
-            let same = wrong_then.keys().filter(is_same).copied().collect();
-            shared += usize::from(wrong_then.keys().any(|query| wrong[index].contains_key(query)));
-            all.push(Predicted { vector: index, wrong: wrong_then, same });
-            if all.len() > MANY && shared == 0 {
-                return None;
-            }
-        }
-        Some(all)
-    }
-
-    /// Returns the clause that a reader breaks whose answers are those of no usual mistake: it is wrong where one that
-    /// breaks it is wrong, in the same fields, and nowhere else.
-    fn kind(
-        &self,
-        all: &[(Way, Vec<Predicted>)],
-        wrong: &[Differences],
-        catalogue: &Catalogue,
-    ) -> Option<Mistake> {
-        let is_inside = |query: &Query| query.part() > AnswerPart::Header;
-        // What is read first is the cause of what is wrong later.
-        let part = wrong
-            .iter()
-            .flat_map(BTreeMap::keys)
-            .filter(|query| is_inside(query))
-            .map(|it| it.part())
-            .min()?;
-        let is_of_part = |query: &Query| query.part() == part;
-        let of_part: BTreeMap<Wrong, &Shape> = wrong
-            .iter()
-            .enumerate()
-            .flat_map(|(vector, wrong)| wrong.iter().map(move |(query, shape)| ((vector, *query), shape)))
-            .filter(|((vector, query), _)| is_of_part(query) && self.0[*vector].0.bytes.len() <= LARGE)
-            .collect();
-        let fits = |predicted: &[Predicted]| {
-            let asked = predicted.iter().flat_map(|Predicted { vector, wrong, .. }| {
-                wrong.iter().map(move |(query, shape)| ((*vector, *query), shape))
-            });
-            let asked: BTreeMap<Wrong, &Shape> = asked.filter(|((_, query), _)| is_of_part(query)).collect();
-            let same = of_part.iter().filter(|(at, shape)| asked.get(at) == Some(shape)).count();
-            let vectors: BTreeSet<usize> = asked.keys().map(|(vector, _)| *vector).collect();
-            vectors.len() >= 3
-                && is_part(NEARLY_ALL, same, asked.len())
-                && is_part(NEARLY_ALL, same, of_part.len())
-        };
-        let ways: Vec<Way> =
-            all.iter().filter(|(_, predicted)| fits(predicted)).map(|(way, _)| *way).collect();
+    /// The clause that a reader breaks whose answers are those of no usual mistake.
+    fn alike(&self, search: &Search<'_>, reading: &mut Reading, catalogue: &Catalogue) -> Option<Mistake> {
+        let (ways, part) = search.alike(reading)?;
         let clause_of = |way: &Way| {
             let entry = catalogue.mistakes.iter().find(|entry| entry.name == way.name());
             entry.map(|entry| &*entry.clause)
@@ -383,11 +523,9 @@ impl<'v> Heard<'v> {
         if clauses.len() != 1 {
             return None;
         }
-        let has_part = |wrong: &Differences| wrong.keys().any(is_of_part);
-        let vectors = wrong.iter().enumerate().filter(|(_, wrong)| has_part(wrong)).map(|(vector, _)| vector);
-        let inside =
-            |vector: usize| wrong[vector].keys().filter(|it| is_inside(it)).map(move |it| (vector, *it));
-        let explains = vectors.flat_map(inside).collect();
+        let has_part = |index: usize| search.wrong[index].keys().any(|query| query.part() == part);
+        let explains = search.all_wrong().map(|(at, _)| at);
+        let explains = explains.filter(|(index, query)| has_part(*index) && is_inside(query)).collect();
         let mut mistake = self.mistake(&ways, &explains, None, catalogue);
         mistake.names.clear();
         mistake.summary = format!(

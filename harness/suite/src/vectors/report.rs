@@ -14,7 +14,7 @@ use sframe_vectors::{
     AnswerPart, Catalogue, Change, Compared, Query, SectionPart, Unreadable, Vector, compare_partly,
 };
 
-use super::mistake::{About, Heard, Mistake, about};
+use super::mistake::{About, Differences, Heard, Mistake, about, shape};
 
 /// The most kinds of differences shown to people; the document has all of them.
 const SHOWN: usize = 40;
@@ -374,7 +374,13 @@ impl VectorsReport {
         // A section can be refused for any reason: that says nothing of how the reader reads others.
         let taken = self.followed.iter().filter(|name| !name.ends_with("/refused"));
         let taken = taken.filter_map(|name| Way::of_name(name)).collect();
-        self.mistakes = heard.mistakes(parts, &taken, catalogue);
+        let mut wrong: BTreeMap<&str, Differences> = BTreeMap::new();
+        for Difference { vector, query, changes, .. } in &self.differences {
+            if let Some(query) = query {
+                wrong.entry(vector).or_default().insert(*query, shape(*query, changes));
+            }
+        }
+        self.mistakes = heard.mistakes(parts, &wrong, &taken, catalogue);
     }
 
     /// Whether the reader has refused each section that can be opened.
