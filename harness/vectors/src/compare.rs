@@ -228,10 +228,12 @@ pub fn is_same_answer(query: Query, one: &SectionAnswer, other: &SectionAnswer) 
             one == other
         }
         Query::Lookup(index) => {
-            match [one, other].map(|answer| answer.lookups.as_ref()?.get(index).map(|it| &it.answer)) {
-                [Some(Answer::Reject(_)), Some(Answer::Reject(_))] => true,
-                [one, other] => one == other,
-            }
+            let [one, other] =
+                [one, other].map(|answer| answer.lookups.as_ref()?.get(index).map(|it| &it.answer));
+            // A row that can't be read may be met, or not, before it is clear that there is none.
+            let failed =
+                |answer: Option<&Answer>| matches!(answer, Some(Answer::Reject(_) | Answer::NoRow(_)));
+            one == other || failed(one) && failed(other)
         }
         Query::Step(index) => {
             let [one, other] = [one, other].map(|answer| answer.steps.as_ref()?.get(index));

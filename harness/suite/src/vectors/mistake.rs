@@ -78,10 +78,10 @@ pub(super) fn about<'v>(
     wanted.map(|vector| (vector.id.clone(), About::of(vector, catalogue))).collect()
 }
 
-/// The part of the vectors with a mistake's answers that must show it, and of the differences like those that it
-/// explains that any usual mistake must explain: other mistakes may be in the rest.
+/// The part of what a mistake predicts that must be so: of the answers to a vector, of the vectors, and of the vectors in
+/// which the same fields are wrong. Other mistakes may be in the rest.
 const ENOUGH: (usize, usize) = (4, 5);
-/// The part of a mistake's questions that must be answered wrongly.
+/// The same where only the fields that are wrong are those of a mistake.
 const NEARLY_ALL: (usize, usize) = (9, 10);
 /// Larger sections are asked about only to see how much a mistake explains that small ones show, or can't show.
 const LARGE: usize = 20_000;
@@ -96,6 +96,13 @@ type Wrong = (usize, Query);
 
 /// Fields that differ, whatever the numbers are.
 pub(super) type Shape = (AnswerPart, Vec<(String, String, String)>);
+
+/// The fields of a shape.
+type Fields<'a> = (AnswerPart, Vec<&'a str>);
+
+fn fields((part, changes): &Shape) -> Fields<'_> {
+    (*part, changes.iter().map(|(field, ..)| &**field).collect())
+}
 
 /// Wrong answers to a vector, and what differs in them.
 pub(super) type Differences = BTreeMap<Query, Shape>;
@@ -195,13 +202,13 @@ impl Tally {
     fn is_made(&self) -> bool {
         self.shown > 0
             && is_part(ENOUGH, self.shown, self.vectors)
-            && is_part(NEARLY_ALL, self.missed, self.asked)
+            && is_part(ENOUGH, self.missed, self.asked)
     }
 }
 
 impl Predicted {
     fn is_shown(&self) -> bool {
-        !self.wrong.is_empty() && is_part(NEARLY_ALL, self.same.len(), self.wrong.len())
+        !self.wrong.is_empty() && is_part(ENOUGH, self.same.len(), self.wrong.len())
     }
 }
 
@@ -349,13 +356,17 @@ impl<'h> Search<'h> {
         all.flat_map(|(index, wrong)| wrong.iter().map(move |(query, shape)| ((index, *query), shape)))
     }
 
-    /// Whether answers that are wrong in the same way as those that a candidate explains are explained throughout.
+    /// Whether, wherever else the same fields are wrong, that is explained, too. In a vector that shows the mistake, more
+    /// may follow from it.
     fn is_specific(&self, candidate: &Candidate, explained: &BTreeSet<Wrong>) -> bool {
-        let explains = &candidate.explains;
-        let shapes: BTreeSet<&Shape> =
-            explains.iter().filter_map(|(index, query)| self.wrong[*index].get(query)).collect();
-        let others = self.all_wrong().filter(|(at, shape)| shapes.contains(shape) && !explained.contains(at));
-        is_part(ENOUGH, explains.len(), explains.len() + others.count())
+        let shows: BTreeSet<usize> = candidate.explains.iter().map(|(index, _)| *index).collect();
+        let shapes = candidate.explains.iter().filter_map(|(index, query)| self.wrong[*index].get(query));
+        let fields: BTreeSet<Fields<'_>> = shapes.map(self::fields).collect();
+        let others = self.all_wrong().filter(|(at, shape)| {
+            !shows.contains(&at.0) && !explained.contains(at) && fields.contains(&self::fields(shape))
+        });
+        let others: BTreeSet<usize> = others.map(|((index, _), _)| index).collect();
+        is_part(ENOUGH, shows.len(), shows.len() + others.len())
     }
 
     /// Whether what a candidate explains does not follow from something else that is wrong, and is not explained: what

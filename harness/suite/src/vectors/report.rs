@@ -388,11 +388,20 @@ impl VectorsReport {
         self.sections > 0 && self.opened == 0
     }
 
+    /// Whether a mistake explains a difference; or, `with_consequences`, whether the mistake shows in the same vector, in
+    /// what is read no later.
+    fn is_explained(mistake: &Mistake, difference: &Difference, with_consequences: bool) -> bool {
+        let Some(query) = difference.query else { return false };
+        let of_vector = (difference.vector.clone(), Query::Opening)..;
+        let first = mistake.explains.range(of_vector).next().filter(|(name, _)| *name == difference.vector);
+        let follows = first.is_some_and(|(_, first)| first.part() <= query.part());
+        with_consequences && follows || mistake.explains.contains(&(difference.vector.clone(), query))
+    }
+
     /// The differences that no mistake explains.
-    fn unexplained(&self) -> Vec<&Difference> {
+    fn unexplained(&self, with_consequences: bool) -> Vec<&Difference> {
         let is_explained = |difference: &&Difference| {
-            let at = difference.query.map(|query| (difference.vector.clone(), query));
-            at.is_some_and(|at| self.mistakes.iter().any(|mistake| mistake.explains.contains(&at)))
+            self.mistakes.iter().any(|it| Self::is_explained(it, difference, with_consequences))
         };
         self.differences.iter().filter(|difference| !is_explained(difference)).collect()
     }
@@ -417,7 +426,8 @@ impl VectorsReport {
         for mistake in &self.mistakes {
             self.write_mistake(mistake, &mut text);
         }
-        let kinds = Kind::of_all(&self.unexplained(), &self.about);
+        // What follows from a mistake is told with it.
+        let kinds = Kind::of_all(&self.unexplained(!is_full), &self.about);
         let kinds = if is_full { kinds } else { Kind::joined(kinds) };
         let shown = if is_full { usize::MAX } else { SHOWN };
         kinds.iter().take(shown).for_each(|kind| kind.write(&mut text, None));
@@ -464,6 +474,14 @@ impl VectorsReport {
         }
         if let Some(About { summary, .. }) = self.about.get(vector) {
             text.line(format!("    about: {summary}"));
+        }
+        let is_more = |it: &&Difference| {
+            Self::is_explained(mistake, it, true) && !Self::is_explained(mistake, it, false)
+        };
+        let more = self.differences.iter().filter(is_more).count();
+        if more > 0 {
+            let more = counted(more as u64, "answer");
+            text.line(format!("    with it, about the same vectors: {more} (--verbose)"));
         }
         text.line(format!("    {clause}: {sentence}"));
     }

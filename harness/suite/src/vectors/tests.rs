@@ -440,6 +440,32 @@ fn what_is_no_usual_mistake_has_no_name() {
     }
 }
 
+/// What follows from something that has no name, or is only part of it, is not taken for a usual mistake.
+#[test]
+fn what_follows_from_another_mistake_has_no_name() {
+    // Where no function is found, the first one is not found either.
+    let far = answers(|answer, _| {
+        for fde in answer.fdes.iter_mut().flatten() {
+            fde.start = fde.start.map(|start| Address(start.0.wrapping_add(1 << 32)));
+        }
+        answer.lookups.iter_mut().flatten().for_each(|lookup| lookup.answer = Answer::NoFde);
+        for step in answer.steps.iter_mut().flatten() {
+            *step = StepAnswer { caller: None, end: Some(End::NoFde {}) };
+        }
+    });
+    // Who looks for the bit elsewhere does not find it where it is, but does not ignore it.
+    let elsewhere = reads(|section| rows(section).for_each(|row| row.mangled = row.width == 4));
+    for (name, reader) in [("far", far), ("elsewhere", elsewhere)] {
+        let report = report(reader);
+        assert!(!report.differences.is_empty(), "{name} is not noticed");
+        assert!(
+            report.mistakes.iter().all(|it| it.names.is_empty()),
+            "{name}: {:?}",
+            report.mistakes[0].names
+        );
+    }
+}
+
 /// What follows from a mistake has no line of its own, unless all differences are asked for.
 #[test]
 fn what_follows_from_a_mistake_is_told_with_it() {
