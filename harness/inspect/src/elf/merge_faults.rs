@@ -249,7 +249,7 @@ fn concatenated(section: &Section<'_>, converted: bool) -> Option<MergeFault> {
 }
 
 /// Returns where the start of an FDE is stored, in bytes from the section's start.
-fn start_field(section: &Section<'_>, index: u32) -> u64 {
+pub(crate) fn start_field(section: &Section<'_>, index: u32) -> u64 {
     let header = section.header();
     let first = (header.end() as u64).saturating_add(header.fdeoff.into());
     first.saturating_add(u64::from(index).saturating_mul(header.version.fde_size() as u64))

@@ -6,6 +6,7 @@ mod call_frame_info;
 pub mod debug_file;
 mod dynamic_relocations;
 pub mod find_sframe;
+pub(crate) mod kept_relocations;
 pub mod line_table;
 pub mod link;
 pub mod merge_faults;

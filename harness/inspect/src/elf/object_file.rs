@@ -302,7 +302,7 @@ struct Symbol<'a> {
 }
 
 /// Whether a section has tables of jumps to definitions in other files.
-fn is_linkage_table(name: &str) -> bool {
+pub(crate) fn is_linkage_table(name: &str) -> bool {
     [".plt", ".iplt"].iter().any(|table| name.starts_with(table))
 }
 

@@ -25,7 +25,7 @@ sframe_engine::lint_rules! {
         "A linked file has a PT_GNU_SFRAME segment, by which a loader finds the section; lld writes none.",
         "the file has no PT_GNU_SFRAME segment";
     SEGMENT_MISMATCH: "SF408" "segment-mismatch", Error, ALL, Overview,
-        "The PT_GNU_SFRAME segment starts where the section starts, and holds all of it.",
+        "The PT_GNU_SFRAME segment starts where the section starts, in memory and in the file, and holds all of it.",
         "PT_GNU_SFRAME is {}, the section {}";
     SEGMENT_LONGER: "SF409" "segment-longer", Warning, ALL, Overview,
         "The PT_GNU_SFRAME segment ends where the section ends; GNU ld writes it longer.",
@@ -56,4 +56,12 @@ sframe_engine::lint_rules! {
     SECTION_FLAGS: "SF417" "section-flags", Warning, ALL, Overview,
         "The section is read, and nothing else: no flags say that it is written, executed, or merged by linkers.",
         "the section has {}";
+    SEGMENT_FLAGS: "SF418" "segment-flags", Warning, ALL, Overview,
+        "The PT_GNU_SFRAME segment can be read, and neither written nor executed.",
+        "PT_GNU_SFRAME has the flags {}";
+    KEPT_RELOCATIONS: "SF419" "kept-relocations", Warning, ALL, FdeIndex,
+        "Relocations that a linked file keeps for programs that rewrite it are those of the starts of FDEs, and lead to \
+         these functions; GNU ld --emit-relocs leaves them as they were before it merged and sorted.",
+        "relocations kept elsewhere than at the start of an FDE: {}, of another function than starts there: {}, starts \
+         without one: {}; the first at {}";
 }

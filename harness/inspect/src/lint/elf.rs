@@ -3,8 +3,9 @@
 use std::ops::Range;
 
 use object::elf::{
-    ET_REL, PF_X, PT_LOAD, ProgramHeader64, SHF_ALLOC, SHF_EXECINSTR, SHF_MERGE, SHF_STRINGS, SHF_TLS,
-    SHF_WRITE, SHN_UNDEF, SHT_GNU_SFRAME, SHT_PROGBITS, STT_FUNC, SectionFlags, SectionType,
+    ET_REL, PF_R, PF_W, PF_X, PT_LOAD, ProgramFlags, ProgramHeader64, SHF_ALLOC, SHF_EXECINSTR, SHF_MERGE,
+    SHF_STRINGS, SHF_TLS, SHF_WRITE, SHN_UNDEF, SHT_GNU_SFRAME, SHT_PROGBITS, STT_FUNC, SectionFlags,
+    SectionType,
 };
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
 use object::{Endianness, Object, ObjectSymbol, SectionIndex};
@@ -16,6 +17,7 @@ use super::report::{Finding, LintReport, Summary};
 use crate::elf::abi::abi_of;
 use crate::elf::bounded::{self, SharedBytes, Tables};
 use crate::elf::find_sframe::{MissingSection, OutsideFile, SectionBytes, Segments};
+use crate::elf::kept_relocations::kept_relocations;
 use crate::elf::merge_faults::{MergeFault, MergeFaultKind, merge_faults};
 use crate::elf::object_file::Symbols;
 use crate::ranges::{merge, position};
@@ -103,6 +105,8 @@ fn lint_section(
 struct Sframe<'a> {
     data: &'a [u8],
     address: u64,
+    /// Where it is in the file.
+    offset: u64,
     /// Section type, flags and index; `None` for a segment.
     section: Option<(SectionType, SectionFlags, SectionIndex)>,
 }
@@ -113,6 +117,15 @@ impl Sframe<'_> {
     }
 }
 
+/// A PT_GNU_SFRAME segment.
+struct Segment {
+    /// Its addresses.
+    memory: Range<u64>,
+    /// Where it is in the file.
+    file: Range<u64>,
+    flags: ProgramFlags,
+}
+
 struct File<'a> {
     elf: bounded::File<'a>,
     relocatable: bool,
@@ -120,8 +133,7 @@ struct File<'a> {
     loaded: Vec<Range<u64>>,
     /// Addresses of executable segments, sorted and merged if they meet.
     executable: Vec<Range<u64>>,
-    /// Address ranges of PT_GNU_SFRAME segments.
-    segments: Vec<Range<u64>>,
+    segments: Vec<Segment>,
     sframes: Vec<Sframe<'a>>,
 }
 
@@ -145,14 +157,20 @@ impl<'a> File<'a> {
         for (index, header) in tables.sframe_sections() {
             let SectionBytes { data, address } = tables.bytes_of_section(header)?;
             let section = Some((header.sh_type(endian), header.sh_flags(endian), index));
-            sframes.push(Sframe { data, address, section });
+            sframes.push(Sframe { data, address, offset: header.sh_offset(endian), section });
         }
+        let segment = |(_, segment): (usize, &ProgramHeader64<Endianness>)| {
+            let start = segment.p_offset(endian);
+            let file = start..start.saturating_add(segment.p_filesz(endian));
+            Segment { memory: range(segment), file, flags: segment.p_flags(endian) }
+        };
+        let segments: Vec<Segment> = tables.sframe_segments(Segments::InFile).map(segment).collect();
         if sframes.is_empty() {
             let (SectionBytes { data, address }, _) =
                 tables.sframe()?.ok_or_else(|| tables.missing_sframe())?;
-            sframes.push(Sframe { data, address, section: None });
+            let offset = segments.first().map_or(0, |segment| segment.file.start);
+            sframes.push(Sframe { data, address, offset, section: None });
         }
-        let segments = tables.sframe_segments(Segments::InFile).map(|(_, segment)| range(segment)).collect();
         let header = tables.header;
         let relocatable = header.e_type(endian) == ET_REL;
         Ok(Self { relocatable, loaded, executable: merge(executable), segments, sframes, elf })
@@ -203,6 +221,14 @@ impl<'a> File<'a> {
                     findings.append(&mut found);
                     covered.extend(fault.lost);
                 }
+                let kept = index.filter(|_| !self.relocatable);
+                if let Some(kept) = kept.and_then(|index| kept_relocations(&self.elf, &section, index)) {
+                    let values: [&dyn std::fmt::Display; 4] =
+                        [&kept.misplaced, &kept.wrong, &kept.unrelocated, &hex(kept.first)];
+                    let message = rules::KEPT_RELOCATIONS.sentence(&values).to_string();
+                    let offset = usize::try_from(kept.first).unwrap_or(usize::MAX);
+                    findings.push(Finding::new(&rules::KEPT_RELOCATIONS, offset, message));
+                }
             }
         }
         if !self.relocatable {
@@ -251,18 +277,33 @@ impl<'a> File<'a> {
             report(findings, &rules::ALIGNMENT, &[&hex(sframe.address)]);
         }
         // The segment that belongs to this section, or otherwise the first.
-        let segment = self.segments.iter().find(|segment| segment.start == range.start);
-        match segment.or(self.segments.first()) {
-            None => report(findings, &rules::NO_SEGMENT, &[]),
-            Some(segment) if segment.start != range.start || segment.end < range.end => {
-                let text = |range: &Range<u64>| format!("{:#x}-{:#x}", range.start, range.end);
-                report(findings, &rules::SEGMENT_MISMATCH, &[&text(segment), &text(&range)]);
-            }
-            Some(segment) if segment.end > range.end => {
-                let longer = segment.end - range.end;
-                report(findings, &rules::SEGMENT_LONGER, &[&longer, &sframe.data.len()]);
-            }
-            Some(_) => {}
+        let segment = self.segments.iter().find(|segment| segment.memory.start == range.start);
+        let Some(segment) = segment.or(self.segments.first()) else {
+            report(findings, &rules::NO_SEGMENT, &[]);
+            return;
+        };
+        let file = sframe.offset..sframe.offset.saturating_add(sframe.data.len() as u64);
+        let holds =
+            |outer: &Range<u64>, inner: &Range<u64>| outer.start == inner.start && inner.end <= outer.end;
+        if !holds(&segment.memory, &range) || !holds(&segment.file, &file) {
+            let text = |memory: &Range<u64>, file: &Range<u64>| {
+                format!(
+                    "{:#x}-{:#x}, {:#x}-{:#x} in the file",
+                    memory.start, memory.end, file.start, file.end
+                )
+            };
+            let (segment, section) = (text(&segment.memory, &segment.file), text(&range, &file));
+            report(findings, &rules::SEGMENT_MISMATCH, &[&segment, &section]);
+        } else if segment.memory.end > range.end {
+            let longer = segment.memory.end - range.end;
+            report(findings, &rules::SEGMENT_LONGER, &[&longer, &sframe.data.len()]);
+        }
+        if segment.flags != PF_R {
+            let flags = [(PF_R, "PF_R"), (PF_W, "PF_W"), (PF_X, "PF_X")];
+            let flags = flags.into_iter().filter(|(flag, _)| segment.flags.contains(*flag));
+            let flags: Vec<&str> = flags.map(|(_, name)| name).collect();
+            let flags = if flags.is_empty() { "0".to_owned() } else { flags.join(" and ") };
+            report(findings, &rules::SEGMENT_FLAGS, &[&flags]);
         }
     }
 

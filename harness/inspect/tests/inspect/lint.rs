@@ -97,6 +97,22 @@ fn every_rule_on_files_is_reported_for_a_file_that_breaks_it() {
             let at = elf().program_header() + 0x10;
             elf().put(at, &(sh_addr as u64 + 8).to_le_bytes())
         }),
+        ("SF408", {
+            let at = elf().program_header() + 8;
+            elf().put(at, &(elf().sframe() as u64 + 8).to_le_bytes())
+        }),
+        ("SF418", {
+            let at = elf().program_header() + 4;
+            elf().put(at, &7_u32.to_le_bytes())
+        }),
+        ("SF419", {
+            let linked = repository().join("corpus/links/objects/v3/amd64/linked");
+            let elf = Elf(std::fs::read(linked).expect("a file that was linked with --emit-relocs"));
+            // The first one is at the start of the second FDE.
+            let at = elf.number(elf.section_header(".rela.sframe") + 0x18, 8);
+            let address = elf.number(at, 8) as u64 + 16;
+            elf.put(at, &address.to_le_bytes())
+        }),
         ("SF410", in_section_header(0x10, &(sh_addr as u64 + 1).to_le_bytes())),
         ("SF411", elf().put(fde_size, &[0; 4])),
         ("SF412", elf().put(fde_size, &[1, 0, 0, 0])),

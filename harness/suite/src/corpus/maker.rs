@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use sframe_engine::Abi;
+use tempfile::TempDir;
 
 use super::command::Ran;
 use super::scratch::{Scratch, write_error};
@@ -62,6 +63,34 @@ impl Maker {
     /// The first line that a command prints, if it prints one and does not fail.
     pub(super) fn line(&self, words: &[&str]) -> Option<String> {
         self.scratch.first_line(words).ok()
+    }
+
+    /// The linker that the compiler for an ABI calls, as it says; `None` if it compiles for no such ABI, or does not say.
+    pub(crate) fn linker(&self, abi: Abi) -> Option<String> {
+        let tools = self.tools(abi).ok()?;
+        if let Some(linker) = &tools.linker {
+            return Some(linker.clone());
+        }
+        let flags = || self.toolchain().flags.iter().chain(&tools.flags);
+        let kind = flags().filter_map(|flag| flag.strip_prefix("-fuse-ld=")).next_back();
+        let name = kind.map_or_else(|| "ld".to_owned(), |kind| format!("ld.{kind}"));
+        let asked = format!("-print-prog-name={name}");
+        let words = std::iter::once(tools.compiler.as_str()).chain(tools.flags.iter().map(String::as_str));
+        self.line(&words.chain([asked.as_str()]).collect::<Vec<_>>())
+    }
+
+    /// Makes a folder that the tools see.
+    pub(crate) fn folder(&self) -> std::io::Result<TempDir> {
+        tempfile::Builder::new().prefix("links-").tempdir_in(self.scratch.path())
+    }
+
+    /// Runs a command in such a folder.
+    pub(crate) fn run_in(&self, folder: &Path, words: &[String]) -> Result<Ran, Error> {
+        // Commands run in the folder of the sources, beside it.
+        let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let enter = ["sh", "-c", "cd \"../$0\" && exec \"$@\"", &name].map(str::to_owned);
+        let words: Vec<String> = enter.into_iter().chain(words.iter().cloned()).collect();
+        self.scratch.run(&words, None)
     }
 
     fn tools(&self, abi: Abi) -> Result<&AbiTools, Error> {

@@ -36,7 +36,8 @@ named! {
         LinkedOrRefused = "linked-or-refused",
         /// An error with a status that is not 0: no output can be right.
         Refused = "refused",
-        /// Some of the input is garbage: it is named, or refused, and what comes out describes no function falsely.
+        /// Some of the input is garbage. What comes out describes no function falsely, and where rows are lost, a message
+        /// names the object or its section. All rows may come out right without a word.
         NoHarm = "no-harm",
         /// A file without `.sframe`, or with one that describes nothing.
         NoRows = "no-rows",
@@ -61,6 +62,9 @@ pub struct LinkCase {
     /// Objects with changed sections, by their names.
     #[serde(default)]
     pub patched: BTreeMap<String, Patch>,
+    /// Objects that are generated for each try, by their names.
+    #[serde(default)]
+    pub generated: BTreeMap<String, Generated>,
     /// The commands. The last one's output is judged.
     pub steps: Vec<Step>,
     /// Functions of the objects that the commands remove.
@@ -72,6 +76,9 @@ pub struct LinkCase {
     /// What may come out.
     #[serde(default = "linked")]
     pub expected: Expected,
+    /// Whether the segment of the output is to end where the section does.
+    #[serde(default)]
+    pub exact_segment: bool,
     /// Whether the output is a program that can be run.
     #[serde(default)]
     pub runs: bool,
@@ -100,6 +107,14 @@ pub struct Patch {
     /// Bytes by their offsets in the section.
     #[serde(default)]
     pub bytes: BTreeMap<u64, u8>,
+}
+
+/// An object with many functions, too large to be committed. They are called `many_functions_0` and so on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Generated {
+    /// How many.
+    pub functions: u32,
 }
 
 /// A command.
@@ -135,6 +150,8 @@ pub(super) enum Input {
     Made(String),
     /// An object: the folder below `objects` that it is in, its name there, and the patch.
     Object { folder: Folder, file: String, patch: Option<String> },
+    /// An object that is generated, and its name.
+    Generated(Generated, String),
 }
 
 /// A folder of objects.
@@ -161,6 +178,9 @@ impl LinkCase {
     fn input(&self, name: &str) -> Input {
         if self.steps.iter().any(|step| step.to == name) {
             return Input::Made(name.to_owned());
+        }
+        if let Some(generated) = self.generated.get(name) {
+            return Input::Generated(*generated, name.to_owned());
         }
         let whole = name;
         let (folder, name) = match name.split_once(':') {
@@ -253,6 +273,13 @@ fn read(path: &Path, folder: &Path) -> Result<LinkCase, Error> {
     if case.steps.is_empty() {
         return Err(source.error_at(source.span(&["steps"]), "there is no command", None::<String>));
     }
+    let all = || case.steps.iter().flat_map(|step| &step.of);
+    for patch in case.patched.keys() {
+        if !all().any(|name| name.rsplit(':').next() == Some(patch)) {
+            let span = source.key_span(&["patched", patch]);
+            return Err(source.error_at(span, format!("no command is of `{patch}`"), None::<String>));
+        }
+    }
     for (number, step) in case.steps.iter().enumerate() {
         let number = number.to_string();
         let at = |key| source.span(&["steps", &number, key]);
@@ -278,7 +305,11 @@ fn read(path: &Path, folder: &Path) -> Result<LinkCase, Error> {
             return Err(source.error_at(at("options"), format!("there is no option `{option}`"), Some(help)));
         }
         for (name, input) in step.of.iter().zip(step.inputs(&case)) {
-            let Input::Object { file, .. } = &input else { continue };
+            let Input::Object { file, folder: from, .. } = &input else { continue };
+            if matches!(from, Folder::Version(version) if !(1..=3).contains(version)) {
+                let message = format!("`{name}` is of a version that there is not: 1, 2 and 3 are");
+                return Err(source.error_at(at("of"), message, None::<String>));
+            }
             let of_source = folder.join("sources").join(file.replace(".o", ".S"));
             let made = folder.join("objects/v3/amd64").join(file);
             if !of_source.is_file() && !made.is_file() {

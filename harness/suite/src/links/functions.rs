@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use object::elf::{SHN_UNDEF, STT_FUNC};
+use object::elf::{SHN_UNDEF, STT_FUNC, STT_NOTYPE};
 use object::read::archive::ArchiveFile;
 use object::read::elf::{ElfFile64, Sym as _};
-use object::{Endianness, Object as _, ObjectSymbol as _};
+use object::{Endianness, Object as _, ObjectSection as _, ObjectSymbol as _, SectionKind};
 use sframe_engine::write::{self, Function};
 use sframe_engine::{Header, Row, Section};
 use sframe_inspect::elf::object_file::ObjectFile;
@@ -26,6 +26,11 @@ impl Rows {
     /// Whether it describes any code.
     pub(super) const fn is_empty(&self) -> bool {
         self.0.size == 0
+    }
+
+    /// How many bytes of code it describes.
+    pub(super) const fn size(&self) -> u64 {
+        self.0.size as u64
     }
 
     /// Says what is different from another.
@@ -58,8 +63,9 @@ pub(super) struct Functions {
     pub(super) header: Option<Header>,
     /// What the section says, by the addresses of functions.
     pub(super) rows: BTreeMap<u64, Vec<Rows>>,
-    /// The addresses of functions, by their names, in the order of symbols.
+    /// The addresses of functions, by their names, in the order of symbols. What is written by hand may have no type.
     pub(super) symbols: Vec<(String, u64)>,
+    by_name: BTreeMap<String, Vec<u64>>,
     /// Why the section can't be read.
     pub(super) unreadable: Option<String>,
 }
@@ -74,12 +80,24 @@ impl Functions {
         let bytes = laid_out.as_deref().unwrap_or(bytes);
         let elf = ElfFile64::<Endianness>::parse(bytes).map_err(|error| error.to_string())?;
         let endian = elf.endian();
+        let is_code =
+            |section| elf.section_by_index(section).is_ok_and(|section| section.kind() == SectionKind::Text);
         let symbols = elf.symbols().filter(|symbol| {
             let raw = symbol.elf_symbol();
-            raw.st_type() == STT_FUNC && raw.st_shndx(endian) != SHN_UNDEF
+            let is_function = match raw.st_type() {
+                STT_FUNC => true,
+                STT_NOTYPE => symbol.section_index().is_some_and(is_code),
+                _ => false,
+            };
+            is_function && raw.st_shndx(endian) != SHN_UNDEF
         });
         let symbols = symbols.filter_map(|symbol| Some((symbol.name().ok()?.to_owned(), symbol.address())));
+        // Mapping symbols ($x, $d) mark kinds of content, not functions.
+        let symbols = symbols.filter(|(name, _)| !name.is_empty() && !name.starts_with('$'));
         let mut functions = Self { symbols: symbols.collect(), ..Self::default() };
+        for (name, address) in &functions.symbols {
+            functions.by_name.entry(name.clone()).or_default().push(*address);
+        }
         let file = ObjectFile::parse(bytes).map_err(|error| error.to_string())?;
         let Some(section) = file.sframe else { return Ok(functions) };
         if let Err(error) = functions.read_section(section.data, section.address) {
@@ -111,7 +129,12 @@ impl Functions {
     }
 
     /// The addresses of the functions with a name.
-    pub(super) fn addresses<'f>(&'f self, name: &'f str) -> impl Iterator<Item = u64> + 'f {
-        self.symbols.iter().filter(move |(own, _)| own == name).map(|(_, address)| *address)
+    pub(super) fn addresses(&self, name: &str) -> impl Iterator<Item = u64> {
+        self.by_name.get(name).into_iter().flatten().copied()
+    }
+
+    /// Takes the names of a file with the same functions at the same addresses.
+    pub(super) fn take_names(&mut self, other: Self) {
+        (self.symbols, self.by_name) = (other.symbols, other.by_name);
     }
 }

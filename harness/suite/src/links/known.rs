@@ -1,13 +1,17 @@
 //! What is known to be wrong of a linker, by cause.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use glob::Pattern;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 use sframe_engine::Abi;
 
 use super::judge::{LinkFault, LinkFinding};
+use super::run::{LinkOutcome, LinkResult};
 
-/// Findings that have one cause.
+/// Findings that have one cause. Each kind has to be found in each case with each ABI, as far as these are judged; of a
+/// pattern of several cases, in one of them.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KnownLink {
@@ -20,6 +24,10 @@ pub struct KnownLink {
     /// The ABIs; all if left out.
     #[serde(default)]
     pub abis: Vec<Abi>,
+    /// Whether not every run shows it, as what is read from outside of a section. It has to be found somewhere, and not in
+    /// each case.
+    #[serde(default)]
+    pub sometimes: bool,
     /// The cause, in a sentence.
     pub why: String,
     /// The page of `specs/faults` about it.
@@ -36,7 +44,134 @@ impl KnownLink {
     #[must_use]
     pub fn has(&self, case: &str, abi: Abi, finding: &LinkFinding) -> bool {
         self.findings.contains(&finding.kind)
-            && (self.abis.is_empty() || self.abis.contains(&abi))
+            && self.has_abi(abi)
             && self.cases.iter().any(|pattern| pattern.matches(case))
+    }
+
+    fn has_abi(&self, abi: Abi) -> bool {
+        self.abis.is_empty() || self.abis.contains(&abi)
+    }
+
+    /// The first entry that a finding is of.
+    pub(super) fn of<'k>(known: &'k [Self], result: &LinkResult, finding: &LinkFinding) -> Option<&'k Self> {
+        known.iter().find(|known| known.has(&result.case, result.abi, finding))
+    }
+
+    /// What is known and was not found, in words. `is_whole` says that all cases were tried.
+    pub(super) fn unfound(known: &[Self], results: &[LinkResult], is_whole: bool) -> Vec<String> {
+        let unfound = known.iter().filter_map(|entry| {
+            let is_its =
+                |result: &&LinkResult| entry.has_abi(result.abi) && result.outcome != LinkOutcome::NotJudged;
+            let judged: Vec<&LinkResult> = results.iter().filter(is_its).collect();
+            let is_found = |result: &LinkResult, kind: LinkFault| {
+                let of_kind = result.findings.iter().filter(|finding| finding.kind == kind);
+                of_kind
+                    .filter_map(|finding| Self::of(known, result, finding))
+                    .any(|of| std::ptr::eq(of, entry))
+            };
+            if entry.sometimes {
+                let mut kinds = entry.findings.iter();
+                let is_found = kinds.any(|kind| judged.iter().any(|result| is_found(result, *kind)));
+                return (is_whole && !is_found).then(|| entry.why.clone());
+            }
+            let mut missing: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+            for pattern in &entry.cases {
+                let of_pattern: Vec<_> =
+                    judged.iter().filter(|result| pattern.matches(&result.case)).collect();
+                let missing = missing.entry(pattern.as_str()).or_default();
+                if of_pattern.is_empty() && is_whole {
+                    missing.insert("not judged".to_owned());
+                }
+                let is_one_case = Pattern::escape(pattern.as_str()) == pattern.as_str();
+                for kind in &entry.findings {
+                    if is_one_case {
+                        let without = of_pattern.iter().filter(|result| !is_found(result, *kind));
+                        missing.extend(without.map(|result| format!("{kind} on {}", result.abi)));
+                    } else if is_whole && !of_pattern.iter().any(|result| is_found(result, *kind)) {
+                        missing.insert(kind.to_string());
+                    }
+                }
+            }
+            missing.retain(|_, missing| !missing.is_empty());
+            let list = |(case, missing): (&str, BTreeSet<String>)| {
+                format!("{case} ({})", missing.into_iter().collect::<Vec<_>>().join(", "))
+            };
+            let list: Vec<String> = missing.into_iter().map(list).collect();
+            (!list.is_empty()).then(|| format!("{}: {}", list.join(", "), entry.why))
+        });
+        unfound.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known(case: &str, findings: &[LinkFault]) -> KnownLink {
+        KnownLink {
+            cases: vec![Pattern::new(case).expect("a pattern")],
+            findings: findings.to_vec(),
+            abis: Vec::new(),
+            sometimes: false,
+            why: "why".to_owned(),
+            fault: None,
+        }
+    }
+
+    fn result(case: &str, abi: Abi, kinds: &[LinkFault]) -> LinkResult {
+        let finding = |kind: &LinkFault| LinkFinding::new(*kind, Vec::new(), "wrong");
+        LinkResult {
+            case: case.to_owned(),
+            abi,
+            sframe_version: 3,
+            outcome: LinkOutcome::Known,
+            findings: kinds.iter().map(finding).collect(),
+            known: Vec::new(),
+            reason: None,
+            commands: Vec::new(),
+            objects: Vec::new(),
+            said: String::new(),
+        }
+    }
+
+    #[test]
+    fn what_is_known_is_found_in_each_case_with_each_abi_by_each_kind() {
+        let entry = [known("comdat", &[LinkFault::MissingFde, LinkFault::Lint])];
+        let both = [LinkFault::MissingFde, LinkFault::Lint];
+        let results =
+            [result("comdat", Abi::Amd64, &both), result("comdat", Abi::S390x, &[LinkFault::MissingFde])];
+        assert_eq!(KnownLink::unfound(&entry, &results[..1], false), Vec::<String>::new());
+        assert_eq!(KnownLink::unfound(&entry, &results, false), ["comdat (lint on s390x): why"]);
+        assert_eq!(KnownLink::unfound(&entry, &[], true), ["comdat (not judged): why"]);
+        assert_eq!(KnownLink::unfound(&entry, &[], false), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_is_known_of_several_cases_is_found_in_one_of_them() {
+        let entry = [known("gc_*", &[LinkFault::NoSection])];
+        let results = [
+            result("gc_sections", Abi::Amd64, &[LinkFault::NoSection]),
+            result("gc_comdat", Abi::Amd64, &[]),
+        ];
+        assert_eq!(KnownLink::unfound(&entry, &results, true), Vec::<String>::new());
+        assert_eq!(KnownLink::unfound(&entry, &results[1..], true), ["gc_* (no-section): why"]);
+        // Not all cases were tried.
+        assert_eq!(KnownLink::unfound(&entry, &results[1..], false), Vec::<String>::new());
+    }
+
+    #[test]
+    fn an_entry_behind_one_that_has_all_its_findings_is_not_found() {
+        let entries = [known("*", &[LinkFault::NoSection]), known("gc_sections", &[LinkFault::NoSection])];
+        let results = [result("gc_sections", Abi::Amd64, &[LinkFault::NoSection])];
+        assert_eq!(KnownLink::unfound(&entries, &results, true), ["gc_sections (no-section on amd64): why"]);
+    }
+
+    #[test]
+    fn what_is_shown_sometimes_is_found_somewhere() {
+        let entry = [KnownLink { sometimes: true, ..known("garbage_*", &[LinkFault::Crashed]) }];
+        let crashed = result("garbage_count", Abi::Amd64, &[LinkFault::Crashed]);
+        let right = result("garbage_version", Abi::Amd64, &[]);
+        assert_eq!(KnownLink::unfound(&entry, &[crashed, right.clone()], true), Vec::<String>::new());
+        assert_eq!(KnownLink::unfound(&entry, &[right], true), ["why"]);
     }
 }

@@ -7,6 +7,7 @@
 
 mod case;
 mod functions;
+mod generated;
 mod judge;
 mod known;
 mod options;
@@ -14,11 +15,13 @@ mod report;
 mod run;
 #[cfg(test)]
 mod tests;
+mod toolchain;
 mod tools;
 
-pub use case::{CaseError, Expected, LinkCase, LinkCases, Patch, Step, Tool};
+pub use case::{CaseError, Expected, Generated, LinkCase, LinkCases, Patch, Step, Tool};
 pub use judge::{LinkFault, LinkFinding};
 pub use known::KnownLink;
 pub use report::{LinksReport, LinksTable};
 pub use run::{LinkOutcome, LinkResult, Selection, run};
+pub use toolchain::ToolchainLinker;
 pub use tools::{Command, Commands, Ran, Subject, SubjectError, Tools};

@@ -3,7 +3,7 @@
 use sframe_engine::Abi;
 
 /// What they are called.
-pub(super) const NAMES: [&str; 20] = [
+pub(super) const NAMES: [&str; 22] = [
     "relocatable",
     "shared",
     "pie",
@@ -19,12 +19,24 @@ pub(super) const NAMES: [&str; 20] = [
     "force-bti",
     "pac-plt",
     "strip-debug",
+    STRIP_ALL,
+    DISCARD_ALL,
     "build-id",
     "no-eh-frame-hdr",
     "eh-frame-hdr",
     "export-dynamic",
     "dynamic",
 ];
+
+/// Drops all symbols.
+const STRIP_ALL: &str = "strip-all";
+/// Drops the symbols of local functions.
+const DISCARD_ALL: &str = "discard-all";
+
+/// Whether an option drops names, and changes nothing else.
+pub(super) fn drops_names(option: &str) -> bool {
+    [STRIP_ALL, DISCARD_ALL].contains(&option)
+}
 
 /// Returns the arguments of a linker with GNU's command line for an option; `None` if there is none of that name.
 pub(super) fn of_linker(option: &str, abi: Abi) -> Option<Vec<String>> {
@@ -48,6 +60,8 @@ pub(super) fn of_linker(option: &str, abi: Abi) -> Option<Vec<String>> {
         "force-bti" => &["-z", "force-bti"],
         "pac-plt" => &["-z", "pac-plt"],
         "strip-debug" => &["-S"],
+        STRIP_ALL => &["-s"],
+        DISCARD_ALL => &["-x"],
         "build-id" => &["--build-id"],
         "no-eh-frame-hdr" => &["--no-eh-frame-hdr"],
         "eh-frame-hdr" => &["--eh-frame-hdr"],

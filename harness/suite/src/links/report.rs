@@ -25,7 +25,7 @@ pub struct LinksReport {
     pub summary: String,
     /// Each case with each ABI.
     pub results: Vec<LinkResult>,
-    /// Causes in its list of what is known of which nothing was found.
+    /// Cases with kinds of findings and ABIs in its list of what is known that were not found, each with the cause.
     pub stale: Vec<String>,
 }
 
@@ -39,9 +39,7 @@ impl LinksReport {
         known: &[KnownLink],
         is_whole: bool,
     ) -> Self {
-        let is_seen = |known: &&KnownLink| results.iter().any(|result| result.known.contains(&known.why));
-        let stale =
-            known.iter().filter(|known| is_whole && !is_seen(known)).map(|known| known.why.clone()).collect();
+        let stale = KnownLink::unfound(known, &results, is_whole);
         Self { schema: SCHEMA, linker: linker.to_owned(), summary: summary.to_owned(), results, stale }
     }
 
@@ -49,10 +47,16 @@ impl LinksReport {
         self.results.iter().filter(move |result| result.outcome == outcome)
     }
 
+    /// Whether anything is wrong that is not known.
+    #[must_use]
+    pub fn has_wrong(&self) -> bool {
+        self.with(LinkOutcome::Wrong).next().is_some()
+    }
+
     /// Whether anything is wrong that is not known, or known and not found.
     #[must_use]
     pub fn has_findings(&self) -> bool {
-        self.with(LinkOutcome::Wrong).next().is_some() || !self.stale.is_empty()
+        self.has_wrong() || !self.stale.is_empty()
     }
 
     /// Whether any case was judged.
@@ -69,7 +73,7 @@ impl LinksReport {
             write_cause(&cause, &found, volume, &mut text);
         }
         for why in &self.stale {
-            text.line(format!("not found      it is known, and nothing shows it any more: {why}"));
+            text.line(format!("not found      known, and not so any more: {why}"));
         }
         if volume == Volume::Quiet {
             return text;
@@ -110,7 +114,9 @@ impl LinksReport {
         let count = |outcome| self.with(outcome).count() as u64;
         let all = self.results.len() as u64;
         if !self.has_compared() {
-            return format!("{}: of {}, none was judged", self.linker, counted(all, "case"));
+            let reason = self.results.iter().find_map(|result| result.reason.as_deref());
+            let why = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+            return format!("{}: of {}, none was judged{why}", self.linker, counted(all, "case"));
         }
         let [right, known, wrong, not_judged] =
             [LinkOutcome::Right, LinkOutcome::Known, LinkOutcome::Wrong, LinkOutcome::NotJudged].map(count);
@@ -193,18 +199,11 @@ impl LinksTable {
              `-` where it can't do what the case needs, with or without .sframe; a number stands for a cause, which is listed \
              below.\n\n",
         );
-        let mut causes: Vec<(&str, &str)> = Vec::new();
         let head = self.reports.iter().map(|report| report.linker.as_str()).collect::<Vec<_>>().join(" | ");
         let _ = writeln!(text, "| case | {head} |\n|---|{}", "---|".repeat(self.reports.len()));
-        let cases: BTreeSet<&str> = self
-            .reports
-            .iter()
-            .flat_map(|report| report.results.iter().map(|result| result.case.as_str()))
-            .collect();
-        for case in cases {
-            let cells = self.reports.iter().map(|report| cell(report, case, &mut causes));
-            let cells = cells.collect::<Vec<_>>().join(" | ");
-            let _ = writeln!(text, "| {case} | {cells} |");
+        let (rows, causes) = self.rows();
+        for (case, cells) in rows {
+            let _ = writeln!(text, "| {case} | {} |", cells.join(" | "));
         }
         text.push_str("\n## Linkers\n\n");
         for report in &self.reports {
@@ -219,6 +218,17 @@ impl LinksTable {
             let _ = writeln!(text, "- **{case}**: {}", summary.trim());
         }
         text
+    }
+
+    /// The rows of the table, each a case with a cell for each report; and what the numbers in cells stand for: linkers
+    /// and causes.
+    pub(crate) fn rows(&self) -> (Vec<(&str, Vec<String>)>, Vec<(&str, &str)>) {
+        let mut causes: Vec<(&str, &str)> = Vec::new();
+        let results = self.reports.iter().flat_map(|report| &report.results);
+        let cases: BTreeSet<&str> = results.map(|result| result.case.as_str()).collect();
+        let row = |case| (case, self.reports.iter().map(|report| cell(report, case, &mut causes)).collect());
+        let rows = cases.into_iter().map(row).collect();
+        (rows, causes)
     }
 }
 

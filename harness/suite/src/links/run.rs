@@ -14,7 +14,6 @@ use serde::{Deserialize, Serialize};
 use sframe_engine::Abi;
 use sframe_inspect::elf::find_sframe::find_sframe;
 use sframe_inspect::file::read;
-use sframe_inspect::text::counted;
 use sframe_judge::examine::{ExamineOptions, examine};
 use sframe_judge::target::files::{Files, LibraryFolders};
 use sframe_judge::target::{MadeSections, SectionSource, Target};
@@ -24,10 +23,12 @@ use sframe_machine::Options;
 
 use super::case::{Expected, Folder, Input, LinkCase, LinkCases, Patch};
 use super::functions::Functions;
-use super::judge::{Inputs, LinkFault, LinkFinding, is_relocatable, judge, keeps_addresses};
+use super::judge::{Inputs, LinkFault, LinkFinding, is_relocatable, judge, keeps_addresses, lint_rules};
 use super::known::KnownLink;
+use super::options::drops_names;
 use super::tools::{Command, Ran, Tools};
 use crate::case::broken_reason;
+use crate::suite::shard::Shard;
 
 named! {
     /// What became of a case.
@@ -80,6 +81,8 @@ pub struct Selection {
     pub abis: Vec<Abi>,
     /// The version of the objects' sections.
     pub sframe_version: u8,
+    /// Which part of the cases, of several.
+    pub shard: Option<Shard>,
 }
 
 impl Selection {
@@ -106,6 +109,7 @@ pub fn run(
         .filter(|(_, abi)| cases.has_objects(*abi, selection.sframe_version))
         .filter(|(case, abi)| case.steps.iter().all(|step| tools.has(step.tool, *abi)))
         .collect();
+    let pairs = selection.shard.map_or(pairs.clone(), |shard| shard.take(pairs));
     let one = |(case, abi): &(&LinkCase, Abi)| {
         let attempt = Attempt { cases, case, tools, abi: *abi, version: selection.sframe_version };
         attempt.result(known)
@@ -133,6 +137,17 @@ struct Attempt<'a> {
     version: u8,
 }
 
+/// What the commands of a case are repeated with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Objects {
+    /// As the case has it.
+    Own,
+    /// Objects that have no `.sframe`.
+    Plain,
+    /// Without the options that drop names.
+    Named,
+}
+
 /// What the commands of a case have made.
 struct Made {
     /// The output of the last one, if there is one.
@@ -149,12 +164,12 @@ struct Made {
 
 impl Attempt<'_> {
     fn result(&self, known: &[KnownLink]) -> Result<LinkResult, String> {
-        let made = self.make(false)?;
+        let made = self.make(Objects::Own)?;
         let object = |(input, _): &(Input, Vec<u8>)| match input {
             Input::Object { folder, file, .. } => {
                 Some(self.cases.object(folder, file, self.abi, self.version))
             }
-            Input::Made(_) => None,
+            Input::Made(_) | Input::Generated(..) => None,
         };
         let objects = made.inputs.iter().filter_map(object).map(|path| {
             let below = path.strip_prefix(self.cases.folder.join("objects")).unwrap_or(&path);
@@ -180,8 +195,7 @@ impl Attempt<'_> {
                 return Ok(result);
             }
         }
-        let cause =
-            |finding: &LinkFinding| known.iter().find(|known| known.has(&self.case.name, self.abi, finding));
+        let cause = |finding| KnownLink::of(known, &result, finding);
         let causes: Vec<Option<&KnownLink>> = result.findings.iter().map(cause).collect();
         result.outcome = match &causes[..] {
             [] => LinkOutcome::Right,
@@ -216,7 +230,7 @@ impl Attempt<'_> {
         let Some(output) = output.as_ref().filter(|_| ran.succeeded) else {
             // A tool that refuses this without .sframe, too, says nothing of SFrame.
             if expected != Expected::Refused {
-                let control = self.make(true)?;
+                let control = self.make(Objects::Plain)?;
                 if !control.ran.succeeded || control.output.is_none() {
                     return Ok(Err(said()));
                 }
@@ -230,7 +244,7 @@ impl Attempt<'_> {
             return one(LinkFault::Accepted, "no output can be right, and the status is 0".to_owned());
         }
         let mut files = Vec::new();
-        let mut garbage = BTreeSet::new();
+        let (mut garbage, mut broken) = (BTreeSet::new(), BTreeSet::new());
         for (input, bytes) in &made.inputs {
             match Functions::read_all(bytes) {
                 Ok(all) => {
@@ -239,6 +253,7 @@ impl Attempt<'_> {
                             .extend(all.iter().flat_map(|file| &file.symbols).map(|(name, _)| name.clone()));
                     }
                     files.extend(all);
+                    broken.extend(lint_rules(bytes, "input").into_keys());
                 }
                 Err(error) => return Err(format!("{}: {input:?}: {error}", self.case.name)),
             }
@@ -249,8 +264,13 @@ impl Attempt<'_> {
             }
         }
         let keeps = self.case.steps.last().is_some_and(|step| keeps_addresses(step.tool));
-        let inputs = Inputs { files, keeps_addresses: keeps };
-        let mut findings = match judge(self.case, &inputs, output) {
+        let inputs = Inputs { files, broken, keeps_addresses: keeps };
+        let names =
+            match self.case.steps.iter().flat_map(|step| &step.options).any(|option| drops_names(option)) {
+                true => self.make(Objects::Named)?.output,
+                false => None,
+            };
+        let mut findings = match judge(self.case, &inputs, output, names.as_deref()) {
             Ok(findings) => findings,
             Err(error) => return one(LinkFault::Unreadable, format!("the output can't be read: {error}")),
         };
@@ -261,8 +281,8 @@ impl Attempt<'_> {
                 finding.kind == LinkFault::MissingFde && finding.functions.iter().all(is_of_garbage)
             };
             let lost = findings.extract_if(.., is_lost).next();
-            if let Some(lost) = lost.filter(|_| made.said.trim().is_empty()) {
-                let message = format!("nothing is said: {}", lost.message);
+            if let Some(lost) = lost.filter(|_| !self.is_told(&made.said)) {
+                let message = format!("no message names the object or its section: {}", lost.message);
                 findings.push(LinkFinding::new(LinkFault::Silent, lost.functions, message));
             }
         }
@@ -272,8 +292,14 @@ impl Attempt<'_> {
         Ok(Ok(findings))
     }
 
-    /// Runs the commands; `plain` with objects that have no `.sframe`.
-    fn make(&self, plain: bool) -> Result<Made, String> {
+    /// Whether a message names an object with garbage, or the section.
+    fn is_told(&self, said: &str) -> bool {
+        let said = said.to_ascii_lowercase();
+        said.contains("sframe") || self.case.patched.keys().any(|name| said.contains(&format!("{name}.o")))
+    }
+
+    /// Runs the commands.
+    fn make(&self, objects: Objects) -> Result<Made, String> {
         let folder = self.tools.folder().map_err(|error| format!("a folder for the tools: {error}"))?;
         let mut made = Made {
             output: None,
@@ -287,9 +313,10 @@ impl Attempt<'_> {
         for step in &self.case.steps {
             let mut inputs = Vec::new();
             for (name, input) in step.of.iter().zip(step.inputs(self.case)) {
-                inputs.push(self.file(name, &input, plain, folder.path(), &mut made)?);
+                inputs.push(self.file(name, &input, objects, folder.path(), &mut made)?);
             }
-            let options = step.options.clone();
+            let mut options = step.options.clone();
+            options.retain(|option| objects != Objects::Named || !drops_names(option));
             let command =
                 Command { tool: step.tool, abi: self.abi, options, inputs, output: step.to.clone() };
             made.commands.push(self.tools.line(&command));
@@ -304,7 +331,7 @@ impl Attempt<'_> {
         made.output = read(&path, MOST).ok();
         let has_section = |output: &[u8]| find_sframe(output).is_ok_and(|section| section.is_some());
         let is_judged = |output: &[u8]| !is_relocatable(output) && has_section(output);
-        if self.case.runs && !plain && made.output.as_deref().is_some_and(is_judged) {
+        if self.case.runs && objects == Objects::Own && made.output.as_deref().is_some_and(is_judged) {
             made.run = executed(&path);
         }
         Ok(made)
@@ -315,14 +342,27 @@ impl Attempt<'_> {
         &self,
         name: &str,
         input: &Input,
-        plain: bool,
+        objects: Objects,
         folder: &Path,
         made: &mut Made,
     ) -> Result<String, String> {
-        let Input::Object { file, patch, folder: from } = input else { return Ok(name.to_owned()) };
-        let (from, patch) = match plain {
-            true => (&Folder::Plain, None),
-            false => (from, patch.as_ref().and_then(|name| self.case.patched.get(name))),
+        let (file, patch, from) = match input {
+            Input::Made(name) => return Ok(name.clone()),
+            Input::Generated(generated, name) => {
+                let path = self.cases.object(&Folder::Own, "two.o", self.abi, self.version);
+                let object = generated.object(&path, objects == Objects::Plain)?;
+                let file = format!("{name}.o");
+                std::fs::write(folder.join(&file), &object).map_err(|error| format!("{file}: {error}"))?;
+                made.inputs.push((input.clone(), object));
+                return Ok(file);
+            }
+            Input::Object { file, patch, folder } => (file, patch, folder),
+        };
+        let (from, patch) = match objects {
+            Objects::Plain => (&Folder::Plain, None),
+            Objects::Own | Objects::Named => {
+                (from, patch.as_ref().and_then(|name| self.case.patched.get(name)))
+            }
         };
         let path = self.cases.object(from, file, self.abi, self.version);
         let unread = |error: std::io::Error| format!("{}: {error}", path.display());
@@ -411,17 +451,6 @@ fn examined(path: &Path) -> Result<Vec<LinkFinding>, String> {
         let function = finding.function.clone().unwrap_or_default();
         all.entry((finding.verdict.to_string(), function)).or_insert_with(|| finding.message.to_string());
     }
-    // Of code that only linkers can describe.
-    let is_of_table =
-        |name: &str| name.ends_with("@plt") || name.starts_with(".plt") || name.starts_with(".iplt");
-    let tables = examination.coverage.uncovered.iter().filter(|(name, _)| is_of_table(name));
-    let tables = tables.map(|(name, count)| {
-        let message = format!("{} of {name} executed without an FDE", counted(*count, "instruction"));
-        LinkFinding::new(LinkFault::LinkerMade, vec![name.clone()], message)
-    });
-    Ok(all
-        .into_iter()
-        .map(|((_, function), message)| LinkFinding::new(LinkFault::Run, vec![function], message))
-        .chain(tables)
-        .collect())
+    let finding = |((_, function), message)| LinkFinding::new(LinkFault::Run, vec![function], message);
+    Ok(all.into_iter().map(finding).collect())
 }

@@ -93,6 +93,10 @@ const MISTAKES: &[(Mistake, &str, LinkFault)] = &[
     (Mistake::ForgetsKeyB, "row_features", LinkFault::WrongRows),
     (Mistake::KeepsRowsOfOneByte, "row_features", LinkFault::WrongRows),
     (Mistake::SaysNothingOfGarbage, "garbage_version", LinkFault::Silent),
+    (Mistake::SaysSomethingElse, "garbage_version", LinkFault::Silent),
+    (Mistake::LosesMaskFdes, "mask_fde", LinkFault::MissingFde),
+    (Mistake::CountsInTwoBytes, "large_section", LinkFault::MissingFde),
+    (Mistake::LeavesStrayBits, "two_objects", LinkFault::Lint),
 ];
 
 #[test]

@@ -10,16 +10,18 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use sframe_engine::Abi;
 use sframe_inspect::text::with_causes;
+use sframe_judge::vocabulary::suggest::unknown;
 use tempfile::TempDir;
 
-use super::case::Tool;
+use super::case::{LinkCases, Tool};
 use super::known::KnownLink;
 use super::options;
 use crate::corpus::{SEARCH_PATH, in_root, is_crash, run_command, scratch_inside, scratch_parent};
-use crate::yaml;
+use crate::spec::Faults;
+use crate::yaml::{self, Source};
 
-/// How long a command may take.
-const LIMIT: Duration = Duration::from_secs(120);
+/// What stands for all ABIs that have no command of their own.
+const ALL_ABIS: &str = "all";
 
 /// A command for a tool.
 #[derive(Clone, Debug)]
@@ -115,6 +117,9 @@ pub struct Subject {
     /// The folder that [`Self::toolchain`] is in.
     #[serde(skip)]
     toolchains: PathBuf,
+    /// How long a command may take.
+    #[serde(skip)]
+    limit: Option<Duration>,
 }
 
 /// Why a subject can't be tried.
@@ -132,9 +137,38 @@ impl Subject {
     /// Reads a description.
     ///
     /// # Errors
-    /// It can't be read, or is malformed.
-    pub fn parse(path: &Path) -> Result<Self, yaml::Error> {
-        let mut subject: Self = yaml::read(path)?;
+    /// It can't be read, is malformed, or names an ABI, a case or a fault that does not exist.
+    pub fn parse(path: &Path, cases: &LinkCases, faults: &Faults) -> Result<Self, yaml::Error> {
+        let source = Source::read(path)?;
+        let mut subject: Self = source.parse()?;
+        let wrong = |path: &[&str], message| Err(source.error_at(source.span(path), message, None::<String>));
+        let abis = || Abi::ALL.iter().map(|abi| abi.name()).chain([ALL_ABIS]);
+        for (tool, commands) in &subject.tools {
+            if let Some(abi) = commands.keys().find(|abi| !abis().any(|known| known == **abi)) {
+                let span = source.key_span(&["tools", &tool.to_string(), abi]);
+                return Err(source.error_at(span, unknown("ABI", abi, abis()), None::<String>));
+            }
+        }
+        for (number, known) in subject.known.iter().enumerate() {
+            let number = number.to_string();
+            for (index, pattern) in known.cases.iter().enumerate() {
+                if !cases.cases.iter().any(|case| pattern.matches(&case.name)) {
+                    let names = cases.cases.iter().map(|case| case.name.as_str());
+                    let message = unknown("case", pattern.as_str(), names);
+                    return wrong(&["known", &number, "cases", &index.to_string()], message);
+                }
+            }
+            for (key, is_empty) in
+                [("cases", known.cases.is_empty()), ("findings", known.findings.is_empty())]
+            {
+                if is_empty {
+                    return wrong(&["known", &number, key], "at least one is needed".to_owned());
+                }
+            }
+            if let Some(fault) = known.fault.as_ref().filter(|fault| faults.get(fault).is_none()) {
+                return wrong(&["known", &number, "fault"], faults.unknown(fault));
+            }
+        }
         subject.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         Ok(subject)
     }
@@ -143,8 +177,13 @@ impl Subject {
     ///
     /// # Errors
     /// As for [`Self::parse`]; or they are not installed.
-    pub fn read(path: &Path, toolchains: &Path) -> Result<Self, SubjectError> {
-        let subject = Self { toolchains: toolchains.to_owned(), ..Self::parse(path)? };
+    pub fn read(
+        path: &Path,
+        toolchains: &Path,
+        cases: &LinkCases,
+        faults: &Faults,
+    ) -> Result<Self, SubjectError> {
+        let subject = Self { toolchains: toolchains.to_owned(), ..Self::parse(path, cases, faults)? };
         match subject.root() {
             Some(root) if !root.is_dir() => Err(SubjectError::NotInstalled(root)),
             _ => Ok(subject),
@@ -154,7 +193,7 @@ impl Subject {
     /// Tools of this machine, with the same commands for all ABIs.
     #[must_use]
     pub fn of_commands(name: String, sframe_version: u8, tools: BTreeMap<Tool, String>) -> Self {
-        let tools = tools.into_iter().map(|(tool, command)| (tool, [("all".to_owned(), command)].into()));
+        let tools = tools.into_iter().map(|(tool, command)| (tool, [(ALL_ABIS.to_owned(), command)].into()));
         Self {
             name,
             summary: String::new(),
@@ -163,7 +202,14 @@ impl Subject {
             tools: tools.collect(),
             known: Vec::new(),
             toolchains: PathBuf::new(),
+            limit: None,
         }
+    }
+
+    /// Ends commands that take longer.
+    #[must_use]
+    pub fn limited(self, limit: Duration) -> Self {
+        Self { limit: Some(limit), ..self }
     }
 
     fn root(&self) -> Option<PathBuf> {
@@ -173,7 +219,7 @@ impl Subject {
     /// The words of a tool's command.
     fn words(&self, tool: Tool, abi: Abi) -> Option<Vec<String>> {
         let commands = self.tools.get(&tool)?;
-        let command = commands.get(abi.name()).or_else(|| commands.get("all"))?;
+        let command = commands.get(abi.name()).or_else(|| commands.get(ALL_ABIS))?;
         let toolchains = std::path::absolute(&self.toolchains).unwrap_or_else(|_| self.toolchains.clone());
         let command = command.replace("{toolchains}", &toolchains.display().to_string());
         let mut words = shlex::split(&command).filter(|words| !words.is_empty())?;
@@ -224,7 +270,7 @@ impl Tools for Subject {
             }
         };
         process.env("LC_ALL", "C");
-        let ran = run_command(process, None, Some(LIMIT));
+        let ran = run_command(process, None, self.limit);
         let ran = ran.map_err(|error| {
             format!("{}: {}", words.first().map_or("", String::as_str), with_causes(&error))
         })?;

@@ -54,6 +54,9 @@ fn show(text: &mut String, toolchain: &ToolchainResult) {
         let _ = writeln!(text, "| {} |{numbers}", abi);
     }
     let _ = writeln!(text, "\n{}.", evidence(toolchain));
+    if let Some(links) = &toolchain.links {
+        let _ = writeln!(text, "\n{}.", escaped(&links.conclusion()));
+    }
 
     let worse = causes(toolchain.cases.iter()).into_iter().map(|cause| {
         let KindDetail { blame, confidence, message, .. } = cause.detail;

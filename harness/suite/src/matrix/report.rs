@@ -7,6 +7,7 @@ use sframe_engine::Abi;
 
 use super::compare::{Comparison, Standing};
 use crate::corpus::{Attempt, AttemptResult, Refusal, ToolVersions, Toolchain};
+use crate::links::LinksReport;
 use crate::provenance::Provenance;
 
 /// The version of the document format.
@@ -42,6 +43,10 @@ pub struct ToolchainResult {
     pub builds: Vec<BuildResult>,
     /// Each case.
     pub cases: Vec<Comparison>,
+    /// What its linker makes of the cases for linkers; `known` is what the reference's does as well. `None` if it was
+    /// not tried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub links: Option<LinksReport>,
 }
 
 /// Numbers of builds. A build that was made counts as its worst case.
@@ -145,7 +150,8 @@ impl MatrixReport {
     /// without a reference, that its spec does not explain.
     #[must_use]
     pub fn has_worse(&self) -> bool {
-        self.cases().any(|case| !case.worse.is_empty())
+        let mut links = self.toolchains.iter().filter_map(|toolchain| toolchain.links.as_ref());
+        self.cases().any(|case| !case.worse.is_empty()) || links.any(LinksReport::has_wrong)
     }
 
     /// Whether a case is broken although its reference is not.
@@ -206,7 +212,7 @@ impl ToolchainResult {
         references.dedup();
         let builds = made.iter().map(BuildResult::of).collect();
         let (name, summary) = (toolchain.name.clone(), toolchain.summary.clone());
-        Self { name, summary, references, tools, abis, builds, cases }
+        Self { name, summary, references, tools, abis, builds, cases, links: None }
     }
 
     /// All ABIs together.

@@ -142,6 +142,9 @@ fn show(text: &mut Text, toolchain: &ToolchainResult, volume: Volume) {
             let _ = writeln!(text, "    help: {command}");
         }
     }
+    if let Some(links) = &toolchain.links {
+        text.append(&links.text(volume));
+    }
     if volume == Volume::Quiet {
         return;
     }

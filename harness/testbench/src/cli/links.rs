@@ -2,17 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use sframe_engine::Abi;
 use sframe_inspect::command::{Failure, Status, detail_since, print, print_json, status, volume};
 use sframe_inspect::text::counted;
 use sframe_judge::vocabulary::suggest::hint;
+use sframe_suite::failure::of_documents;
 use sframe_suite::links::{self, LinkCases, LinksReport, LinksTable, Selection, Subject, SubjectError, Tool};
 use sframe_suite::report::Document;
-use sframe_suite::spec::parse_abi;
+use sframe_suite::spec::{Faults, parse_abi};
+use sframe_suite::suite::shard::Shard;
 
+use super::numbers;
 use super::options::{at_home, demand};
 use super::report;
 
@@ -48,9 +51,18 @@ pub(crate) struct Links {
     /// Only this ABI (repeatable).
     #[arg(long, value_name = "ABI", value_parser = parse_abi)]
     abi: Vec<Abi>,
+    /// Only the Kth of N parts, for several machines at once.
+    #[arg(long, value_name = "K/N")]
+    shard: Option<Shard>,
+    /// Time limit for each command.
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = numbers::seconds::<u32>(numbers::SECONDS))]
+    timeout: u32,
     /// The folder of the corpus [default: corpus, here or in the bench's home].
     #[arg(long, value_name = "DIR", default_value_os_t = at_home("corpus"), hide_default_value = true)]
     corpus: PathBuf,
+    /// The folder of the specs, with the pages of faults [default: specs, here or in the bench's home].
+    #[arg(long, value_name = "DIR", default_value_os_t = at_home("specs"), hide_default_value = true)]
+    specs: PathBuf,
     /// Folder with one root folder for each toolchain, as made by ci/toolchains.
     #[arg(long, value_name = "DIR", default_value = "target/toolchains")]
     toolchains: PathBuf,
@@ -73,7 +85,7 @@ impl Links {
                 return Err(Failure::unusable(format!("error: no case matches `{pattern}`{help}")));
             }
         }
-        let subjects = self.subjects(&folder)?;
+        let subjects = self.subjects(&folder, &cases)?;
         self.report.as_deref().map_or(Ok(()), report::begin)?;
         let mut table = LinksTable::default();
         for subject in &subjects {
@@ -82,10 +94,12 @@ impl Links {
                 only: self.only.clone(),
                 abis: self.abi.clone(),
                 sframe_version: self.sframe_version.unwrap_or(subject.sframe_version),
+                shard: self.shard,
             };
             let results = links::run(&cases, subject, &subject.known, &selection)
                 .map_err(|error| Failure::broken(format!("error: {}: {error}", subject.name)))?;
-            let is_whole = self.only.is_empty() && self.abi.is_empty() && self.sframe_version.is_none();
+            let is_all = self.shard.is_none() && self.sframe_version.is_none();
+            let is_whole = self.only.is_empty() && self.abi.is_empty() && is_all;
             let report = LinksReport::new(&subject.name, &subject.summary, results, &subject.known, is_whole);
             detail_since(start, || {
                 format!("{}: tried {}", subject.name, counted(report.results.len() as u64, "case"))
@@ -107,7 +121,7 @@ impl Links {
     }
 
     /// What is tried.
-    fn subjects(&self, folder: &Path) -> Result<Vec<Subject>, Failure> {
+    fn subjects(&self, folder: &Path, cases: &LinkCases) -> Result<Vec<Subject>, Failure> {
         let given = [
             (Tool::Ld, &self.linker),
             (Tool::Objcopy, &self.objcopy),
@@ -125,7 +139,8 @@ impl Links {
             )));
         }
         let own = folder.join("linkers");
-        match (&self.subjects[..], commands.values().next()) {
+        let limit = Duration::from_secs(self.timeout.into());
+        let subjects: Result<Vec<Subject>, Failure> = match (&self.subjects[..], commands.values().next()) {
             ([], Some(first)) => {
                 let name = self.linker_version.clone().unwrap_or_else(|| first.clone());
                 Ok(vec![Subject::of_commands(name, 3, commands)])
@@ -135,12 +150,23 @@ impl Links {
                 own.display(),
                 names(&own).join(", ")
             ))),
-            (given, _) => given.iter().map(|given| self.described(given, &own)).collect(),
-        }
+            (given, _) => {
+                demand("specs", &self.specs)?;
+                let faults = Faults::load(&self.specs).map_err(|errors| of_documents(&errors))?;
+                given.iter().map(|given| self.described(given, &own, cases, &faults)).collect()
+            }
+        };
+        Ok(subjects?.into_iter().map(|subject| subject.limited(limit)).collect())
     }
 
     /// A description: a file, or the name of one in the corpus.
-    fn described(&self, given: &Path, own: &Path) -> Result<Subject, Failure> {
+    fn described(
+        &self,
+        given: &Path,
+        own: &Path,
+        cases: &LinkCases,
+        faults: &Faults,
+    ) -> Result<Subject, Failure> {
         let name = given.to_str().filter(|name| !name.contains('/') && !given.exists());
         let path = match name {
             Some(name) => {
@@ -155,7 +181,7 @@ impl Links {
             }
             None => given.to_owned(),
         };
-        Subject::read(&path, &self.toolchains).map_err(|error| match error {
+        Subject::read(&path, &self.toolchains, cases, faults).map_err(|error| match error {
             SubjectError::Description(error) => error.into(),
             error @ SubjectError::NotInstalled(_) => Failure::unusable(format!("error: {error}")),
         })

@@ -12,13 +12,14 @@ use sframe_judge::examine::listings::Listings;
 use sframe_judge::vocabulary::suggest::hint;
 use sframe_suite::case::{CaseReport, Outcome};
 use sframe_suite::corpus::{
-    Attempt, AttemptOptions, AttemptResult, Attempts, Properties, Toolchain, VARIANTS, WorkFolder,
+    Attempt, AttemptOptions, AttemptResult, Attempts, Maker, Properties, Toolchain, VARIANTS, WorkFolder,
 };
 use sframe_suite::failure::of_documents;
+use sframe_suite::links::{self, LinkCases, LinksReport, Selection, Subject, ToolchainLinker};
 use sframe_suite::matrix::{MatrixReport, Plan, References, Scope, ToolchainResult, programs_of, summary};
 use sframe_suite::provenance::Began;
 use sframe_suite::report::{Document, Report};
-use sframe_suite::spec::parse_abi;
+use sframe_suite::spec::{Faults, parse_abi};
 use sframe_suite::suite::{Filter, Suite};
 use sframe_suite::yaml::Source;
 
@@ -151,7 +152,11 @@ impl Matrix {
             for comparison in comparisons.iter_mut().filter(|comparison| comparison.is_remarkable()) {
                 comparison.reproduce = Some(command(&comparison.id, name, comparison.abi));
             }
-            results.push(ToolchainResult::new(attempts.toolchain(), attempts.tools(), &made, comparisons));
+            let mut result = ToolchainResult::new(attempts.toolchain(), attempts.tools(), &made, comparisons);
+            if self.spec.is_empty() && self.variant.is_empty() {
+                result.links = self.links(attempts.toolchain(), &result, suite.faults())?;
+            }
+            results.push(result);
             cases.extend(seen);
         }
         let provenance = began.ended(suite.digests());
@@ -175,6 +180,36 @@ impl Matrix {
             print(&summary(&matrix, &places, volume()))?;
         }
         Ok(self.status(&matrix))
+    }
+
+    /// Tries the linker of a toolchain, and compares it with that of the reference, as this is described.
+    fn links(
+        &self,
+        toolchain: &Toolchain,
+        result: &ToolchainResult,
+        faults: &Faults,
+    ) -> Result<Option<LinksReport>, Failure> {
+        let folder = self.folders.corpus.join("links");
+        // A corpus of one's own need not have any.
+        let Some(reference) = result.references.first().filter(|_| folder.is_dir()) else { return Ok(None) };
+        let unusable = |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {error}"));
+        let cases = LinkCases::load(&folder).map_err(|error| unusable(&error))?;
+        let Some(known) = Subject::of_toolchain(reference, &folder, &cases, faults)? else { return Ok(None) };
+        let maker = Maker::open(toolchain.clone(), &self.toolchains).map_err(failure)?;
+        let linker = ToolchainLinker::of(maker);
+        let abis: Vec<Abi> =
+            linker.abis().filter(|abi| self.abi.is_empty() || self.abi.contains(abi)).collect();
+        if abis.is_empty() {
+            return Ok(None);
+        }
+        let versions = result.builds.iter().filter_map(|build| build.sframe_version);
+        let sframe_version = versions.max().unwrap_or(known.sframe_version);
+        let selection = Selection { abis, sframe_version, ..Selection::default() };
+        let results = links::run(&cases, &linker, &known.known, &selection)
+            .map_err(|error| Failure::broken(format!("error: {}: {error}", toolchain.name)))?;
+        let name = format!("linker of {}", toolchain.name);
+        let is_alike = known.sframe_version == sframe_version && self.abi.is_empty();
+        Ok(Some(LinksReport::new(&name, &toolchain.summary, results, &known.known, is_alike)))
     }
 
     fn status(&self, matrix: &MatrixReport) -> Status {

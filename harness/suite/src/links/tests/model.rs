@@ -17,7 +17,7 @@ use object::{
     ObjectSymbol as _, RelocationTarget, SectionIndex, SectionKind, SymbolFlags, SymbolKind, SymbolScope,
 };
 use sframe_engine::write::{Function, Section};
-use sframe_engine::{Abi, Base, FdeType, Flags, PauthKey, Recovery, RecoveryRule, Row, Version};
+use sframe_engine::{Abi, Base, FdeType, Flags, PauthKey, PcType, Recovery, RecoveryRule, Row, Version};
 use sframe_inspect::elf::link::link;
 use sframe_inspect::elf::relocatable::lay_out;
 use sframe_inspect::elf::replace_section::embed;
@@ -73,6 +73,10 @@ pub(super) enum Mistake {
     LosesFlexFunctions,
     ForgetsKeyB,
     KeepsRowsOfOneByte,
+    LosesMaskFdes,
+    CountsInTwoBytes,
+    LeavesStrayBits,
+    SaysSomethingElse,
 }
 
 /// The linker.
@@ -143,7 +147,7 @@ impl Model {
 
     fn link(&self, command: &Command, files: &[Vec<u8>], said: &mut String) -> Result<Vec<u8>, String> {
         let has = |option: &str| command.options.iter().any(|own| own == option);
-        for option in ["shared", "dynamic", "pie", "emit-relocs"] {
+        for option in ["shared", "dynamic", "pie", "emit-relocs", "strip-all", "discard-all"] {
             if has(option) {
                 return Err(format!("the model has no {option}"));
             }
@@ -233,6 +237,7 @@ impl Model {
             Ok(()) => {}
             Err(_) if self.makes(Mistake::CrashesOnGarbage) => return Err(CRASH.to_owned()),
             Err(_) if self.makes(Mistake::SaysNothingOfGarbage) => {}
+            Err(_) if self.makes(Mistake::SaysSomethingElse) => said.push_str("the output may be large"),
             Err(error) if self.makes(Mistake::CopiesGarbage) => said.push_str(&error),
             Err(error) => return Err(error),
         }
@@ -622,6 +627,7 @@ impl Link<'_, '_> {
                 if self.makes(Mistake::LosesLocalFunctions) && is_local
                     || self.makes(Mistake::LosesLongFunctions) && function.size > 0xffff
                     || self.makes(Mistake::LosesFlexFunctions) && is_flex
+                    || self.makes(Mistake::LosesMaskFdes) && function.pc_type == PcType::Mask
                     || self.makes(Mistake::DropsBothTwins) && is_twin(&at)
                     || self.makes(Mistake::LosesOutermost) && function.rows.iter().all(Row::is_outermost)
                 {
@@ -775,6 +781,9 @@ impl Link<'_, '_> {
         if self.makes(Mistake::LosesLastFde) {
             functions.pop();
         }
+        if self.makes(Mistake::CountsInTwoBytes) {
+            functions.truncate(0xffff);
+        }
         if self.makes(Mistake::StartsFourTooHigh) {
             functions.iter_mut().for_each(|function| function.start += 4);
         }
@@ -803,6 +812,10 @@ impl Link<'_, '_> {
                 }
             }
             let mut bytes = section.write(address)?;
+            if self.makes(Mistake::LeavesStrayBits) {
+                // The second info byte of the first FDE's attribute (2.3.2), which follows the index.
+                bytes[28 + 16 * section.functions.len() + 3] |= 0x80;
+            }
             if self.makes(Mistake::Concatenates) || self.makes(Mistake::CopiesGarbage) && self.has_garbage() {
                 let again = bytes.clone();
                 bytes.extend(again);

@@ -7,6 +7,7 @@ use sframe_inspect::text::{Text, counted, grouped, neutral};
 use super::{CaseChange, CauseChange, Changed, Changes};
 use crate::case::Outcome;
 use crate::provenance::Provenance;
+use crate::report::html::plain::{self, escaped, table_of};
 use crate::report::markdown::{cell, code};
 
 /// The most cases that are listed in Markdown, whose readers accept at most a megabyte.
@@ -17,9 +18,6 @@ const OF_ONE: usize = 20;
 
 /// The most findings of a case that are listed on a terminal, new ones and gone ones.
 const PLACES: usize = 8;
-
-/// The style of all pages.
-const STYLE: &str = include_str!("../html/page.css");
 
 /// Formats changes for a terminal.
 #[must_use]
@@ -160,16 +158,10 @@ pub fn changes_markdown(changes: &Changes) -> String {
 /// Formats changes as a page, which loads nothing and has no script.
 #[must_use]
 pub fn changes_html(changes: &Changes) -> String {
-    let mut page = String::from(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n",
-    );
+    let mut page = plain::head("changes");
     let _ = write!(
         page,
-        "<title>SFrame test bench: changes</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<header><h1>SFrame test \
-         bench: changes</h1></header>\n<main>\n<p class=\"verdict {}\">{}</p>\n<dl><dt>before</dt><dd>{}</dd>\
-         <dt>after</dt><dd>{}</dd></dl>\n",
+        "<p class=\"verdict {}\">{}</p>\n<dl><dt>before</dt><dd>{}</dd><dt>after</dt><dd>{}</dd></dl>\n",
         if changes.is_worse() { "unexpected" } else { "agree" },
         escaped(&headline(changes)),
         escaped(&side(changes.before.as_ref())),
@@ -217,14 +209,8 @@ pub fn changes_html(changes: &Changes) -> String {
         }
         page += "</tbody></table></div>\n";
     }
-    page += "</main>\n</body>\n</html>\n";
+    page += plain::FOOT;
     page
-}
-
-/// Opens a table with these columns.
-fn table_of(columns: &[&str]) -> String {
-    let heads: String = columns.iter().map(|name| format!("<th scope=\"col\">{name}</th>")).collect();
-    format!("<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr>{heads}</tr></thead><tbody>\n")
 }
 
 /// The colour of a change.
@@ -235,19 +221,4 @@ const fn class(change: Changed) -> &'static str {
         Changed::New | Changed::Changed => "known",
         Changed::Gone => "skipped",
     }
-}
-
-/// Text of reports, which nothing may interpret.
-fn escaped(text: &str) -> String {
-    let mut escaped = String::new();
-    for letter in neutral(text).chars() {
-        match letter {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            letter => escaped.push(letter),
-        }
-    }
-    escaped
 }

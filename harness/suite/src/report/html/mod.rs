@@ -6,6 +6,8 @@
 //! nodes.
 
 mod explore;
+mod links;
+pub(super) mod plain;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,6 +15,8 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use explore::{FunctionView, Proof, html_of_exploration};
+use links::html_of_links;
+use plain::STYLE;
 use serde::Serialize;
 use sframe_engine::Abi;
 use sframe_inspect::json;
@@ -36,7 +40,6 @@ use crate::provenance::Provenance;
 use crate::spec::Fault;
 
 const PAGE: &str = include_str!("page.html");
-const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
 /// The most rows with findings shown for one case of several. A check has only
@@ -210,7 +213,8 @@ fn write(document: &Document<'_>) -> Option<Written> {
         Document::Run { report, listings, .. } => html(report, listings),
         Document::Check { report, listings } => html_of_check(report, listings),
         Document::Explore { report } => html_of_exploration(report),
-        Document::Matrix { .. } | Document::Links { .. } => return None,
+        Document::Links { table } => Ok(html_of_links(table)),
+        Document::Matrix { .. } => return None,
     };
     Some(("report.html", page.map_err(Into::into)))
 }
