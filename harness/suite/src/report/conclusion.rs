@@ -19,10 +19,10 @@ impl CheckReport {
             Some(reason) => vec![format!("broken: {reason}"), format!("until then, {judged}")],
             None => vec![judged],
         };
-        clauses.extend(self.not_judged());
         if !self.too_little.is_empty() {
             clauses.push(format!("that is too little: {}", self.too_little.join("; ")));
         }
+        clauses.extend(self.not_judged());
         clauses.extend(
             self.ended().filter(|_| self.broken.is_none()).map(|ended| format!("the program {ended}")),
         );

@@ -80,8 +80,10 @@ pub(super) fn gate(
         print(&text)?;
     }
     tell_left_out(&comparison, report);
-    if !comparison.better.is_empty() || !comparison.new.is_empty() {
+    if !comparison.better.is_empty() {
         note("better than the baseline: tighten it with `baseline update`");
+    } else if !comparison.new.is_empty() {
+        note("not all of it is in the baseline: add it with `baseline update`");
     }
     Ok(status(!comparison.worse.is_empty(), false, report.summary.counts.comparisons > 0))
 }

@@ -62,7 +62,8 @@ impl Faults {
             if report.reproductions.is_empty() {
                 let names: Vec<_> = self.toolchain.iter().map(|given| given.display().to_string()).collect();
                 tell_line(format_args!(
-                    "nothing was made: {} has none of the components of these faults",
+                    "nothing was made: by its `properties`, which say the versions of its tools, {} has none of the components \
+                     of these faults",
                     names.join(", ")
                 ));
             }

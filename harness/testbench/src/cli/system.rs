@@ -57,6 +57,12 @@ impl SystemOptions {
         let inside =
             program.strip_prefix(&root).unwrap_or_else(|_| program.file_name().map_or(&program, Path::new));
         system.program = Path::new("/").join(inside).as_os_str().as_bytes().to_vec();
+        // A link is followed below the root, and there is always a folder for temporary files.
+        let folder = root.join(self.cwd.strip_prefix("/").unwrap_or(&self.cwd));
+        if self.cwd != Path::new("/tmp") && folder.symlink_metadata().is_err() {
+            let (cwd, root) = (self.cwd.display(), root.display());
+            return Err(Failure::unusable(format!("error: --cwd {cwd}: there is no such folder below {root}")));
+        }
         system.folder = Path::new("/").join(&self.cwd).as_os_str().as_bytes().to_vec();
         system.root = Some(root);
         Ok(system)

@@ -719,6 +719,7 @@ fn functions_that_no_file_has(#[case] function: &str, #[case] status: i32, #[cas
     "check {leaf} --unwinder x --stops-per-case 1.5",
     "it must be a number of stops from 0 to 1e18, such as 1000000, 1e6 or 1M, or `all`"
 )]
+#[case("check {leaf} --root corpus --cwd /nowhere", "error: --cwd /nowhere: there is no such folder below ")]
 #[case("explore {leaf} --functions lefa", "it has no function `lefa`; did you mean `leaf`?")]
 fn mistakes_in_arguments(#[case] arguments: &str, #[case] message: &str) {
     let arguments = arguments.replace("{leaf}", "corpus/builds/gnu-2.47/amd64/leaf.O2");

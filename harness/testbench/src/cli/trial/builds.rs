@@ -67,7 +67,9 @@ impl TriedToolchain<'_, '_> {
                 _ => {}
             }
         }
-        if self.builds().next().is_none() {
+        // Other refusals are of the sources, and say what is wrong with them.
+        let lacks_sframe = said.is_empty() || said.iter().any(|said| said.contains("gsframe"));
+        if self.builds().next().is_none() && lacks_sframe {
             text.line("    help: an assembler that writes SFrame is needed, such as GNU as 2.40 or later; --toolchain");
             text.line("    names another toolchain (corpus/matrix/template.yaml)");
         }
