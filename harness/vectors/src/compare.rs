@@ -245,6 +245,30 @@ pub fn is_same_answer(query: Query, one: &SectionAnswer, other: &SectionAnswer) 
     }
 }
 
+/// Whether an answer is only that there is none: a refusal, nothing found, or no caller for whatever reason.
+#[must_use]
+pub fn is_failure(query: Query, answer: &SectionAnswer) -> bool {
+    let fde = |index: usize| answer.fdes.as_ref().and_then(|fdes| fdes.get(index));
+    answer.reject.is_some()
+        || match query {
+            Query::Opening | Query::Header => false,
+            Query::Fde(index) => fde(index).is_none_or(|fde| fde.reject.is_some()),
+            Query::Row(index, row) => {
+                fde(index).and_then(|fde| fde.rows.get(row)).is_none_or(|row| reject_of_row(row).is_some())
+            }
+            Query::Lookup(index) => {
+                let lookup = answer.lookups.as_ref().and_then(|lookups| lookups.get(index));
+                lookup.is_none_or(|it| {
+                    matches!(it.answer, Answer::Reject(_) | Answer::NoRow(_) | Answer::NoFde)
+                })
+            }
+            Query::Step(index) => {
+                let step = answer.steps.as_ref().and_then(|steps| steps.get(index));
+                step.is_none_or(|step| step.caller.is_none() && step.end != Some(End::Outermost {}))
+            }
+        }
+}
+
 /// A question in words.
 fn named(query: Query) -> String {
     match query {

@@ -166,7 +166,9 @@ fn the_table_of_strictness_is_true() {
             rejected.map(|vector| (vector, refused())).collect(),
         ),
     ]);
-    let mut made = "\n| a reader that | with other answers than the vectors' own | wrong |\n|---|---:|---:|\n".to_owned();
+    let mut made =
+        "\n| a reader that | with other answers than the vectors' own | wrong |\n|---|---:|---:|\n"
+            .to_owned();
     for (does, answers) in readers {
         let wrong = |(vector, answer): &&(&Vector, SectionAnswer)| {
             !compare(vector, answer, &ALL).differences.is_empty()

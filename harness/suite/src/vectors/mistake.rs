@@ -8,7 +8,7 @@ use sframe_judge::external::SectionReply;
 use sframe_vectors::model::{self, Way, Ways};
 use sframe_vectors::{
     Abi, AnswerPart, Catalogue, Change, Fde, FdeType, FreType, Header, Query, SectionAnswer, SectionPart,
-    SectionQuestion, Vector, compare, is_answered, is_same_answer, wrong_queries,
+    SectionQuestion, Vector, compare, is_answered, is_failure, is_same_answer, wrong_queries,
 };
 
 /// What a reader has answered.
@@ -81,7 +81,8 @@ pub(super) fn about<'v>(
 /// The part of what a mistake predicts that must be so: of the answers to a vector, of the vectors, and of the vectors in
 /// which the same fields are wrong. Other mistakes may be in the rest.
 const ENOUGH: (usize, usize) = (4, 5);
-/// The same where only the fields that are wrong are those of a mistake.
+/// The same where this says less: where only the fields that are wrong are those of a mistake, or where nothing is found,
+/// as with many other mistakes.
 const NEARLY_ALL: (usize, usize) = (9, 10);
 /// Larger sections are asked about only to see how much a mistake explains that small ones show, or can't show.
 const LARGE: usize = 20_000;
@@ -89,6 +90,11 @@ const LARGE: usize = 20_000;
 /// Whether a count is at least some part of another.
 const fn is_part((part, whole): (usize, usize), count: usize, of: usize) -> bool {
     count * whole >= of * part
+}
+
+/// The part of what a mistake predicts that must be so.
+const fn enough(is_telling: bool) -> (usize, usize) {
+    if is_telling { ENOUGH } else { NEARLY_ALL }
 }
 
 /// A wrong answer: the vector by its index, and the question.
@@ -175,6 +181,8 @@ struct Predicted {
     wrong: BTreeSet<Query>,
     /// Those to which the reader gives the same wrong answer.
     same: BTreeSet<Query>,
+    /// Whether some of these are more than failures.
+    is_telling: bool,
     /// Whether the mistake shows in rows, and in nothing that is read before.
     is_of_rows: bool,
 }
@@ -188,6 +196,8 @@ struct Tally {
     /// The wrong answers that are predicted, and those that are wrong in any way.
     asked: usize,
     missed: usize,
+    /// Whether some of the answers are more than failures.
+    is_telling: bool,
 }
 
 impl Tally {
@@ -195,14 +205,15 @@ impl Tally {
         self.vectors += 1;
         self.shown += usize::from(predicted.is_shown());
         self.asked += predicted.wrong.len();
+        self.is_telling |= predicted.is_telling;
         self.missed += predicted.wrong.iter().filter(|query| wrong.contains_key(query)).count();
     }
 
     /// Whether the mistake is made. Vectors without wrong answers can only make it less so.
     fn is_made(&self) -> bool {
         self.shown > 0
-            && is_part(ENOUGH, self.shown, self.vectors)
-            && is_part(ENOUGH, self.missed, self.asked)
+            && is_part(enough(self.is_telling), self.shown, self.vectors)
+            && is_part(enough(self.is_telling), self.missed, self.asked)
     }
 }
 
@@ -280,8 +291,9 @@ impl<'h> Search<'h> {
         }
         let is_same =
             |query: &&Query| self.wrong[index].contains_key(query) && is_same_answer(**query, answer, &with);
-        let same = wrong.iter().filter(is_same).copied().collect();
-        Predicted { is_of_rows: is_of_rows(&with, without), wrong, same }
+        let same: BTreeSet<Query> = wrong.iter().filter(is_same).copied().collect();
+        let is_telling = same.iter().any(|query| !is_failure(*query, &with));
+        Predicted { is_telling, is_of_rows: is_of_rows(&with, without), wrong, same }
     }
 
     /// What a reader with a mistake answers wrongly: in the vectors with wrong answers, and in the others as long as it
@@ -324,7 +336,7 @@ impl<'h> Search<'h> {
         // One place of many fits something by chance.
         let least = if place == Place::Everywhere { 1 } else { 3 };
         let is_made = predictions.is_complete && tally.shown >= least && tally.is_made();
-        is_made.then_some(Candidate { way, place, explains })
+        is_made.then_some(Candidate { way, place, explains, is_telling: tally.is_telling })
     }
 
     /// The mistakes that the reader may make, each where it explains most.
@@ -357,8 +369,9 @@ impl<'h> Search<'h> {
     }
 
     /// Whether, wherever else the same fields are wrong, that is explained, too. In a vector that shows the mistake, more
-    /// may follow from it.
+    /// may follow from it. Where nothing is found, several mistakes together explain anything: each stands for itself.
     fn is_specific(&self, candidate: &Candidate, explained: &BTreeSet<Wrong>) -> bool {
+        let explained = if candidate.is_telling { explained } else { &candidate.explains };
         let shows: BTreeSet<usize> = candidate.explains.iter().map(|(index, _)| *index).collect();
         let shapes = candidate.explains.iter().filter_map(|(index, query)| self.wrong[*index].get(query));
         let fields: BTreeSet<Fields<'_>> = shapes.map(self::fields).collect();
@@ -366,7 +379,7 @@ impl<'h> Search<'h> {
             !shows.contains(&at.0) && !explained.contains(at) && fields.contains(&self::fields(shape))
         });
         let others: BTreeSet<usize> = others.map(|((index, _), _)| index).collect();
-        is_part(ENOUGH, shows.len(), shows.len() + others.len())
+        is_part(enough(candidate.is_telling), shows.len(), shows.len() + others.len())
     }
 
     /// Whether what a candidate explains does not follow from something else that is wrong, and is not explained: what
@@ -470,6 +483,8 @@ struct Candidate {
     place: Place,
     /// The wrong answers that follow from it.
     explains: BTreeSet<Wrong>,
+    /// Whether some of them are more than failures.
+    is_telling: bool,
 }
 
 /// Whether a question is about what is in the section.

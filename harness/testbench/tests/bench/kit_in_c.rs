@@ -150,6 +150,20 @@ fn mistakes_of_a_reader_in_c_are_named() {
     assert!(named * 5 >= all * 4, "{named} of {all}: not {unnamed:?}");
 }
 
+/// Where a reader finds nothing, so would readers with many mistakes.
+#[test]
+fn a_mistake_of_no_usual_kind_gets_no_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let change =
+        |text: String| replaced(&text, "(uint64_t) signed_at (opened, fde, 8)", "at (opened, fde, 4)");
+    let Some(reader) = reader(folder.path(), change, &["-w"]) else { return };
+    let (status, report) = vectors(&reader, &["[!fhlw]*/*", "flex/*", "header/*", "lookup/v3-amd64-[!36]*"]);
+    assert_eq!(status, 1);
+    let mistakes = report["mistakes"].as_array().expect("mistakes");
+    let names = mistakes.iter().flat_map(|it| it["names"].as_array().expect("names"));
+    assert_eq!(names.count(), 0, "{mistakes:?}");
+}
+
 /// The byte after a section can't be read, also without a sanitizer.
 #[test]
 fn a_reader_that_leaves_the_section_is_stopped() {
