@@ -18,7 +18,7 @@ pub(crate) struct KeptRelocations {
     pub(crate) misplaced: usize,
     /// Those that lead to another place than the start that they are at.
     pub(crate) wrong: usize,
-    /// Starts without one, but for those of code that the linker has made.
+    /// Starts without one, except those of code that the linker has made.
     pub(crate) unrelocated: usize,
     /// Where the first one is that is misplaced or wrong, in bytes from the start of the section; else the start without.
     pub(crate) first: u64,

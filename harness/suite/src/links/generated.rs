@@ -49,7 +49,7 @@ impl Generated {
             Abi::Aarch64 | Abi::Aarch64Be => Architecture::Aarch64,
             Abi::S390x => Architecture::S390x,
         };
-        let mut object = Object::new(BinaryFormat::Elf, machine, order.into());
+        let mut object = Object::new(BinaryFormat::Elf, machine, order);
         let text = object.add_section(Vec::new(), b".text".to_vec(), SectionKind::Text);
         for number in 0..self.functions {
             let value = object.append_section_data(text, code, 4);

@@ -97,7 +97,7 @@ const NOT_OF_LINKERS: [&str; 10] = [
     // GNU ld breaks it in each file that it links, which hides nothing: one case is about it.
     SEGMENT_LONGER,
 ];
-/// The rule that says that the segment ends behind the section.
+/// The rule that says that the segment ends after the section.
 const SEGMENT_LONGER: &str = "segment-longer";
 
 /// What is known of the inputs.

@@ -12,6 +12,7 @@ mod judge;
 mod known;
 mod options;
 mod report;
+mod result;
 mod run;
 #[cfg(test)]
 mod tests;
@@ -22,6 +23,7 @@ pub use case::{CaseError, Expected, Generated, LinkCase, LinkCases, Patch, Step,
 pub use judge::{LinkFault, LinkFinding};
 pub use known::KnownLink;
 pub use report::{LinksReport, LinksTable};
-pub use run::{LinkOutcome, LinkResult, Selection, run};
+pub use result::{LinkOutcome, LinkResult};
+pub use run::{Selection, run};
 pub use toolchain::ToolchainLinker;
 pub use tools::{Command, Commands, Ran, Subject, SubjectError, Tools};

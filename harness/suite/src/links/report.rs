@@ -12,7 +12,7 @@ use sframe_inspect::text::{Text, counted, grouped};
 
 use super::judge::{LinkFault, LinkFinding};
 use super::known::KnownLink;
-use super::run::{LinkOutcome, LinkResult};
+use super::result::{LinkOutcome, LinkResult};
 
 /// `links --json`: what one linker, or set of rewriters, has done.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
@@ -114,8 +114,12 @@ impl LinksReport {
         let count = |outcome| self.with(outcome).count() as u64;
         let all = self.results.len() as u64;
         if !self.has_compared() {
-            let reason = self.results.iter().find_map(|result| result.reason.as_deref());
-            let why = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+            let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
+            for reason in self.results.iter().filter_map(|result| result.reason.as_deref()) {
+                *reasons.entry(reason).or_default() += 1;
+            }
+            let reason = reasons.into_iter().max_by_key(|(_, count)| *count);
+            let why = reason.map_or_else(String::new, |(reason, _)| format!(": {reason}"));
             return format!("{}: of {}, none was judged{why}", self.linker, counted(all, "case"));
         }
         let [right, known, wrong, not_judged] =
@@ -222,7 +226,7 @@ impl LinksTable {
 
     /// The rows of the table, each a case with a cell for each report; and what the numbers in cells stand for: linkers
     /// and causes.
-    pub(crate) fn rows(&self) -> (Vec<(&str, Vec<String>)>, Vec<(&str, &str)>) {
+    pub(crate) fn rows(&self) -> (Vec<Row<'_>>, Vec<(&str, &str)>) {
         let mut causes: Vec<(&str, &str)> = Vec::new();
         let results = self.reports.iter().flat_map(|report| &report.results);
         let cases: BTreeSet<&str> = results.map(|result| result.case.as_str()).collect();
@@ -231,6 +235,9 @@ impl LinksTable {
         (rows, causes)
     }
 }
+
+/// A case, and what became of it with each linker.
+type Row<'t> = (&'t str, Vec<String>);
 
 /// A cell of the table: what became of a case with each ABI, said once if it is the same.
 fn cell<'r>(report: &'r LinksReport, case: &str, causes: &mut Vec<(&'r str, &'r str)>) -> String {

@@ -9,8 +9,6 @@ use object::elf::SectionHeader64;
 use object::read::elf::{ElfFile64, FileHeader as _};
 use object::{Endianness, Object as _, ObjectSection as _};
 use rayon::prelude::*;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use sframe_engine::Abi;
 use sframe_inspect::elf::find_sframe::find_sframe;
 use sframe_inspect::file::read;
@@ -18,7 +16,6 @@ use sframe_judge::examine::{ExamineOptions, examine};
 use sframe_judge::target::files::{Files, LibraryFolders};
 use sframe_judge::target::{MadeSections, SectionSource, Target};
 use sframe_judge::unwind::sframe_unwinder;
-use sframe_judge::vocabulary::named;
 use sframe_machine::Options;
 
 use super::case::{Expected, Folder, Input, LinkCase, LinkCases, Patch};
@@ -26,51 +23,10 @@ use super::functions::Functions;
 use super::judge::{Inputs, LinkFault, LinkFinding, is_relocatable, judge, keeps_addresses, lint_rules};
 use super::known::KnownLink;
 use super::options::drops_names;
+use super::result::{LinkOutcome, LinkResult};
 use super::tools::{Command, Ran, Tools};
 use crate::case::broken_reason;
 use crate::suite::shard::Shard;
-
-named! {
-    /// What became of a case.
-    pub enum LinkOutcome, "outcome" {
-        /// The output is right.
-        Right = "right",
-        /// Something is wrong, and all of it is known.
-        Known = "known",
-        /// Something is wrong.
-        Wrong = "wrong",
-        /// The tool can't do what the case needs, with or without `.sframe`.
-        NotJudged = "not-judged",
-    }
-}
-
-/// A case with one ABI.
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
-pub struct LinkResult {
-    /// The case.
-    pub case: String,
-    /// The ABI.
-    pub abi: Abi,
-    /// The version of the objects' sections.
-    pub sframe_version: u8,
-    /// What became of it.
-    pub outcome: LinkOutcome,
-    /// What is wrong.
-    pub findings: Vec<LinkFinding>,
-    /// The causes of what is known, by sentence.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub known: Vec<String>,
-    /// Why it is not judged.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// The commands, which run in a folder with the objects.
-    pub commands: Vec<String>,
-    /// The objects, below `corpus/links/objects`.
-    pub objects: Vec<String>,
-    /// What the tools have said.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub said: String,
-}
 
 /// Which cases are tried, and how.
 #[derive(Clone, Debug, Default)]
