@@ -246,7 +246,8 @@ impl Executed {
                 if *is_missing {
                     *coverage.missing.entry(name.clone()).or_default() += count;
                 }
-                if let Some(module) = target.module_at(Loaded(pc.0)).filter(|module| !module.has_made_section())
+                if let Some(module) =
+                    target.module_at(Loaded(pc.0)).filter(|module| !module.has_made_section())
                     && module.has_cfi_at(target.linked(Loaded(pc.0)))
                 {
                     coverage.with_cfi[usize::from(module.section.is_some())] += count;

@@ -368,7 +368,7 @@ impl<'h> Search<'h> {
         all.flat_map(|(index, wrong)| wrong.iter().map(move |(query, shape)| ((index, *query), shape)))
     }
 
-    /// Whether, wherever else the same fields are wrong, that is explained, too. In a vector that shows the mistake, more
+    /// Whether, wherever else the same fields are wrong, that is also explained. In a vector that shows the mistake, more
     /// may follow from it. Where nothing is found, several mistakes together explain anything: each stands for itself.
     fn is_specific(&self, candidate: &Candidate, explained: &BTreeSet<Wrong>) -> bool {
         let explained = if candidate.is_telling { explained } else { &candidate.explains };

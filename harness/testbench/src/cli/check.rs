@@ -1,11 +1,14 @@
 //! `check`: tests one executable, without a spec.
 
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
-use sframe_inspect::command::{Failure, Status, detail, detail_since, print, print_json, status, tell_line};
+use sframe_inspect::command::{
+    Failure, Status, Volume, detail, detail_since, print, print_json, status, tell_line, volume,
+};
 use sframe_inspect::elf::object_file::MissingSection;
 use sframe_inspect::percent::Percent;
 use sframe_inspect::text::{counted, grouped};
@@ -120,6 +123,10 @@ impl Check {
         report.provenance = Some(began.ended(digests));
         let mut report = known.apply(report.reproduced_by(Invocation::of_this_process().again()))?.by_cause();
         report.too_little = self.too_little(&report);
+        if !std::io::stdout().is_terminal() || volume() == Volume::Quiet {
+            // Whoever does not read the last line needs the reason all the same.
+            report.too_little.iter().for_each(|reason| tell_line(format_args!("{}: {reason}", report.file)));
+        }
         if let Some(folder) = &self.report {
             report::write(folder, &Document::Check { report: &report, listings: &listings })?;
         }
@@ -218,7 +225,10 @@ impl Check {
         if !report.has_used_rows() {
             reasons.push(report.why_nothing_compared());
         } else if !self.allow_set_aside && report.has_set_aside_too_much() {
-            reasons.push("more than 1 % of what ran, or a whole function, was set aside (--allow-set-aside)".to_owned());
+            reasons.push(
+                "more than 1 % of what ran, or a whole function, was set aside (--allow-set-aside)"
+                    .to_owned(),
+            );
         }
         if self.lacks_fdes(report) {
             reasons.push(format!("missing-fde: {} (--coverage)", report.missing()));

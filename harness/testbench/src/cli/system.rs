@@ -61,7 +61,9 @@ impl SystemOptions {
         let folder = root.join(self.cwd.strip_prefix("/").unwrap_or(&self.cwd));
         if self.cwd != Path::new("/tmp") && folder.symlink_metadata().is_err() {
             let (cwd, root) = (self.cwd.display(), root.display());
-            return Err(Failure::unusable(format!("error: --cwd {cwd}: there is no such folder below {root}")));
+            return Err(Failure::unusable(format!(
+                "error: --cwd {cwd}: there is no such folder below {root}"
+            )));
         }
         system.folder = Path::new("/").join(&self.cwd).as_os_str().as_bytes().to_vec();
         system.root = Some(root);

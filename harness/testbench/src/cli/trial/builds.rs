@@ -67,9 +67,10 @@ impl TriedToolchain<'_, '_> {
                 _ => {}
             }
         }
-        // Other refusals are of the sources, and say what is wrong with them.
-        let lacks_sframe = said.is_empty() || said.iter().any(|said| said.contains("gsframe"));
-        if self.builds().next().is_none() && lacks_sframe {
+        // What names a source says what is wrong with it.
+        let of_sources = [".c:", ".cc:", ".S:", ".rs:"];
+        let is_of_source = said.iter().any(|said| of_sources.iter().any(|source| said.contains(source)));
+        if self.builds().next().is_none() && !is_of_source {
             text.line("    help: an assembler that writes SFrame is needed, such as GNU as 2.40 or later; --toolchain");
             text.line("    names another toolchain (corpus/matrix/template.yaml)");
         }
