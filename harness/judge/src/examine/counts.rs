@@ -53,7 +53,6 @@ impl Counts {
         self.comparisons += 1;
         self.frames += frames;
         self.frames_derived += derived.min(frames);
-        self.reliability.count(reliability);
         Some(reliability)
     }
 

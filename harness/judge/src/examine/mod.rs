@@ -236,6 +236,7 @@ pub fn examine_with(
     let mut counts = examiner.results.counts;
     let reliability_by_topmost = examiner.results.reliability.by_topmost(target);
     counts.instructions = outcome.instructions;
+    counts.reliability = reliability_by_topmost.total();
     let max_depth = examiner.max_depth;
     let arrivals = examiner.arrivals.clone();
     // The instructions of the run without signals.

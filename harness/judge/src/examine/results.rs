@@ -35,7 +35,6 @@ impl Results {
             self.counts.comparisons -= aside;
             self.counts.walk_ends.disagreed -= aside;
             self.counts.walk_ends.unsettled += aside;
-            self.counts.reliability.forget(reliability, aside);
             self.reliability.forget(found, reliability, aside);
         }
     }
