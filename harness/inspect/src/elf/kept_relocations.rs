@@ -10,6 +10,7 @@ use crate::elf::abi::is_nothing;
 use crate::elf::bounded::File;
 use crate::elf::merge_faults::start_field;
 use crate::elf::object_file::is_linkage_table;
+use crate::ranges::{merge, position};
 
 /// How these relocations differ from the starts of functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,11 +58,10 @@ pub(crate) fn kept_relocations(
     if relocations == 0 {
         return None;
     }
-    let is_linker_made = |start: u64| {
-        let mut sections = elf.sections().filter(|section| section.name().is_ok_and(is_linkage_table));
-        sections.any(|section| (section.address()..section.address() + section.size()).contains(&start))
-    };
-    starts.retain(|_, start| !is_linker_made(*start));
+    let tables = elf.sections().filter(|section| section.name().is_ok_and(is_linkage_table));
+    let tables = tables.map(|table| table.address()..table.address().saturating_add(table.size()));
+    let tables = merge(tables.collect());
+    starts.retain(|_, start| position(&tables, *start).is_none());
     let first = misplaced.iter().chain(&wrong).min().or(starts.keys().next());
     Some(KeptRelocations {
         misplaced: misplaced.len(),

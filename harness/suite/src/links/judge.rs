@@ -1,6 +1,7 @@
 //! What is wrong with what a tool has made.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use object::read::elf::ElfFile64;
 use object::{Endianness, Object as _, ObjectKind, ObjectSection as _};
@@ -13,7 +14,7 @@ use sframe_inspect::diff::diff_file;
 use sframe_inspect::elf::merge_faults::MergeFault;
 use sframe_inspect::elf::object_file::ObjectFile;
 use sframe_inspect::lint::lint_file;
-use sframe_inspect::ranges::{merge, position};
+use sframe_inspect::ranges::merge;
 use sframe_inspect::text::{counted, first_of};
 use sframe_judge::vocabulary::named;
 
@@ -386,16 +387,17 @@ fn of_linker_made(output: &[u8], is_linker_made: &dyn Fn(u64) -> bool) -> Vec<Li
 
 /// The code that the linker has made and that has no rows. SFrame can describe each form of it, and no assembler can.
 fn of_bare_tables(output: &[u8], own: &Functions, is_linker_made: &dyn Fn(u64) -> bool) -> Vec<LinkFinding> {
-    let described =
-        |(start, all): (&u64, &Vec<Rows>)| all.iter().map(|rows| *start..start + rows.size()).collect();
+    let described = |(start, all): (&u64, &Vec<Rows>)| {
+        all.iter().map(|rows| *start..start.saturating_add(rows.size())).collect()
+    };
     let described = merge(own.rows.iter().flat_map::<Vec<_>, _>(described).collect());
     let elf = ElfFile64::<Endianness>::parse(output).ok();
     let tables = elf.iter().flat_map(|elf| elf.sections());
     let tables = tables.filter(|section| section.size() > 0 && is_linker_made(section.address()));
     let missing = tables.filter_map(|table| {
-        let (start, end) = (table.address(), table.address() + table.size());
-        let is_bare = |address: &u64| position(&described, *address).is_none();
-        let bare = (start..end).filter(is_bare).count() as u64;
+        let (start, end) = (table.address(), table.address().saturating_add(table.size()));
+        let within = |range: &Range<u64>| range.end.min(end).saturating_sub(range.start.max(start));
+        let bare = end - start - described.iter().map(within).sum::<u64>();
         let name = table.name().unwrap_or_default().to_owned();
         let of_all = if start + bare == end { String::new() } else { format!(" of {}", table.size()) };
         let message = format!("{}{of_all} of {name} without a row", counted(bare, "byte"));
