@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::diff::{DiffError, DiffReport, diff_file};
+use crate::diff::{DiffError, diff_file};
 use crate::lint::{LintError, Log, lint_file};
 use crate::percent::Percent;
 use clap::Args;
@@ -64,12 +64,12 @@ impl Inspect for Linter {
         // Without call frame information nothing says that a function is missing.
         let mut is_covered = true;
         if let Some(share) = self.coverage {
-            match diff_file(file.source(), &file.name) {
-                Ok(diff) => is_covered = report.require_coverage(&diff, share),
+            let diff = match diff_file(file.source(), &file.name) {
                 // The linter says what is wrong with the section.
-                Err(DiffError::NoCfi | DiffError::NotElf | DiffError::Section(_)) => {}
-                Err(error) => drop(file.checked(Err::<DiffReport, _>(error))?),
-            }
+                Err(DiffError::NoCfi | DiffError::NotElf | DiffError::Section(_)) => None,
+                made => Some(file.checked(made)?),
+            };
+            is_covered = diff.is_none_or(|diff| report.require_coverage(&diff, share));
         }
         if let Some(log) = &mut self.log {
             log.add(&report);

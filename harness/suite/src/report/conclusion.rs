@@ -64,12 +64,11 @@ impl CheckReport {
         let known = without_fde + without_caller + summary.set_aside + summary.left_out + summary.unobserved;
         let is_own = self.unwinder.is_none();
         let not_asked = if !is_own { rest.saturating_sub(known) } else { 0 };
-        let details = self.without_section();
-        let could = if details.is_empty() { String::new() } else { format!(" ({})", details.join("; ")) };
-        let without = format!("without {what}{could}");
+        let listed = self.without_section().map_or_else(String::new, |images| format!(" ({images})"));
+        let without = format!("without {what}{listed}");
         let parts = match rest {
             0 => return None,
-            _ if without_fde == rest => format!("the rest has no {what}{could}"),
+            _ if without_fde == rest => format!("the rest has no {what}{listed}"),
             _ => parts(&[
                 (without_fde, without.as_str()),
                 (
@@ -88,7 +87,7 @@ impl CheckReport {
     }
 
     /// How much was executed in libraries without a section: most first.
-    fn without_section(&self) -> Vec<String> {
+    fn without_section(&self) -> Option<String> {
         const LISTED: usize = 3;
         let none = self.images.iter().filter(|image| image.section == Origin::None);
         let executed = |image: &JudgedImage| {
@@ -99,7 +98,7 @@ impl CheckReport {
         images.sort_by(|one, other| other.cmp(one));
         let images: Vec<String> =
             images.iter().map(|(count, name)| format!("{} in {name}", grouped(*count))).collect();
-        if images.is_empty() { images } else { vec![first_of(&images, LISTED)] }
+        (!images.is_empty()).then(|| first_of(&images, LISTED))
     }
 
     /// How code without SFrame is judged that has other call frame information, and how much of it.
