@@ -6,6 +6,7 @@ use sframe_inspect::command::Failure;
 use sframe_inspect::text::Text;
 
 use crate::corpus;
+use crate::links::CaseError;
 use crate::suite::SuiteError;
 use crate::yaml::{self, Source};
 
@@ -47,6 +48,15 @@ impl From<SuiteError> for Failure {
             SuiteError::Specs(errors) => of_documents(errors),
             SuiteError::Corpus(corpus::Error::Yaml(error)) => of_documents(std::slice::from_ref(error)),
             _ => Self::unusable(format!("error: {error}")),
+        }
+    }
+}
+
+impl From<CaseError> for Failure {
+    fn from(error: CaseError) -> Self {
+        match error {
+            CaseError::File(error) => error.into(),
+            folder @ CaseError::Folder { .. } => Self::unusable(format!("error: {folder}")),
         }
     }
 }

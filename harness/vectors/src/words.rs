@@ -65,3 +65,43 @@ pub fn reword(said: &str) -> Reworded<'_> {
     }
     Reworded { message, unknown: None }
 }
+
+/// What is wrong with a JSON document, in a sentence, and where.
+#[must_use]
+pub fn of_json(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let said = text.split_once(" at line ").map_or(&*text, |(said, _)| said);
+    let Reworded { message, unknown } = reword(said);
+    let place = match error.line() {
+        0 => String::new(),
+        line => format!(" (line {line}, column {})", error.column()),
+    };
+    match unknown {
+        Some(Unknown { allowed, .. }) => format!("{message}{place}; allowed here: {}", allowed.join(", ")),
+        None => message + &place,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Document {
+        #[expect(dead_code, reason = "only errors are looked at")]
+        count: u8,
+    }
+
+    #[test]
+    fn json_is_told_of_without_names_of_types() {
+        let told = |text| of_json(&serde_json::from_str::<Document>(text).expect_err(text));
+        assert_eq!(told("3"), "invalid type: integer `3`, expected a mapping (line 1, column 1)");
+        assert_eq!(told("{}"), "missing key `count` (line 1, column 2)");
+        assert_eq!(told("{\n \"cuont\": 1}"), "unknown key `cuont` (line 2, column 8); allowed here: count");
+        let too_large = "invalid value: integer `256`, expected a whole number, 0 to 255 (line 1, column 13)";
+        assert_eq!(told("{\"count\": 256}"), too_large);
+    }
+}

@@ -262,7 +262,8 @@ impl DiffReport {
         let groups = self.findings.chunk_by(|one, other| one.group == other.group).count();
         let missing = match self.functions_missing() {
             0 => String::new(),
-            missing => format!(", {} without an FDE", counted(missing, "function")),
+            missing if groups == 0 => format!(", but {} without an FDE", counted(missing, "function")),
+            missing => format!(", and {} without an FDE", counted(missing, "function")),
         };
         text.blank();
         let _ = writeln!(

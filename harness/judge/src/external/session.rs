@@ -91,6 +91,9 @@ impl<'s> Session<'s> {
         if hello.protocol != VERSION {
             return Err(ExternalError::Version { theirs: hello.protocol });
         }
+        if hello.name.trim().is_empty() {
+            return Err(Fault::bad_answer("`name` is empty in the answer to `hello`").into());
+        }
         self.hello = hello;
         if let Some(open) = self.open.clone() {
             let answer = self.request(Request { open: Some(open), ..Request::default() });

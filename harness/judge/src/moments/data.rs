@@ -8,6 +8,7 @@ use sframe_engine::{Abi, ByteOrder, Error, PauthKey, PauthMask, Section};
 use sframe_machine::{AuthenticationKey, CallStack, Record, Signature};
 use sframe_protocol::{Address, Hex, Mangled, Stack, Stop};
 use sframe_vectors::PcKind;
+use sframe_vectors::words::of_json;
 
 use crate::compare::{Truth, WalkEnd};
 use crate::target::sections::Sections;
@@ -237,7 +238,7 @@ pub enum StacksError {
     #[error("the file is cut off: it ends in the middle of the document, after line {} column {}", .0.line(), .0.column())]
     CutOff(serde_json::Error),
     /// It is no such document.
-    #[error("it is not a document of `export stacks`: {0}")]
+    #[error("it is not a document of `export stacks`: {}", of_json(.0))]
     Json(serde_json::Error),
     /// Its version is another.
     #[error("its schema is {0}, and this bench reads {SCHEMA}")]

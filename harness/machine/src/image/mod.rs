@@ -34,6 +34,9 @@ pub enum LoadError {
     /// It is a file that can't be run, such as a relocatable object.
     #[error("ELF type {0} is not an executable (relocatable objects can't be run)")]
     NotExecutable(&'static str),
+    /// It is a library that nothing enters by itself.
+    #[error("a library without an entry point can't be run by itself")]
+    NoEntry,
     /// Its program headers or dynamic section contradict themselves or the file.
     #[error("{0}")]
     Malformed(String),
@@ -146,8 +149,9 @@ impl<'a> Image<'a> {
         let entry = image.entry.checked_add(image.bias).filter(|entry| {
             image.segments.iter().any(|s| s.permissions.execute && entry.wrapping_sub(s.address) < s.len)
         });
-        image.entry = entry.ok_or_else(|| {
-            malformed(format!("the entry point {:#x} is not in an executable segment", image.entry))
+        image.entry = entry.ok_or_else(|| match image.entry {
+            0 if image.bias > 0 => LoadError::NoEntry,
+            entry => malformed(format!("the entry point {entry:#x} is not in an executable segment")),
         })?;
         Ok(image)
     }

@@ -29,6 +29,18 @@ fn load_field(field: usize) -> usize {
     (64..).step_by(56).find(|offset| file[*offset..offset + 4] == [1, 0, 0, 0]).expect("PT_LOAD") + field
 }
 
+/// Linkers give libraries the entry point 0. An executable that has it is malformed.
+#[test]
+fn a_library_is_no_malformed_executable() {
+    let mut library = changed(16, &[3, 0]);
+    library[24..32].fill(0);
+    // Linked to address 0, as libraries are.
+    for offset in (load_field(16)..).step_by(56).take_while(|offset| library[offset - 16] == 1) {
+        library[offset + 2] = 0;
+    }
+    assert_eq!(error(&library), "a library without an entry point can't be run by itself");
+}
+
 #[test]
 fn each_fault_has_its_message() {
     const P_OFFSET: usize = 8;

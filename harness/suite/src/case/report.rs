@@ -57,6 +57,9 @@ pub struct SeenKnown {
     pub blame: Blame,
     /// Number of findings that it explains.
     pub findings: u64,
+    /// Whether they differ from the entry. A finding of its own says how, and nothing of it is accepted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub changed: bool,
     /// The rules with which they occur, each with the number of places.
     #[serde(default)]
     pub rules: BTreeMap<String, u64>,
@@ -68,6 +71,21 @@ pub struct SeenKnown {
 }
 
 impl SeenKnown {
+    /// Those that are accepted: they are as the entry says, or need none.
+    pub(crate) fn accepted(known: &[Self]) -> impl Iterator<Item = &Self> {
+        known.iter().filter(|seen| !seen.changed)
+    }
+
+    /// The number of findings that are accepted.
+    pub(crate) fn count(known: &[Self]) -> u64 {
+        Self::accepted(known).map(|seen| seen.findings).sum()
+    }
+
+    /// Whether it is nobody's fault: SFrame can't express it.
+    pub(crate) fn is_beyond_the_format(&self) -> bool {
+        self.blame == Blame::Format
+    }
+
     /// Findings that need no entry to be no failure: the first of them, their number, and the rules that they occur with.
     pub(crate) fn without_entry(
         finding: Finding,
@@ -83,6 +101,7 @@ impl SeenKnown {
             reason,
             blame: finding.blame,
             findings,
+            changed: false,
             rules,
             entry: None,
             finding,

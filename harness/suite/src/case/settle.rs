@@ -71,6 +71,7 @@ pub fn settle<'k>(
                 reason: expected.known.why().to_owned(),
                 blame: expected.known.blame,
                 findings: count,
+                changed: false,
                 rules,
                 entry: Some(expected.entry),
                 finding: first,
@@ -78,6 +79,11 @@ pub fn settle<'k>(
         } else if complete && !expected.known.optional {
             settled.changed.push((expected.entry, expected.missed(&places_seen)));
         }
+    }
+    let changed: BTreeSet<usize> = settled.changed.iter().map(|(entry, _)| *entry).collect();
+    for seen in &mut settled.known {
+        // What differs from its entry is not accepted.
+        seen.changed = seen.entry.is_some_and(|entry| changed.contains(&entry));
     }
     settled.known.extend(beyond_the_format.into_values().filter_map(no_fault));
     settled

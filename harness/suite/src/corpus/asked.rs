@@ -2,8 +2,8 @@
 
 use sframe_engine::Abi;
 
-use super::{Error, Maker};
-use crate::spec::{Assembler, Compiler, Linker, Producer, Tool, ToolVersion};
+use super::{Error, Maker, Properties};
+use crate::spec::{Assembler, Compiler, Linker, Producer, Tool, ToolName, ToolVersion};
 
 impl Maker {
     /// The compiler, the assembler and the linker, with their versions: as declared, or as they say. What
@@ -12,27 +12,43 @@ impl Maker {
     /// # Errors
     /// The toolchain does not compile for the ABI.
     pub fn producer(&self, abi: Abi) -> Result<Producer, Error> {
+        Ok(self.toolchain().properties.or_those_of(&self.asked(abi)?))
+    }
+
+    /// Where the tools say that they are others than the definition declares, a sentence for each. Specs and pages of
+    /// known faults apply by what is declared.
+    ///
+    /// # Errors
+    /// The toolchain does not compile for the ABI.
+    pub fn contradictions(&self, abi: Abi) -> Result<Vec<String>, Error> {
+        let Properties { compiler, assembler, linker, can: _ } = &self.toolchain().properties;
+        if (compiler, assembler, linker) == (&None, &None, &None) {
+            return Ok(Vec::new());
+        }
+        let asked = self.asked(abi)?;
+        let all = [
+            contradiction("compiler", compiler.as_ref(), asked.compiler.as_ref()),
+            contradiction("assembler", assembler.as_ref(), asked.assembler.as_ref()),
+            contradiction("linker", linker.as_ref(), asked.linker.as_ref()),
+        ];
+        Ok(all.into_iter().flatten().collect())
+    }
+
+    /// What the tools say.
+    fn asked(&self, abi: Abi) -> Result<Producer, Error> {
         let command = self.command(abi, &[])?;
-        let compiler = &command[0];
-        let mut producer = self.toolchain().properties.or_those_of(&Producer::default());
-        if producer.compiler.is_none() {
-            producer.compiler = self.line(&[compiler, "--version"]).and_then(|line| compiler_of(&line));
-        }
-        if producer.assembler.is_none() {
-            producer.assembler = match producer.compiler.as_ref().filter(|tool| tool.name == Compiler::Clang)
-            {
-                Some(clang) if !command.iter().any(|word| word == "-fno-integrated-as") => {
-                    Some(Tool { name: Assembler::Llvm, version: clang.version.clone() })
-                }
-                _ => self.assembler(abi, compiler),
-            };
-        }
-        if producer.linker.is_none() {
-            let mut words: Vec<&str> = command.iter().map(String::as_str).collect();
-            words.push("-Wl,--version");
-            producer.linker = self.line(&words).and_then(|line| linker_of(&line));
-        }
-        Ok(producer)
+        let compiler_command = &command[0];
+        let compiler = self.line(&[compiler_command, "--version"]).and_then(|line| compiler_of(&line));
+        let assembler = match compiler.as_ref().filter(|tool| tool.name == Compiler::Clang) {
+            Some(clang) if !command.iter().any(|word| word == "-fno-integrated-as") => {
+                Some(Tool { name: Assembler::Llvm, version: clang.version.clone() })
+            }
+            _ => self.assembler(abi, compiler_command),
+        };
+        let mut words: Vec<&str> = command.iter().map(String::as_str).collect();
+        words.push("-Wl,--version");
+        let linker = self.line(&words).and_then(|line| linker_of(&line));
+        Ok(Producer { compiler, assembler, linker, ..Producer::default() })
     }
 
     fn assembler(&self, abi: Abi, compiler: &str) -> Option<Tool<Assembler>> {
@@ -42,6 +58,17 @@ impl Maker {
         let version = line.strip_prefix("GNU assembler ").and_then(last_version)?;
         Some(Tool { name: Assembler::Gas, version })
     }
+}
+
+/// What is declared and what is said, if they are not the same as far as versions are declared.
+fn contradiction<N: ToolName>(
+    key: &str,
+    declared: Option<&Tool<N>>,
+    said: Option<&Tool<N>>,
+) -> Option<String> {
+    let (declared, said) = (declared?, said?);
+    let is_same = declared.name == said.name && declared.version.includes(&said.version);
+    (!is_same).then(|| format!("`{key}: {declared}` is declared, and the tool says that it is {said}"))
 }
 
 /// Reads the first line of `gcc --version` or `clang --version`.
@@ -82,6 +109,22 @@ fn last_version(line: &str) -> Option<ToolVersion> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_declared_is_held_against_what_tools_say() {
+        let told = |declared: &str, said: &str| {
+            let [declared, said] = [declared, said].map(|tool| tool.parse::<Tool<Linker>>().expect("a tool"));
+            contradiction("linker", Some(&declared), Some(&said))
+        };
+        for said in ["ld 2.47", "ld 2.47.50", "ld 2.47.0.20260322"] {
+            assert_eq!(told("ld 2.47", said), None);
+        }
+        for said in ["ld 2.4", "ld 2.48", "ld 2.470", "gold 2.47"] {
+            let told = told("ld 2.47", said).expect(said);
+            assert_eq!(told, format!("`linker: ld 2.47` is declared, and the tool says that it is {said}"));
+        }
+        assert_eq!(contradiction::<Linker>("linker", None, None), None);
+    }
 
     #[test]
     fn tools_say_what_they_are() {

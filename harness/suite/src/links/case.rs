@@ -1,8 +1,12 @@
 //! Cases: `corpus/links/*.yaml`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem::offset_of;
 use std::path::{Path, PathBuf};
 
+use object::elf::SectionHeader64;
+use object::read::elf::{ElfFile64, FileHeader as _};
+use object::{Endianness, Object as _, ObjectSection as _};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use sframe_engine::Abi;
@@ -107,6 +111,32 @@ pub struct Patch {
     /// Bytes by their offsets in the section.
     #[serde(default)]
     pub bytes: BTreeMap<u64, u8>,
+}
+
+impl Patch {
+    /// Changes the `.sframe` section of an object. `None` if it has none, or it ends before what is changed.
+    pub(super) fn apply(&self, object: &mut [u8]) -> Option<()> {
+        let elf = ElfFile64::<Endianness>::parse(&*object).ok()?;
+        let section = elf.section_by_name(".sframe")?;
+        let (start, size) = section.file_range()?;
+        let start = usize::try_from(start).ok()?;
+        let table = usize::try_from(elf.elf_header().e_shoff(elf.endian())).ok()?;
+        let header = table + section.index().0 * size_of::<SectionHeader64<Endianness>>();
+        let size_at = header + offset_of!(SectionHeader64<Endianness>, sh_size);
+        let is_little = elf.is_little_endian();
+        if self.size.is_some_and(|left| left > size) {
+            return None;
+        }
+        for (offset, byte) in &self.bytes {
+            let offset = (*offset < size).then_some(*offset)?;
+            *object.get_mut(start + usize::try_from(offset).ok()?)? = *byte;
+        }
+        if let Some(size) = self.size {
+            let bytes = if is_little { size.to_le_bytes() } else { size.to_be_bytes() };
+            object.get_mut(size_at..size_at + 8)?.copy_from_slice(&bytes);
+        }
+        Some(())
+    }
 }
 
 /// An object with many functions, too large to be committed. They are called `many_functions_0` and so on.
@@ -237,15 +267,40 @@ impl LinkCases {
     /// A file can't be read, is malformed, or names what does not exist.
     pub fn load(folder: &Path) -> Result<Self, CaseError> {
         let unread = |source| CaseError::Folder { path: folder.to_owned(), source };
-        let mut cases = Vec::new();
+        let (mut cases, mut sources) = (Vec::new(), Vec::new());
         for entry in std::fs::read_dir(folder).map_err(unread)? {
             let path = entry.map_err(unread)?.path();
             if path.extension().is_some_and(|extension| extension == "yaml") {
-                cases.push(read(&path, folder)?);
+                let (case, source) = read(&path, folder)?;
+                cases.push(case);
+                sources.push(source);
             }
         }
+        let all = Self { cases, folder: folder.to_owned() };
+        for (case, source) in all.cases.iter().zip(&sources) {
+            all.hold_patches(case, source)?;
+        }
+        let mut cases = all.cases;
         cases.sort_by(|one: &LinkCase, other| one.name.cmp(&other.name));
         Ok(Self { cases, folder: folder.to_owned() })
+    }
+
+    /// Demands that sections have the bytes that a case changes.
+    fn hold_patches(&self, case: &LinkCase, source: &Source) -> Result<(), Error> {
+        for (name, patch) in &case.patched {
+            let objects =
+                case.abis.iter().flat_map(|abi| case.versions.iter().map(move |version| (*abi, *version)));
+            for (abi, version) in objects {
+                let path = self.object(&Folder::Own, &format!("{}.o", patch.of), abi, version);
+                // Not all assemblers write all versions for all ABIs.
+                let Ok(mut object) = std::fs::read(&path) else { continue };
+                if patch.apply(&mut object).is_none() {
+                    let message = format!("{}: its .sframe has no such bytes", path.display());
+                    return Err(source.error_at(source.span(&["patched", name]), message, None::<String>));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Whether there are objects: not all assemblers write all versions for all ABIs.
@@ -266,12 +321,17 @@ impl LinkCases {
 }
 
 /// Reads a case, and checks what it names.
-fn read(path: &Path, folder: &Path) -> Result<LinkCase, Error> {
+fn read(path: &Path, folder: &Path) -> Result<(LinkCase, Source), Error> {
     let source = Source::read(path)?;
     let mut case: LinkCase = source.parse()?;
     case.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     if case.steps.is_empty() {
         return Err(source.error_at(source.span(&["steps"]), "there is no command", None::<String>));
+    }
+    if let Some(unknown) = case.versions.iter().position(|version| !(1..=3).contains(version)) {
+        let message = format!("there is no version {}: 1, 2 and 3 are", case.versions[unknown]);
+        let span = source.span(&["versions", &unknown.to_string()]);
+        return Err(source.error_at(span, message, None::<String>));
     }
     let all = || case.steps.iter().flat_map(|step| &step.of);
     for patch in case.patched.keys() {
@@ -287,6 +347,13 @@ fn read(path: &Path, folder: &Path) -> Result<LinkCase, Error> {
             return Err(source.error_at(
                 at("to"),
                 "a name of a file without folders is expected",
+                None::<String>,
+            ));
+        }
+        if step.of.is_empty() {
+            return Err(source.error_at(
+                at("of"),
+                "the command is of nothing: name an object",
                 None::<String>,
             ));
         }
@@ -321,5 +388,5 @@ fn read(path: &Path, folder: &Path) -> Result<LinkCase, Error> {
             }
         }
     }
-    Ok(case)
+    Ok((case, source))
 }

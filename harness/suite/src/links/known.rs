@@ -124,6 +124,7 @@ mod tests {
             case: case.to_owned(),
             abi,
             sframe_version: 3,
+            output_version: None,
             outcome: LinkOutcome::Known,
             findings: kinds.iter().map(finding).collect(),
             known: Vec::new(),

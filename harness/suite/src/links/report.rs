@@ -91,8 +91,24 @@ impl LinksReport {
                 text.line(format!("not judged     {cases}: {reason}"));
             }
         }
+        if let Some(version) = self.own_version() {
+            text.line(format!(
+                "    help: it writes sections of version {version}: `--sframe-version {version}` gives it such objects"
+            ));
+        }
         text.line(self.conclusion());
         text
+    }
+
+    /// The version that the linker writes by itself, where it was given another one.
+    fn own_version(&self) -> Option<u8> {
+        let is_other =
+            |result: &&LinkResult| result.output_version.is_some_and(|own| own != result.sframe_version);
+        // A case of several versions may have any of them in the output.
+        let is_header = |result: &&LinkResult| {
+            result.findings.iter().any(|finding| finding.kind == LinkFault::WrongHeader)
+        };
+        self.with(LinkOutcome::Wrong).filter(is_other).find(is_header)?.output_version
     }
 
     /// The causes of what is known, with the number of cases.

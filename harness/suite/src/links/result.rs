@@ -30,6 +30,9 @@ pub struct LinkResult {
     pub abi: Abi,
     /// The version of the objects' sections.
     pub sframe_version: u8,
+    /// The version of the section in the output, if something is wrong and there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_version: Option<u8>,
     /// What became of it.
     pub outcome: LinkOutcome,
     /// What is wrong.

@@ -1,13 +1,9 @@
 //! Runs cases.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::mem::offset_of;
 use std::path::Path;
 
 use glob::Pattern;
-use object::elf::SectionHeader64;
-use object::read::elf::{ElfFile64, FileHeader as _};
-use object::{Endianness, Object as _, ObjectSection as _};
 use rayon::prelude::*;
 use sframe_engine::Abi;
 use sframe_inspect::elf::find_sframe::find_sframe;
@@ -18,7 +14,7 @@ use sframe_judge::target::{MadeSections, SectionSource, Target};
 use sframe_judge::unwind::sframe_unwinder;
 use sframe_machine::Options;
 
-use super::case::{Expected, Folder, Input, LinkCase, LinkCases, Patch};
+use super::case::{Expected, Folder, Input, LinkCase, LinkCases};
 use super::functions::Functions;
 use super::judge::{Inputs, LinkFault, LinkFinding, is_relocatable, judge, keeps_addresses, lint_rules};
 use super::known::KnownLink;
@@ -118,6 +114,12 @@ struct Made {
     run: Vec<LinkFinding>,
 }
 
+/// The version of the section in an output (2.1).
+fn version_of(output: &[u8]) -> Option<u8> {
+    let files = Functions::read_all(output).ok()?;
+    files.iter().find_map(|file| file.header).map(|header| header.version.number())
+}
+
 impl Attempt<'_> {
     fn result(&self, known: &[KnownLink]) -> Result<LinkResult, String> {
         let made = self.make(Objects::Own)?;
@@ -135,6 +137,7 @@ impl Attempt<'_> {
             case: self.case.name.clone(),
             abi: self.abi,
             sframe_version: self.version,
+            output_version: None,
             outcome: LinkOutcome::Right,
             findings: Vec::new(),
             known: Vec::new(),
@@ -158,6 +161,9 @@ impl Attempt<'_> {
             causes if causes.iter().all(Option::is_some) => LinkOutcome::Known,
             _ => LinkOutcome::Wrong,
         };
+        if result.outcome == LinkOutcome::Wrong {
+            result.output_version = made.output.as_deref().and_then(version_of);
+        }
         for cause in causes.into_iter().flatten() {
             if !result.known.contains(&cause.why) {
                 result.known.push(cause.why.clone());
@@ -325,7 +331,8 @@ impl Attempt<'_> {
         let bytes = std::fs::read(&path).map_err(unread)?;
         let mut given = bytes.clone();
         if let Some(patch) = patch {
-            patched(&mut given, patch)
+            patch
+                .apply(&mut given)
                 .ok_or_else(|| format!("{}: its .sframe can't be changed so", path.display()))?;
         }
         let stem = name.replace(':', "-");
@@ -355,25 +362,6 @@ const MOST: u64 = 256 << 20;
 fn shortened(said: &str) -> String {
     const MOST: usize = 2000;
     said.chars().take(MOST).collect()
-}
-
-/// Changes the `.sframe` section of an object.
-fn patched(object: &mut [u8], patch: &Patch) -> Option<()> {
-    let elf = ElfFile64::<Endianness>::parse(&*object).ok()?;
-    let section = elf.section_by_name(".sframe")?;
-    let start = usize::try_from(section.file_range()?.0).ok()?;
-    let table = usize::try_from(elf.elf_header().e_shoff(elf.endian())).ok()?;
-    let header = table + section.index().0 * size_of::<SectionHeader64<Endianness>>();
-    let size_at = header + offset_of!(SectionHeader64<Endianness>, sh_size);
-    let is_little = elf.is_little_endian();
-    for (offset, byte) in &patch.bytes {
-        *object.get_mut(start + usize::try_from(*offset).ok()?)? = *byte;
-    }
-    if let Some(size) = patch.size {
-        let bytes = if is_little { size.to_le_bytes() } else { size.to_be_bytes() };
-        object.get_mut(size_at..size_at + 8)?.copy_from_slice(&bytes);
-    }
-    Some(())
 }
 
 /// The most instructions that a program of a case executes.

@@ -9,8 +9,9 @@ use std::sync::LazyLock;
 
 use glob::Pattern;
 use sframe_engine::Abi;
+use sframe_inspect::command::Volume;
 
-use super::{LinkCases, LinkFault, LinkOutcome, LinkResult, Selection, run};
+use super::{LinkCases, LinkFault, LinkOutcome, LinkResult, LinksReport, Selection, run};
 use model::{Mistake, Model};
 
 static CASES: LazyLock<LinkCases> = LazyLock::new(|| {
@@ -111,4 +112,53 @@ fn each_mistake_is_noticed() {
         }
     }
     assert!(missed.is_empty(), "{missed:#?}");
+}
+
+/// Where a linker's own sections are of another version than the objects, the option that fits is named.
+#[test]
+fn a_linker_of_another_version_is_given_the_option() {
+    let hint = |mistake| {
+        let report = LinksReport::new("model", "a model", tried(mistake, "two_objects"), &[], false);
+        let text = report.text(Volume::Normal).to_string();
+        text.lines().find(|line| line.contains("help:")).map(str::to_owned)
+    };
+    assert_eq!(hint(None), None);
+    assert_eq!(hint(Some(Mistake::LosesFirstFde)), None);
+    let other = hint(Some(Mistake::WritesOtherVersion)).expect("a hint");
+    assert!(other.contains("`--sframe-version 2` gives it such objects"), "{other}");
+}
+
+/// What a case says and can't be is an error, with its place.
+#[test]
+fn mistakes_of_cases_have_their_places() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for below in ["sources", "objects"] {
+        let from = Path::new("../../corpus/links").canonicalize().expect("the corpus").join(below);
+        std::os::unix::fs::symlink(from, folder.path().join(below)).expect("a link");
+    }
+    let error = |text: &str| {
+        std::fs::write(folder.path().join("case.yaml"), text).expect("a file");
+        LinkCases::load(folder.path()).expect_err(text).to_string()
+    };
+    let right = "summary: Two objects.\nsteps:\n  - {of: [start, main_two, two]}\n";
+    std::fs::write(folder.path().join("case.yaml"), right).expect("a file");
+    LinkCases::load(folder.path()).expect("a case");
+    for (text, place, message) in [
+        (right.replace("[start, main_two, two]", "[]"), "3:10", "the command is of nothing"),
+        (format!("{right}versions: [1, 7]\n"), "4:15", "there is no version 7"),
+        (right.replace("two]", "tow]"), "3:10", "there is no object `tow`"),
+        (
+            format!("{}patched:\n  bad: {{of: two, bytes: {{4444: 1}}}}\n", right.replace(" two]", " bad]")),
+            "5:8",
+            "its .sframe has no such bytes",
+        ),
+        (
+            format!("{}patched:\n  bad: {{of: two, size: 4444}}\n", right.replace(" two]", " bad]")),
+            "5:8",
+            "its .sframe has no such bytes",
+        ),
+    ] {
+        let said = error(&text);
+        assert!(said.contains(&format!("case.yaml:{place}: ")) && said.contains(message), "{text}: {said}");
+    }
 }

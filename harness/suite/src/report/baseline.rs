@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sframe_inspect::text::counted;
 use sframe_judge::finding::Finding;
+use sframe_vectors::words::of_json;
 
 use super::{Report, Selection};
 use crate::case::{CaseReport, Outcome};
@@ -59,7 +60,7 @@ pub enum UnfitReport {
 #[derive(Debug, thiserror::Error)]
 pub enum BaselineError {
     /// It can't be read as one.
-    #[error("this is not a baseline: {0}")]
+    #[error("this is not a baseline: {}", of_json(.0))]
     Malformed(#[from] serde_json::Error),
     /// Another version of the bench has written it.
     #[error("the baseline has format {0}, and this bench reads {SCHEMA}")]

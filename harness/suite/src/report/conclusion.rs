@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use sframe_inspect::text::{counted, first_of, grouped};
 use sframe_judge::examine::coverage::ExploredRows;
-use sframe_judge::finding::Blame;
 
 use super::document::{CheckReport, JudgedImage, Origin, Report};
 use super::explore::ExploreReport;
@@ -133,7 +132,9 @@ impl Report {
             grouped(summary.broken),
             grouped(summary.skipped)
         )];
-        if all == judged {
+        if all == 0 {
+            clauses.push("nothing was executed".to_owned());
+        } else if all == judged {
             clauses.push(format!("{} judged", all_of(all, "instruction executed", "instructions executed")));
         } else {
             let rest = all.saturating_sub(judged);
@@ -197,7 +198,7 @@ fn all_of(count: u64, one: &str, many: &str) -> String {
 /// What was found and is no failure. `None` if nothing was.
 fn in_words(known: &[SeenKnown]) -> Option<String> {
     let (beyond, others): (Vec<&SeenKnown>, Vec<&SeenKnown>) =
-        known.iter().partition(|seen| seen.blame == Blame::Format);
+        SeenKnown::accepted(known).partition(|seen| seen.is_beyond_the_format());
     let count = |of: &[&SeenKnown]| -> u64 { of.iter().map(|seen| seen.findings).sum() };
     let pages: BTreeSet<&str> = others.iter().filter_map(|seen| seen.fault.as_deref()).collect();
     let pages =

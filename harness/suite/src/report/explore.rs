@@ -16,8 +16,8 @@ use sframe_judge::target::Target;
 use super::diagnostic::{Described, Style, help, not_shown, note, quoted, with_option};
 use super::document::{JudgedImage, Origin, SCHEMA, named_by};
 use super::file_name;
-use super::known::{known_lines, located};
-use super::summary::{IN_FULL, SHOWN, show_beyond_the_format};
+use super::known::located;
+use super::summary::{IN_FULL, SHOWN, show_accepted};
 use crate::case::{Outcome, SeenKnown, Settled, settle};
 use crate::provenance::Provenance;
 use crate::spec::{Fault, KnownFile};
@@ -262,7 +262,7 @@ impl ExploreReport {
     /// The number of findings, in words.
     pub(super) fn verdict(&self) -> String {
         let proved: u64 = self.summary.verdicts.values().sum();
-        let known: u64 = self.known.iter().map(|seen| seen.findings).sum();
+        let known = SeenKnown::count(&self.known);
         let known = if known == 0 { String::new() } else { format!(", {} known", grouped(known)) };
         counted(proved, "proved finding") + &known
     }
@@ -284,15 +284,14 @@ impl ExploreReport {
             text.line(format!("        may be wrong: {}", found.doubts_text()));
         }
         if style.is_full() {
-            known_lines(&self.known).iter().for_each(|line| text.line(format!("known       {line}")));
             self.open_lines().iter().for_each(|line| text.line(format!("    {line}")));
             text.line(self.numbers());
         }
         if !style.is_brief() && !style.is_full() {
             self.caveats().iter().for_each(|line| text.line(format!("    {line}")));
         }
+        show_accepted(&mut text, &self.known, style);
         if !style.is_brief() {
-            show_beyond_the_format(&mut text, &self.known, style);
             text.line(self.conclusion());
         }
         text

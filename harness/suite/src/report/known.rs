@@ -44,12 +44,7 @@ impl CheckReport {
 
     /// The number of known findings.
     pub(super) fn known_count(&self) -> u64 {
-        self.known.iter().map(|seen| seen.findings).sum()
-    }
-
-    /// Says how many findings each fault or reason explains, most first.
-    pub(super) fn known_lines(&self) -> Vec<String> {
-        known_lines(&self.known)
+        SeenKnown::count(&self.known)
     }
 }
 
@@ -66,14 +61,14 @@ pub(super) fn located(
     })
 }
 
-/// Says how many findings each fault or reason explains, most first.
-pub(super) fn known_lines(known: &[SeenKnown]) -> Vec<String> {
-    let mut reasons: BTreeMap<String, u64> = BTreeMap::new();
+/// Says how many findings each fault or reason explains, and how many places SFrame can't express, most first.
+pub(super) fn known_lines<'s>(known: impl Iterator<Item = &'s SeenKnown>) -> Vec<String> {
+    let mut reasons: BTreeMap<_, u64> = BTreeMap::new();
     for seen in known {
-        *reasons.entry(seen.explanation()).or_default() += seen.findings;
+        let what = if seen.is_beyond_the_format() { "place" } else { "finding" };
+        *reasons.entry((seen.explanation(), what)).or_default() += seen.findings;
     }
-    let mut reasons: Vec<(String, u64)> = reasons.into_iter().collect();
+    let mut reasons = Vec::from_iter(reasons);
     reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let line = |(reason, count): (String, u64)| format!("{}: {reason}", counted(count, "finding"));
-    reasons.into_iter().map(line).collect()
+    reasons.into_iter().map(|((reason, what), count)| format!("{}: {reason}", counted(count, what))).collect()
 }

@@ -19,7 +19,7 @@ use super::format::{Document, Format, Written};
 use super::known::known_lines;
 use super::summary::{IN_FULL, SHOWN, command_for, explored, frames};
 use super::{CheckReport, ExploreReport, Report};
-use crate::case::{CaseReport, Outcome};
+use crate::case::{CaseReport, Outcome, SeenKnown};
 
 /// The most cases of an outcome that are listed. Readers of the summary accept at most a
 /// megabyte.
@@ -171,7 +171,7 @@ pub fn markdown_of_check(report: &CheckReport) -> String {
             block(&shown),
         );
     }
-    let known = report.known_lines();
+    let known = known_lines(SeenKnown::accepted(&report.known));
     if !known.is_empty() {
         let _ = writeln!(text, "\n## Known\n");
         for line in known.iter().take(CASES) {
@@ -218,7 +218,7 @@ fn markdown_of_exploration(report: &ExploreReport) -> String {
         report.show_findings(&mut shown, Style::default());
         let _ = write!(text, "\n## Findings\n\n{}", block(&shown));
     }
-    let known = known_lines(&report.known);
+    let known = known_lines(SeenKnown::accepted(&report.known));
     if !known.is_empty() {
         let _ = writeln!(text, "\n## Known\n");
         known.iter().take(CASES).for_each(|line| {

@@ -148,7 +148,7 @@ impl Log {
     }
 
     fn add_known(&mut self, case: &str, build: &str, file: &str, known: &[SeenKnown], listings: &Listings) {
-        for seen in known {
+        for seen in SeenKnown::accepted(known) {
             let mut result = self.result(case, build, file, &seen.finding, listings);
             result["suppressions"] =
                 json!([{ "kind": "external", "status": "accepted", "justification": seen.explanation() }]);

@@ -11,10 +11,11 @@ use sframe_judge::compare::ByTopmost;
 use sframe_judge::examine::coverage::{Explored, ExploredRows, UnexercisedRow};
 use sframe_judge::examine::set_aside::SetAsideReason;
 use sframe_judge::external::UnwinderReport;
-use sframe_judge::finding::{Blame, Finding, groups};
+use sframe_judge::finding::{Finding, groups};
 use sframe_judge::vocabulary::{Trace, Verdict};
 
 use super::diagnostic::{Described, Style, help, not_shown, quoted, with_option};
+use super::known::known_lines;
 use super::{CheckReport, Report, ReportSummary, unwinder_summary};
 use crate::case::{CaseReport, Outcome, SeenKnown, SignalCounts};
 use crate::matrix::shape_of;
@@ -221,12 +222,7 @@ pub fn check_summary(report: &CheckReport, style: Style) -> Text {
     let command = with_option(&report.command(), "--report DIR");
     let CheckReport { file, findings, findings_omitted, .. } = report;
     show_findings(&mut text, findings, findings_omitted, file, &command, &mut IN_FULL.clone(), style);
-    if style.is_full() {
-        report.known_lines().iter().for_each(|line| text.line(format!("known       {line}")));
-    }
-    if !style.is_brief() {
-        show_beyond_the_format(&mut text, &report.known, style);
-    }
+    show_accepted(&mut text, &report.known, style);
     show_explored(&mut text, &report.unexercised);
     report.set_aside.iter().for_each(|set_aside| text.line(set_aside.line()));
     if style.is_full() {
@@ -245,10 +241,17 @@ pub fn check_summary(report: &CheckReport, style: Style) -> Text {
     text
 }
 
-/// Shows what the format can't express: the first places of it.
-pub(super) fn show_beyond_the_format(text: &mut Text, known: &[SeenKnown], style: Style) {
+/// Shows what is accepted, if asked for, and what the format can't express: the first places of it.
+pub(super) fn show_accepted(text: &mut Text, known: &[SeenKnown], style: Style) {
+    let (beyond, others): (Vec<&SeenKnown>, Vec<&SeenKnown>) =
+        SeenKnown::accepted(known).partition(|seen| seen.is_beyond_the_format());
+    if style.is_full() {
+        known_lines(others.into_iter()).iter().for_each(|line| text.line(format!("known       {line}")));
+    }
+    if style.is_brief() {
+        return;
+    }
     let shown = if style.is_full() { usize::MAX } else { SHOWN };
-    let beyond: Vec<&SeenKnown> = known.iter().filter(|seen| seen.blame == Blame::Format).collect();
     for SeenKnown { finding, reason, .. } in beyond.iter().take(shown) {
         text.line(format!("format      {}: {}; {reason}", finding.verdict, finding.message));
     }
@@ -285,11 +288,16 @@ fn show_figures(text: &mut Text, report: &CheckReport) {
     let ends = summary.counts.walk_ends;
     let _ = writeln!(
         text,
-        "walks ended: {} outermost, {} unmarked, {} without FDE, {} in disagreement",
+        "walks ended: {} outermost, {} unmarked, {} without FDE, {} at {}",
         grouped(ends.outermost),
         grouped(ends.unmarked),
         grouped(ends.no_fde.saturating_sub(ends.entry_without_fde)),
-        grouped(ends.disagreed)
+        grouped(ends.disagreed),
+        if report.known.iter().any(SeenKnown::is_beyond_the_format) {
+            "a finding or what SFrame can't express"
+        } else {
+            "a finding"
+        }
     );
     for (count, what) in [
         (ends.entry_without_fde, "whole, at an entry function that has no FDE"),
@@ -384,7 +392,7 @@ pub(super) struct KnownIn<'r> {
 pub(super) fn known_in(cases: &[CaseReport]) -> impl Iterator<Item = (String, KnownIn<'_>)> {
     let mut known: BTreeMap<(Option<&str>, String), KnownIn<'_>> = BTreeMap::new();
     for case in cases {
-        for seen in &case.known {
+        for seen in SeenKnown::accepted(&case.known) {
             let program = seen.fault.is_none().then_some(case.program.as_str());
             let entry = known.entry((program, seen.explanation())).or_default();
             entry.programs.insert(&case.program);

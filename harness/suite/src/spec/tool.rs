@@ -98,6 +98,15 @@ impl ToolName for Library {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ToolVersion(Vec<u32>);
 
+impl ToolVersion {
+    /// Whether another version is this one, as far as this one is written: 2.47 includes 2.47.50.
+    #[must_use]
+    pub fn includes(&self, other: &Self) -> bool {
+        let other = other.0.iter().chain(std::iter::repeat(&0));
+        self.0.iter().zip(other).all(|(own, other)| own == other)
+    }
+}
+
 /// A tool and its version: `gas 2.47.50`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tool<N> {

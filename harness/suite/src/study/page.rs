@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use sframe_inspect::file::read;
 use sframe_inspect::text::{counted, grouped};
+use sframe_vectors::words::of_json;
 
 use super::image::ImageSizes;
 use super::report::{ImageStudy, StudyReport, WrongRow, share};
@@ -35,7 +36,7 @@ pub enum PageError {
         source: std::io::Error,
     },
     /// A file is not the output of `study --json`.
-    #[error("{}: not the output of study --json: {source}", path.display())]
+    #[error("{}: not the output of study --json: {}", path.display(), of_json(source))]
     NotAReport {
         /// Its path.
         path: PathBuf,

@@ -20,7 +20,7 @@ use sframe_judge::external::{External, ExternalError};
 use sframe_judge::target::{MadeSections, SectionSource, Target, TargetError};
 use sframe_judge::truth::cross_check::Traces;
 use sframe_judge::unwind::sframe_unwinder;
-use sframe_machine::{Options, Pattern};
+use sframe_machine::{LoadError, Options, Pattern};
 use sframe_suite::case::BrokenReason;
 use sframe_suite::faults::point_out;
 use sframe_suite::provenance::Began;
@@ -30,7 +30,7 @@ use sframe_suite::spec::Faults;
 use super::isolation::ChildOptions;
 use super::known::KnownOptions;
 use super::numbers;
-use super::program::{Program, ProgramOptions};
+use super::program::{Program, ProgramOptions, WITHOUT_RUNNING};
 use super::progress::{FunctionsLine, ProgressLine};
 use super::report;
 use super::reproduce::Invocation;
@@ -262,6 +262,7 @@ pub(super) fn with_advice(error: &TargetError) -> String {
             "{error}: make one with -Wa,--gsframe when compiling, or judge with --from eh-frame the one that \
              .eh_frame implies"
         ),
+        TargetError::Load(LoadError::NoEntry) => format!("{error}; {WITHOUT_RUNNING}"),
         _ => error.to_string(),
     }
 }

@@ -26,6 +26,11 @@ pub(crate) struct Compare {
 impl Compare {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
         let (before, after) = (read(&self.before)?, read(&self.after)?);
+        if before.is_of_a_file() != after.is_of_a_file() {
+            let message = "error: one report is of cases of the corpus, the other of a file (`check`, `explore`): they have \
+                           nothing in common";
+            return Err(Failure::unusable(message));
+        }
         if !before.has_same_sample(&after) {
             let message = "error: the reports have compared other samples of the instructions, so that what one of \
                            them lacks may be left out: compare reports of the same sample, or of all instructions";
@@ -53,7 +58,7 @@ impl Compare {
 }
 
 fn read(path: &Path) -> Result<Results, Failure> {
-    let path = if path.is_dir() { path.join("report.json") } else { path.to_owned() };
+    let path = report::file_of(path);
     let unusable =
         |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {}: {error}", path.display()));
     let bytes = file::read(&path, MAX_REPORT_BYTES).map_err(|error| unusable(&error))?;

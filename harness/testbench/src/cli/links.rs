@@ -78,7 +78,7 @@ impl Links {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
         demand("corpus", &self.corpus)?;
         let folder = self.corpus.join("links");
-        let cases = LinkCases::load(&folder).map_err(|error| Failure::unusable(format!("error: {error}")))?;
+        let cases = LinkCases::load(&folder)?;
         for pattern in &self.only {
             if !cases.cases.iter().any(|case| pattern.matches(&case.name)) {
                 let help = hint(pattern.as_str(), cases.cases.iter().map(|case| &*case.name));

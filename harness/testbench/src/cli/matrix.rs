@@ -1,6 +1,6 @@
 //! `matrix`: compares any toolchain with a reference.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -133,6 +133,7 @@ impl Matrix {
         };
         let (mut results, mut cases) = (Vec::new(), Vec::new());
         for attempts in &attempts {
+            self.hold_properties(attempts.toolchain())?;
             let made = make(attempts)?;
             let kept = made.iter().filter(|attempt| attempt.kept).count();
             if kept > 0 {
@@ -182,6 +183,19 @@ impl Matrix {
         Ok(self.status(&matrix))
     }
 
+    /// Warns of properties that are not what the tools say.
+    fn hold_properties(&self, toolchain: &Toolchain) -> Result<(), Failure> {
+        let maker = Maker::open(toolchain.clone(), &self.toolchains).map_err(failure)?;
+        let mut told = BTreeSet::new();
+        for abi in toolchain.abis.keys().filter(|abi| self.abi.is_empty() || self.abi.contains(abi)) {
+            told.extend(maker.contradictions(*abi).map_err(failure)?);
+        }
+        for sentence in told {
+            note(format_args!("warning: {}: {sentence}; specs apply by what is declared", toolchain.name));
+        }
+        Ok(())
+    }
+
     /// Tries the linker of a toolchain, and compares it with that of the reference, as this is described.
     fn links(
         &self,
@@ -192,8 +206,7 @@ impl Matrix {
         let folder = self.folders.corpus.join("links");
         // A corpus of one's own need not have any.
         let Some(reference) = result.references.first().filter(|_| folder.is_dir()) else { return Ok(None) };
-        let unusable = |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {error}"));
-        let cases = LinkCases::load(&folder).map_err(|error| unusable(&error))?;
+        let cases = LinkCases::load(&folder)?;
         let Some(known) = Subject::of_toolchain(reference, &folder, &cases, faults)? else { return Ok(None) };
         let maker = Maker::open(toolchain.clone(), &self.toolchains).map_err(failure)?;
         let linker = ToolchainLinker::of(maker);

@@ -19,7 +19,7 @@ use super::{report, run};
 #[derive(Args)]
 pub(crate) struct Merge {
     /// The folders written by `run --shard K/N --report`, one for every shard:
-    /// report.json, and cases.jsonl for the code on the page.
+    /// report.json (or this file alone), and cases.jsonl for the code on the page.
     #[arg(required = true)]
     parts: Vec<PathBuf>,
     #[command(flatten)]
@@ -40,7 +40,7 @@ impl Merge {
         let began = Began::now();
         let baseline = self.baseline.as_deref().map(baseline::load).transpose()?;
         let read = |folder: &PathBuf| {
-            let path = folder.join("report.json");
+            let path = report::file_of(folder);
             Ok((path.display().to_string(), read_report(&path)?))
         };
         let reports = self.parts.iter().map(read).collect::<Result<Vec<_>, Failure>>()?;

@@ -58,6 +58,9 @@ pub(super) struct Program {
     expected_output: Option<Vec<u8>>,
 }
 
+/// What to do with what can't be run.
+pub(super) const WITHOUT_RUNNING: &str = "explore, lint and diff judge it without running it";
+
 impl ProgramOptions {
     /// Finds the program's files; those below a root by running it once.
     pub(super) fn open(&self, file: &Path, mut options: Options) -> Result<Program, Failure> {
@@ -83,9 +86,8 @@ impl ProgramOptions {
             FilesError::Missing { .. } | FilesError::Outside { .. } | FilesError::Interpreter { .. } => {
                 unusable(&name, &error)
             }
-            FilesError::Load { source: LoadError::NotExecutable(_), .. } => {
-                let advice = "explore, lint and diff judge it without running it";
-                Failure::unusable(format!("error: {error}; {advice}"))
+            FilesError::Load { source: LoadError::NotExecutable(_) | LoadError::NoEntry, .. } => {
+                Failure::unusable(format!("error: {error}; {WITHOUT_RUNNING}"))
             }
             // These errors name the file that they are about.
             _ => Failure::unusable(format!("error: {error}")),

@@ -1,10 +1,11 @@
 //! The files of a report folder.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use sframe_inspect::command::{Failure, detail, write_file};
 use sframe_inspect::file;
 use sframe_suite::report::{Document, FORMATS, Report};
+use sframe_vectors::words::of_json;
 
 /// Makes the folder. This is done before the work, so that a failure does not
 /// lose the results.
@@ -53,11 +54,16 @@ pub(super) fn clear(folder: &Path) -> Result<(), Failure> {
 /// The size of the largest report that is read, in bytes.
 pub(super) const MAX_REPORT_BYTES: u64 = 256 << 20;
 
+/// The report in a folder, or the file itself.
+pub(super) fn file_of(path: &Path) -> PathBuf {
+    if path.is_dir() { path.join("report.json") } else { path.to_owned() }
+}
+
 /// Reads `report.json`.
 pub(super) fn read_report(path: &Path) -> Result<Report, Failure> {
     let unusable =
         |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {}: {error}", path.display()));
     let bytes = file::read(path, MAX_REPORT_BYTES).map_err(|error| unusable(&error))?;
     serde_json::from_slice(&bytes)
-        .map_err(|error| unusable(&format!("this is not a report of a run: {error}")))
+        .map_err(|error| unusable(&format!("this is not a report of a run: {}", of_json(&error))))
 }

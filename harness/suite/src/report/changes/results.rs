@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use sframe_judge::finding::Finding;
 use sframe_judge::vocabulary::Verdict;
+use sframe_vectors::words::of_json;
 
 use crate::case::{Outcome, SeenKnown};
 use crate::provenance::Provenance;
@@ -16,7 +17,7 @@ use crate::report::{Report, RunIdentity, SCHEMA, file_name};
 #[derive(Debug, thiserror::Error)]
 pub enum UnreadReport {
     /// It is no report.
-    #[error("this is not a report of `run`, `merge`, `check` or `explore`: {0}")]
+    #[error("this is not a report of `run`, `merge`, `check` or `explore`: {}", of_json(.0))]
     Malformed(#[from] serde_json::Error),
     /// Another version of the bench has written it.
     #[error("the report has format {0}, and this bench reads {SCHEMA}")]
@@ -115,6 +116,12 @@ impl Results {
     #[must_use]
     pub fn has_same_sample(&self, other: &Self) -> bool {
         self.sampling == other.sampling
+    }
+
+    /// Whether it is about one file, and not about cases of the corpus.
+    #[must_use]
+    pub const fn is_of_a_file(&self) -> bool {
+        self.is_of_a_file
     }
 
     fn of_run(document: Value) -> Result<Self, UnreadReport> {

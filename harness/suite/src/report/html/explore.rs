@@ -7,6 +7,7 @@ use sframe_judge::explore::{Certainty, ExploredFinding, FunctionRows};
 use sframe_judge::finding::Address;
 
 use super::{CaseView, FindingEntry, IN_FULL, Summary, page, show_known};
+use crate::case::SeenKnown;
 use crate::report::ExploreReport;
 
 /// How sure a finding is.
@@ -90,7 +91,7 @@ impl<'r> CaseView<'r> {
     fn of_exploration(report: &'r ExploreReport) -> Self {
         let summary = &report.summary;
         let places: u64 = report.findings.iter().map(|found| found.finding.places).sum();
-        let known: u64 = report.known.iter().map(|seen| seen.findings).sum();
+        let known = SeenKnown::count(&report.known);
         Self {
             instructions: summary.instructions,
             rows: [summary.rows_total, summary.rows_judged, 0],

@@ -275,7 +275,7 @@ fn places(findings: &[Finding]) -> u64 {
 }
 
 fn show_known<'r>(shown: &mut Vec<FindingEntry<'r>>, case: usize, known: &'r [SeenKnown]) {
-    shown.extend(known.iter().enumerate().map(|(rank, seen)| {
+    shown.extend(SeenKnown::accepted(known).enumerate().map(|(rank, seen)| {
         let (finding, known) = (&seen.finding, Some(seen));
         let (places, hits) = (seen.findings, finding.hits);
         FindingEntry { case, rank, places, hits, known, proof: None, finding }
@@ -359,7 +359,7 @@ fn packed(document: &impl Serialize) -> Result<String, serde_json::Error> {
 
 impl<'r> CaseView<'r> {
     fn of(case: &'r CaseReport) -> Self {
-        let known: u64 = case.known.iter().map(|seen| seen.findings).sum();
+        let known = SeenKnown::count(&case.known);
         let reason = |row: &'r sframe_judge::UnexercisedRow| row.reason.as_deref().unwrap_or_default();
         Self {
             id: &case.id,
