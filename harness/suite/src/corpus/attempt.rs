@@ -476,11 +476,20 @@ fn is_missing(error: &Error, toolchain: &Toolchain) -> bool {
 /// others: its command, its version line, and, if the files are visible, their
 /// sizes and times. Compilers under development keep their version number.
 fn identity(workshop: &Workshop, tools: &AbiTools, versions: &Versions, root: Option<&Path>) -> String {
-    let Toolchain { sframe_version, path, wrapper, sframe_flags, flags, needless_flags, one_unit, .. } =
-        workshop.toolchain();
+    let Toolchain {
+        sframe_version,
+        path,
+        wrapper,
+        sframe_flags,
+        assembly_flags,
+        flags,
+        needless_flags,
+        one_unit,
+        ..
+    } = workshop.toolchain();
     let mut text = format!(
-        "{tools:?} {versions:?} {root:?} {sframe_version:?} {path:?} {wrapper:?} {sframe_flags:?} {flags:?} \
-         {needless_flags:?} {one_unit}"
+        "{tools:?} {versions:?} {root:?} {sframe_version:?} {path:?} {wrapper:?} {sframe_flags:?} {assembly_flags:?} \
+         {flags:?} {needless_flags:?} {one_unit}"
     );
     if !wrapper.is_empty() {
         return text;

@@ -163,6 +163,11 @@ impl<'a> Steps<'a> {
                     self.push(format!("preprocess {source}"), arguments);
                     unit.push_str(&format!("__asm__(\".include \\\"{preprocessed}\\\"\");\n"));
                 }
+                Language::Assembly if !self.toolchain.assembly_flags.is_empty() => {
+                    let object = self.made_of(source, "o");
+                    self.object(source, None, object.clone(), &[])?;
+                    inputs.push(object);
+                }
                 Language::C | Language::Assembly => inputs.push(source.clone()),
             }
         }
@@ -225,6 +230,9 @@ impl<'a> Steps<'a> {
         let mut arguments = self.flags(language, object.is_none_or(|object| object.sframe));
         arguments.extend(self.own_flags(self.part.cflags));
         arguments.extend(object.into_iter().flat_map(|object| self.own_flags(&object.cflags)));
+        if Language::of(source) == Language::Assembly {
+            arguments.extend(self.toolchain.assembly_flags.iter().cloned());
+        }
         arguments.extend(words(more));
         arguments.extend(words(&["-c", "-o", &output, &input]));
         self.push(format!("compile {source}"), arguments);

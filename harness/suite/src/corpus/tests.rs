@@ -562,6 +562,23 @@ fn other_languages_and_objects_have_commands_of_their_own() {
 }
 
 #[test]
+fn assembly_can_have_flags_of_its_own() {
+    let corpus = corpus();
+    write(corpus.path(), "programs/leaf.S", "");
+    let settings = "assembly_flags: [\"-Wa,--scfi=experimental\"]\n";
+    let made = commands(corpus.path(), settings, "O2").unwrap();
+    let [assembly, link] = made.as_slice() else { panic!("{made:?}") };
+    assert!(assembly.ends_with(" -Wa,--scfi=experimental -c -o leaf.O2.leaf.S.o leaf.S"), "{assembly}");
+    assert!(!link.contains("scfi") && link.ends_with(" -o leaf.O2 leaf.O2.leaf.S.o leaf.c"), "{link}");
+    let [all] = &commands(corpus.path(), "", "O2").unwrap()[..] else { panic!("one command is enough") };
+    assert!(all.ends_with(" -o leaf.O2 leaf.S leaf.c"), "{all}");
+
+    let error =
+        commands(corpus.path(), &format!("{settings}one_unit: true\n"), "O2").unwrap_err().to_string();
+    assert!(error.contains("with `one_unit`, assembly is no source of its own"), "{error}");
+}
+
+#[test]
 fn a_toolchain_that_merges_nothing_compiles_one_unit() {
     let corpus = corpus();
     write(corpus.path(), "programs/leaf.S", "");

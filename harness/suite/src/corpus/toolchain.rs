@@ -56,6 +56,9 @@ pub struct Toolchain {
     /// Flags that make the assembler write SFrame.
     #[serde(default)]
     pub sframe_flags: Vec<String>,
+    /// Flags for assembly sources alone.
+    #[serde(default)]
+    pub assembly_flags: Vec<String>,
     /// Flags of every command, for all ABIs.
     #[serde(default)]
     pub flags: Vec<String>,
@@ -210,6 +213,10 @@ impl Toolchain {
         if toolchain.derive.is_some() && toolchain.properties != Properties::default() {
             let message = "a derived toolchain has the `properties` of the one that it is made of";
             return Err(of_key("properties", message.to_owned()));
+        }
+        if toolchain.one_unit && !toolchain.assembly_flags.is_empty() {
+            let message = "with `one_unit`, assembly is no source of its own that could have flags";
+            return Err(of_key("assembly_flags", message.to_owned()));
         }
         if let Some(message) = toolchain.properties.mistake(toolchain.sframe_version) {
             return Err(invalid((at(&["properties", "can"]), message)));

@@ -27,6 +27,9 @@ pub struct LinksReport {
     pub results: Vec<LinkResult>,
     /// Cases with kinds of findings and ABIs in its list of what is known that were not found, each with the cause.
     pub stale: Vec<String>,
+    /// What is known of the linker that it is compared with, and was judged here and not found, each with the cause.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub better: Vec<String>,
 }
 
 impl LinksReport {
@@ -40,7 +43,26 @@ impl LinksReport {
         is_whole: bool,
     ) -> Self {
         let stale = KnownLink::unfound(known, &results, is_whole);
-        Self { schema: SCHEMA, linker: linker.to_owned(), summary: summary.to_owned(), results, stale }
+        Self::of(linker, summary, results, stale, Vec::new())
+    }
+
+    /// Makes the report of a linker that is compared with another one, of which something is `known`. What is not found
+    /// is better here, and no entry has to go.
+    #[must_use]
+    pub fn compared(linker: &str, summary: &str, results: Vec<LinkResult>, known: &[KnownLink]) -> Self {
+        let better = KnownLink::unfound(known, &results, false);
+        Self::of(linker, summary, results, Vec::new(), better)
+    }
+
+    fn of(
+        linker: &str,
+        summary: &str,
+        results: Vec<LinkResult>,
+        stale: Vec<String>,
+        better: Vec<String>,
+    ) -> Self {
+        let (linker, summary) = (linker.to_owned(), summary.to_owned());
+        Self { schema: SCHEMA, linker, summary, results, stale, better }
     }
 
     fn with(&self, outcome: LinkOutcome) -> impl Iterator<Item = &LinkResult> {
@@ -77,6 +99,9 @@ impl LinksReport {
         }
         if volume == Volume::Quiet {
             return text;
+        }
+        for why in &self.better {
+            text.line(format!("better         known of the reference's linker, and not so here: {why}"));
         }
         for (why, cases) in self.causes() {
             text.line(format!("known          {}: {why}", counted(cases, "case")));

@@ -221,8 +221,10 @@ impl Matrix {
         let results = links::run(&cases, &linker, &known.known, &selection)
             .map_err(|error| Failure::broken(format!("error: {}: {error}", toolchain.name)))?;
         let name = format!("linker of {}", toolchain.name);
-        let is_alike = known.sframe_version == sframe_version && self.abi.is_empty();
-        Ok(Some(LinksReport::new(&name, &toolchain.summary, results, &known.known, is_alike)))
+        // What is known is known with objects of one version.
+        let is_alike = known.sframe_version == sframe_version;
+        let compared_with = if is_alike { &known.known[..] } else { &[] };
+        Ok(Some(LinksReport::compared(&name, &toolchain.summary, results, compared_with)))
     }
 
     fn status(&self, matrix: &MatrixReport) -> Status {
