@@ -46,6 +46,16 @@ pub enum CfiError {
         /// Offset of the first FDE that is not read.
         offset: usize,
     },
+    /// A CIE gives a rule back, although there is none yet: GNU as makes a CIE of a function's first directives.
+    #[error(
+        "the CIE of the FDE at offset {offset:#x} of {section} has DW_CFA_restore, which only an FDE can have"
+    )]
+    RestoreInCie {
+        /// The section.
+        section: CfiSection,
+        /// Offset of the FDE.
+        offset: usize,
+    },
     /// The instructions of an entry are malformed.
     #[error("the FDE at offset {offset:#x} of {section} can't be executed: {source}")]
     Instructions {
@@ -282,7 +292,17 @@ impl CallFrameInfo {
             CfiSection::DebugFrame => rows(fde, table, &debug_frame(table, self.abi)),
         };
         let (section, offset) = (fde.section, fde.offset);
-        rows.map_err(|source| CfiError::Instructions { section, offset, source })
+        rows.map_err(|source| {
+            let restores = || match section {
+                CfiSection::EhFrame => restores_in_cie(fde, table, &eh_frame(table, self.abi)),
+                CfiSection::DebugFrame => restores_in_cie(fde, table, &debug_frame(table, self.abi)),
+            };
+            if source == gimli::Error::CfiInstructionInInvalidContext && restores() {
+                CfiError::RestoreInCie { section, offset }
+            } else {
+                CfiError::Instructions { section, offset, source }
+            }
+        })
     }
 
     /// Returns the landing pads of all functions. `loaded` returns what is loaded at an
@@ -500,6 +520,19 @@ where
         });
     }
     Ok(rows)
+}
+
+/// Whether the CIE of an FDE gives a rule back (DWARF 5, 6.4.2.3: to that of the CIE's initial instructions).
+fn restores_in_cie<'t, S: UnwindSection<Slice<'t>>>(fde: &CfiFde, table: &'t Table, section: &S) -> bool
+where
+    S::Offset: From<usize>,
+{
+    let entry = section.fde_from_offset(&table.bases, S::Offset::from(fde.offset), S::cie_from_offset);
+    entry.is_ok_and(|entry| {
+        has(entry.cie().instructions(section, &table.bases), |instruction| {
+            matches!(instruction, CallFrameInstruction::Restore { .. })
+        })
+    })
 }
 
 fn tells_args_size<'t, S: UnwindSection<Slice<'t>>>(fde: &CfiFde, table: &'t Table, section: &S) -> bool

@@ -150,6 +150,7 @@ impl Synthesis<'_> {
         let of_section = |error: &&CfiError| match error {
             CfiError::Section { section, .. }
             | CfiError::TooLong { section, .. }
+            | CfiError::RestoreInCie { section, .. }
             | CfiError::Instructions { section, .. }
             | CfiError::Unreadable { section, .. } => *section == self.section,
         };

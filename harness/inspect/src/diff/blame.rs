@@ -91,6 +91,10 @@ impl Dispute<'_> {
             );
             return of(Blame::ProducerLinker, Medium, Witness::Layout, says);
         }
+        if let Some(error @ CfiError::RestoreInCie { .. }) = &self.malformed_cfi {
+            let says = format!("{error}: the assembler makes a CIE of a function's first directives");
+            return of(Blame::ProducerAssembler, Medium, Witness::Cfi, says);
+        }
         if let Some(error) = &self.malformed_cfi {
             let says = format!(
                 "{error}: assemblers encode directives correctly, so these bytes were written by hand"

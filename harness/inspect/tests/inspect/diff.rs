@@ -370,6 +370,17 @@ fn a_difference_is_blamed_on_whoever_can_have_made_it() {
     assert!(
         matches!(blamed(&table)[..], [(Blame::ProducerLinker, Confidence::High, says)] if says.contains(".plt.got"))
     );
+    // A rule given back in a CIE, which GNU as writes: a nop of the filling becomes DW_CFA_restore of rbx.
+    let mut bytes = relocatable([16, 16]);
+    let cie = bytes.windows(7).position(|window| window == [0x0c, 7, 8, 0x90, 1, 0, 0]).expect("a CIE");
+    bytes[cie + 5] = 0xc3;
+    let restoring = diff(&bytes);
+    let found = blamed(&restoring);
+    assert!(!found.is_empty());
+    for (blame, confidence, says) in found {
+        assert_eq!((blame, confidence), (Blame::ProducerAssembler, Confidence::Medium), "{says}");
+        assert!(says.contains("has DW_CFA_restore, which only an FDE can have"), "{says}");
+    }
     // CFI that can't be executed, which assemblers do not write.
     let mut bytes = relocatable([16, 16]);
     let at =
