@@ -146,12 +146,15 @@ impl<'a> Image<'a> {
     /// no loader should follow.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, LoadError> {
         let mut image = Self::parse_headers(bytes)?;
+        // At address 0 there is the file's own header.
+        if image.entry == 0 && image.bias > 0 {
+            return Err(LoadError::NoEntry);
+        }
         let entry = image.entry.checked_add(image.bias).filter(|entry| {
             image.segments.iter().any(|s| s.permissions.execute && entry.wrapping_sub(s.address) < s.len)
         });
-        image.entry = entry.ok_or_else(|| match image.entry {
-            0 if image.bias > 0 => LoadError::NoEntry,
-            entry => malformed(format!("the entry point {entry:#x} is not in an executable segment")),
+        image.entry = entry.ok_or_else(|| {
+            malformed(format!("the entry point {:#x} is not in an executable segment", image.entry))
         })?;
         Ok(image)
     }

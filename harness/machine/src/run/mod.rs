@@ -537,7 +537,8 @@ impl<'o> Run<'o> {
         if self.snapshot.is_some() {
             self.space.save(address, len);
         }
-        if self.reports_stores {
+        // The same address in the memory of another process, such as a child, is another place.
+        if self.reports_stores && self.space_id == SpaceId(FIRST) {
             self.observer.store(address, len);
         }
     }

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use crate::executable::{CODE, executable};
-use sframe_machine::{AMD64, Broken, End, Flow, Image, Machine, Moment, Options, Outcome, System};
+use sframe_machine::{AMD64, Broken, End, Flow, Image, Machine, Moment, Observer, Options, Outcome, System};
 
 /// Where a program has its data, from the start of its code.
 const DATA: usize = 1024;
@@ -382,4 +382,42 @@ fn a_program_executes_others_below_its_root_only() {
     let survey = machine(&bytes, &options).survey().expect("an emulator").outcome;
     let observed = run_with(&bytes, &options);
     assert_eq!((survey.end, survey.instructions), (observed.end, observed.instructions));
+}
+
+/// Collects stores to the program's data.
+#[derive(Default)]
+struct Stores(Vec<u64>);
+
+impl Observer for Stores {
+    fn instruction(&mut self, _: &Moment<'_>) -> Flow {
+        Flow::Continue
+    }
+
+    fn wants_stores(&self) -> bool {
+        true
+    }
+
+    fn store(&mut self, address: u64, _: u64) {
+        self.0.extend((address >= AT && address < AT + 64).then_some(address));
+    }
+}
+
+/// The memory of a child of `fork` has the same addresses, and is another one.
+#[test]
+fn what_a_child_stores_in_its_own_memory_is_not_reported() {
+    const FORK: u32 = 57;
+    const VFORK: u32 = 58;
+    const WAIT4: u32 = 61;
+    // movabs $AT, %rdi; mov %eax, (%rdi), of the result 0; the parent waits.
+    let store = [&[0x48, 0xbf][..], &AT.to_le_bytes(), &[0x89, 0x07]].concat();
+    for (call, stored) in [(FORK, vec![]), (VFORK, vec![AT])] {
+        let start = Code::default().call(call, &[]);
+        let child = Code::default().raw(&store).exit(0);
+        let parent = CODE + start.0.len() as u64 + 9 + child.0.len() as u64;
+        let code = start.unless_zero(parent).raw(&child.0).call(WAIT4, &[u64::MAX, 0, 0, 0]).exit(7);
+        let bytes = code.data(&[1; 8]);
+        let mut stores = Stores::default();
+        let outcome = machine(&bytes, &options(10_000)).run(&mut stores).expect("an emulator");
+        assert_eq!((outcome.end, stores.0), (End::Exit(7), stored));
+    }
 }
