@@ -571,7 +571,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             self.backtrace.unwind(self.unwinder, &viewpoint);
             (end, found) = compare::disagreements(&truth, &self.backtrace, &self.rules);
             frames = self.backtrace.frames.len();
-            if found.is_empty() {
+            if found.is_empty() && end.has_compared(truth.call_stack.depth()) {
                 end = WalkEnd::Departing;
             }
         }
@@ -639,7 +639,12 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         self.backtrace.unwind(self.unwinder, &viewpoint);
         // What was saved is below SP by now.
         let truth = Truth { ignores_fp: self.look.ignores_fp, call_stack, ..Truth::of(moment) };
-        let (_, found) = compare::disagreements(&truth, &self.backtrace, &self.rules);
+        let (end, found) = compare::disagreements(&truth, &self.backtrace, &self.rules);
+        let depth = call_stack.depth();
+        if found.is_empty() && !end.has_compared(depth) {
+            self.results.count(moment.pc, (end, &[]), (0, 0), depth);
+            return end;
+        }
         if found.is_empty() {
             return self.count_departing(moment.pc);
         }

@@ -603,8 +603,8 @@ impl<'o> Run<'o> {
         self.end(End::Broken(Broken::Fault { access, address, pc }));
     }
 
-    /// The last instruction has led to an address without an instruction. The one that is not there counts as
-    /// started, like others that fail.
+    /// The last instruction has led to an address without an instruction, where a call may end that it has begun. What
+    /// is not there does not count as executed.
     fn fetch_failed(&mut self, unicorn: &Unicorn<'_, ()>, address: u64) {
         let read = |register| unicorn.reg_read(register).unwrap_or_default();
         let (pc, sp, fp) = (read(self.cpu.pc), read(self.cpu.sp), read(self.cpu.fp));
@@ -612,7 +612,6 @@ impl<'o> Run<'o> {
         let is_near = address.checked_sub(pc).is_some_and(|offset| offset < self.cpu.longest as u64);
         let pc = if is_near { pc } else { address };
         let time = self.instructions;
-        self.instructions += 1;
         (self.last_pc, self.last_size) = (pc, 0);
         if self.is_observed && self.enter_callee(unicorn, pc, sp) {
             let nothing =

@@ -50,10 +50,8 @@ impl Run<'_> {
                 self.instructions -= 1;
                 self.deliver_first(unicorn)
             }
-            Pause::Fault(signal, info) => {
-                self.instructions -= 1;
-                self.deliver_fault(unicorn, signal, info)
-            }
+            // It has been observed, and counts as executed.
+            Pause::Fault(signal, info) => self.deliver_fault(unicorn, signal, info),
             Pause::Trap(signal, info) => {
                 Rc::make_mut(&mut self.linux).force(signal, info);
                 self.note_signals();
