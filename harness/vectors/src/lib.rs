@@ -55,7 +55,9 @@ pub use answer::{SectionAnswer, SectionPart, StepAnswer};
 pub use boundary::boundaries;
 pub use catalogue::{AlternativeEntry, Catalogue, MistakeEntry, Mistakes, ReadingEntry, Readings};
 pub use change::Change;
-pub use compare::{Compared, Difference, compare, compare_partly, is_answered, is_same_answer};
+pub use compare::{
+    Compared, Difference, compare, compare_partly, is_answered, is_failure, is_same_answer, wrong_queries,
+};
 pub use encode::EncodeError;
 pub use equation::{Base, Equation, EquationError, Recovery};
 pub use expect::{Answer, Fde, Header, Lookup, Question, Reject, Row, Rules};

@@ -88,6 +88,82 @@ fn a_reader_that_looks_return_addresses_up_is_found() {
     assert_eq!(status, 1);
 }
 
+/// The example has look-ups and steps alone, of one version and ABI. The naming of mistakes was written beside the model
+/// of another reader: what it says of this one is nothing that it was made for.
+#[test]
+fn mistakes_of_a_reader_in_c_are_named() {
+    let mistakes = [
+        ("pc - is_return", "pc", "return-address-as-pc"),
+        ("pc - f->start >= f->size", "pc - f->start > f->size", "end-included"),
+        ("HEADER + at (opened, 7, 1)", "HEADER", "aux-header-ignored"),
+        ("first + at (opened, 20, 4)", "first", "fdeoff-ignored"),
+        (
+            "(uint64_t) signed_at (opened, fde, 8)",
+            "(uint64_t) signed_at (opened, fde, 4)",
+            "start-of-32-bits",
+        ),
+        ("at (opened, 3, 1) & 4 ? fde : 0", "0", "pcrel-ignored"),
+        ("at (opened, 3, 1) & 4 ? fde : 0", "fde", "pcrel-always"),
+        (
+            "at (opened, 3, 1) & 4 ? fde : 0",
+            "at (opened, 3, 1) & 4 ? opened->fdes : 0",
+            "pcrel-of-first-entry",
+        ),
+        ("f->is_mask = info >> 4 & 1", "f->is_mask = false", "pc-type-ignored"),
+        ("f->is_signal = info >> 7 & 1", "f->is_signal = false", "signal-ignored"),
+        ("f->is_signal = info >> 7 & 1", "f->is_signal = info >> 6 & 1", "signal-is-bit-6"),
+        ("at (opened, attributes + 4, 1)", "16", "block-of-16"),
+        ("count = info >> 1 & 15, size", "count = info >> 1 & 7, size", "word-count-of-3-bits"),
+        ("= info & 1 ? KIT_SP : KIT_FP", "= info & 1 ? KIT_FP : KIT_SP", "base-bit-inverted"),
+        ("= info & 1 ? KIT_SP : KIT_FP", "= KIT_SP", "base-bit-ignored"),
+        (
+            ".offset = signed_at (opened, words, size)",
+            ".offset = (int64_t) at (opened, words, size)",
+            "words-unsigned",
+        ),
+        ("else if (opened->fixed_fp)", "else if (false)", "fixed-fp-ignored"),
+        ("if (place.rules.fp.is_there)", "if (false)", "fp-lost"),
+        ("if (at (opened, row, f.start_size) > offset)", "if (i > 0)", "first-row-always"),
+        (
+            "f->count = at (opened, attributes, 2)",
+            "f->count = at (opened, attributes, 1)",
+            "num-rows-of-8-bits",
+        ),
+    ];
+    let folder = tempfile::tempdir().expect("a folder");
+    let only = ["[!fhlw]*/*", "flex/*", "header/*", "lookup/v3-amd64-[!36]*"];
+    let (mut named, mut unnamed, mut all) = (0, Vec::new(), 0);
+    for (right, wrong, name) in mistakes {
+        let Some(reader) = reader(folder.path(), |text| replaced(&text, right, wrong), &["-w"]) else {
+            return;
+        };
+        let (status, report) = vectors(&reader, &only);
+        assert_eq!(status, 1, "{name} is not noticed");
+        all += 1;
+        let told = &report["mistakes"][0]["names"];
+        match told.as_array() {
+            Some(names) if names.contains(&name.into()) => named += 1,
+            Some(names) if !names.is_empty() => panic!("{name} is named {names:?}"),
+            _ => unnamed.push(name),
+        }
+    }
+    assert!(named * 5 >= all * 4, "{named} of {all}: not {unnamed:?}");
+}
+
+/// Where a reader finds nothing, so would readers with many mistakes.
+#[test]
+fn a_mistake_of_no_usual_kind_gets_no_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let change =
+        |text: String| replaced(&text, "(uint64_t) signed_at (opened, fde, 8)", "at (opened, fde, 4)");
+    let Some(reader) = reader(folder.path(), change, &["-w"]) else { return };
+    let (status, report) = vectors(&reader, &["[!fhlw]*/*", "flex/*", "header/*", "lookup/v3-amd64-[!36]*"]);
+    assert_eq!(status, 1);
+    let mistakes = report["mistakes"].as_array().expect("mistakes");
+    let names = mistakes.iter().flat_map(|it| it["names"].as_array().expect("names"));
+    assert_eq!(names.count(), 0, "{mistakes:?}");
+}
+
 /// The byte after a section can't be read, also without a sanitizer.
 #[test]
 fn a_reader_that_leaves_the_section_is_stopped() {
