@@ -334,8 +334,8 @@ impl<'h> Search<'h> {
             }
         }
         // One place of many fits something by chance.
-        let least = if place == Place::Everywhere { 1 } else { 3 };
-        let is_made = predictions.is_complete && tally.shown >= least && tally.is_made();
+        let is_likely = place == Place::Everywhere || tally.shown >= 3 && tally.is_telling;
+        let is_made = predictions.is_complete && is_likely && tally.is_made();
         is_made.then_some(Candidate { way, place, explains, is_telling: tally.is_telling })
     }
 
