@@ -1,6 +1,7 @@
 //! Compares an answer about a section with a vector.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem::discriminant;
 
 use serde::Serialize;
 
@@ -240,33 +241,55 @@ pub fn is_same_answer(query: Query, one: &SectionAnswer, other: &SectionAnswer) 
             let failed = |step: Option<&StepAnswer>| {
                 step.is_some_and(|step| step.caller.is_none() && step.end != Some(End::Outermost {}))
             };
-            one == other || failed(one) && failed(other)
+            // Of the same end, the same must be said.
+            let ends = [one, other].map(|step| step.and_then(|step| step.end).map(|end| discriminant(&end)));
+            let is_same_end = ends[0].is_some() && ends[0] == ends[1];
+            one == other || failed(one) && failed(other) && !is_same_end
         }
     }
+}
+
+/// Whether an answer is that what was asked about can't be read.
+#[must_use]
+pub fn is_refused(query: Query, answer: &SectionAnswer) -> bool {
+    let fde = |index: usize| answer.fdes.as_ref().and_then(|fdes| fdes.get(index));
+    answer.reject.is_some()
+        || match query {
+            Query::Opening | Query::Header => false,
+            Query::Fde(index) => fde(index).is_some_and(|fde| fde.reject.is_some()),
+            Query::Row(index, row) => {
+                fde(index).and_then(|fde| fde.rows.get(row)).is_some_and(|row| reject_of_row(row).is_some())
+            }
+            Query::Lookup(index) => {
+                let lookup = answer.lookups.as_ref().and_then(|lookups| lookups.get(index));
+                lookup.is_some_and(|it| matches!(it.answer, Answer::Reject(_)))
+            }
+            Query::Step(index) => {
+                let step = answer.steps.as_ref().and_then(|steps| steps.get(index));
+                step.is_some_and(|it| it.caller.is_none() && matches!(it.end, None | Some(End::Malformed {})))
+            }
+        }
 }
 
 /// Whether an answer is only that there is none: a refusal, nothing found, or no caller for whatever reason.
 #[must_use]
 pub fn is_failure(query: Query, answer: &SectionAnswer) -> bool {
-    let fde = |index: usize| answer.fdes.as_ref().and_then(|fdes| fdes.get(index));
-    answer.reject.is_some()
-        || match query {
-            Query::Opening | Query::Header => false,
-            Query::Fde(index) => fde(index).is_none_or(|fde| fde.reject.is_some()),
-            Query::Row(index, row) => {
-                fde(index).and_then(|fde| fde.rows.get(row)).is_none_or(|row| reject_of_row(row).is_some())
-            }
-            Query::Lookup(index) => {
-                let lookup = answer.lookups.as_ref().and_then(|lookups| lookups.get(index));
-                lookup.is_none_or(|it| {
-                    matches!(it.answer, Answer::Reject(_) | Answer::NoRow(_) | Answer::NoFde)
-                })
-            }
-            Query::Step(index) => {
-                let step = answer.steps.as_ref().and_then(|steps| steps.get(index));
-                step.is_none_or(|step| step.caller.is_none() && step.end != Some(End::Outermost {}))
-            }
+    let found = match query {
+        Query::Lookup(index) => {
+            let lookup = answer.lookups.as_ref().and_then(|lookups| lookups.get(index));
+            lookup.is_some_and(|it| !matches!(it.answer, Answer::NoRow(_) | Answer::NoFde))
         }
+        Query::Step(index) => {
+            let step = answer.steps.as_ref().and_then(|steps| steps.get(index));
+            step.is_some_and(|it| it.caller.is_some() || it.end == Some(End::Outermost {}))
+        }
+        Query::Row(index, row) => {
+            let fde = answer.fdes.as_ref().and_then(|fdes| fdes.get(index));
+            fde.is_some_and(|fde| row < fde.rows.len())
+        }
+        Query::Opening | Query::Header | Query::Fde(_) => true,
+    };
+    !found || is_refused(query, answer)
 }
 
 /// A question in words.

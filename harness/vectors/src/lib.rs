@@ -56,7 +56,8 @@ pub use boundary::boundaries;
 pub use catalogue::{AlternativeEntry, Catalogue, MistakeEntry, Mistakes, ReadingEntry, Readings};
 pub use change::Change;
 pub use compare::{
-    Compared, Difference, compare, compare_partly, is_answered, is_failure, is_same_answer, wrong_queries,
+    Compared, Difference, compare, compare_partly, is_answered, is_failure, is_refused, is_same_answer,
+    wrong_queries,
 };
 pub use encode::EncodeError;
 pub use equation::{Base, Equation, EquationError, Recovery};

@@ -8,7 +8,7 @@ use sframe_judge::external::SectionReply;
 use sframe_vectors::model::{self, Way, Ways};
 use sframe_vectors::{
     Abi, AnswerPart, Catalogue, Change, Fde, FdeType, FreType, Header, Query, SectionAnswer, SectionPart,
-    SectionQuestion, Vector, compare, is_answered, is_failure, is_same_answer, wrong_queries,
+    SectionQuestion, Vector, compare, is_answered, is_failure, is_refused, is_same_answer, wrong_queries,
 };
 
 /// What a reader has answered.
@@ -183,6 +183,8 @@ struct Predicted {
     same: BTreeSet<Query>,
     /// Whether some of these are more than failures.
     is_telling: bool,
+    /// Whether it is one of searching, in a vector in which the reader finds nothing.
+    is_mute: bool,
     /// Whether the mistake shows in rows, and in nothing that is read before.
     is_of_rows: bool,
 }
@@ -202,6 +204,9 @@ struct Tally {
 
 impl Tally {
     fn add(&mut self, predicted: &Predicted, wrong: &Differences) {
+        if predicted.is_mute {
+            return;
+        }
         self.vectors += 1;
         self.shown += usize::from(predicted.is_shown());
         self.asked += predicted.wrong.len();
@@ -283,8 +288,11 @@ impl<'h> Search<'h> {
             return Predicted::default();
         }
         let mut wrong = wrong_queries(vector, &with, self.parts);
-        // Where the reader says nothing, it may make the mistake or not.
-        wrong.retain(|query| is_answered(*query, vector, answer));
+        // Where the reader says nothing, or refuses something, it may make the mistake or not.
+        let is_left_out = |query: &Query| {
+            self.wrong[index].contains_key(query) && is_refused(*query, answer) && !is_failure(*query, &with)
+        };
+        wrong.retain(|query| is_answered(*query, vector, answer) && !is_left_out(query));
         // What it says of the header need not be what it reads by.
         if wrong.iter().any(|query| *query != Query::Header) {
             wrong.remove(&Query::Header);
@@ -293,7 +301,9 @@ impl<'h> Search<'h> {
             |query: &&Query| self.wrong[index].contains_key(query) && is_same_answer(**query, answer, &with);
         let same: BTreeSet<Query> = wrong.iter().filter(is_same).copied().collect();
         let is_telling = same.iter().any(|query| !is_failure(*query, &with));
-        Predicted { is_telling, is_of_rows: is_of_rows(&with, without), wrong, same }
+        // Where nothing is found at all, any function may be missed.
+        let is_mute = with.fdes == without.fdes && finds_nothing(answer);
+        Predicted { is_telling, is_mute, is_of_rows: is_of_rows(&with, without), wrong, same }
     }
 
     /// What a reader with a mistake answers wrongly: in the vectors with wrong answers, and in the others as long as it
@@ -368,7 +378,7 @@ impl<'h> Search<'h> {
         all.flat_map(|(index, wrong)| wrong.iter().map(move |(query, shape)| ((index, *query), shape)))
     }
 
-    /// Whether, wherever else the same fields are wrong, that is also explained. In a vector that shows the mistake, more
+    /// Whether, wherever else the same fields are wrong, that is explained as well. In a vector that shows the mistake, more
     /// may follow from it. Where nothing is found, several mistakes together explain anything: each stands for itself.
     fn is_specific(&self, candidate: &Candidate, explained: &BTreeSet<Wrong>) -> bool {
         let explained = if candidate.is_telling { explained } else { &candidate.explains };
@@ -490,6 +500,13 @@ struct Candidate {
 /// Whether a question is about what is in the section.
 fn is_inside(query: &Query) -> bool {
     query.part() > AnswerPart::Header
+}
+
+/// Whether a reader has found nothing for any PC.
+fn finds_nothing(answer: &SectionAnswer) -> bool {
+    let mut lookups = (0..answer.lookups.as_ref().map_or(0, Vec::len)).map(Query::Lookup);
+    let mut steps = (0..answer.steps.as_ref().map_or(0, Vec::len)).map(Query::Step);
+    lookups.all(|query| is_failure(query, answer)) && steps.all(|query| is_failure(query, answer))
 }
 
 /// Whether two answers differ in rows, and in nothing that is read before them.

@@ -47,7 +47,7 @@ pub struct VectorsReport {
     pub groups: BTreeMap<String, BTreeMap<AnswerPart, Counts>>,
     /// How the reader reads the text where it is open, if not as the vectors do: answers by alternative.
     pub readings: BTreeMap<String, u64>,
-    /// The same, also of vectors with wrong answers.
+    /// Alternatives that answers follow, also in vectors with wrong answers.
     #[serde(skip)]
     followed: BTreeSet<String>,
     /// Answers that are the vectors' own, where one of these alternatives would have others.
