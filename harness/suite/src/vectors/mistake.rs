@@ -7,8 +7,9 @@ use serde::Serialize;
 use sframe_judge::external::SectionReply;
 use sframe_vectors::model::{self, Way, Ways};
 use sframe_vectors::{
-    Abi, AnswerPart, Catalogue, Change, Fde, FdeType, FreType, Header, Query, SectionAnswer, SectionPart,
-    SectionQuestion, Vector, compare, is_answered, is_failure, is_refused, is_same_answer, wrong_queries,
+    Abi, AnswerPart, Catalogue, Change, End, Fde, FdeType, FreType, Header, Query, SectionAnswer,
+    SectionPart, SectionQuestion, Vector, compare, is_answered, is_failure, is_refused, is_same_answer,
+    wrong_queries,
 };
 
 /// What a reader has answered.
@@ -103,11 +104,14 @@ type Wrong = (usize, Query);
 /// Fields that differ, whatever the numbers are.
 pub(super) type Shape = (AnswerPart, Vec<(String, String, String)>);
 
-/// The fields of a shape.
-type Fields<'a> = (AnswerPart, Vec<&'a str>);
-
-fn fields((part, changes): &Shape) -> Fields<'_> {
-    (*part, changes.iter().map(|(field, ..)| &**field).collect())
+/// The fields that differ in an answer.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Fields<'a> {
+    part: AnswerPart,
+    /// Whether it is a refusal: that differs in all fields, whatever the mistake.
+    is_refusal: bool,
+    /// Their names, or what the whole answer should be: rejections of different kinds have different causes.
+    names: Vec<&'a str>,
 }
 
 /// Wrong answers to a vector, and what differs in them.
@@ -181,7 +185,7 @@ struct Predicted {
     wrong: BTreeSet<Query>,
     /// Those to which the reader gives the same wrong answer.
     same: BTreeSet<Query>,
-    /// Whether some of these are more than failures.
+    /// Whether some of these are more than failures, or fail with a number that the mistake gives.
     is_telling: bool,
     /// Whether it is one of searching, in a vector in which the reader finds nothing.
     is_mute: bool,
@@ -198,8 +202,8 @@ struct Tally {
     /// The wrong answers that are predicted, and those that are wrong in any way.
     asked: usize,
     missed: usize,
-    /// Whether some of the answers are more than failures.
-    is_telling: bool,
+    /// The vectors that show the mistake by more than failures.
+    telling: usize,
 }
 
 impl Tally {
@@ -210,15 +214,21 @@ impl Tally {
         self.vectors += 1;
         self.shown += usize::from(predicted.is_shown());
         self.asked += predicted.wrong.len();
-        self.is_telling |= predicted.is_telling;
+        self.telling += usize::from(predicted.is_shown() && predicted.is_telling);
         self.missed += predicted.wrong.iter().filter(|query| wrong.contains_key(query)).count();
     }
 
+    /// Whether more than failures shows the mistake in half of the vectors.
+    const fn is_telling(&self) -> bool {
+        2 * self.telling >= self.shown
+    }
+
     /// Whether the mistake is made. Vectors without wrong answers can only make it less so.
-    fn is_made(&self) -> bool {
+    const fn is_made(&self) -> bool {
+        let enough = enough(self.is_telling());
         self.shown > 0
-            && is_part(enough(self.is_telling), self.shown, self.vectors)
-            && is_part(enough(self.is_telling), self.missed, self.asked)
+            && is_part(enough, self.shown, self.vectors)
+            && is_part(enough, self.missed, self.asked)
     }
 }
 
@@ -290,7 +300,7 @@ impl<'h> Search<'h> {
         let mut wrong = wrong_queries(vector, &with, self.parts);
         // Where the reader says nothing, or refuses something, it may make the mistake or not.
         let is_left_out = |query: &Query| {
-            self.wrong[index].contains_key(query) && is_refused(*query, answer) && !is_failure(*query, &with)
+            self.wrong[index].contains_key(query) && is_refused(*query, answer) && !is_refused(*query, &with)
         };
         wrong.retain(|query| is_answered(*query, vector, answer) && !is_left_out(query));
         // What it says of the header need not be what it reads by.
@@ -300,7 +310,8 @@ impl<'h> Search<'h> {
         let is_same =
             |query: &&Query| self.wrong[index].contains_key(query) && is_same_answer(**query, answer, &with);
         let same: BTreeSet<Query> = wrong.iter().filter(is_same).copied().collect();
-        let is_telling = same.iter().any(|query| !is_failure(*query, &with));
+        let is_telling =
+            same.iter().any(|query| !is_failure(*query, &with) || has_same_number(*query, answer, &with));
         // Where nothing is found at all, any function may be missed.
         let is_mute = with.fdes == without.fdes && finds_nothing(answer);
         Predicted { is_telling, is_mute, is_of_rows: is_of_rows(&with, without), wrong, same }
@@ -343,10 +354,13 @@ impl<'h> Search<'h> {
                 explains.extend(same.map(|query| (*index, *query)));
             }
         }
-        // One place of many fits something by chance.
-        let is_likely = place == Place::Everywhere || tally.shown >= 3 && tally.is_telling;
+        // A few failures fit something by chance, and so does one place of many.
+        let is_likely = match place {
+            Place::Everywhere => explains.len() >= 10 || tally.is_telling(),
+            _ => tally.shown >= 3 && tally.is_telling(),
+        };
         let is_made = predictions.is_complete && is_likely && tally.is_made();
-        is_made.then_some(Candidate { way, place, explains, is_telling: tally.is_telling })
+        is_made.then_some(Candidate { way, place, explains, is_telling: tally.is_telling() })
     }
 
     /// The mistakes that the reader may make, each where it explains most.
@@ -378,28 +392,49 @@ impl<'h> Search<'h> {
         all.flat_map(|(index, wrong)| wrong.iter().map(move |(query, shape)| ((index, *query), shape)))
     }
 
-    /// Whether, wherever else the same fields are wrong, that is explained as well. In a vector that shows the mistake, more
-    /// may follow from it. Where nothing is found, several mistakes together explain anything: each stands for itself.
+    fn fields(&self, (index, query): &Wrong) -> Option<Fields<'_>> {
+        let (part, changes) = self.wrong[*index].get(query)?;
+        let names =
+            changes.iter().map(|(field, expected, _)| &**if field.is_empty() { expected } else { field });
+        let is_refusal = is_refused(*query, &self.heard.0[*index].1);
+        Some(Fields { part: *part, is_refusal, names: names.collect() })
+    }
+
+    /// Whether, wherever else the same fields are wrong, that is explained as well; and most of what is wrong in the same
+    /// part of the vectors that show the mistake. Where nothing is found, several mistakes together explain anything: each
+    /// stands for itself.
     fn is_specific(&self, candidate: &Candidate, explained: &BTreeSet<Wrong>) -> bool {
         let explained = if candidate.is_telling { explained } else { &candidate.explains };
-        let shows: BTreeSet<usize> = candidate.explains.iter().map(|(index, _)| *index).collect();
-        let shapes = candidate.explains.iter().filter_map(|(index, query)| self.wrong[*index].get(query));
-        let fields: BTreeSet<Fields<'_>> = shapes.map(self::fields).collect();
-        let others = self.all_wrong().filter(|(at, shape)| {
-            !shows.contains(&at.0) && !explained.contains(at) && fields.contains(&self::fields(shape))
-        });
-        let others: BTreeSet<usize> = others.map(|((index, _), _)| index).collect();
-        is_part(enough(candidate.is_telling), shows.len(), shows.len() + others.len())
+        let enough = enough(candidate.is_telling);
+        let first = candidate.first_parts();
+        let is_first = |(index, query): &&Wrong| first.get(index) == Some(&query.part());
+        // By fields, the vectors that show the mistake, and others.
+        let mut of_fields: BTreeMap<Fields<'_>, [BTreeSet<usize>; 2]> = BTreeMap::new();
+        for at in candidate.explains.iter().filter(is_first) {
+            let Some(fields) = self.fields(at) else { continue };
+            of_fields.entry(fields).or_default()[0].insert(at.0);
+        }
+        let parts: BTreeSet<_> = of_fields.keys().map(|fields| (fields.part, fields.is_refusal)).collect();
+        let mut beside = 0;
+        for (at, _) in self.all_wrong().filter(|(at, _)| !explained.contains(at)) {
+            let Some(fields) = self.fields(&at) else { continue };
+            if first.contains_key(&at.0) {
+                beside += usize::from(parts.contains(&(fields.part, fields.is_refusal)));
+            } else if let Some([_, others]) = of_fields.get_mut(&fields) {
+                others.insert(at.0);
+            }
+        }
+        let specific =
+            of_fields.values().filter(|[own, others]| is_part(enough, own.len(), own.len() + others.len()));
+        let specific: BTreeSet<usize> = specific.flat_map(|[own, _]| own).copied().collect();
+        is_part(enough, specific.len(), first.len())
+            && is_part(ENOUGH, candidate.explains.len(), candidate.explains.len() + beside)
     }
 
     /// Whether what a candidate explains does not follow from something else that is wrong, and is not explained: what
     /// is read first is the cause of what is wrong later.
     fn is_cause(&self, candidate: &Candidate, explained: &BTreeSet<Wrong>) -> bool {
-        let mut first: BTreeMap<usize, AnswerPart> = BTreeMap::new();
-        for (index, query) in &candidate.explains {
-            let part = first.entry(*index).or_insert(query.part());
-            *part = query.part().min(*part);
-        }
+        let first = candidate.first_parts();
         let follows = |(index, part): &(&usize, &AnswerPart)| {
             let mut wrong = self.wrong[**index].keys();
             wrong.any(|it| is_inside(it) && it.part() < **part && !explained.contains(&(**index, *it)))
@@ -493,13 +528,34 @@ struct Candidate {
     place: Place,
     /// The wrong answers that follow from it.
     explains: BTreeSet<Wrong>,
-    /// Whether some of them are more than failures.
+    /// [`Tally::is_telling`].
     is_telling: bool,
+}
+
+impl Candidate {
+    /// The vectors that show the mistake, and the part of the answers in which it shows first.
+    fn first_parts(&self) -> BTreeMap<usize, AnswerPart> {
+        let mut first: BTreeMap<usize, AnswerPart> = BTreeMap::new();
+        for (index, query) in &self.explains {
+            let part = first.entry(*index).or_insert(query.part());
+            *part = query.part().min(*part);
+        }
+        first
+    }
 }
 
 /// Whether a question is about what is in the section.
 fn is_inside(query: &Query) -> bool {
     query.part() > AnswerPart::Header
+}
+
+/// Whether a step ends for the same reason, with the same CFA or address.
+fn has_same_number(query: Query, one: &SectionAnswer, other: &SectionAnswer) -> bool {
+    let Query::Step(index) = query else { return false };
+    let [one, other] = [one, other].map(|answer| answer.steps.as_ref()?.get(index)?.end);
+    let has_number =
+        matches!(one, Some(End::Unreadable { .. } | End::Misaligned { .. } | End::NoProgress { .. }));
+    has_number && one == other
 }
 
 /// Whether a reader has found nothing for any PC.
