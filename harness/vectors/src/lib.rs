@@ -65,7 +65,7 @@ pub use expect::{Answer, Fde, Header, Lookup, Question, Reject, Row, Rules};
 pub use load::Suite;
 pub use names::{BaseRegister, FdeType, Flag, FreType, PauthKey, PcType, RejectKind};
 pub use number::{Address, Hex};
-pub use profile::{Profile, Profiles, Starts};
+pub use profile::{Profile, Profiles, Starts, Version};
 pub use query::{AnswerPart, Query};
 pub use question::{SectionQuestion, StepQuestion};
 pub use read::Unreadable;
