@@ -136,7 +136,8 @@ run_shows_later (const struct kit_reader *reader, void *opened, const char *kind
 {
   if (strcmp (kind, "truncated") != 0 && strcmp (kind, "sub-section-out-of-bounds") != 0)
     return false;
-  for (uint32_t i = 0; reader->fdes && i < reader->fdes (opened); i++)
+  bool has_fdes = reader->fdes && reader->fde && reader->row;
+  for (uint32_t i = 0; has_fdes && i < reader->fdes (opened); i++)
     {
       struct run_question row = { .query = RUN_ROW, .first = i };
       struct run_given given = { .is_there = false };

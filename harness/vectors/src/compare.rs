@@ -1,6 +1,7 @@
 //! Compares an answer about a section with a vector.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem::discriminant;
 
 use serde::Serialize;
 
@@ -70,7 +71,7 @@ pub fn compare_partly(
     unreadable: &Unreadable,
     parts: &[SectionPart],
 ) -> Compared {
-    let mut compared = compare_pieces(vector, answer, unreadable, parts);
+    let mut compared = compare_pieces(vector, answer, unreadable, parts, &difference);
     if compared.differences.is_empty() && !compared.readings.is_empty() {
         let is_whole = |choices: &Vec<String>| {
             let vector = vector.chosen(choices);
@@ -79,13 +80,25 @@ pub fn compare_partly(
                 let Query::Lookup(index) = difference.query else { return false };
                 vector.lookups.get(index).is_some_and(|it| matches!(it.answer, Answer::Reject(_)))
             };
-            compare_pieces(&vector, answer, unreadable, parts).differences.iter().all(is_found_before)
+            compare_pieces(&vector, answer, unreadable, parts, &bare).differences.iter().all(is_found_before)
         };
         if !ways_to_read(vector).iter().any(is_whole) {
             compared.differences.extend(half_of_a_reading(vector, answer, &compared));
         }
     }
     compared
+}
+
+/// Returns the questions with answers that are not accepted, each by itself. It takes less time than a comparison.
+#[must_use]
+pub fn wrong_queries(vector: &Vector, answer: &SectionAnswer, parts: &[SectionPart]) -> BTreeSet<Query> {
+    let compared = compare_pieces(vector, answer, &Unreadable::new(), parts, &bare);
+    compared.differences.into_iter().map(|difference| difference.query).collect()
+}
+
+/// A difference without what differs.
+const fn bare(_: &Vector, asked: &Asked, _: &Given<'_>) -> Difference {
+    Difference { query: asked.query, message: String::new(), changes: Vec::new() }
 }
 
 /// The readings by which a reader may answer each question in another way: what a search meets first decides.
@@ -123,12 +136,13 @@ fn half_of_a_reading(vector: &Vector, answer: &SectionAnswer, compared: &Compare
     Some(found)
 }
 
-/// Compares each piece of an answer by itself.
+/// Compares each piece of an answer by itself, and describes what differs.
 fn compare_pieces(
     vector: &Vector,
     answer: &SectionAnswer,
     unreadable: &Unreadable,
     parts: &[SectionPart],
+    describe: &dyn Fn(&Vector, &Asked, &Given<'_>) -> Difference,
 ) -> Compared {
     let mut compared = Compared::default();
     let mut opened = true;
@@ -168,10 +182,10 @@ fn compare_pieces(
                 }
             }
             Some(Class::Reading(take)) => *compared.readings.entry(take).or_default() += 1,
-            Some(Class::Quality) if is_new => compared.quality.push(difference(vector, &asked, &given)),
+            Some(Class::Quality) if is_new => compared.quality.push(describe(vector, &asked, &given)),
             Some(Class::Quality) => {}
             None if is_new => {
-                compared.differences.push(difference(vector, &asked, &given));
+                compared.differences.push(describe(vector, &asked, &given));
                 opened = asked.query != Query::Opening;
             }
             None => {}
@@ -215,19 +229,67 @@ pub fn is_same_answer(query: Query, one: &SectionAnswer, other: &SectionAnswer) 
             one == other
         }
         Query::Lookup(index) => {
-            match [one, other].map(|answer| answer.lookups.as_ref()?.get(index).map(|it| &it.answer)) {
-                [Some(Answer::Reject(_)), Some(Answer::Reject(_))] => true,
-                [one, other] => one == other,
-            }
+            let [one, other] =
+                [one, other].map(|answer| answer.lookups.as_ref()?.get(index).map(|it| &it.answer));
+            // A row that can't be read may be met, or not, before it is clear that there is none.
+            let failed =
+                |answer: Option<&Answer>| matches!(answer, Some(Answer::Reject(_) | Answer::NoRow(_)));
+            one == other || failed(one) && failed(other)
         }
         Query::Step(index) => {
             let [one, other] = [one, other].map(|answer| answer.steps.as_ref()?.get(index));
             let failed = |step: Option<&StepAnswer>| {
                 step.is_some_and(|step| step.caller.is_none() && step.end != Some(End::Outermost {}))
             };
-            one == other || failed(one) && failed(other)
+            // Of the same end, the same must be said.
+            let ends = [one, other].map(|step| step.and_then(|step| step.end).map(|end| discriminant(&end)));
+            let is_same_end = ends[0].is_some() && ends[0] == ends[1];
+            one == other || failed(one) && failed(other) && !is_same_end
         }
     }
+}
+
+/// Whether an answer is that what was asked about can't be read.
+#[must_use]
+pub fn is_refused(query: Query, answer: &SectionAnswer) -> bool {
+    let fde = |index: usize| answer.fdes.as_ref().and_then(|fdes| fdes.get(index));
+    answer.reject.is_some()
+        || match query {
+            Query::Opening | Query::Header => false,
+            Query::Fde(index) => fde(index).is_some_and(|fde| fde.reject.is_some()),
+            Query::Row(index, row) => {
+                fde(index).and_then(|fde| fde.rows.get(row)).is_some_and(|row| reject_of_row(row).is_some())
+            }
+            Query::Lookup(index) => {
+                let lookup = answer.lookups.as_ref().and_then(|lookups| lookups.get(index));
+                lookup.is_some_and(|it| matches!(it.answer, Answer::Reject(_)))
+            }
+            Query::Step(index) => {
+                let step = answer.steps.as_ref().and_then(|steps| steps.get(index));
+                step.is_some_and(|it| it.caller.is_none() && matches!(it.end, None | Some(End::Malformed {})))
+            }
+        }
+}
+
+/// Whether an answer is only that there is none: a refusal, nothing found, or no caller for whatever reason.
+#[must_use]
+pub fn is_failure(query: Query, answer: &SectionAnswer) -> bool {
+    let found = match query {
+        Query::Lookup(index) => {
+            let lookup = answer.lookups.as_ref().and_then(|lookups| lookups.get(index));
+            lookup.is_some_and(|it| !matches!(it.answer, Answer::NoRow(_) | Answer::NoFde))
+        }
+        Query::Step(index) => {
+            let step = answer.steps.as_ref().and_then(|steps| steps.get(index));
+            step.is_some_and(|it| it.caller.is_some() || it.end == Some(End::Outermost {}))
+        }
+        Query::Row(index, row) => {
+            let fde = answer.fdes.as_ref().and_then(|fdes| fdes.get(index));
+            fde.is_some_and(|fde| row < fde.rows.len())
+        }
+        Query::Opening | Query::Header | Query::Fde(_) => true,
+    };
+    !found || is_refused(query, answer)
 }
 
 /// A question in words.

@@ -55,14 +55,17 @@ pub use answer::{SectionAnswer, SectionPart, StepAnswer};
 pub use boundary::boundaries;
 pub use catalogue::{AlternativeEntry, Catalogue, MistakeEntry, Mistakes, ReadingEntry, Readings};
 pub use change::Change;
-pub use compare::{Compared, Difference, compare, compare_partly, is_answered, is_same_answer};
+pub use compare::{
+    Compared, Difference, compare, compare_partly, is_answered, is_failure, is_refused, is_same_answer,
+    wrong_queries,
+};
 pub use encode::EncodeError;
 pub use equation::{Base, Equation, EquationError, Recovery};
 pub use expect::{Answer, Fde, Header, Lookup, Question, Reject, Row, Rules};
 pub use load::Suite;
 pub use names::{BaseRegister, FdeType, Flag, FreType, PauthKey, PcType, RejectKind};
 pub use number::{Address, Hex};
-pub use profile::{Profile, Profiles, Starts};
+pub use profile::{Profile, Profiles, Starts, Version};
 pub use query::{AnswerPart, Query};
 pub use question::{SectionQuestion, StepQuestion};
 pub use read::Unreadable;

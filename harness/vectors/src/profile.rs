@@ -20,8 +20,10 @@ pub struct Profile {
     /// Which readers it is for.
     pub summary: String,
     /// The versions.
-    pub versions: Option<Vec<u8>>,
+    #[serde(default, deserialize_with = "some")]
+    pub versions: Option<Vec<Version>>,
     /// The ABIs.
+    #[serde(default, deserialize_with = "some")]
     pub abis: Option<Vec<Abi>>,
     /// What starts count from.
     pub starts: Option<Starts>,
@@ -41,6 +43,30 @@ pub struct Profile {
 
 const fn yes() -> bool {
     true
+}
+
+/// A list that excludes everything is a mistake.
+fn some<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<T>>, D::Error> {
+    let list = Vec::deserialize(deserializer)?;
+    if list.is_empty() {
+        return Err(de::Error::custom("an empty list excludes everything"));
+    }
+    Ok(Some(list))
+}
+
+/// A version that exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(try_from = "u8")]
+pub struct Version(u8);
+
+impl TryFrom<u8> for Version {
+    type Error = String;
+
+    fn try_from(version: u8) -> Result<Self, Self::Error> {
+        let exists = (1..=3).contains(&version);
+        exists.then_some(Self(version)).ok_or_else(|| format!("there is no version {version}, but 1 to 3"))
+    }
 }
 
 /// What starts of functions count from.
@@ -85,6 +111,14 @@ impl Profile {
         read_yaml(path).map(|Profiles { profiles }| profiles)
     }
 
+    /// Returns a pattern that no vector matches.
+    #[must_use]
+    pub fn unmatched<'p>(&'p self, vectors: &[Vector]) -> Option<&'p str> {
+        let mut patterns = self.only.iter().chain(&self.except).map(|Pattern(pattern)| pattern);
+        let unmatched = patterns.find(|pattern| !vectors.iter().any(|vector| pattern.matches(&vector.id)));
+        unmatched.map(glob::Pattern::as_str)
+    }
+
     /// Returns whether such a reader must answer a vector.
     #[must_use]
     pub fn has(&self, vector: &Vector) -> bool {
@@ -92,7 +126,8 @@ impl Profile {
         if named(&self.except) || !self.only.is_empty() && !named(&self.only) {
             return false;
         }
-        let has_version = |version| self.versions.as_ref().is_none_or(|versions| versions.contains(&version));
+        let has_version =
+            |version| self.versions.as_ref().is_none_or(|versions| versions.contains(&Version(version)));
         let has_abi = |abi| self.abis.as_ref().is_none_or(|abis| abis.contains(&abi));
         // A reader of whatever version has to notice a version that it does not know.
         if vector.reject.as_ref().is_some_and(|reject| reject.kind == RejectKind::UnknownVersion) {

@@ -137,6 +137,58 @@ fn alternatives_are_right_and_counted() {
     }
 }
 
+/// The lines of a Markdown file between two comments.
+const STRICTNESS: [&str; 2] =
+    ["<!-- strictness: UPDATE_STRICTNESS=1 makes it -->\n", "\n<!-- end of strictness -->"];
+
+/// How many vectors the readers would get wrong that are within the text if only the vectors' own answers counted, and
+/// how many they do.
+#[test]
+fn the_table_of_strictness_is_true() {
+    if std::env::var_os("UPDATE_ALTERNATIVES").is_some() {
+        return;
+    }
+    let of_way = |way: Way| {
+        let vectors = VECTORS.iter().filter(move |(_, ways)| ways.contains(&way)).map(|(vector, _)| *vector);
+        let asked = vectors.map(move |vector| (vector, answer(&vector.question(), &Ways::from([way]))));
+        (format!("takes `{}`", way.name()), asked.collect::<Vec<_>>())
+    };
+    let refused = || SectionAnswer {
+        reject: Some(Reject { kind: RejectKind::Unspecified, offset: None }),
+        ..SectionAnswer::default()
+    };
+    let faulty = SUITE.vectors.iter().filter(|vector| vector.is_faulty()).map(|vector| (vector, refused()));
+    let rejected = SUITE.vectors.iter().filter(|vector| vector.reject.is_some());
+    let readers = readings().map(of_way).chain([
+        ("refuses a section of which a part is faulty".to_owned(), faulty.collect()),
+        (
+            "does not say why it refuses a section".to_owned(),
+            rejected.map(|vector| (vector, refused())).collect(),
+        ),
+    ]);
+    let mut made =
+        "\n| a reader that | with other answers than the vectors' own | wrong |\n|---|---:|---:|\n"
+            .to_owned();
+    for (does, answers) in readers {
+        let wrong = |(vector, answer): &&(&Vector, SectionAnswer)| {
+            !compare(vector, answer, &ALL).differences.is_empty()
+        };
+        let wrong = answers.iter().filter(wrong).count();
+        made += &format!("| {does} | {} | {wrong} |\n", answers.len());
+        assert_eq!(wrong, 0, "a reader that {does}");
+    }
+    let path = Path::new(FOLDER).join("README.md");
+    let text = std::fs::read_to_string(&path).expect("a manual");
+    let (before, rest) = text.split_once(STRICTNESS[0]).expect("its first comment");
+    let (shown, after) = rest.split_once(STRICTNESS[1]).expect("its last comment");
+    if std::env::var_os("UPDATE_STRICTNESS").is_some() {
+        let [first, last] = STRICTNESS;
+        std::fs::write(&path, [before, first, &made, last, after].concat()).expect("a writable manual");
+    } else {
+        assert_eq!(shown, made, "UPDATE_STRICTNESS=1 makes it again");
+    }
+}
+
 /// A reader that has chosen has to answer as it has chosen, and is right then.
 #[test]
 fn choices_are_binding() {

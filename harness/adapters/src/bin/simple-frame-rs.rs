@@ -292,7 +292,7 @@ impl SimpleFrame {
             }
             (is_return, sp, fp) = (!signal, caller_sp, caller_fp);
         };
-        Backtrace { frames, end }
+        Backtrace::new(frames, end)
     }
 
     fn find(&self, open: &Open, address: u64) -> Result<Found, SFrameError> {

@@ -26,13 +26,13 @@ fn in_comment(text: &str) -> String {
     text.replace("*/", "*\\/").replace("/*", "/\\*")
 }
 
-/// The vectors as a header in C99. `run_exported` asks a reader. The header says by which command it was written, and
+/// The vectors as a header in C99. `run_exported_vectors` asks a reader. The header says by which command it was written, and
 /// which vectors are left out.
 #[must_use]
 pub fn header(vectors: &[&Vector], left_out: &[&Vector], how: &str) -> String {
     let mut text = format!(
         "/* SPDX-License-Identifier: {LICENCE}\n\n   Questions about SFrame sections, by sframe-testbench {} {how}.\n   \
-         Include it in one file with a reader, and call run_exported.\n",
+         Include it in one file with a reader, a struct kit_reader, and call\n   run_exported_vectors.\n",
         env!("CARGO_PKG_VERSION"),
         how = in_comment(how)
     );
@@ -61,7 +61,7 @@ pub fn header(vectors: &[&Vector], left_out: &[&Vector], how: &str) -> String {
         );
     }
     let _ = write!(text, "\nstatic const struct run_vector run_table[] = {{\n{table}}};\n\n");
-    text += "/* Returns the number of wrong answers, or -1 if there was none to any question.  */\nstatic long\nrun_exported \
+    text += "/* Returns the number of wrong answers, or -1 if there was none to any question.  */\nstatic long\nrun_exported_vectors \
              (const struct kit_reader *reader)\n{\n  return run_vectors (reader, run_table, sizeof run_table / sizeof \
              run_table[0]);\n}\n";
     text

@@ -42,12 +42,12 @@ pub(crate) fn bytes(text: &mut String, bytes: &[u8]) {
     }
 }
 
-/// The document as a header in C99: the types of the kit, the runner, and tables. `run_exported` asks a reader.
+/// The document as a header in C99: the types of the kit, the runner, and tables. `run_exported_stacks` asks a reader.
 #[must_use]
 pub fn header(stacks: &Stacks) -> String {
     let mut text = format!(
         "/* SPDX-License-Identifier: {LICENCE}\n\n   Stacks to walk, by {} export stacks --seed {}.\n   Include it in \
-         one file with a reader, and call run_exported.  */\n\n",
+         one file with a reader, a struct kit_reader, and\n   call run_exported_stacks.  */\n\n",
         stacks.bench, stacks.seed
     );
     text += &joined(&PARTS);
@@ -66,7 +66,7 @@ pub fn header(stacks: &Stacks) -> String {
     }
     text += "};\n\n/* Returns the number of moments at which a walk is wrong, or -1 if the\n   reader was asked about none.  \
              */\n";
-    text += "static long\nrun_exported (const struct kit_reader *reader)\n{\n  return run_stacks (reader, run_programs, \
+    text += "static long\nrun_exported_stacks (const struct kit_reader *reader)\n{\n  return run_stacks (reader, run_programs, \
              sizeof run_programs / sizeof run_programs[0]);\n}\n";
     text
 }

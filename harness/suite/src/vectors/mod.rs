@@ -38,14 +38,25 @@ pub fn ask(
     catalogue: &Catalogue,
     reader: &dyn Fn(&SectionQuestion) -> SectionAnswer,
 ) -> VectorsReport {
+    ask_about(name, vectors, catalogue, &ALL, reader)
+}
+
+/// Asks a reader in this process that answers some parts.
+fn ask_about(
+    name: &str,
+    vectors: &[&Vector],
+    catalogue: &Catalogue,
+    parts: &[SectionPart],
+    reader: &dyn Fn(&SectionQuestion) -> SectionAnswer,
+) -> VectorsReport {
     let mut report = VectorsReport::new(name, env!("CARGO_PKG_VERSION"));
     let mut heard = Heard::default();
     for vector in vectors {
         let reply = SectionReply::Answer(reader(&vector.question()));
-        report.add(vector, &reply, &ALL);
+        report.add(vector, &reply, parts);
         heard.add(vector, reply);
     }
-    report.explain(&heard, &ALL, catalogue);
+    report.explain(&heard, parts, catalogue);
     report
 }
 

@@ -14,7 +14,7 @@ use sframe_vectors::{
     AnswerPart, Catalogue, Change, Compared, Query, SectionPart, Unreadable, Vector, compare_partly,
 };
 
-use super::mistake::{About, Heard, Mistake, about};
+use super::mistake::{About, Differences, Heard, Mistake, about, shape};
 
 /// The most kinds of differences shown to people; the document has all of them.
 const SHOWN: usize = 40;
@@ -47,6 +47,9 @@ pub struct VectorsReport {
     pub groups: BTreeMap<String, BTreeMap<AnswerPart, Counts>>,
     /// How the reader reads the text where it is open, if not as the vectors do: answers by alternative.
     pub readings: BTreeMap<String, u64>,
+    /// Alternatives that answers follow, also in vectors with wrong answers.
+    #[serde(skip)]
+    followed: BTreeSet<String>,
     /// Answers that are the vectors' own, where one of these alternatives would have others.
     pub declined: BTreeMap<String, u64>,
     /// Usual mistakes that the reader seems to make.
@@ -149,12 +152,15 @@ impl<'r> Kind<'r> {
         kinds
     }
 
-    /// Takes kinds for one that are about the same vectors, and about what is found by means of the part that the first
-    /// of them is about: a row that is read wrongly is a step that goes wrong.
+    /// Takes kinds for one that have one cause. The same fields differ, though otherwise, or some of them in the same
+    /// vectors; or they are about the same vectors, and about what is found by means of the part that the first of them
+    /// is about: a row that is read wrongly is a step that goes wrong.
     fn joined(kinds: Vec<Self>) -> Vec<Self> {
+        let kinds = Self::of_same_fields(kinds);
         let is_from = |kind: &Self, other: &Self| {
             let parts = kind.first.part.zip(other.first.part);
-            parts.is_some_and(|(part, cause)| cause < part) && kind.vectors.is_subset(&other.vectors)
+            let shared = kind.vectors.intersection(&other.vectors).count();
+            parts.is_some_and(|(part, cause)| cause < part) && 2 * shared > kind.vectors.len()
         };
         let follows: Vec<bool> =
             kinds.iter().map(|kind| kinds.iter().any(|other| is_from(kind, other))).collect();
@@ -163,13 +169,42 @@ impl<'r> Kind<'r> {
             if follows { others.push(kind) } else { causes.push(kind) }
         }
         for kind in others {
-            // The relation is transitive: one of those that follow from nothing is its cause.
-            let cause = causes.iter_mut().find(|cause| is_from(&kind, cause));
+            // One of those that follow from nothing is its cause, or the cause of its cause.
+            let shared = |cause: &&mut Self| kind.vectors.intersection(&cause.vectors).count();
+            let cause =
+                causes.iter_mut().filter(|cause| cause.first.part < kind.first.part).max_by_key(shared);
             if let (Some(cause), Some(part)) = (cause, kind.first.part) {
                 *cause.also.entry(part).or_default() += kind.count;
             }
         }
         causes
+    }
+
+    /// Joins kinds of one part whose fields are those of a greater one, or some of them in one of its vectors.
+    fn of_same_fields(kinds: Vec<Self>) -> Vec<Self> {
+        let fields = |kind: &Self| -> BTreeSet<&'r str> {
+            kind.first.changes.iter().map(|change| &*change.field).collect()
+        };
+        let mut joined: Vec<Self> = Vec::new();
+        for kind in kinds {
+            let own = fields(&kind);
+            let has = |other: &&mut Self| {
+                let others = fields(other);
+                let shares = own.is_subset(&others) || others.is_subset(&own);
+                (other.first.part, other.first.fault) == (kind.first.part, kind.first.fault)
+                    && !own.contains("")
+                    && (own == others || shares && !kind.vectors.is_disjoint(&other.vectors))
+            };
+            match joined.iter_mut().find(has) {
+                Some(other) => {
+                    other.count += kind.count;
+                    other.vectors.extend(kind.vectors);
+                    other.is_even = false;
+                }
+                None => joined.push(kind),
+            }
+        }
+        joined
     }
 
     fn has(&self, difference: &Difference) -> bool {
@@ -238,6 +273,7 @@ impl VectorsReport {
             parts: AnswerPart::ALL.map(|part| (part, Counts::default())).into(),
             groups: BTreeMap::new(),
             readings: BTreeMap::new(),
+            followed: BTreeSet::new(),
             declined: BTreeMap::new(),
             mistakes: Vec::new(),
             differences: Vec::new(),
@@ -290,7 +326,9 @@ impl VectorsReport {
         }
         let Compared { differences, quality, readings, declined, questions, answered } =
             compare_partly(vector, answer, unreadable, parts);
-        match (differences.is_empty(), questions == answered) {
+        // What is wrong otherwise is no reading of the text.
+        let is_right = differences.is_empty();
+        match (is_right, questions == answered) {
             (true, true) => self.agree += 1,
             (true, false) => self.partly += 1,
             (false, _) => {}
@@ -302,7 +340,11 @@ impl VectorsReport {
             self.count(vector, part, |counts| counts.answered += count);
         }
         for (take, count) in readings {
-            *self.readings.entry(take.join(" and ")).or_default() += count;
+            let take = take.join(" and ");
+            self.followed.insert(take.clone());
+            if is_right {
+                *self.readings.entry(take).or_default() += count;
+            }
         }
         for (name, count) in declined {
             *self.declined.entry(name).or_default() += count;
@@ -330,9 +372,15 @@ impl VectorsReport {
             return;
         }
         // A section can be refused for any reason: that says nothing of how the reader reads others.
-        let taken = self.readings.keys().filter(|name| !name.ends_with("/refused"));
+        let taken = self.followed.iter().filter(|name| !name.ends_with("/refused"));
         let taken = taken.filter_map(|name| Way::of_name(name)).collect();
-        self.mistakes = heard.mistakes(parts, &taken, catalogue);
+        let mut wrong: BTreeMap<&str, Differences> = BTreeMap::new();
+        for Difference { vector, query, changes, .. } in &self.differences {
+            if let Some(query) = query {
+                wrong.entry(vector).or_default().insert(*query, shape(*query, changes));
+            }
+        }
+        self.mistakes = heard.mistakes(parts, &wrong, &taken, catalogue);
     }
 
     /// Whether the reader has refused each section that can be opened.
@@ -340,11 +388,20 @@ impl VectorsReport {
         self.sections > 0 && self.opened == 0
     }
 
+    /// Whether a mistake explains a difference; or, `with_consequences`, whether the mistake shows in the same vector, in
+    /// what is read no later.
+    fn is_explained(mistake: &Mistake, difference: &Difference, with_consequences: bool) -> bool {
+        let Some(query) = difference.query else { return false };
+        let of_vector = (difference.vector.clone(), Query::Opening)..;
+        let first = mistake.explains.range(of_vector).next().filter(|(name, _)| *name == difference.vector);
+        let follows = first.is_some_and(|(_, first)| first.part() <= query.part());
+        with_consequences && follows || mistake.explains.contains(&(difference.vector.clone(), query))
+    }
+
     /// The differences that no mistake explains.
-    fn unexplained(&self) -> Vec<&Difference> {
+    fn unexplained(&self, with_consequences: bool) -> Vec<&Difference> {
         let is_explained = |difference: &&Difference| {
-            let at = difference.query.map(|query| (difference.vector.clone(), query));
-            at.is_some_and(|at| self.mistakes.iter().any(|mistake| mistake.explains.contains(&at)))
+            self.mistakes.iter().any(|it| Self::is_explained(it, difference, with_consequences))
         };
         self.differences.iter().filter(|difference| !is_explained(difference)).collect()
     }
@@ -369,7 +426,8 @@ impl VectorsReport {
         for mistake in &self.mistakes {
             self.write_mistake(mistake, &mut text);
         }
-        let kinds = Kind::of_all(&self.unexplained(), &self.about);
+        // What follows from a mistake is told with it.
+        let kinds = Kind::of_all(&self.unexplained(!is_full), &self.about);
         let kinds = if is_full { kinds } else { Kind::joined(kinds) };
         let shown = if is_full { usize::MAX } else { SHOWN };
         kinds.iter().take(shown).for_each(|kind| kind.write(&mut text, None));
@@ -405,15 +463,25 @@ impl VectorsReport {
 
     /// A usual mistake in a line, and where it shows.
     fn write_mistake(&self, mistake: &Mistake, text: &mut Text) {
-        let Mistake { names, summary, clause, sentence, answers, vectors, .. } = mistake;
+        let Mistake { names, only, summary, clause, sentence, answers, vectors, .. } = mistake;
         let [answers, of] = [counted(*answers, "answer"), counted(vectors.len() as u64, "vector")];
-        text.line(format!("mistake     {}: {answers} to {of}: {summary}", names.join(" or ")));
+        let name = if names.is_empty() { format!("about {clause}") } else { names.join(" or ") };
+        let only = only.as_ref().map_or_else(String::new, |only| format!(", {only} alone"));
+        text.line(format!("mistake     {name}{only}: {answers} to {of}: {summary}"));
         let Some(vector) = vectors.first() else { return };
         if let Some(difference) = self.differences.iter().find(|difference| difference.vector == *vector) {
             text.line(format!("    simplest: {vector}: {}", difference.message));
         }
         if let Some(About { summary, .. }) = self.about.get(vector) {
             text.line(format!("    about: {summary}"));
+        }
+        let is_more = |it: &&Difference| {
+            Self::is_explained(mistake, it, true) && !Self::is_explained(mistake, it, false)
+        };
+        let more = self.differences.iter().filter(is_more).count();
+        if more > 0 {
+            let more = counted(more as u64, "answer");
+            text.line(format!("    with it, about the same vectors: {more} (--verbose)"));
         }
         text.line(format!("    {clause}: {sentence}"));
     }

@@ -8,11 +8,11 @@ use std::sync::LazyLock;
 use sframe_inspect::command::Volume;
 use sframe_vectors::{
     Abi, Address, Answer, BaseRegister, Catalogue, End, Fde, FdeType, FreType, Hex, PauthKey, PcKind, PcType,
-    Reject, RejectKind, Row, RowSource, SectionAnswer, SectionQuestion, SectionSource, StepAnswer, Suite,
-    Vector, engine, model,
+    Reject, RejectKind, Row, RowSource, SectionAnswer, SectionPart, SectionQuestion, SectionSource,
+    StepAnswer, Suite, Vector, engine, model,
 };
 
-use super::{VectorsReport, Way, Ways, ask};
+use super::{ALL, VectorsReport, Way, Ways, ask, ask_about, ask_model};
 
 static SUITE: LazyLock<Suite> = LazyLock::new(|| {
     let clauses = Path::new("../../specs/clauses.yaml");
@@ -71,6 +71,10 @@ impl Reader {
 }
 
 fn report(reader: Reader) -> VectorsReport {
+    report_about(reader, &ALL)
+}
+
+fn report_about(reader: Reader, parts: &[SectionPart]) -> VectorsReport {
     // Small ones, so that the test is quick; each of them by its name.
     let vectors: Vec<&Vector> = SUITE.vectors.iter().filter(|vector| vector.bytes.len() < 20_000).collect();
     let of_bytes = |question: &SectionQuestion| {
@@ -82,7 +86,7 @@ fn report(reader: Reader) -> VectorsReport {
         };
         reader.answer(vectors.iter().find(is_it).expect("a vector"))
     };
-    ask("a reader", &vectors, catalogue(), &of_bytes)
+    ask_about("a reader", &vectors, catalogue(), parts, &of_bytes)
 }
 
 fn catalogue() -> &'static Catalogue {
@@ -440,6 +444,55 @@ fn what_is_no_usual_mistake_has_no_name() {
     }
 }
 
+/// What follows from something that has no name, or is only part of it, is not taken for a usual mistake.
+#[test]
+fn what_follows_from_another_mistake_has_no_name() {
+    // Where no function is found, the first one is not found either.
+    let far = answers(|answer, _| {
+        for fde in answer.fdes.iter_mut().flatten() {
+            fde.start = fde.start.map(|start| Address(start.0.wrapping_add(1 << 32)));
+        }
+        answer.lookups.iter_mut().flatten().for_each(|lookup| lookup.answer = Answer::NoFde);
+        for step in answer.steps.iter_mut().flatten() {
+            *step = StepAnswer { caller: None, end: Some(End::NoFde {}) };
+        }
+    });
+    // Who looks for the bit elsewhere does not find it where it is, but does not ignore it.
+    let elsewhere = reads(|section| rows(section).for_each(|row| row.mangled = row.width == 4));
+    for (name, reader) in [("far", far), ("elsewhere", elsewhere)] {
+        let report = report(reader);
+        assert!(!report.differences.is_empty(), "{name} is not noticed");
+        assert!(
+            report.mistakes.iter().all(|it| it.names.is_empty()),
+            "{name}: {:?}",
+            report.mistakes[0].names
+        );
+    }
+}
+
+/// Rows of one ABI that are read wrongly in whatever way end walks there.
+#[test]
+fn where_only_walks_end_on_one_abi_no_mistake_is_named() {
+    // The CFA's offset is adjusted before it is scaled.
+    let far = reads(|section| {
+        if section.abi != Abi::S390x {
+            return;
+        }
+        for fde in &mut section.fdes {
+            let offset = usize::from(fde.fde_type == FdeType::Flex);
+            for row in &mut fde.rows {
+                if let Some(word) = row.words.get_mut(offset) {
+                    *word += 140;
+                    row.width = 4;
+                }
+            }
+        }
+    });
+    let report = report_about(far, &[SectionPart::Lookups, SectionPart::Steps]);
+    assert!(!report.differences.is_empty());
+    assert!(report.mistakes.iter().all(|it| it.names.is_empty()), "{:?}", report.mistakes[0].names);
+}
+
 /// What follows from a mistake has no line of its own, unless all differences are asked for.
 #[test]
 fn what_follows_from_a_mistake_is_told_with_it() {
@@ -512,4 +565,60 @@ fn a_reader_that_refuses_everything_makes_no_usual_mistake() {
         *answer = SectionAnswer { reject, ..SectionAnswer::default() };
     }));
     assert!(!report.differences.is_empty() && report.mistakes.is_empty() && report.readings.is_empty());
+}
+
+/// Who is wrong about a vector reads the text in no way there, even if an answer is by chance that of another reading.
+#[test]
+fn readings_are_told_of_right_answers_only() {
+    let readings = |reader| report(reader).readings;
+    let ignored = readings(asks(|question| set_byte(question, 3, |flags| flags & !4)));
+    assert!(ignored.is_empty(), "{ignored:?}");
+    // The answers of such a reader to sections without the flag are right.
+    let way = Way::of_name("progress/none").expect("an alternative");
+    let vectors: Vec<&Vector> = SUITE.vectors.iter().filter(|vector| vector.group() == "step").collect();
+    assert!(!ask_model(&vectors, catalogue(), &Ways::from([way])).readings.is_empty());
+}
+
+#[test]
+fn a_step_from_a_row_that_cannot_be_read_has_a_malformed_end() {
+    let mut found = 0;
+    for vector in &SUITE.vectors {
+        let answer = engine::answer(&vector.question());
+        for (own, step) in vector.steps.iter().zip(answer.steps.iter().flatten()) {
+            found += usize::from(own.caller.is_none() && step.end == Some(End::Malformed {}));
+        }
+    }
+    assert!(found > 0);
+}
+
+/// A mistake of one ABI is named, with the ABI; so is one whose answers are those of none, by what it is about.
+#[test]
+fn mistakes_of_one_place_and_of_no_usual_kind_are_told() {
+    let some = |ways: &'static [&'static str], only: fn(&SectionQuestion) -> bool| {
+        let vectors: Vec<&Vector> =
+            SUITE.vectors.iter().filter(|vector| vector.bytes.len() < 20_000).collect();
+        let ways: Ways = ways.iter().filter_map(|name| Way::of_name(name)).collect();
+        ask("a reader", &vectors, catalogue(), &|question| {
+            model::answer(question, if only(question) { &ways } else { &NONE })
+        })
+    };
+    static NONE: Ways = Ways::new();
+    let report = some(&["words-unsigned"], |question| question.abi == Some(Abi::S390x));
+    let told = report.mistakes.first().expect("a mistake");
+    assert_eq!((&*told.names, told.only.as_deref()), (&["words-unsigned".to_owned()][..], Some("on s390x")));
+    assert!(report.text(Volume::Normal).to_string().contains("words-unsigned, on s390x alone: "));
+    let report = self::report(answers(|answer, vector| {
+        if vector.bytes.get(3).is_some_and(|flags| flags & 4 != 0) && vector.bytes.get(2) == Some(&3) {
+            for fde in answer.fdes.iter_mut().flatten() {
+                fde.start = fde.start.map(|start| Address(start.0.wrapping_add(0x1000_0000)));
+            }
+        }
+    }));
+    let told = report.mistakes.first().expect("a mistake");
+    assert!(
+        told.names.is_empty() && told.clause.ends_with("-flag-pcrel"),
+        "{:?} {}",
+        told.names,
+        told.clause
+    );
 }

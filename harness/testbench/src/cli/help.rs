@@ -133,8 +133,8 @@ Examples:
   sframe-testbench export stacks --output stacks.json root/usr/bin/lua --root root -- sort.lua
   sframe-testbench vectors --stacks stacks.json --unwinder ./mine
 
-The same seed, corpus and bench give the same file. The C header has a function run_exported, which takes a
-reader as harness/adapters/c/sframe-kit.h describes it.
+The same seed, corpus and bench give the same file. The C header has a function run_exported_stacks, which
+takes a reader as harness/adapters/c/sframe-kit.h describes it.
 
 Exit status:
   0  written
@@ -149,7 +149,7 @@ Examples:
   sframe-testbench export vectors --format bin --output vectors
 
 Each answer that is accepted says why: `must` (the text), `reading` (the text is open, and can be read so) or
-`quality` (there is a better answer). The C header has a function run_exported, which takes a reader as
+`quality` (there is a better answer). The C header has a function run_exported_vectors, which takes a reader as
 harness/adapters/c/sframe-kit.h describes it.
 
 Exit status:

@@ -44,7 +44,7 @@ pub(super) struct VectorSelection {
     #[arg(long, value_name = "GLOB")]
     pub(super) only: Vec<glob::Pattern>,
     /// Only what a reader with these features must answer: the name of a profile in corpus/vectors/profiles.yaml, or a
-    /// file with one.
+    /// file with one, whose name has a dot or a slash.
     #[arg(long, value_name = "PROFILE")]
     pub(super) profile: Option<String>,
 }
@@ -66,7 +66,7 @@ impl VectorSelection {
                 return Err(Failure::unusable(format!("error: no vector matches `{pattern}`{help}")));
             }
         }
-        let profile = self.profile.as_ref().map(|name| profile(name, folders)).transpose()?;
+        let profile = self.profile.as_ref().map(|name| profile(name, suite, folders)).transpose()?;
         let is_meant = |vector: &&Vector| {
             let named = self.only.is_empty() || self.only.iter().any(|pattern| pattern.matches(&vector.id));
             named && profile.as_ref().is_none_or(|profile| profile.has(vector))
@@ -143,21 +143,32 @@ impl Vectors {
 }
 
 /// Returns a profile of the folder of the vectors, or of a file.
-fn profile(name: &str, folders: &Folders) -> Result<Profile, Failure> {
-    let path = Path::new(name);
-    let is_file = path.extension().is_some_and(|extension| extension == "yaml");
-    let own = folders.corpus.join("vectors/profiles.yaml");
-    let profiles = Profile::read_all(if is_file { path } else { &own });
-    let mut profiles = profiles.map_err(|error| of_vectors(&[error]))?;
-    match profiles.iter().position(|profile| profile.name == name) {
-        Some(index) => Ok(profiles.swap_remove(index)),
-        None if is_file && profiles.len() == 1 => Ok(profiles.swap_remove(0)),
-        None if is_file => {
-            Err(Failure::unusable(format!("error: {name} has {} profiles, not one", profiles.len())))
-        }
-        None => {
-            let help = hint(name, profiles.iter().map(|profile| &*profile.name));
-            Err(Failure::unusable(format!("error: there is no profile `{name}`{help}")))
+fn profile(name: &str, suite: &Suite, folders: &Folders) -> Result<Profile, Failure> {
+    let is_file = name.contains(['/', '.']);
+    let path = if is_file { name.into() } else { folders.corpus.join("vectors/profiles.yaml") };
+    let mut profiles = Profile::read_all(&path).map_err(|error| of_vectors(&[error]))?;
+    let position = match profiles.len() {
+        1 if is_file => Some(0),
+        _ => profiles.iter().position(|profile| !is_file && profile.name == name),
+    };
+    let Some(position) = position else {
+        let help = hint(name, profiles.iter().map(|profile| &*profile.name));
+        return Err(Failure::unusable(match (is_file, &*help) {
+            (true, _) => format!("error: {name} has {} profiles, not one", profiles.len()),
+            (false, "") => {
+                let names: Vec<&str> = profiles.iter().map(|profile| &*profile.name).collect();
+                format!("error: there is no profile `{name}`, but {}, and files with one", names.join(", "))
+            }
+            (false, help) => format!("error: there is no profile `{name}`{help}"),
+        }));
+    };
+    let profile = profiles.swap_remove(position);
+    match profile.unmatched(&suite.vectors) {
+        None => Ok(profile),
+        Some(pattern) => {
+            let help = hint(pattern, suite.vectors.iter().map(|vector| &*vector.id));
+            let path = path.display();
+            Err(Failure::unusable(format!("error: {path}: no vector matches `{pattern}`{help}")))
         }
     }
 }

@@ -111,7 +111,7 @@ fn a_reader_in_c_that_refuses_each_row_is_wrong() {
           reader.fdes = fdes;
           reader.fde = fde;
           reader.row = row;
-          return run_exported (&reader) < 0;
+          return run_exported_vectors (&reader) < 0;
         }\n";
     let Some(compiler) = program(&["cc", "gcc", "clang"]) else { return };
     let folder = tempfile::tempdir().expect("a folder");
@@ -149,7 +149,7 @@ fn a_reader_in_c_has_the_same_table() {
     let [example, kit_source] =
         ["example.c", "sframe-kit.c"].map(|name| kit.join(name).display().to_string());
     let adapter = compile(&[&example, &kit_source], "adapter");
-    let main = "int main (void) { return run_exported (&example_reader) < 0; }";
+    let main = "int main (void) { return run_exported_vectors (&example_reader) < 0; }";
     let source = folder.path().join("test.c");
     std::fs::write(&source, format!("#include \"{}\"\n#include \"example.c\"\n{main}\n", header.display()))
         .expect("a file");
@@ -189,15 +189,19 @@ fn tables_need_no_header_of_the_host() {
     std::fs::write(linux.join("string.h"), string).expect("a file");
     let header = folder.path().join("tables.h");
     let stacks = ["export", "stacks", "--format", "c", "--spec", "leaf", "--abi", "s390x", "--output"];
-    let exports: [&dyn Fn(); 2] =
-        [&|| export(&header, &["--format", "c", "--only", "step/*", "--only", "address/*"]), &|| {
+    let exports: [(&str, &dyn Fn()); 2] = [
+        ("vectors", &|| export(&header, &["--format", "c", "--only", "step/*", "--only", "address/*"])),
+        ("stacks", &|| {
             let output = bench(&[&stacks[..], &[&header.display().to_string()]].concat());
             assert_eq!(status(&output), 0, "{output:?}");
-        }];
-    for export in exports {
+        }),
+    ];
+    for (what, export) in exports {
         export();
         let source = folder.path().join("test.c");
-        let call = "long run (const struct kit_reader *); long run (const struct kit_reader *r) { return run_exported (r); }";
+        let call = format!(
+            "long run (const struct kit_reader *);\nlong run (const struct kit_reader *r) {{ return run_exported_{what} (r); }}"
+        );
         std::fs::write(&source, format!("#include \"{}\"\n{call}\n", header.display())).expect("a file");
         let output = Command::new(&compiler)
             .args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-nostdinc", "-D__KERNEL__"])
@@ -208,4 +212,25 @@ fn tables_need_no_header_of_the_host() {
             .expect("the compiler runs");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
+}
+
+/// A test suite has one file for both.
+#[test]
+fn tables_of_vectors_and_of_stacks_are_for_one_file() {
+    let Some(compiler) = program(&["cc", "gcc", "clang"]) else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let [vectors, stacks] = ["vectors.h", "stacks.h"].map(|name| folder.path().join(name));
+    export(&vectors, &["--format", "c", "--only", "step/v3-amd64", "--only", "mask/v3-amd64-*"]);
+    let path = stacks.display().to_string();
+    let of_amd64 = ["--spec", "leaf", "--abi", "amd64", "--toolchain", "gnu-2.47", "--output", &path];
+    let output = bench(&[&["export", "stacks", "--format", "c"], &of_amd64[..]].concat());
+    assert_eq!(status(&output), 0, "{output:?}");
+    let source = folder.path().join("test.c");
+    let text = "#include \"vectors.h\"\n#include \"stacks.h\"\n#include \"example.c\"\n\
+                int main (void)\n{\n  return run_exported_vectors (&example_reader) || run_exported_stacks (&example_reader);\n}\n";
+    std::fs::write(&source, text).expect("a file");
+    let test = compile(&compiler, folder.path(), &["-DWITHOUT_MAIN", &source.display().to_string()], "test");
+    let ran = Command::new(test).output().expect("the test runs");
+    assert!(ran.status.success(), "{ran:?}");
+    assert_eq!(String::from_utf8_lossy(&ran.stdout).lines().count(), 2, "{ran:?}");
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::LazyLock;
 
 use rstest::rstest;
 use serde_json::Value;
@@ -86,6 +87,84 @@ fn a_reader_that_looks_return_addresses_up_is_found() {
     let Some(reader) = reader(folder.path(), wrong, &["-Wno-unused-parameter"]) else { return };
     let (status, _) = vectors(&reader, &["lookup/v3-amd64*"]);
     assert_eq!(status, 1);
+}
+
+/// The names of a reader's mistakes, and the number of wrong answers, of an example with a mistake.
+fn mistakes(right: &str, wrong: &str) -> Option<(Vec<String>, usize)> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let reader = reader(folder.path(), |text| replaced(&text, right, wrong), &["-w"])?;
+    let (status, report) = vectors(&reader, &[]);
+    assert_eq!(status, 1);
+    let mistakes = report["mistakes"].as_array().expect("mistakes").iter();
+    let names = mistakes.flat_map(|it| it["names"].as_array().expect("names"));
+    let names = names.map(|name| name.as_str().expect("a name").to_owned());
+    Some((names.collect(), report["differences"].as_array().expect("differences").len()))
+}
+
+/// The example has look-ups and steps alone, of one version and ABI. It refuses flex rows, takes unknown types of FDEs for
+/// the default one, and reads rows as long as they are in the section: in vectors where other readers do other things as
+/// well, so none of these has a name.
+static WRONG: LazyLock<Option<usize>> = LazyLock::new(|| {
+    let (names, wrong) = mistakes("HEADER", "HEADER")?;
+    assert_eq!(names, [""; 0]);
+    Some(wrong)
+});
+
+/// The naming of mistakes was written beside the model of another reader: what it says of this one is nothing that it was
+/// made for.
+#[rstest]
+#[case("pc - is_return", "pc", &["return-address-as-pc"])]
+#[case("pc - is_return", "pc - 1", &["pc-as-return-address"])]
+#[case("pc - f->start >= f->size", "pc - f->start > f->size", &["end-included"])]
+#[case("pc - f->start >= f->size", "pc - f->start - 1 >= f->size - 1", &["start-excluded"])]
+#[case("f->size = at (opened, fde + 8, 4)", "f->size = at (opened, fde + 8, 2)", &["size-of-16-bits"])]
+#[case("HEADER + at (opened, 7, 1)", "HEADER", &["aux-header-ignored"])]
+#[case("first + at (opened, 20, 4)", "first", &["fdeoff-ignored"])]
+#[case("first + at (opened, 24, 4)", "opened->fdes + index", &["freoff-ignored"])]
+#[case("signed_at (opened, fde, 8)", "signed_at (opened, fde, 4)", &["start-of-32-bits"])]
+#[case("at (opened, 3, 1) & 4 ? fde : 0", "0", &["pcrel-ignored"])]
+#[case("at (opened, 3, 1) & 4 ? fde : 0", "fde", &["pcrel-always"])]
+#[case("& 4 ? fde : 0", "& 4 ? opened->fdes : 0", &["pcrel-of-first-entry"])]
+#[case("& 4 ? fde : 0", "& 4 ? HEADER + 16 * i : 0", &["pcrel-without-header"])]
+#[case("i < opened->count", "i + 1 < opened->count", &["last-fde-never-found"])]
+#[case("info >> 4 & 1", "false", &["pc-type-ignored"])]
+#[case("info >> 7 & 1", "false", &["signal-ignored", "signal-is-bit-6"])]
+#[case("info >> 7 & 1", "info >> 6 & 1", &["signal-ignored", "signal-is-bit-6"])]
+#[case("at (opened, attributes + 3, 1) & 31", "0", &["fde-type-ignored"])]
+#[case("at (opened, attributes + 4, 1)", "16", &["block-of-16"])]
+#[case("f->start_size = 1u << (info & 15)", "f->start_size = 1", &["fre-type-ignored"])]
+#[case("at (opened, row, f.start_size)", "(uint64_t) signed_at (opened, row, f.start_size)", &["row-starts-signed"])]
+#[case("info & 1 ? KIT_SP : KIT_FP", "info & 1 ? KIT_FP : KIT_SP", &["base-bit-inverted"])]
+#[case("info & 1 ? KIT_SP : KIT_FP", "KIT_SP", &["base-bit-ignored"])]
+#[case("signed_at (opened, words", "(int64_t) at (opened, words", &["words-unsigned"])]
+#[case("else if (opened->fixed_fp)", "else if (false)", &["fixed-fp-ignored"])]
+#[case("if (place.rules.fp.is_there)", "if (false)", &["fp-lost"])]
+#[case("if (at (opened, row, f.start_size) > offset)", "if (i > 0)", &["first-row-always"])]
+#[case("at (opened, attributes, 2)", "at (opened, attributes, 1)", &["num-rows-of-8-bits"])]
+#[case("caller->is_return = !place.is_signal", "caller->is_return = true", &["signal-caller-as-return"])]
+fn a_mistake_of_a_reader_in_c_is_named(#[case] right: &str, #[case] wrong: &str, #[case] names: &[&str]) {
+    if let Some((named, _)) = mistakes(right, wrong) {
+        assert_eq!(named, names);
+    }
+}
+
+/// These are like usual mistakes, or find nothing, as many readers with a mistake do.
+#[rstest]
+#[case("(uint64_t) signed_at (opened, fde, 8)", "at (opened, fde, 4)")]
+#[case("& 4 ? fde : 0", "& 4 ? fde + 4 : 0")]
+#[case("at (opened, fde + 8, 4)", "at (opened, fde + 8, 4) + 16")]
+#[case("attributes + 5", "attributes + 6")]
+#[case("offset %= f.rep_size", "offset = offset % f.rep_size + 1")]
+#[case("place->row = i;", "place->row = i + 1;")]
+#[case(".offset = signed_at (opened, words, size)", ".offset = (int64_t) at (opened, words, size)")]
+#[case("words + size, size", "words, size")]
+#[case("saved (opened->fixed_ra)", "saved (opened->fixed_ra - 8)")]
+#[case("caller->sp = step->cfa", "caller->sp = step->cfa - 8")]
+fn a_mistake_of_no_usual_kind_gets_no_name(#[case] right: &str, #[case] wrong: &str) {
+    if let Some((named, count)) = mistakes(right, wrong) {
+        assert!(WRONG.is_some_and(|without| count > without), "it is not noticed");
+        assert_eq!(named, [""; 0]);
+    }
 }
 
 /// The byte after a section can't be read, also without a sanitizer.

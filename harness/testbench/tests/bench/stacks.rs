@@ -150,7 +150,7 @@ fn run_in_c(folder: &Path, header: &Path, change: impl Fn(String) -> String) -> 
     let text = std::fs::read_to_string(kit.join("example.c")).expect("the example");
     std::fs::write(folder.join("reader.c"), change(text)).expect("a file");
     let (source, made) = (folder.join("test.c"), folder.join("test"));
-    let main = "int main (void) { return run_exported (&example_reader) != 0; }";
+    let main = "int main (void) { return run_exported_stacks (&example_reader) != 0; }";
     let text = format!("#include \"{}\"\n#include \"reader.c\"\n{main}\n", header.display());
     std::fs::write(&source, text).expect("a file");
     let output = Command::new(compiler)
