@@ -353,7 +353,8 @@ impl Explained {
             ));
         }
         if self.differences > 0 {
-            parts.push(format!("{} vectors", self.vectors.len()));
+            let count = self.vectors.len();
+            parts.push(format!("{count} {}", if count == 1 { "vector" } else { "vectors" }));
         }
         parts.join(", ")
     }

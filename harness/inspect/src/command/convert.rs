@@ -16,7 +16,7 @@ use sframe_engine::{ByteOrder, Version};
 
 use super::exit::{Failure, Status};
 use super::parse_version;
-use super::{print, print_json, tell};
+use super::{Volume, print, print_json, tell, volume};
 
 /// The arguments of `convert`.
 #[derive(Args, Debug)]
@@ -92,6 +92,7 @@ impl Convert {
     pub fn execute(&self) -> Result<Status, Failure> {
         let name = self.file.display().to_string();
         let unusable = |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {name}: {error}"));
+        self.demand_separate_files()?;
         let bytes = file::read(&self.file, file::MAX_BYTES).map_err(|error| unusable(&error))?;
         let request = Request {
             version: self.to,
@@ -120,7 +121,7 @@ impl Convert {
         tell(&report.refusals());
         if self.json {
             print_json(&report)?;
-        } else {
+        } else if volume() != Volume::Quiet {
             let (carried_over, all) = (report.carried_over, report.functions);
             print(&Text::of(format_args!("{carried_over} of {all} functions carried over")))?;
         }
@@ -130,6 +131,21 @@ impl Convert {
 }
 
 impl Convert {
+    /// A section does not replace the file that it is from, nor the whole file that has it.
+    fn demand_separate_files(&self) -> Result<(), Failure> {
+        let Some(output) = self.output.as_deref() else { return Ok(()) };
+        for (path, what) in [(Some(&self.file), "the file itself"), (self.elf.as_ref(), "--elf")] {
+            if path.is_some_and(|path| is_one_file(path, output)) {
+                let path = output.display();
+                return Err(Failure::unusable(format!(
+                    "error: --output {path} is {what}, and would be replaced by a section without its file; --elf writes \
+                     the whole file"
+                )));
+            }
+        }
+        Ok(())
+    }
+
     /// Keeps executable files executable. Devices and pipes are left alone.
     fn keep_permissions(&self, path: &Path) -> std::io::Result<()> {
         if std::fs::metadata(path)?.is_file() {
@@ -137,6 +153,12 @@ impl Convert {
         }
         Ok(())
     }
+}
+
+/// Whether two paths are of one file, or will be.
+fn is_one_file(one: &Path, other: &Path) -> bool {
+    let resolved = |path: &Path| std::fs::canonicalize(path).or_else(|_| std::path::absolute(path)).ok();
+    resolved(one).is_some_and(|one| resolved(other).is_some_and(|other| one == other))
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {

@@ -201,13 +201,12 @@ impl DiffReport {
         text
     }
 
-    /// Returns what is wrong as text: the report without what is not in one of the sections, and without
-    /// hazards.
+    /// Returns what is wrong as text, and nothing if nothing is: the report without what is not in one of the sections,
+    /// and without hazards and figures.
     #[must_use]
     pub fn brief(&self) -> Text {
-        let mut text = self.differences();
-        self.show_summary(&mut text);
-        text
+        let is_clean = self.findings.is_empty() && self.errors.is_empty() && self.functions_missing() == 0;
+        if is_clean { Text::default() } else { self.differences() }
     }
 
     fn differences(&self) -> Text {

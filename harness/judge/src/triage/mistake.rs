@@ -100,8 +100,8 @@ pub(super) fn hints(findings: &[Mistakes]) -> Vec<Option<Prose>> {
         let count = explained(best);
         let extent = match (count, findings.len()) {
             (_, 1) | (1, _) => String::new(),
-            (count, all) if count == all => format!("; the same holds for all {all} findings here"),
-            (count, all) => format!("; the same holds for {count} of {all} findings here"),
+            (count, all) if count == all => "; the same holds for all findings here".to_owned(),
+            (count, all) => format!("; the same holds for {count} of {all} places with findings here"),
         };
         Some(format!("{}{extent}", best.says()).into())
     };

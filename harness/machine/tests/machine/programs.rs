@@ -398,7 +398,7 @@ impl Observer for Stores {
     }
 
     fn store(&mut self, address: u64, _: u64) {
-        self.0.extend((address >= AT && address < AT + 64).then_some(address));
+        self.0.extend((AT..AT + 64).contains(&address).then_some(address));
     }
 }
 

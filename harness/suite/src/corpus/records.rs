@@ -155,7 +155,7 @@ impl FromStr for Checksum {
         if text.len() == 64 && text.bytes().all(is_hexadecimal) {
             return Ok(Self(text.to_owned()));
         }
-        Err(format!("`{text}` is not a SHA-256, which has 64 hexadecimal digits"))
+        Err(format!("`{text}` is not a SHA-256, which has 64 hexadecimal digits in lower case"))
     }
 }
 

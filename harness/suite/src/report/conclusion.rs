@@ -58,7 +58,7 @@ impl CheckReport {
         let without_fde: u64 = summary.uncovered.values().sum();
         let rest = summary.counts.instructions.saturating_sub(summary.counts.comparisons);
         let is_made = self.images.iter().any(|image| image.section == Origin::EhFrame);
-        let what = if is_made { "FDE" } else { "SFrame" };
+        let what = if is_made { "an FDE that SFrame can express" } else { "SFrame" };
         let without_caller = summary.counts.nothing_compared.saturating_sub(without_fde);
         let known = without_fde + without_caller + summary.set_aside + summary.left_out + summary.unobserved;
         let is_own = self.unwinder.is_none();
@@ -67,7 +67,7 @@ impl CheckReport {
         let without = format!("without {what}{listed}");
         let parts = match rest {
             0 => return None,
-            _ if without_fde == rest => format!("the rest has no {what}{listed}"),
+            _ if without_fde == rest => format!("the rest is without {what}{listed}"),
             _ => parts(&[
                 (without_fde, without.as_str()),
                 (
@@ -109,10 +109,10 @@ impl CheckReport {
         };
         let of_it = match count {
             0 => return None,
-            all if all == without_fde => "that".to_owned(),
+            all if all == without_fde => "it".to_owned(),
             some => format!("{} of those", grouped(some)),
         };
-        Some(format!("`{option}` judges {of_it} by .eh_frame"))
+        Some(format!("`{option}` judges by .eh_frame, which has {of_it}"))
     }
 }
 

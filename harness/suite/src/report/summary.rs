@@ -223,7 +223,9 @@ pub fn check_summary(report: &CheckReport, style: Style) -> Text {
     let CheckReport { file, findings, findings_omitted, .. } = report;
     show_findings(&mut text, findings, findings_omitted, file, &command, &mut IN_FULL.clone(), style);
     show_accepted(&mut text, &report.known, style);
-    show_explored(&mut text, &report.unexercised);
+    if !style.is_brief() {
+        show_explored(&mut text, &report.unexercised);
+    }
     report.set_aside.iter().for_each(|set_aside| text.line(set_aside.line()));
     if style.is_full() {
         show_uncovered(&mut text, &report.summary.uncovered);

@@ -156,14 +156,22 @@ impl StudyReport {
             let walks = all().map(|executed| of(executed).total()).sum();
             format!("{} by {way}", share(whole, walks))
         };
-        let wrong: usize = self.images.iter().map(|image| image.wrong_rows.len()).sum();
-        let wrong = match wrong {
-            0 => String::new(),
-            some => format!("; {} of SFrame wrong", counted(some as u64, "row")),
+        let count = |of: fn(&WrongRow) -> bool| {
+            let rows = self.images.iter().flat_map(|image| &image.wrong_rows);
+            rows.filter(|row| of(row)).count() as u64
         };
+        let (wrong, beyond) =
+            (count(|row| !row.is_beyond_the_format()), count(WrongRow::is_beyond_the_format));
+        let mut rows = String::new();
+        if wrong > 0 {
+            rows += &format!("; {} of SFrame wrong", counted(wrong, "row"));
+        }
+        if beyond > 0 {
+            rows += &format!("; {} that SFrame can't express", counted(beyond, "row"));
+        }
         let broken = self.broken.as_ref().map_or_else(String::new, |reason| format!("broken: {reason}; "));
         format!(
-            "{broken}stacks were walked at {} of {}, and whole in {}, {} and {}{wrong}",
+            "{broken}stacks were walked at {} of {}, and whole in {}, {} and {}{rows}",
             grouped(self.walked()),
             counted(self.instructions, "instruction"),
             part("SFrame", |executed| &executed.sframe),
@@ -248,10 +256,12 @@ impl ImageStudy {
     /// Shows the rows that are wrong.
     fn show_wrong(&self, text: &mut Text) {
         let Self { name, .. } = self;
-        for WrongRow { function, row, verdict, blame, confidence, .. } in &self.wrong_rows {
+        for wrong in &self.wrong_rows {
+            let WrongRow { function, row, verdict, blame, confidence, .. } = wrong;
+            let what = if wrong.is_beyond_the_format() { "format" } else { "wrong" };
             let _ = writeln!(
                 text,
-                "wrong       {name}: {verdict} in {function}, row +{row}: {blame} (confidence {confidence})"
+                "{what:<11} {name}: {verdict} in {function}, row +{row}: {blame} (confidence {confidence})"
             );
         }
         for (verdict, count) in &self.without_row {
@@ -261,6 +271,11 @@ impl ImageStudy {
 }
 
 impl WrongRow {
+    /// Whether it is nobody's fault: SFrame can't express what would be right.
+    fn is_beyond_the_format(&self) -> bool {
+        self.blame == Blame::Format
+    }
+
     fn of(finding: &Finding) -> Option<Self> {
         let row = finding.row.as_ref()?;
         let address = || finding.pc.map_or_else(String::new, |pc| pc.to_string());

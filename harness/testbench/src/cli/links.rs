@@ -74,6 +74,15 @@ pub(crate) struct Links {
     json: bool,
 }
 
+/// An error with the name of the linker, once.
+fn of_subject(name: &str, error: &str) -> String {
+    if error.starts_with(&format!("{name}: ")) {
+        format!("error: {error}")
+    } else {
+        format!("error: {name}: {error}")
+    }
+}
+
 impl Links {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
         demand("corpus", &self.corpus)?;
@@ -97,7 +106,7 @@ impl Links {
                 shard: self.shard,
             };
             let results = links::run(&cases, subject, &subject.known, &selection)
-                .map_err(|error| Failure::broken(format!("error: {}: {error}", subject.name)))?;
+                .map_err(|error| Failure::broken(of_subject(&subject.name, &error)))?;
             let is_all = self.shard.is_none() && self.sframe_version.is_none();
             let is_whole = self.only.is_empty() && self.abi.is_empty() && is_all;
             let report = LinksReport::new(&subject.name, &subject.summary, results, &subject.known, is_whole);

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use clap::Args;
-use sframe_inspect::command::{Failure, Status, print, print_json, status};
+use sframe_inspect::command::{Failure, Status, Volume, print, print_json, status, volume};
 use sframe_search::mutate::mutation_summary;
 use sframe_search::mutate::{Operator, Plan, mutate};
 
@@ -57,11 +57,12 @@ impl Mutate {
         let report = mutate(&cases, suite.corpus(), &self.machine.options(), &plan, &|| bar.inc(1))
             .map_err(|error| Failure::broken(format!("error: {error}")))?;
         bar.finish_and_clear();
+        let status = status(!report.survived.is_empty(), false, report.total.killed > 0);
         if self.json {
             print_json(&report)?;
-        } else {
+        } else if volume() != Volume::Quiet || status != Status::AsExpected {
             print(&mutation_summary(&report, start.elapsed()))?;
         }
-        Ok(status(!report.survived.is_empty(), false, report.total.killed > 0))
+        Ok(status)
     }
 }

@@ -42,7 +42,9 @@ impl Rebuild {
         })
         .map_err(|error| match error {
             Error::Yaml(error) => error.into(),
-            Error::Read { .. } | Error::Invalid { .. } => SuiteError::from(error).into(),
+            Error::Read { .. } | Error::Invalid { .. } | Error::NothingToBuild { .. } => {
+                SuiteError::from(error).into()
+            }
             _ => Failure::broken(format!("error: {}", SuiteError::from(error))),
         })?;
         for warning in &report.warnings {

@@ -100,6 +100,12 @@ impl Programs {
             let abis: Vec<Abi> = toolchain.abis.keys().copied().filter(is_asked_for).collect();
             work.push((maker, abis));
         }
+        if work.iter().all(|(_, abis)| abis.is_empty()) {
+            let names: Vec<&str> = work.iter().map(|(maker, _)| &*maker.toolchain().name).collect();
+            let abis: Vec<&str> = self.abis.iter().map(|abi| abi.name()).collect();
+            let (names, abis) = (names.join(", "), abis.join(" or "));
+            return Err(Failure::unusable(format!("error: {names} compiles for no such ABI: {abis}")));
+        }
         Ok(work)
     }
 

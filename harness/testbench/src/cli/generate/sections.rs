@@ -2,7 +2,7 @@
 
 use clap::Args;
 use sframe_engine::{Abi, Version};
-use sframe_inspect::command::{Failure, Status, print, print_json};
+use sframe_inspect::command::{Failure, Status, Volume, print, print_json, volume};
 use sframe_inspect::text::{Text, counted, grouped, neutral};
 use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::external::{ExternalError, StopsPerCase};
@@ -104,20 +104,21 @@ impl Sections {
         let hello = external.as_ref().map(|external| external.hello());
         found.name = hello.map_or("sframe-engine", |hello| &hello.name).to_owned();
         found.version = hello.map_or(env!("CARGO_PKG_VERSION"), |hello| &hello.version).to_owned();
-        if self.json {
-            print_json(&found)?;
-        } else {
-            print(&text(&found))?;
-        }
         let is_ours = external.is_none() && !found.causes.is_empty();
-        Ok(match () {
+        let status = match () {
             () if found.contradicting > 0 || is_ours || found.gave_up.is_some() || found.interrupted => {
                 Status::Broken
             }
             () if !found.causes.is_empty() => Status::Finding,
             () if found.sections > 0 => Status::AsExpected,
             () => Status::NothingCompared,
-        })
+        };
+        if self.json {
+            print_json(&found)?;
+        } else if volume() != Volume::Quiet || status != Status::AsExpected {
+            print(&text(&found))?;
+        }
+        Ok(status)
     }
 
     fn print_first(&self) -> Result<Status, Failure> {
