@@ -1,7 +1,6 @@
 //! `convert`: converts a section to another version, byte order or layout, or
 //! generates one from call frame information.
 
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::Address;
@@ -16,7 +15,7 @@ use sframe_engine::{ByteOrder, Version};
 
 use super::exit::{Failure, Status};
 use super::parse_version;
-use super::{Volume, print, print_json, tell, volume};
+use super::{Volume, print, print_json, tell, volume, write_output};
 
 /// The arguments of `convert`.
 #[derive(Args, Debug)]
@@ -108,10 +107,10 @@ impl Convert {
         };
         let converted = converted.map_err(|error| unusable(&error))?;
         if let Some(path) = &self.output {
-            write(path, &converted.section().map_err(|error| unusable(&error))?)?;
+            write_output(path, &converted.section().map_err(|error| unusable(&error))?)?;
         }
         if let Some(path) = &self.elf {
-            write(path, &converted.file().map_err(|error| unusable(&error))?)?;
+            write_output(path, &converted.file().map_err(|error| unusable(&error))?)?;
             self.keep_permissions(path)
                 .map_err(|error| Failure::unusable(format!("error: {}: {error}", path.display())))?;
         }
@@ -159,21 +158,6 @@ impl Convert {
 fn is_one_file(one: &Path, other: &Path) -> bool {
     let resolved = |path: &Path| std::fs::canonicalize(path).or_else(|_| std::path::absolute(path)).ok();
     resolved(one).is_some_and(|one| resolved(other).is_some_and(|other| one == other))
-}
-
-fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    file::replace(path, bytes).map_err(|error| {
-        let message = format!("error: {}: {error}", path.display());
-        match error.kind() {
-            ErrorKind::NotFound
-            | ErrorKind::PermissionDenied
-            | ErrorKind::IsADirectory
-            | ErrorKind::NotADirectory
-            | ErrorKind::ReadOnlyFilesystem => Failure::unusable(message),
-            // The path is all right, and the disk is not.
-            _ => Failure::broken(message),
-        }
-    })
 }
 
 impl Report {

@@ -165,6 +165,26 @@ pub fn write_file(path: &std::path::Path, text: &str) -> Result<(), Failure> {
         .map_err(|error| Failure::broken(format!("error: {} can't be written: {error}", path.display())))
 }
 
+/// Writes the file that a command is for. A path that no file can have is the user's mistake; a full disk is not.
+///
+/// # Errors
+/// It can't be written.
+pub fn write_output(path: &std::path::Path, bytes: &[u8]) -> Result<(), Failure> {
+    use std::io::ErrorKind;
+
+    crate::file::replace(path, bytes).map_err(|error| {
+        let message = format!("error: {}: {error}", path.display());
+        match error.kind() {
+            ErrorKind::NotFound
+            | ErrorKind::PermissionDenied
+            | ErrorKind::IsADirectory
+            | ErrorKind::NotADirectory
+            | ErrorKind::ReadOnlyFilesystem => Failure::unusable(message),
+            _ => Failure::broken(message),
+        }
+    })
+}
+
 /// Checks that a file can be written where it is wanted, before the work that it is to hold.
 ///
 /// # Errors

@@ -305,6 +305,8 @@ impl<'i, 'a> Inquiry<'i, 'a> {
             (_, Value::NotFp(place)) => (Some(place), true),
             _ => return false,
         };
+        // A range of stores that is not known may hold what is no memory.
+        let place = place.filter(|place| self.word(*place).is_some());
         let last = place.and_then(|place| Some((place, self.scene.last_store(place)?)));
         let Some((place, store)) = last.filter(|_| self.section.cfa == self.truth.cfa) else { return false };
         let target = self.scene.target;

@@ -145,7 +145,7 @@ impl Report {
                 (rest.saturating_sub(is_known), "not asked about"),
             ]);
             let executed = counted(all, "instruction");
-            clauses.push(format!("{} of {executed} executed were judged: {parts}", grouped(judged)));
+            clauses.push(format!("{} of {executed} executed were judged; {parts}", grouped(judged)));
         }
         clauses.extend(of_rows(summary.rows_explored));
         clauses.join("; ")

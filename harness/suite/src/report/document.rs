@@ -663,13 +663,15 @@ impl CheckReport {
     #[must_use]
     pub fn missing(&self) -> String {
         const LISTED: usize = 5;
+        let missing = self.summary.instructions_missing();
         let mut functions: Vec<(&String, &u64)> = self.summary.missing.iter().collect();
         functions.sort_by_key(|(_, count)| Reverse(**count));
         let names: Vec<&String> = functions.into_iter().map(|(name, _)| name).collect();
         format!(
-            "{} of {} executed have call frame information that SFrame can express, and no FDE: {}",
-            grouped(self.summary.instructions_missing()),
-            counted(self.summary.counts.instructions, "instruction"),
+            "{} of {} executed in files with a section could have an FDE by their call frame information, and have none: \
+             {}",
+            grouped(missing),
+            counted(self.summary.instructions_covered.saturating_add(missing), "instruction"),
             first_of(&names, LISTED)
         )
     }

@@ -17,7 +17,7 @@ use sframe_judge::vocabulary::Verdict;
 use super::diagnostic::{Described, Style, not_shown};
 use super::format::{Document, Format, Written};
 use super::known::known_lines;
-use super::summary::{IN_FULL, SHOWN, command_for, explored, frames};
+use super::summary::{IN_FULL, SHOWN, command_for, explored, frames, show_accepted, show_explored};
 use super::{CheckReport, ExploreReport, Report};
 use crate::case::{CaseReport, Outcome, SeenKnown};
 
@@ -115,7 +115,7 @@ pub fn markdown_of_check(report: &CheckReport) -> String {
     };
     let mut text = format!("# SFrame test bench: {headline}\n\n");
     // Names come from files.
-    for told in report.sample().into_iter().chain(report.stack()) {
+    for told in [report.conclusion()].into_iter().chain(report.sample()).chain(report.stack()) {
         let _ = writeln!(text, "{}", block(&Text::of(told)));
     }
     let _ = writeln!(
@@ -171,7 +171,17 @@ pub fn markdown_of_check(report: &CheckReport) -> String {
             block(&shown),
         );
     }
-    let known = known_lines(SeenKnown::accepted(&report.known));
+    let mut not_run = Text::default();
+    show_explored(&mut not_run, &report.unexercised);
+    if not_run != Text::default() {
+        let _ = write!(text, "\n## Wrong rows that did not run\n\n{}", block(&not_run));
+    }
+    let mut beyond = Text::default();
+    show_accepted(&mut beyond, &report.known, Style::default());
+    if beyond != Text::default() {
+        let _ = write!(text, "\n## What SFrame can't express\n\n{}", block(&beyond));
+    }
+    let known = known_lines(SeenKnown::accepted(&report.known).filter(|seen| !seen.is_beyond_the_format()));
     if !known.is_empty() {
         let _ = writeln!(text, "\n## Known\n");
         for line in known.iter().take(CASES) {

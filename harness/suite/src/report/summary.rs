@@ -193,7 +193,7 @@ pub(super) fn explored(rows: ExploredRows) -> String {
 }
 
 /// Shows the rows that exploring proves to be wrong.
-fn show_explored(text: &mut Text, rows: &[UnexercisedRow]) {
+pub(super) fn show_explored(text: &mut Text, rows: &[UnexercisedRow]) {
     let wrong = rows.iter().filter(|row| row.explored == Some(Explored::Wrong));
     for (index, row) in wrong.enumerate() {
         if index == SHOWN {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
-use sframe_inspect::command::{Failure, Status, detail, note, print};
+use sframe_inspect::command::{Failure, Status, detail, note, print, write_output};
 use sframe_inspect::file;
 use sframe_inspect::text::{Text, counted};
 use sframe_judge::examine::stop::StopRequest;
@@ -21,6 +21,7 @@ use super::help;
 use super::numbers;
 use super::options::{Folders, parse_jobs, set_jobs};
 use super::program::ProgramOptions;
+use super::report;
 use super::run::{Selection, progress_bar};
 use super::unwinder::UnwinderCommand;
 use super::vectors::{VectorSelection, load};
@@ -126,24 +127,19 @@ impl ExportVectors {
                 ));
             }
         }
-        let failed = |path: &Path, error: &std::io::Error| {
-            Failure::broken(format!("error: {}: {error}", path.display()))
-        };
-        let write =
-            |path: &Path, bytes: &[u8]| file::replace(path, bytes).map_err(|error| failed(path, &error));
         match self.format {
             VectorFormat::Json => {
                 let mut document = Vec::new();
                 sframe_inspect::json::write_pretty(&mut document, &ExportedVectors::of(&vectors, LICENCE))
                     .map_err(|error| Failure::broken(format!("error: {error}")))?;
-                write(&self.output, &document)?;
+                write_output(&self.output, &document)?;
             }
             VectorFormat::C => {
                 let profile = self.selection.profile.iter().map(|profile| format!(" --profile {profile}"));
                 let only = self.selection.only.iter().map(|pattern| format!(" --only '{pattern}'"));
                 let how: String = profile.chain(only).collect();
                 let header = vectors_header(&vectors, &left_out, &format!("export vectors{how}"));
-                write(&self.output, header.as_bytes())?;
+                write_output(&self.output, header.as_bytes())?;
             }
             VectorFormat::Bin => {
                 let is_free = match std::fs::read_dir(&self.output) {
@@ -157,9 +153,9 @@ impl ExportVectors {
                 for (name, bytes) in files(&vectors, LICENCE) {
                     let path = self.output.join(name);
                     if let Some(folder) = path.parent() {
-                        std::fs::create_dir_all(folder).map_err(|error| failed(folder, &error))?;
+                        report::create(folder)?;
                     }
-                    write(&path, &bytes)?;
+                    write_output(&path, &bytes)?;
                 }
             }
         }
@@ -209,8 +205,7 @@ impl ExportStacks {
             Format::Json => text(&exported.stacks),
             Format::C => header(&exported.stacks),
         };
-        file::replace(&self.output, written.as_bytes())
-            .map_err(|error| Failure::broken(format!("error: {}: {error}", self.output.display())))?;
+        write_output(&self.output, written.as_bytes())?;
         print(&exported.coverage.text())?;
         Ok(Status::AsExpected)
     }
