@@ -18,6 +18,9 @@ pub struct Unknown<'t> {
     pub allowed: Vec<&'t str>,
 }
 
+/// The most characters of a text that are repeated.
+const LONGEST: usize = 60;
+
 /// Rewords what Serde says, without the place in the text.
 #[must_use]
 pub fn reword(said: &str) -> Reworded<'_> {
@@ -35,10 +38,19 @@ pub fn reword(said: &str) -> Reworded<'_> {
         .replace("missing field `", "missing key `")
         .replace("duplicate field `", "duplicate key `")
         .replace("invalid type: unit value", "invalid type: nothing")
+        .replace("invalid type: null", "invalid type: nothing")
         .replace("invalid type: map", "invalid type: mapping")
         .replace("invalid type: sequence", "invalid type: list");
     if let Some((start, _)) = message.split_once("expected struct ") {
         message = format!("{start}expected a mapping");
+    }
+    // A text that has been taken for a document may be long.
+    if let Some((before, rest)) = message.split_once("string \"")
+        && let Some((text, after)) = rest.rsplit_once('"')
+        && text.chars().count() > LONGEST
+    {
+        let start: String = text.chars().take(LONGEST).collect();
+        message = format!("{before}string \"{start}...\"{after}");
     }
     // What is beyond 64 bits has the name of its Rust type.
     for theirs in ["` as u128, ", "` as i128, "] {
@@ -97,8 +109,18 @@ mod tests {
 
     #[test]
     fn json_is_told_of_without_names_of_types() {
+        let text = format!("\"{}\"", "x".repeat(1000));
         let told = |text| of_json(&serde_json::from_str::<Document>(text).expect_err(text));
         assert_eq!(told("3"), "invalid type: integer `3`, expected a mapping (line 1, column 1)");
+        assert_eq!(told("null"), "invalid type: nothing, expected a mapping (line 1, column 4)");
+        let long = told(&text);
+        assert_eq!(
+            long,
+            format!(
+                "invalid type: string \"{}...\", expected a mapping (line 1, column 1002)",
+                "x".repeat(60)
+            )
+        );
         assert_eq!(told("{}"), "missing key `count` (line 1, column 2)");
         assert_eq!(told("{\n \"cuont\": 1}"), "unknown key `cuont` (line 2, column 8); allowed here: count");
         let too_large = "invalid value: integer `256`, expected a whole number, 0 to 255 (line 1, column 13)";
