@@ -35,10 +35,16 @@ impl Ended {
         matches!(self, Self::ByItself(status) if status.success())
     }
 
-    /// Whether it was ended by a signal, or had to be.
+    /// Whether it was ended by a signal, or had to be. Of what has crashed in a wrapper, shells and containers make
+    /// status 128 and the signal's number.
     pub(crate) fn is_crash(self) -> bool {
+        // SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE and SIGSEGV, as Linux has them.
+        const SIGNALS: [i32; 6] = [4, 5, 6, 7, 8, 11];
         match self {
-            Self::ByItself(status) => status.signal().is_some(),
+            Self::ByItself(status) => {
+                let of_wrapper = status.code().and_then(|code| code.checked_sub(128));
+                status.signal().is_some() || of_wrapper.is_some_and(|signal| SIGNALS.contains(&signal))
+            }
             Self::TimedOut(_) | Self::TooMuch => true,
         }
     }
