@@ -287,22 +287,10 @@ impl CallFrameInfo {
     /// Its instructions are malformed.
     pub fn rows(&self, fde: &CfiFde) -> Result<Vec<CfiRow>, CfiError> {
         let Some(table) = self.tables.get(fde.table) else { return Ok(Vec::new()) };
-        let rows = match fde.section {
+        match fde.section {
             CfiSection::EhFrame => rows(fde, table, &eh_frame(table, self.abi)),
             CfiSection::DebugFrame => rows(fde, table, &debug_frame(table, self.abi)),
-        };
-        let (section, offset) = (fde.section, fde.offset);
-        rows.map_err(|source| {
-            let restores = || match section {
-                CfiSection::EhFrame => restores_in_cie(fde, table, &eh_frame(table, self.abi)),
-                CfiSection::DebugFrame => restores_in_cie(fde, table, &debug_frame(table, self.abi)),
-            };
-            if source == gimli::Error::CfiInstructionInInvalidContext && restores() {
-                CfiError::RestoreInCie { section, offset }
-            } else {
-                CfiError::Instructions { section, offset, source }
-            }
-        })
+        }
     }
 
     /// Returns the landing pads of all functions. `loaded` returns what is loaded at an
@@ -484,25 +472,39 @@ fn rows<'t, S: UnwindSection<Slice<'t>>>(
     fde: &CfiFde,
     table: &'t Table,
     section: &S,
-) -> Result<Vec<CfiRow>, gimli::Error>
+) -> Result<Vec<CfiRow>, CfiError>
 where
     S::Offset: From<usize>,
 {
-    let entry = section.fde_from_offset(&table.bases, S::Offset::from(fde.offset), S::cie_from_offset)?;
+    let failed = |source| CfiError::Instructions { section: fde.section, offset: fde.offset, source };
+    let entry = section.fde_from_offset(&table.bases, S::Offset::from(fde.offset), S::cie_from_offset);
+    let entry = entry.map_err(failed)?;
+    // DWARF 5, 6.4.2.3: to the rule of the CIE's initial instructions, which a CIE does not have yet.
+    let restores = || {
+        has(entry.cie().instructions(section, &table.bases), |instruction| {
+            matches!(instruction, CallFrameInstruction::Restore { .. })
+        })
+    };
+    let failed = |source| match source {
+        gimli::Error::CfiInstructionInInvalidContext if restores() => {
+            CfiError::RestoreInCie { section: fde.section, offset: fde.offset }
+        }
+        source => failed(source),
+    };
     let ra_column = entry.cie().return_address_register();
     let in_cie = has(entry.cie().instructions(section, &table.bases), defines_cfa);
     let definitions = definitions(in_cie, &entry, entry.instructions(section, &table.bases));
     let mut context = UnwindContext::new();
-    let mut table_rows = entry.rows(section, &table.bases, &mut context)?;
+    let mut table_rows = entry.rows(section, &table.bases, &mut context).map_err(failed)?;
     let mut rows = Vec::new();
     let mut left = MAX_ROWS_AND_RULES;
-    while let Some(row) = table_rows.next_row()? {
+    while let Some(row) = table_rows.next_row().map_err(failed)? {
         let range = row.start_address()..row.end_address();
         if range.is_empty() {
             continue;
         }
         let rules = row.registers().count();
-        left = left.checked_sub(1 + rules).ok_or(gimli::Error::TooManyRegisterRules)?;
+        left = left.checked_sub(1 + rules).ok_or_else(|| failed(gimli::Error::TooManyRegisterRules))?;
         let state = row.register(gimli::Register(RA_SIGN_STATE));
         let signed = state.is_some_and(|rule| is_signed(&rule, section, range.start));
         let change = definitions.partition_point(|(start, _)| *start <= range.start).checked_sub(1);
@@ -520,19 +522,6 @@ where
         });
     }
     Ok(rows)
-}
-
-/// Whether the CIE of an FDE gives a rule back (DWARF 5, 6.4.2.3: to that of the CIE's initial instructions).
-fn restores_in_cie<'t, S: UnwindSection<Slice<'t>>>(fde: &CfiFde, table: &'t Table, section: &S) -> bool
-where
-    S::Offset: From<usize>,
-{
-    let entry = section.fde_from_offset(&table.bases, S::Offset::from(fde.offset), S::cie_from_offset);
-    entry.is_ok_and(|entry| {
-        has(entry.cie().instructions(section, &table.bases), |instruction| {
-            matches!(instruction, CallFrameInstruction::Restore { .. })
-        })
-    })
 }
 
 fn tells_args_size<'t, S: UnwindSection<Slice<'t>>>(fde: &CfiFde, table: &'t Table, section: &S) -> bool

@@ -12,7 +12,18 @@ impl Maker {
     /// # Errors
     /// The toolchain does not compile for the ABI.
     pub fn producer(&self, abi: Abi) -> Result<Producer, Error> {
-        Ok(self.toolchain().properties.or_those_of(&self.asked(abi)?))
+        let properties = &self.toolchain().properties;
+        let is_declared = matches!(
+            properties,
+            Properties { compiler: Some(_), assembler: Some(_), linker: Some(_), can: _ }
+        );
+        let asked = if is_declared {
+            self.command(abi, &[])?;
+            Producer::default()
+        } else {
+            self.asked(abi)?
+        };
+        Ok(properties.or_those_of(&asked))
     }
 
     /// Where the tools say that they are others than the definition declares, a sentence for each. Specs and pages of
