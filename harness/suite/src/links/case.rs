@@ -228,6 +228,25 @@ impl LinkCase {
         Input::Object { folder, file, patch }
     }
 
+    /// The inputs whose functions the last command's output has: libraries stay beside what is linked with them.
+    pub(super) fn parts(&self) -> BTreeSet<Input> {
+        let (mut parts, mut steps) = (BTreeSet::new(), Vec::from_iter(self.steps.last()));
+        while let Some(step) = steps.pop() {
+            for input in step.inputs(self) {
+                let Input::Made(name) = &input else {
+                    parts.insert(input);
+                    continue;
+                };
+                let is_merged =
+                    |from: &&Step| from.to == *name && !from.options.iter().any(|option| option == "shared");
+                steps.extend(
+                    self.steps.iter().take_while(|other| !std::ptr::eq(*other, step)).find(is_merged),
+                );
+            }
+        }
+        parts
+    }
+
     /// Whether it is tried with such objects.
     #[must_use]
     pub fn has(&self, abi: Abi, version: u8) -> bool {

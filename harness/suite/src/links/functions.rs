@@ -12,6 +12,8 @@ use sframe_inspect::elf::object_file::ObjectFile;
 use sframe_inspect::elf::relocatable::lay_out;
 use sframe_inspect::source::Source;
 
+use super::code::Text;
+
 /// What a section says of one function, wherever that is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Rows(Function);
@@ -65,6 +67,8 @@ pub(super) struct Functions {
     pub(super) rows: BTreeMap<u64, Vec<Rows>>,
     /// The addresses of functions, by their names, in the order of symbols. What is written by hand may have no type.
     pub(super) symbols: Vec<(String, u64)>,
+    /// The sections with code.
+    pub(super) texts: Vec<Text>,
     by_name: BTreeMap<String, Vec<u64>>,
     /// Why the section can't be read.
     pub(super) unreadable: Option<String>,
@@ -94,7 +98,7 @@ impl Functions {
         let symbols = symbols.filter_map(|symbol| Some((symbol.name().ok()?.to_owned(), symbol.address())));
         // Mapping symbols ($x, $d) mark kinds of content, not functions.
         let symbols = symbols.filter(|(name, _)| !name.is_empty() && !name.starts_with('$'));
-        let mut functions = Self { symbols: symbols.collect(), ..Self::default() };
+        let mut functions = Self { symbols: symbols.collect(), texts: Text::all(&elf), ..Self::default() };
         for (name, address) in &functions.symbols {
             functions.by_name.entry(name.clone()).or_default().push(*address);
         }
@@ -131,10 +135,5 @@ impl Functions {
     /// The addresses of the functions with a name.
     pub(super) fn addresses(&self, name: &str) -> impl Iterator<Item = u64> {
         self.by_name.get(name).into_iter().flatten().copied()
-    }
-
-    /// Takes the names of a file with the same functions at the same addresses.
-    pub(super) fn take_names(&mut self, other: Self) {
-        (self.symbols, self.by_name) = (other.symbols, other.by_name);
     }
 }

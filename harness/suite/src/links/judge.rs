@@ -1,5 +1,6 @@
 //! What is wrong with what a tool has made.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -19,6 +20,7 @@ use sframe_inspect::text::{counted, first_of};
 use sframe_judge::vocabulary::named;
 
 use super::case::{Expected, LinkCase, Tool};
+use super::code::{Taken, Text};
 use super::functions::{Functions, Rows};
 
 named! {
@@ -111,18 +113,9 @@ pub(super) struct Inputs {
     pub(super) keeps_addresses: bool,
 }
 
-/// Compares an output with the objects that it was made of. `named` is the same output with all names, if it has not got
-/// them itself.
-pub(super) fn judge(
-    case: &LinkCase,
-    inputs: &Inputs,
-    output: &[u8],
-    named: Option<&[u8]>,
-) -> Result<Vec<LinkFinding>, String> {
-    let mut own = Functions::read(output)?;
-    if let Some(named) = named {
-        own.take_names(Functions::read(named)?);
-    }
+/// Compares an output with the objects that it was made of.
+pub(super) fn judge(case: &LinkCase, inputs: &Inputs, output: &[u8]) -> Result<Vec<LinkFinding>, String> {
+    let own = Functions::read(output)?;
     let is_relocatable = is_relocatable(output);
     let mut findings = Vec::new();
     if let Some(why) = &own.unreadable {
@@ -196,13 +189,26 @@ pub(super) fn is_relocatable(output: &[u8]) -> bool {
 struct Wanted<'i> {
     /// The names of the functions at each address, with what their objects say.
     rows: BTreeMap<u64, (Vec<&'i str>, Vec<&'i Rows>)>,
+    /// Functions with rows whose name and code are not found.
+    absent: Vec<&'i str>,
+}
+
+/// The functions of a section of an object that have rows, and no name in the output.
+#[derive(Default)]
+struct Unnamed<'i> {
+    /// Where the section is, by its functions that have a name.
+    base: Option<u64>,
+    /// Where they are in the section.
+    functions: Vec<(u64, &'i str, &'i [Rows])>,
 }
 
 impl<'i> Wanted<'i> {
     fn of(case: &LinkCase, inputs: &'i Inputs, own: &Functions) -> Self {
         let mut wanted = Self::default();
         let mut seen = BTreeSet::new();
+        let mut sections = Vec::new();
         for file in &inputs.files {
+            let mut unnamed: BTreeMap<usize, Unnamed<'i>> = BTreeMap::new();
             let before = seen.clone();
             for (name, address) in &file.symbols {
                 // Of several definitions of a function, the first is kept.
@@ -213,23 +219,69 @@ impl<'i> Wanted<'i> {
                 let rows = file.rows.get(address).map(Vec::as_slice).unwrap_or_default();
                 let rows = if case.without_rows.contains(name) { &[] } else { rows };
                 let found: Vec<u64> = own.addresses(name).collect();
-                let is_removed = case.dead.contains(name) || !inputs.keeps_addresses;
-                let places = match found.is_empty() && !is_removed {
-                    true => vec![*address],
-                    false => found,
-                };
-                for place in places {
-                    let (names, all) = wanted.rows.entry(place).or_default();
-                    names.push(name);
-                    all.extend(rows.iter().filter(|rows| !all.contains(rows)).collect::<Vec<_>>());
+                let text = Text::with(&file.texts, *address).filter(|_| !inputs.keeps_addresses);
+                if let Some((section, offset)) = text {
+                    let unnamed = unnamed.entry(section).or_default();
+                    match found[..] {
+                        [] if !case.dead.contains(name) && rows.iter().any(|rows| !rows.is_empty()) => {
+                            unnamed.functions.push((offset, name, rows));
+                        }
+                        [place] => unnamed.base = unnamed.base.or(place.checked_sub(offset)),
+                        _ => {}
+                    }
+                }
+                let is_kept = inputs.keeps_addresses && found.is_empty() && !case.dead.contains(name);
+                for place in if is_kept { vec![*address] } else { found } {
+                    wanted.add(place, name, rows);
                 }
             }
+            sections.extend(unnamed.into_iter().map(|(index, unnamed)| (&file.texts[index], unnamed)));
             // Linkers keep code whose symbols they drop.
             for (address, rows) in file.rows.iter().filter(|_| inputs.keeps_addresses) {
                 wanted.rows.entry(*address).or_insert_with(|| (vec!["no symbol"], rows.iter().collect()));
             }
         }
+        wanted.find_unnamed(own, sections);
         wanted
+    }
+
+    fn add(&mut self, place: u64, name: &'i str, rows: &'i [Rows]) {
+        let (names, all) = self.rows.entry(place).or_default();
+        names.push(name);
+        all.extend(rows.iter().filter(|rows| !all.contains(rows)).collect::<Vec<_>>());
+    }
+
+    /// Finds the sections of objects by those of their functions that have a name, or by their code, the longest ones
+    /// first.
+    fn find_unnamed(&mut self, own: &Functions, mut sections: Vec<(&'i Text, Unnamed<'i>)>) {
+        let mut taken = Taken::default();
+        for (text, unnamed) in &mut sections {
+            unnamed.base = unnamed.base.filter(|base| text.is_at(&own.texts, *base));
+            if let Some(base) = unnamed.base {
+                taken.add(base, text.size());
+            }
+        }
+        sections.sort_by_key(|(text, _)| Reverse(text.size()));
+        for (text, Unnamed { base, functions }) in sections {
+            // Of several sections with the same code, the rows tell which is where.
+            let is_it = |base: &u64| {
+                let rows = |offset| own.rows.get(&(base + offset)).map(Vec::as_slice);
+                functions.iter().all(|(offset, _, wanted)| rows(offset) == Some(wanted))
+            };
+            let found = || {
+                let places = text.places(&own.texts, &taken);
+                let first = places.first().copied().filter(|_| text.is_distinct());
+                places.into_iter().find(is_it).or(first)
+            };
+            let base = base.or_else(found);
+            if let Some(base) = base {
+                taken.add(base, text.size());
+                functions.iter().for_each(|(offset, name, rows)| self.add(base + offset, name, rows));
+            // What is folded is where another is.
+            } else if text.places(&own.texts, &Taken::default()).is_empty() || !text.is_distinct() {
+                self.absent.extend(functions.iter().map(|(_, name, _)| *name));
+            }
+        }
     }
 }
 
@@ -244,6 +296,7 @@ fn of_functions(
     }
     let wanted = Wanted::of(case, inputs, own);
     let (mut missing, mut borrowed, mut twice) = (Vec::new(), Vec::new(), Vec::new());
+    let absent: Vec<String> = wanted.absent.iter().map(|name| (*name).to_owned()).collect();
     let mut findings = Vec::new();
     for (address, (names, rows)) in &wanted.rows {
         let found = own.rows.get(address).map(Vec::as_slice).unwrap_or_default();
@@ -291,6 +344,7 @@ fn of_functions(
         }
     };
     say(LinkFault::MissingFde, missing, "without rows that the objects have");
+    say(LinkFault::MissingFde, absent, "that neither names nor code nor rows of the output show");
     say(LinkFault::BorrowedRows, borrowed, "with rows that the objects do not have");
     say(LinkFault::DuplicateFde, twice, "described more than once");
     say(LinkFault::DeadFde, dead, "described where none starts");

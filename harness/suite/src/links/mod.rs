@@ -6,6 +6,7 @@
 //! else. Where a tool refuses a case, the same commands on objects without `.sframe` show whether that is about SFrame.
 
 mod case;
+mod code;
 mod functions;
 mod generated;
 mod judge;

@@ -19,24 +19,14 @@ pub(super) const NAMES: [&str; 22] = [
     "force-bti",
     "pac-plt",
     "strip-debug",
-    STRIP_ALL,
-    DISCARD_ALL,
+    "strip-all",
+    "discard-all",
     "build-id",
     "no-eh-frame-hdr",
     "eh-frame-hdr",
     "export-dynamic",
     "dynamic",
 ];
-
-/// Drops all symbols.
-const STRIP_ALL: &str = "strip-all";
-/// Drops the symbols of local functions.
-const DISCARD_ALL: &str = "discard-all";
-
-/// Whether an option drops names, and changes nothing else.
-pub(super) fn drops_names(option: &str) -> bool {
-    [STRIP_ALL, DISCARD_ALL].contains(&option)
-}
 
 /// Returns the arguments of a linker with GNU's command line for an option; `None` if there is none of that name.
 pub(super) fn of_linker(option: &str, abi: Abi) -> Option<Vec<String>> {
@@ -60,8 +50,8 @@ pub(super) fn of_linker(option: &str, abi: Abi) -> Option<Vec<String>> {
         "force-bti" => &["-z", "force-bti"],
         "pac-plt" => &["-z", "pac-plt"],
         "strip-debug" => &["-S"],
-        STRIP_ALL => &["-s"],
-        DISCARD_ALL => &["-x"],
+        "strip-all" => &["-s"],
+        "discard-all" => &["-x"],
         "build-id" => &["--build-id"],
         "no-eh-frame-hdr" => &["--no-eh-frame-hdr"],
         "eh-frame-hdr" => &["--eh-frame-hdr"],

@@ -18,7 +18,6 @@ use super::case::{Expected, Folder, Input, LinkCase, LinkCases};
 use super::functions::Functions;
 use super::judge::{Inputs, LinkFault, LinkFinding, is_relocatable, judge, keeps_addresses, lint_rules};
 use super::known::KnownLink;
-use super::options::drops_names;
 use super::result::{LinkOutcome, LinkResult};
 use super::tools::{Command, Ran, Tools};
 use crate::case::broken_reason;
@@ -96,8 +95,8 @@ enum Objects {
     Own,
     /// Objects that have no `.sframe`.
     Plain,
-    /// Without the options that drop names.
-    Named,
+    /// Those of the case, as they are before they are patched.
+    Sound,
 }
 
 /// What the commands of a case have made.
@@ -198,6 +197,9 @@ impl Attempt<'_> {
                 }
             }
             return match expected {
+                Expected::Refused | Expected::NoHarm if first.is_none() => {
+                    one(LinkFault::Silent, format!("{}, and not a word of why", ran.ended))
+                }
                 Expected::Refused | Expected::LinkedOrRefused | Expected::NoHarm => Ok(Ok(Vec::new())),
                 Expected::Linked | Expected::NoRows => one(LinkFault::Refused, ended()),
             };
@@ -207,7 +209,8 @@ impl Attempt<'_> {
         }
         let mut files = Vec::new();
         let (mut garbage, mut broken) = (BTreeSet::new(), BTreeSet::new());
-        for (input, bytes) in &made.inputs {
+        let parts = self.case.parts();
+        for (input, bytes) in made.inputs.iter().filter(|(input, _)| parts.contains(input)) {
             match Functions::read_all(bytes) {
                 Ok(all) => {
                     if matches!(input, Input::Object { patch: Some(_), .. }) {
@@ -227,12 +230,7 @@ impl Attempt<'_> {
         }
         let keeps = self.case.steps.last().is_some_and(|step| keeps_addresses(step.tool));
         let inputs = Inputs { files, broken, keeps_addresses: keeps };
-        let names =
-            match self.case.steps.iter().flat_map(|step| &step.options).any(|option| drops_names(option)) {
-                true => self.make(Objects::Named)?.output,
-                false => None,
-            };
-        let mut findings = match judge(self.case, &inputs, output, names.as_deref()) {
+        let mut findings = match judge(self.case, &inputs, output) {
             Ok(findings) => findings,
             Err(error) => return one(LinkFault::Unreadable, format!("the output can't be read: {error}")),
         };
@@ -243,7 +241,9 @@ impl Attempt<'_> {
                 finding.kind == LinkFault::MissingFde && finding.functions.iter().all(is_of_garbage)
             };
             let lost = findings.extract_if(.., is_lost).next();
-            if let Some(lost) = lost.filter(|_| !self.is_told(&made.said)) {
+            if let Some(lost) = lost
+                && !self.is_told(&made.said)?
+            {
                 let message = format!("no message names the object or its section: {}", lost.message);
                 findings.push(LinkFinding::new(LinkFault::Silent, lost.functions, message));
             }
@@ -254,10 +254,17 @@ impl Attempt<'_> {
         Ok(Ok(findings))
     }
 
-    /// Whether a message names an object with garbage, or the section.
-    fn is_told(&self, said: &str) -> bool {
-        let said = said.to_ascii_lowercase();
-        said.contains("sframe") || self.case.patched.keys().any(|name| said.contains(&format!("{name}.o")))
+    /// Whether a message names an object with garbage, or the section: one that is not said of sound objects, too.
+    fn is_told(&self, said: &str) -> Result<bool, String> {
+        let without_numbers =
+            |said: &str| said.to_ascii_lowercase().replace(|digit: char| digit.is_ascii_digit(), "");
+        let usual = without_numbers(&self.make(Objects::Sound)?.said);
+        let usual: BTreeSet<&str> = usual.lines().collect();
+        let names: Vec<String> =
+            self.case.patched.keys().map(|name| without_numbers(&format!("{name}.o"))).collect();
+        let said = without_numbers(said);
+        let mut news = said.lines().filter(|line| !usual.contains(line));
+        Ok(news.any(|line| line.contains("sframe") || names.iter().any(|name| line.contains(name))))
     }
 
     /// Runs the commands.
@@ -277,10 +284,13 @@ impl Attempt<'_> {
             for (name, input) in step.of.iter().zip(step.inputs(self.case)) {
                 inputs.push(self.file(name, &input, objects, folder.path(), &mut made)?);
             }
-            let mut options = step.options.clone();
-            options.retain(|option| objects != Objects::Named || !drops_names(option));
-            let command =
-                Command { tool: step.tool, abi: self.abi, options, inputs, output: step.to.clone() };
+            let command = Command {
+                tool: step.tool,
+                abi: self.abi,
+                options: step.options.clone(),
+                inputs,
+                output: step.to.clone(),
+            };
             made.commands.push(self.tools.line(&command));
             made.ran = self.tools.run(folder.path(), &command)?;
             made.said.push_str(&made.ran.said);
@@ -322,9 +332,8 @@ impl Attempt<'_> {
         };
         let (from, patch) = match objects {
             Objects::Plain => (&Folder::Plain, None),
-            Objects::Own | Objects::Named => {
-                (from, patch.as_ref().and_then(|name| self.case.patched.get(name)))
-            }
+            Objects::Sound => (from, None),
+            Objects::Own => (from, patch.as_ref().and_then(|name| self.case.patched.get(name))),
         };
         let path = self.cases.object(from, file, self.abi, self.version);
         let unread = |error: std::io::Error| format!("{}: {error}", path.display());

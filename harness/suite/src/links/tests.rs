@@ -49,6 +49,15 @@ fn a_linker_without_mistakes_passes() {
     }
 }
 
+/// Names are no part of what is judged: a linker that writes none is not told that rows are of nothing.
+#[test]
+fn a_linker_without_names_passes() {
+    let results = tried(Some(Mistake::StripsNames), "*");
+    let wrong: Vec<_> = results.iter().filter(|result| result.outcome == LinkOutcome::Wrong).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(results.iter().filter(|result| result.outcome == LinkOutcome::Right).count() >= 150);
+}
+
 /// Each mistake, the case that shows it, and what it says there.
 const MISTAKES: &[(Mistake, &str, LinkFault)] = &[
     (Mistake::DropsBothTwins, "comdat", LinkFault::MissingFde),
@@ -95,6 +104,9 @@ const MISTAKES: &[(Mistake, &str, LinkFault)] = &[
     (Mistake::KeepsRowsOfOneByte, "row_features", LinkFault::WrongRows),
     (Mistake::SaysNothingOfGarbage, "garbage_version", LinkFault::Silent),
     (Mistake::SaysSomethingElse, "garbage_version", LinkFault::Silent),
+    (Mistake::TalksOfSections, "garbage_version", LinkFault::Silent),
+    (Mistake::RefusesWithoutWord, "garbage_version", LinkFault::Silent),
+    (Mistake::LosesNamesWithFdes, "two_objects", LinkFault::MissingFde),
     (Mistake::LosesMaskFdes, "mask_fde", LinkFault::MissingFde),
     (Mistake::CountsInTwoBytes, "large_section", LinkFault::MissingFde),
     (Mistake::LeavesStrayBits, "two_objects", LinkFault::Lint),

@@ -77,6 +77,10 @@ pub(super) enum Mistake {
     CountsInTwoBytes,
     LeavesStrayBits,
     SaysSomethingElse,
+    TalksOfSections,
+    RefusesWithoutWord,
+    LosesNamesWithFdes,
+    StripsNames,
 }
 
 /// The linker.
@@ -101,6 +105,9 @@ impl Tools for Model {
         let files = command.inputs.iter().map(|name| std::fs::read(folder.join(name)));
         let files = files.collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())?;
         let mut said = String::new();
+        if self.makes(Mistake::TalksOfSections) {
+            said.push_str(&format!("merging .sframe of {} files", files.len()));
+        }
         let linked = self.link(command, &files, &mut said);
         let (succeeded, crashed) = (linked.is_ok(), matches!(&linked, Err(error) if error == CRASH));
         match linked {
@@ -191,7 +198,10 @@ impl Model {
             return output.object.write().map_err(|error| error.to_string());
         }
         let merged = output.object.write().map_err(|error| error.to_string())?;
-        let linked = link_code(&merged)?;
+        let mut linked = link_code(&merged)?;
+        if self.makes(Mistake::StripsNames) || self.makes(Mistake::LosesNamesWithFdes) {
+            strip(&mut linked)?;
+        }
         if needs_section { link.add_section(&linked, entries) } else { Ok(linked) }
     }
 
@@ -237,6 +247,8 @@ impl Model {
             Ok(()) => {}
             Err(_) if self.makes(Mistake::CrashesOnGarbage) => return Err(CRASH.to_owned()),
             Err(_) if self.makes(Mistake::SaysNothingOfGarbage) => {}
+            Err(_) if self.makes(Mistake::TalksOfSections) => {}
+            Err(_) if self.makes(Mistake::RefusesWithoutWord) => return Err(String::new()),
             Err(_) if self.makes(Mistake::SaysSomethingElse) => said.push_str("the output may be large"),
             Err(error) if self.makes(Mistake::CopiesGarbage) => said.push_str(&error),
             Err(error) => return Err(error),
@@ -778,7 +790,7 @@ impl Link<'_, '_> {
         if self.makes(Mistake::LosesFirstFde) && !functions.is_empty() {
             functions.remove(0);
         }
-        if self.makes(Mistake::LosesLastFde) {
+        if self.makes(Mistake::LosesLastFde) || self.makes(Mistake::LosesNamesWithFdes) {
             functions.pop();
         }
         if self.makes(Mistake::CountsInTwoBytes) {
@@ -847,4 +859,15 @@ fn link_code(merged: &[u8]) -> Result<Vec<u8>, String> {
         field.copy_from_slice(&entry);
     }
     Ok(file)
+}
+
+/// Takes all names of symbols away.
+fn strip(file: &mut [u8]) -> Result<(), String> {
+    let elf = ElfFile64::<Endianness>::parse(&*file).map_err(|error| error.to_string())?;
+    let names = elf.sections().filter(|section| section.name() == Ok(".strtab"));
+    let ranges: Vec<_> = names.filter_map(|names| names.file_range()).collect();
+    for (start, size) in ranges {
+        file[start as usize..][..size as usize].fill(0);
+    }
+    Ok(())
 }
