@@ -42,7 +42,7 @@ named! {
         NoSection = "no-section",
         /// The sections of the objects follow one another, each with its header, of which readers see the first.
         Concatenated = "concatenated",
-        /// A function of the output has no rows, although its object has some.
+        /// A function of the output has no rows, although its object has some; or code that the linker has made has none.
         MissingFde = "missing-fde",
         /// The section describes the code as it was before this program moved it.
         Stale = "stale",
@@ -60,7 +60,7 @@ named! {
         Unreadable = "unreadable",
         /// A rule of the format for sections, or for the file around them.
         Lint = "lint",
-        /// The rows of code that the linker has made, against its `.eh_frame`.
+        /// The rows of code that the linker has made are wrong.
         LinkerMade = "linker-made",
         /// Rows are wrong where the program was executed.
         Run = "run",
@@ -75,13 +75,26 @@ pub struct LinkFinding {
     /// The functions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub functions: Vec<String>,
+    /// The rule of the linter that is broken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
     /// What is wrong, in a sentence.
     pub message: String,
 }
 
 impl LinkFinding {
     pub(super) fn new(kind: LinkFault, functions: Vec<String>, message: impl Into<String>) -> Self {
-        Self { kind, functions, message: message.into() }
+        Self { kind, functions, rule: None, message: message.into() }
+    }
+
+    /// That a rule of the linter is broken.
+    pub(super) fn of_rule(rule: &str, message: impl Into<String>) -> Self {
+        Self { rule: Some(rule.to_owned()), ..Self::new(LinkFault::Lint, Vec::new(), message) }
+    }
+
+    /// What it names: functions, or a rule of the linter.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.functions.iter().chain(&self.rule).map(String::as_str)
     }
 }
 
@@ -422,9 +435,9 @@ pub(super) fn lint_rules(output: &[u8], name: &str) -> BTreeMap<&'static str, (S
 }
 
 fn of_lint(rules: BTreeMap<&str, (String, u64)>) -> impl Iterator<Item = LinkFinding> {
-    rules.into_values().map(|(message, count)| {
+    rules.into_iter().map(|(rule, (message, count))| {
         let more = if count > 1 { format!(" ({count} times)") } else { String::new() };
-        LinkFinding::new(LinkFault::Lint, Vec::new(), format!("{message}{more}"))
+        LinkFinding::of_rule(rule, format!("{message}{more}"))
     })
 }
 
@@ -455,12 +468,37 @@ fn of_bare_tables(output: &[u8], own: &Functions, is_linker_made: &dyn Fn(u64) -
         let name = table.name().unwrap_or_default().to_owned();
         let of_all = if start + bare == end { String::new() } else { format!(" of {}", table.size()) };
         let message = format!("{}{of_all} of {name} without a row", counted(bare, "byte"));
-        (bare > 0).then(|| LinkFinding::new(LinkFault::LinkerMade, vec![name], message))
+        (bare > 0).then(|| LinkFinding::new(LinkFault::MissingFde, vec![name], message))
     });
     missing.collect()
 }
 
 impl LinkFault {
+    /// Whether findings of this kind name functions, sections of linker-made code, or rules.
+    pub(super) const fn names(self) -> bool {
+        match self {
+            Self::Crashed
+            | Self::Refused
+            | Self::Accepted
+            | Self::NoOutput
+            | Self::KeptRows
+            | Self::NoSection
+            | Self::Concatenated
+            | Self::Stale
+            | Self::WrongHeader
+            | Self::Unreadable => false,
+            Self::Silent
+            | Self::MissingFde
+            | Self::DeadFde
+            | Self::WrongRows
+            | Self::DuplicateFde
+            | Self::BorrowedRows
+            | Self::Lint
+            | Self::LinkerMade
+            | Self::Run => true,
+        }
+    }
+
     /// Whether it says of the whole section that it is lost, so that nothing else is worth saying.
     pub(super) const fn is_total(self) -> bool {
         matches!(self, Self::NoSection | Self::Concatenated)

@@ -19,8 +19,11 @@ pub struct KnownLink {
     #[serde(deserialize_with = "patterns")]
     #[schemars(with = "Vec<String>")]
     pub cases: Vec<Pattern>,
-    /// The kinds of findings.
-    pub findings: Vec<LinkFault>,
+    /// The kinds of findings, each with what they name: functions, sections of linker-made code or rules of the linter, by
+    /// patterns. None for a kind that names nothing.
+    #[serde(deserialize_with = "named_patterns")]
+    #[schemars(with = "BTreeMap<LinkFault, Vec<String>>")]
+    pub findings: BTreeMap<LinkFault, Vec<Pattern>>,
     /// The ABIs; all if left out.
     #[serde(default)]
     pub abis: Vec<Abi>,
@@ -35,15 +38,26 @@ pub struct KnownLink {
 }
 
 fn patterns<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Pattern>, D::Error> {
-    let texts = Vec::<String>::deserialize(deserializer)?;
-    texts.iter().map(|text| Pattern::new(text).map_err(de::Error::custom)).collect()
+    of_texts(Vec::<String>::deserialize(deserializer)?)
+}
+
+fn named_patterns<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<LinkFault, Vec<Pattern>>, D::Error> {
+    let kinds = BTreeMap::<LinkFault, Vec<String>>::deserialize(deserializer)?;
+    kinds.into_iter().map(|(kind, texts)| Ok((kind, of_texts(texts)?))).collect()
+}
+
+fn of_texts<E: de::Error>(texts: Vec<String>) -> Result<Vec<Pattern>, E> {
+    texts.iter().map(|text| Pattern::new(text).map_err(E::custom)).collect()
 }
 
 impl KnownLink {
-    /// Whether a finding is of this cause.
+    /// Whether a finding is of this cause: all that it names is.
     #[must_use]
     pub fn has(&self, case: &str, abi: Abi, finding: &LinkFinding) -> bool {
-        self.findings.contains(&finding.kind)
+        let Some(patterns) = self.findings.get(&finding.kind) else { return false };
+        finding.names().all(|name| patterns.iter().any(|pattern| pattern.matches(name)))
             && self.has_abi(abi)
             && self.cases.iter().any(|pattern| pattern.matches(case))
     }
@@ -70,7 +84,7 @@ impl KnownLink {
                     .any(|of| std::ptr::eq(of, entry))
             };
             if entry.sometimes {
-                let mut kinds = entry.findings.iter();
+                let mut kinds = entry.findings.keys();
                 let is_found = kinds.any(|kind| judged.iter().any(|result| is_found(result, *kind)));
                 return (is_whole && !is_found).then(|| entry.why.clone());
             }
@@ -83,7 +97,7 @@ impl KnownLink {
                     missing.insert("not judged".to_owned());
                 }
                 let is_one_case = Pattern::escape(pattern.as_str()) == pattern.as_str();
-                for kind in &entry.findings {
+                for kind in entry.findings.keys() {
                     if is_one_case {
                         let without = of_pattern.iter().filter(|result| !is_found(result, *kind));
                         missing.extend(without.map(|result| format!("{kind} on {}", result.abi)));
@@ -93,10 +107,20 @@ impl KnownLink {
                 }
             }
             missing.retain(|_, missing| !missing.is_empty());
+            let of_names =
+                entry.findings.iter().flat_map(|(kind, names)| names.iter().map(move |name| (kind, name)));
+            let unfound = of_names.filter(|(kind, name)| {
+                let findings = judged.iter().flat_map(|result| {
+                    result.findings.iter().filter(|finding| entry.has(&result.case, result.abi, finding))
+                });
+                let names = findings.filter(|finding| finding.kind == **kind).flat_map(LinkFinding::names);
+                is_whole && names.into_iter().all(|own| !name.matches(own))
+            });
+            let unfound: Vec<String> = unfound.map(|(kind, name)| format!("{kind} of {name}")).collect();
             let list = |(case, missing): (&str, BTreeSet<String>)| {
                 format!("{case} ({})", missing.into_iter().collect::<Vec<_>>().join(", "))
             };
-            let list: Vec<String> = missing.into_iter().map(list).collect();
+            let list: Vec<String> = missing.into_iter().map(list).chain(unfound).collect();
             (!list.is_empty()).then(|| format!("{}: {}", list.join(", "), entry.why))
         });
         unfound.collect()
@@ -110,7 +134,7 @@ mod tests {
     fn known(case: &str, findings: &[LinkFault]) -> KnownLink {
         KnownLink {
             cases: vec![Pattern::new(case).expect("a pattern")],
-            findings: findings.to_vec(),
+            findings: findings.iter().map(|kind| (*kind, Vec::new())).collect(),
             abis: Vec::new(),
             sometimes: false,
             why: "why".to_owned(),
@@ -133,6 +157,35 @@ mod tests {
             objects: Vec::new(),
             said: String::new(),
         }
+    }
+
+    /// Nothing but what it names is excused: another function, and another rule of the linter, are of no known cause.
+    #[test]
+    fn what_is_known_excuses_what_it_names() {
+        let pattern = |text| Pattern::new(text).expect("a pattern");
+        let entry = KnownLink {
+            findings: [
+                (LinkFault::MissingFde, vec![pattern("two"), pattern("many_*")]),
+                (LinkFault::Lint, vec![pattern("segment-longer")]),
+            ]
+            .into(),
+            ..known("comdat", &[])
+        };
+        let missing = |names: &[&str]| {
+            let names = names.iter().map(|name| (*name).to_owned()).collect();
+            LinkFinding::new(LinkFault::MissingFde, names, "missing")
+        };
+        let lint = |rule| LinkFinding::of_rule(rule, "wrong");
+        let is_known = |finding| entry.has("comdat", Abi::Amd64, &finding);
+        assert!(is_known(missing(&["two", "many_1"])) && is_known(lint("segment-longer")));
+        assert!(!is_known(missing(&["two", "main"])) && !is_known(lint("magic")));
+        // What it names has to be found, too.
+        let mut found = result("comdat", Abi::Amd64, &[]);
+        found.findings = vec![missing(&["two"]), lint("segment-longer")];
+        let entry = std::slice::from_ref(&entry);
+        assert_eq!(KnownLink::unfound(entry, &[found.clone()], true), ["missing-fde of many_*: why"]);
+        found.findings = vec![missing(&["two", "many_2"]), lint("segment-longer")];
+        assert_eq!(KnownLink::unfound(entry, &[found], true), Vec::<String>::new());
     }
 
     #[test]

@@ -6,14 +6,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command as Process;
 use std::time::Duration;
 
+use glob::Pattern;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use sframe_engine::Abi;
+use sframe_inspect::lint::all_rules;
 use sframe_inspect::text::with_causes;
 use sframe_judge::vocabulary::suggest::unknown;
 use tempfile::TempDir;
 
 use super::case::{LinkCases, Tool};
+use super::judge::LinkFault;
 use super::known::KnownLink;
 use super::options;
 use crate::corpus::{SEARCH_PATH, in_root, is_crash, run_command, scratch_inside, scratch_parent};
@@ -163,6 +166,21 @@ impl Subject {
             {
                 if is_empty {
                     return wrong(&["known", &number, key], "at least one is needed".to_owned());
+                }
+            }
+            for (kind, patterns) in &known.findings {
+                let path = ["known", &number, "findings", &kind.to_string()];
+                if patterns.is_empty() == kind.names() {
+                    let message = match kind.names() {
+                        true => "name what is known: functions, sections or rules of the linter, by patterns",
+                        false => "such a finding names nothing",
+                    };
+                    return wrong(&path, message.to_owned());
+                }
+                let rules = || all_rules().map(|rule| rule.name);
+                let is_rule = |pattern: &&Pattern| rules().any(|rule| pattern.matches(rule));
+                if let Some(other) = patterns.iter().find(|name| *kind == LinkFault::Lint && !is_rule(name)) {
+                    return wrong(&path, unknown("rule of the linter", other.as_str(), rules()));
                 }
             }
             if let Some(fault) = known.fault.as_ref().filter(|fault| faults.get(fault).is_none()) {
