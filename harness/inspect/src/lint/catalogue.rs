@@ -32,7 +32,7 @@ sframe_engine::lint_rules! {
         "PT_GNU_SFRAME is {} bytes longer than the section of {} bytes";
     ALIGNMENT: "SF410" "section-alignment", Warning, ALL, Header,
         "The section is aligned to 4 bytes, so that the header's fields are at their natural boundaries.",
-        "the section lies at {}, which is not a multiple of 4";
+        "the section {}, which is not a multiple of 4";
     UNCOVERED: "SF411" "uncovered-function", Note, ALL, FdeIndex,
         "A function symbol's code has an FDE; functions without one end a trace.",
         "{} at {} has no FDE";
@@ -64,4 +64,7 @@ sframe_engine::lint_rules! {
          these functions; GNU ld --emit-relocs leaves them as they were before it merged and sorted.",
         "relocations kept elsewhere than at the start of an FDE: {}, of another function than starts there: {}, starts \
          without one: {}; the first at {}";
+    SEVERAL_SEGMENTS: "SF420" "several-segments", Warning, ALL, Overview,
+        "A linked file has one PT_GNU_SFRAME segment; loaders take one of several.",
+        "the file has {} PT_GNU_SFRAME segments";
 }

@@ -109,6 +109,8 @@ struct Sframe<'a> {
     offset: u64,
     /// Section type, flags and index; `None` for a segment.
     section: Option<(SectionType, SectionFlags, SectionIndex)>,
+    /// What its address is to be a multiple of, if the section table says it: 0 is 1.
+    alignment: Option<u64>,
 }
 
 impl Sframe<'_> {
@@ -157,7 +159,8 @@ impl<'a> File<'a> {
         for (index, header) in tables.sframe_sections() {
             let SectionBytes { data, address } = tables.bytes_of_section(header)?;
             let section = Some((header.sh_type(endian), header.sh_flags(endian), index));
-            sframes.push(Sframe { data, address, offset: header.sh_offset(endian), section });
+            let alignment = Some(header.sh_addralign(endian).max(1));
+            sframes.push(Sframe { data, address, offset: header.sh_offset(endian), section, alignment });
         }
         let segment = |(_, segment): (usize, &ProgramHeader64<Endianness>)| {
             let start = segment.p_offset(endian);
@@ -169,7 +172,7 @@ impl<'a> File<'a> {
             let (SectionBytes { data, address }, _) =
                 tables.sframe()?.ok_or_else(|| tables.missing_sframe())?;
             let offset = segments.first().map_or(0, |segment| segment.file.start);
-            sframes.push(Sframe { data, address, offset, section: None });
+            sframes.push(Sframe { data, address, offset, section: None, alignment: None });
         }
         let header = tables.header;
         let relocatable = header.e_type(endian) == ET_REL;
@@ -184,6 +187,9 @@ impl<'a> File<'a> {
         };
         if self.sframes.len() > 1 && !self.relocatable {
             report(findings, &rules::SEVERAL_SECTIONS, &[&self.sframes.len()]);
+        }
+        if self.segments.len() > 1 {
+            report(findings, &rules::SEVERAL_SEGMENTS, &[&self.segments.len()]);
         }
         let mut first = None;
         let mut covered = Vec::new();
@@ -267,6 +273,9 @@ impl<'a> File<'a> {
             }
         }
         let range = sframe.range();
+        if let Some(alignment) = sframe.alignment.filter(|alignment| !alignment.is_multiple_of(4)) {
+            report(findings, &rules::ALIGNMENT, &[&format!("is aligned to {alignment}")]);
+        }
         if self.relocatable {
             return;
         }
@@ -274,7 +283,7 @@ impl<'a> File<'a> {
             report(findings, &rules::NOT_LOADED, &[&"it lies in no loaded segment"]);
         }
         if !sframe.address.is_multiple_of(4) {
-            report(findings, &rules::ALIGNMENT, &[&hex(sframe.address)]);
+            report(findings, &rules::ALIGNMENT, &[&format!("lies at {:#x}", sframe.address)]);
         }
         // The segment that belongs to this section, or otherwise the first.
         let segment = self.segments.iter().find(|segment| segment.memory.start == range.start);

@@ -55,9 +55,14 @@ impl Elf {
 
     /// Where the PT_GNU_SFRAME program header is.
     fn program_header(&self) -> usize {
+        self.program_header_of(0x6474_e554)
+    }
+
+    /// Where the first program header of a type is.
+    fn program_header_of(&self, kind: usize) -> usize {
         let first = self.number(0x20, 8);
         let headers = (0..self.number(0x38, 2)).map(|index| first + index * 56);
-        headers.into_iter().find(|at| self.number(*at, 4) == 0x6474_e554).expect("PT_GNU_SFRAME")
+        headers.into_iter().find(|at| self.number(*at, 4) == kind).expect("a program header")
     }
 
     /// Where the .sframe section is.
@@ -114,6 +119,12 @@ fn every_rule_on_files_is_reported_for_a_file_that_breaks_it() {
             elf.put(at, &address.to_le_bytes())
         }),
         ("SF410", in_section_header(0x10, &(sh_addr as u64 + 1).to_le_bytes())),
+        ("SF410", in_section_header(0x30, &[1])),
+        ("SF420", {
+            // In place of PT_GNU_STACK.
+            let stack = elf().program_header_of(0x6474_e551);
+            elf().put(stack, &0x6474_e554_u32.to_le_bytes())
+        }),
         ("SF411", elf().put(fde_size, &[0; 4])),
         ("SF412", elf().put(fde_size, &[1, 0, 0, 0])),
         ("SF413", {

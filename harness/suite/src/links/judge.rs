@@ -17,6 +17,9 @@ use sframe_inspect::elf::object_file::ObjectFile;
 use sframe_inspect::lint::lint_file;
 use sframe_inspect::ranges::merge;
 use sframe_inspect::text::{counted, first_of};
+use sframe_judge::explore::{Certainty, ExploreError, ExploreOptions, ExploredFile, Roots, explore};
+use sframe_judge::finding::Finding;
+use sframe_judge::target::SectionSource;
 use sframe_judge::vocabulary::named;
 
 use super::case::{Expected, LinkCase, Tool};
@@ -441,15 +444,34 @@ fn of_lint(rules: BTreeMap<&str, (String, u64)>) -> impl Iterator<Item = LinkFin
     })
 }
 
-/// What `.eh_frame` says of the rows of the code that the linker has made.
+/// What `.eh_frame`, and the code itself, say of the rows of the code that the linker has made.
 fn of_linker_made(output: &[u8], is_linker_made: &dyn Fn(u64) -> bool) -> Vec<LinkFinding> {
+    let finding =
+        |function: String, message| LinkFinding::new(LinkFault::LinkerMade, vec![function], message);
     // There may be nothing to compare with.
     let compared = diff_file(output, "output").map(|report| report.findings).unwrap_or_default();
     let of_tables = compared.iter().filter(|finding| is_linker_made(finding.pc.0));
-    let wrong = of_tables.map(|finding| {
-        LinkFinding::new(LinkFault::LinkerMade, vec![finding.function.clone()], finding.message.clone())
-    });
-    wrong.collect()
+    let mut wrong: Vec<LinkFinding> =
+        of_tables.map(|found| finding(found.function.clone(), found.message.clone())).collect();
+    // A section that can't be read, and one that is not there, are other findings.
+    let proved = proved(output).unwrap_or_default();
+    for Finding { pc, function, message, .. } in proved {
+        let Some(pc) = pc.filter(|pc| is_linker_made(pc.0)) else { continue };
+        let function = function.unwrap_or_else(|| pc.to_string());
+        if !wrong.iter().any(|other| other.functions.contains(&function)) {
+            wrong.push(finding(function, message.to_string()));
+        }
+    }
+    wrong
+}
+
+/// What exploring a file proves of its rows.
+fn proved(output: &[u8]) -> Result<Vec<Finding>, ExploreError> {
+    let file = ExploredFile::of(output.to_vec(), SectionSource::Sframe)?;
+    let target = file.open()?;
+    let explored = explore(&target, &Roots::of(&target), &ExploreOptions::default())?;
+    let proved = explored.findings.into_iter().filter(|found| found.certainty == Certainty::Proved);
+    Ok(proved.map(|found| found.finding).collect())
 }
 
 /// The code that the linker has made and that has no rows. SFrame can describe each form of it, and no assembler can.
