@@ -273,9 +273,6 @@ impl<'a> File<'a> {
             }
         }
         let range = sframe.range();
-        if let Some(alignment) = sframe.alignment.filter(|alignment| !alignment.is_multiple_of(4)) {
-            report(findings, &rules::ALIGNMENT, &[&format!("is aligned to {alignment}")]);
-        }
         if self.relocatable {
             return;
         }
@@ -284,6 +281,9 @@ impl<'a> File<'a> {
         }
         if !sframe.address.is_multiple_of(4) {
             report(findings, &rules::ALIGNMENT, &[&format!("lies at {:#x}", sframe.address)]);
+        }
+        if let Some(alignment) = sframe.alignment.filter(|alignment| !alignment.is_multiple_of(4)) {
+            report(findings, &rules::ALIGNMENT, &[&format!("is aligned to {alignment}")]);
         }
         // The segment that belongs to this section, or otherwise the first.
         let segment = self.segments.iter().find(|segment| segment.memory.start == range.start);

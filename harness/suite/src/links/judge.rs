@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use object::read::elf::ElfFile64;
+use object::read::elf::{ElfFile64, ElfSection64};
 use object::{Endianness, Object as _, ObjectKind, ObjectSection as _};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ use sframe_inspect::ranges::merge;
 use sframe_inspect::text::{counted, first_of};
 use sframe_judge::explore::{Certainty, ExploreError, ExploreOptions, ExploredFile, Roots, explore};
 use sframe_judge::finding::Finding;
-use sframe_judge::target::SectionSource;
+use sframe_judge::target::{Loaded, SectionSource};
 use sframe_judge::vocabulary::named;
 
 use super::case::{Expected, LinkCase, Tool};
@@ -454,8 +454,7 @@ fn of_linker_made(output: &[u8], is_linker_made: &dyn Fn(u64) -> bool) -> Vec<Li
     let mut wrong: Vec<LinkFinding> =
         of_tables.map(|found| finding(found.function.clone(), found.message.clone())).collect();
     // A section that can't be read, and one that is not there, are other findings.
-    let proved = proved(output).unwrap_or_default();
-    for Finding { pc, function, message, .. } in proved {
+    for Finding { pc, function, message, .. } in proved(output, is_linker_made).unwrap_or_default() {
         let Some(pc) = pc.filter(|pc| is_linker_made(pc.0)) else { continue };
         let function = function.unwrap_or_else(|| pc.to_string());
         if !wrong.iter().any(|other| other.functions.contains(&function)) {
@@ -465,11 +464,21 @@ fn of_linker_made(output: &[u8], is_linker_made: &dyn Fn(u64) -> bool) -> Vec<Li
     wrong
 }
 
-/// What exploring a file proves of its rows.
-fn proved(output: &[u8]) -> Result<Vec<Finding>, ExploreError> {
+/// The sections with such code.
+fn tables<'e>(
+    elf: &'e ElfFile64<'e, Endianness>,
+    is_linker_made: &'e dyn Fn(u64) -> bool,
+) -> impl Iterator<Item = ElfSection64<'e, 'e, Endianness>> {
+    elf.sections().filter(|section| section.size() > 0 && is_linker_made(section.address()))
+}
+
+/// What exploring such functions of a file proves of their rows.
+fn proved(output: &[u8], is_wanted: &dyn Fn(u64) -> bool) -> Result<Vec<Finding>, ExploreError> {
     let file = ExploredFile::of(output.to_vec(), SectionSource::Sframe)?;
     let target = file.open()?;
-    let explored = explore(&target, &Roots::of(&target), &ExploreOptions::default())?;
+    let mut roots = Roots::of(&target);
+    roots.retain(|entry| is_wanted(target.place(Loaded(entry)).address.0));
+    let explored = explore(&target, &roots, &ExploreOptions::default())?;
     let proved = explored.findings.into_iter().filter(|found| found.certainty == Certainty::Proved);
     Ok(proved.map(|found| found.finding).collect())
 }
@@ -480,10 +489,8 @@ fn of_bare_tables(output: &[u8], own: &Functions, is_linker_made: &dyn Fn(u64) -
         all.iter().map(|rows| *start..start.saturating_add(rows.size())).collect()
     };
     let described = merge(own.rows.iter().flat_map::<Vec<_>, _>(described).collect());
-    let elf = ElfFile64::<Endianness>::parse(output).ok();
-    let tables = elf.iter().flat_map(|elf| elf.sections());
-    let tables = tables.filter(|section| section.size() > 0 && is_linker_made(section.address()));
-    let missing = tables.filter_map(|table| {
+    let Ok(elf) = ElfFile64::<Endianness>::parse(output) else { return Vec::new() };
+    let missing = tables(&elf, is_linker_made).filter_map(|table| {
         let (start, end) = (table.address(), table.address().saturating_add(table.size()));
         let within = |range: &Range<u64>| range.end.min(end).saturating_sub(range.start.max(start));
         let bare = end - start - described.iter().map(within).sum::<u64>();

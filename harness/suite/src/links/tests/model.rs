@@ -628,7 +628,10 @@ impl Link<'_, '_> {
             }
             for described in &input.described {
                 let at = (index, described.section);
-                let symbol = input.symbol_at(described);
+                let needs_symbol =
+                    self.makes(Mistake::SizesFromSymbols) || self.makes(Mistake::LosesLocalFunctions);
+                // To look for each one takes long where there are many.
+                let symbol = needs_symbol.then(|| input.symbol_at(described)).flatten();
                 let mut function = described.function.clone();
                 if self.makes(Mistake::SizesFromSymbols) {
                     function.size =
