@@ -1,6 +1,6 @@
 //! From files to checked vectors.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -15,6 +15,7 @@ use crate::number::{Address, Hex};
 use crate::recipe;
 use crate::section::SectionSource;
 use crate::step::Step;
+use crate::suggest::hint;
 use crate::vector::Vector;
 use crate::yaml::{Error, read};
 
@@ -61,11 +62,17 @@ impl Suite {
     pub fn load(dir: &Path, clauses: &Path) -> Result<Self, Vec<Error>> {
         let catalogue = Catalogue::read(dir, clauses).map_err(|error| vec![error])?;
         let files = files(dir).map_err(|error| vec![Error::new(dir, format!("cannot be read: {error}"))])?;
-        let (mut vectors, mut errors) = (Vec::new(), Vec::new());
+        let (mut vectors, mut errors, mut told) = (Vec::new(), Vec::new(), UnknownNames::new());
         for path in files {
-            match read(&path).map_err(|error| vec![error]).and_then(|text| load(&path, &text, &catalogue)) {
+            let text = read(&path).map_err(|error| vec![error]);
+            match text.and_then(|text| load(&path, &text, &catalogue, &mut told)) {
                 Ok(vector) => vectors.push(vector),
                 Err(mistakes) => errors.extend(mistakes),
+            }
+        }
+        for error in &mut errors {
+            if let Some(count @ 2..) = told.get(&error.message) {
+                error.message += &format!(" (in {count} vectors)");
             }
         }
         if vectors.is_empty() && errors.is_empty() {
@@ -82,7 +89,7 @@ impl Vector {
     /// # Errors
     /// The mistakes in it.
     pub fn parse(path: &Path, text: &str, catalogue: &Catalogue) -> Result<Self, Vec<Error>> {
-        load(path, text, catalogue)
+        load(path, text, catalogue, &mut UnknownNames::new())
     }
 }
 
@@ -114,7 +121,16 @@ fn written(path: &Path, text: &str) -> Result<WrittenVector, Error> {
     serde_yaml::from_value(value).map_err(of_yaml)
 }
 
-fn load(path: &Path, text: &str, catalogue: &Catalogue) -> Result<Vector, Vec<Error>> {
+/// What was said of names that no catalogue has, and in how many vectors: where one is renamed, many have the old name.
+type UnknownNames = BTreeMap<String, usize>;
+
+/// Loads a vector; the error is empty if all that is wrong with it was told before.
+fn load(
+    path: &Path,
+    text: &str,
+    catalogue: &Catalogue,
+    told: &mut UnknownNames,
+) -> Result<Vector, Vec<Error>> {
     let written = written(path, text).map_err(|error| vec![error])?;
     let mut mistakes = Vec::new();
     let part = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
@@ -125,6 +141,7 @@ fn load(path: &Path, text: &str, catalogue: &Catalogue) -> Result<Vector, Vec<Er
         mistakes.push(format!("its name is `{}`, which is not that of the file", written.name));
     }
     check_names(&written, catalogue, &mut mistakes);
+    let unknown = unknown_names(&written, catalogue);
     let encoded = written.section.as_ref().map(|section| section.encode(written.address.0));
     let bytes = match (encoded, written.bytes) {
         (Some(Err(error)), _) => {
@@ -163,14 +180,63 @@ fn load(path: &Path, text: &str, catalogue: &Catalogue) -> Result<Vector, Vec<Er
         check_answers(&vector, &mut mistakes);
     }
     check_alternatives(&vector, &mut mistakes);
-    if mistakes.is_empty() {
+    if mistakes.is_empty() && unknown.is_empty() {
         return Ok(vector);
     }
-    Err(mistakes.into_iter().map(|message| Error::new(path, message)).collect())
+    let mut errors: Vec<Error> = mistakes.into_iter().map(|message| Error::new(path, message)).collect();
+    for (name, message) in unknown {
+        let count = told.entry(message.clone()).or_default();
+        *count += 1;
+        if *count == 1 {
+            errors.push(Error { at: place_of(text, &name), ..Error::new(path, message) });
+        }
+    }
+    Err(errors)
 }
 
-/// Checks that clauses and readings are in the catalogue, and clauses belong to the section's
-/// version.
+/// Where a name first stands in a text: its line and column.
+fn place_of(text: &str, name: &str) -> Option<(usize, usize)> {
+    let is_end = |it: Option<char>| it.is_none_or(|it| !it.is_alphanumeric() && !"-/".contains(it));
+    let mut lines = text.lines().enumerate();
+    lines.find_map(|(index, line)| {
+        let mut places = line.match_indices(name).map(|(at, _)| at);
+        let at = places.find(|at| {
+            is_end(line[..*at].chars().next_back()) && is_end(line[at + name.len()..].chars().next())
+        })?;
+        Some((index + 1, line[..at].chars().count() + 1))
+    })
+}
+
+/// The clauses, readings and alternatives that a vector names, and the catalogue does not have; and what to say of each.
+fn unknown_names(vector: &WrittenVector, catalogue: &Catalogue) -> Vec<(String, String)> {
+    let mut unknown = Vec::new();
+    for clause in vector.clauses.iter().filter(|clause| !catalogue.clauses.contains(*clause)) {
+        let known = catalogue.clauses.iter().map(|known| &**known);
+        unknown.push((clause.clone(), format!("there is no clause `{clause}`{}", hint(clause, known))));
+    }
+    let is_reading = |name: &str| catalogue.readings.iter().any(|entry| entry.name == name);
+    for reading in vector.readings.iter().filter(|reading| !is_reading(reading)) {
+        let known = catalogue.readings.iter().map(|entry| &*entry.name);
+        let message = format!("{READINGS} has no reading `{reading}`{}", hint(reading, known));
+        unknown.push((reading.clone(), message));
+    }
+    for taken in vector.alternatives.iter().flat_map(|alternative| &alternative.take) {
+        // Of a reading that does not exist, it is said already.
+        let is_told =
+            vector.readings.iter().any(|reading| *reading == *reading_of(taken) && !is_reading(reading));
+        if !is_told && !catalogue.has_alternative(taken) {
+            unknown.push((taken.clone(), format!("{READINGS} has no alternative `{taken}`")));
+        }
+    }
+    unknown
+}
+
+/// The reading of an alternative.
+fn reading_of(alternative: &str) -> &str {
+    alternative.split('/').next().unwrap_or_default()
+}
+
+/// Checks that clauses belong to the section's version, and that a vector names the readings of its alternatives.
 fn check_names(vector: &WrittenVector, catalogue: &Catalogue, mistakes: &mut Vec<String>) {
     let version = vector.section.as_ref().map(|section| section.version);
     let version = version.or(vector.header.as_ref().map(|header| header.version));
@@ -178,22 +244,14 @@ fn check_names(vector: &WrittenVector, catalogue: &Catalogue, mistakes: &mut Vec
         mistakes.push("names no clause".into());
     }
     for clause in &vector.clauses {
-        if !catalogue.clauses.contains(clause) {
-            mistakes.push(format!("there is no clause `{clause}`"));
-        } else if version.is_some_and(|version| !clause.starts_with(&format!("v{version}-"))) {
+        let is_of = |version: u8| clause.starts_with(&format!("v{version}-"));
+        if catalogue.clauses.contains(clause) && !version.is_none_or(is_of) {
             mistakes.push(format!("the clause `{clause}` is not of the section's version"));
         }
     }
-    for reading in &vector.readings {
-        if !catalogue.readings.iter().any(|entry| entry.name == *reading) {
-            mistakes.push(format!("{READINGS} has no reading `{reading}`"));
-        }
-    }
     for taken in vector.alternatives.iter().flat_map(|alternative| &alternative.take) {
-        let reading = taken.split('/').next().unwrap_or_default();
-        if !catalogue.has_alternative(taken) {
-            mistakes.push(format!("{READINGS} has no alternative `{taken}`"));
-        } else if !vector.readings.iter().any(|name| name == reading) {
+        let reading = reading_of(taken);
+        if catalogue.has_alternative(taken) && !vector.readings.iter().any(|name| name == reading) {
             mistakes.push(format!("takes `{taken}`, but does not name the reading `{reading}`"));
         }
     }

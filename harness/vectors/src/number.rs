@@ -47,10 +47,24 @@ impl<'de> Deserialize<'de> for Hex {
         while let Some(high) = digits.next() {
             let pair = high.zip(digits.next().flatten());
             let byte = pair.and_then(|(high, low)| u8::try_from(high << 4 | low).ok());
-            bytes.push(byte.ok_or_else(|| de::Error::custom("bytes are pairs of hexadecimal digits"))?);
+            let wrong = || format!("`{}`: bytes are pairs of hexadecimal digits", not_pairs(&text));
+            bytes.push(byte.ok_or_else(|| de::Error::custom(wrong()))?);
         }
         Ok(Self(bytes))
     }
+}
+
+/// The most characters of what is no hexadecimal number that are repeated.
+const LONGEST: usize = 60;
+
+/// The start of the piece of a text that is probably no hexadecimal number: one with something else than digits, or with
+/// half of a pair.
+fn not_pairs(text: &str) -> String {
+    let mut pieces = text.split_whitespace();
+    let has_others = |piece: &&str| piece.chars().any(|digit| !digit.is_ascii_hexdigit());
+    let halves = || text.split_whitespace().find(|piece| piece.len() % 2 == 1);
+    let piece = pieces.find(has_others).or_else(halves).unwrap_or_default();
+    piece.chars().take(LONGEST).collect()
 }
 
 impl Serialize for Hex {

@@ -1,5 +1,7 @@
 //! Serde's words, for people who write the documents that it reads.
 
+use crate::suggest::{hint, quoted_list};
+
 /// What is wrong with a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reworded<'t> {
@@ -78,19 +80,34 @@ pub fn reword(said: &str) -> Reworded<'_> {
     Reworded { message, unknown: None }
 }
 
-/// What is wrong with a JSON document, in a sentence, and where.
+/// What is wrong with a JSON document, in a sentence: where, and for a key or name that does not exist, what was probably
+/// meant, and what is allowed.
 #[must_use]
 pub fn of_json(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let said = text.split_once(" at line ").map_or(&*text, |(said, _)| said);
-    let Reworded { message, unknown } = reword(said);
     let place = match error.line() {
         0 => String::new(),
         line => format!(" (line {line}, column {})", error.column()),
     };
+    told(error, &place)
+}
+
+/// Rewords the error of a message, which is one line of many: without the place, so that what is wrong in one way has one
+/// wording.
+#[must_use]
+pub fn of_json_message(error: &serde_json::Error) -> String {
+    told(error, "")
+}
+
+fn told(error: &serde_json::Error, place: &str) -> String {
+    let text = error.to_string();
+    let said = text.split_once(" at line ").map_or(&*text, |(said, _)| said);
+    let Reworded { message, unknown } = reword(said);
     match unknown {
-        Some(Unknown { allowed, .. }) => format!("{message}{place}; allowed here: {}", allowed.join(", ")),
-        None => message + &place,
+        Some(Unknown { given, allowed }) => {
+            let hint = hint(given, allowed.iter().copied());
+            format!("{message}{place}{hint} (allowed here: {})", quoted_list(allowed))
+        }
+        None => message + place,
     }
 }
 
@@ -122,7 +139,11 @@ mod tests {
             )
         );
         assert_eq!(told("{}"), "missing key `count` (line 1, column 2)");
-        assert_eq!(told("{\n \"cuont\": 1}"), "unknown key `cuont` (line 2, column 8); allowed here: count");
+        let hint = "; did you mean `count`? (allowed here: `count`)";
+        assert_eq!(told("{\n \"cuont\": 1}"), format!("unknown key `cuont` (line 2, column 8){hint}"));
+        let error =
+            serde_json::from_str::<Document>("{\"cuont\": 1}").expect_err("a key that does not exist");
+        assert_eq!(of_json_message(&error), format!("unknown key `cuont`{hint}"));
         let too_large = "invalid value: integer `256`, expected a whole number, 0 to 255 (line 1, column 13)";
         assert_eq!(told("{\"count\": 256}"), too_large);
     }

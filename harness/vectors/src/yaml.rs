@@ -60,8 +60,16 @@ impl Error {
             let value = message.split('`').nth(1)?;
             let is_it =
                 |(_, line): &(usize, &str)| line.split_once(": ").is_some_and(|(_, own)| own.trim() == value);
-            let (index, _) = text.lines().enumerate().find(is_it)?;
-            Some((index + 1, 1))
+            if let Some((index, _)) = text.lines().enumerate().find(is_it) {
+                return Some((index + 1, 1));
+            }
+            // It may be part of one that has several lines.
+            let mut lines = text.lines().enumerate();
+            lines.find_map(|(index, line)| {
+                let at =
+                    line.split([' ', '"']).find(|piece| !value.is_empty() && piece.starts_with(value))?;
+                Some((index + 1, line.find(at)? + 1))
+            })
         };
         let place = if place == Some((1, 1)) { of_value().or(place) } else { place };
         Self { path: path.into(), at: place.or_else(|| of_key(unknown?.given)), message, help }

@@ -65,6 +65,59 @@ fn mistakes_are_named_with_their_file() {
     assert!(unknown.contains("unknown key `cfa` (allowed here: "), "{unknown}");
 }
 
+/// A folder of vectors with a few of the files, of which `change` makes other texts.
+fn changed(ids: &[&str], change: impl Fn(&str, String) -> String) -> Vec<String> {
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in ids.iter().map(|id| format!("{id}.yaml")).chain(LISTS.map(str::to_owned)) {
+        let text = std::fs::read_to_string(format!("{FOLDER}/{name}")).expect("a file");
+        let path = folder.path().join(&name);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        std::fs::write(path, change(&name, text)).expect("a file");
+    }
+    let errors = Suite::load(folder.path(), Path::new(CLAUSES)).expect_err("mistakes");
+    let prefix = format!("{}/", folder.path().display());
+    errors.iter().map(|error| error.to_string().replace(&prefix, "")).collect()
+}
+
+const LISTS: [&str; 2] = ["readings.yaml", "mistakes.yaml"];
+
+/// One mistake is one error, whatever follows from it.
+#[test]
+fn a_reading_that_is_renamed_is_told_once() {
+    let ids = ["mask/v2-unaligned", "mask/v3-unaligned"];
+    let told = changed(&ids, |name, text| match name {
+        "readings.yaml" => text.replace("- name: mask-fdes\n", "- name: masked-fdes\n"),
+        _ => text,
+    });
+    let expected = "mask/v2-unaligned.yaml:5:12: readings.yaml has no reading `mask-fdes`; did you mean \
+                    `masked-fdes`? (in 2 vectors)";
+    assert_eq!(told, [expected]);
+    // An alternative of a reading that there is has an error of its own.
+    let told = changed(&ids, |name, text| match name {
+        "readings.yaml" => text,
+        _ => text.replace("[mask-fdes/pc]", "[mask-fdes/pcs]"),
+    });
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains("has no alternative `mask-fdes/pcs` (in 2 vectors)"), "{told:?}");
+}
+
+#[test]
+fn bytes_that_are_none_are_shown_where_they_are() {
+    let ids = ["step/v3-amd64"];
+    for (from, to, expected) in [
+        ("e48fffff ffffffff", "e48fffff fffffxff", "`fffffxff`: bytes are pairs of hexadecimal digits"),
+        ("e48fffff ffffffff", "e48fffff fffffff", "`fffffff`: bytes are pairs of hexadecimal digits"),
+    ] {
+        let told = changed(&ids, |name, text| match name {
+            "step/v3-amd64.yaml" => text.replacen(from, to, 1),
+            _ => text,
+        });
+        let text = text("step/v3-amd64");
+        let line = text.lines().position(|line| line.contains(from)).expect("the bytes") + 1;
+        assert_eq!(told, [format!("step/v3-amd64.yaml:{line}:12: {expected}")]);
+    }
+}
+
 /// An answer that readers may give, but not vectors.
 #[test]
 fn a_vector_gives_a_reason_for_each_rejection() {

@@ -31,7 +31,7 @@ use crate::elf::dynamic_relocations;
 use crate::elf::find_sframe::OutsideFile;
 pub use crate::elf::find_sframe::{MissingSection, SectionBytes, SectionError};
 use crate::elf::line_table::{Lines, LinesError};
-use crate::elf::merge_faults::{MergeFault, is_rewritten, merge_faults};
+use crate::elf::merge_faults::{self, MergeFault, merge_faults};
 use crate::elf::plt;
 use crate::source::Source;
 
@@ -253,7 +253,7 @@ impl<'a> ObjectFile<'a> {
     /// Whether a program has rewritten its code after the linker, and says so.
     #[cfg(feature = "disassembly")]
     pub(crate) fn is_rewritten(&self) -> bool {
-        is_rewritten(&self.elf)
+        merge_faults::is_rewritten(&self.elf)
     }
 
     /// Whether it is relocatable. Its addresses are then made up.

@@ -11,14 +11,13 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use sframe_vectors::words::{Reworded, Unknown, reword};
+use sframe_vectors::words::of_json_message;
 use wait_timeout::ChildExt as _;
 
 use crate::examine::stop::StopRequest;
 use crate::process::address_space;
 use crate::process::child;
 use crate::vocabulary::Verdict;
-use crate::vocabulary::suggest::{hint, quoted_list};
 
 /// The number of bytes of its latest standard error that are kept.
 const STANDARD_ERROR: usize = 4096;
@@ -164,7 +163,7 @@ impl Process {
         match self.next_line(deadline) {
             Ok(Line::Whole(line)) => serde_json::from_slice(&line).map_err(|error| {
                 let start = shown(&line[..line.len().min(SHOWN)]);
-                let why = malformed(&error);
+                let why = of_json_message(&error);
                 let fault =
                     self.fault(Verdict::BadAnswer, format!("not an answer of the protocol ({why}): {start}"));
                 Fault { malformed: Some(why), ..fault }
@@ -259,21 +258,6 @@ pub(super) fn shown(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(SHOWN)]);
     let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
     lines.join(" | ")
-}
-
-/// Why JSON is not what is expected, without the place in the line: a key or name that is unknown, and what was probably
-/// meant.
-pub(super) fn malformed(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let text = text.split_once(" at line ").map_or(&*text, |(text, _)| text);
-    let Reworded { message, unknown } = reword(text);
-    match unknown {
-        Some(Unknown { given, allowed }) => {
-            let hint = hint(given, allowed.iter().copied());
-            format!("{message}{hint}; allowed here: {}", quoted_list(allowed))
-        }
-        None => message,
-    }
 }
 
 fn write_requests(mut stdin: ChildStdin, requests: &Receiver<Vec<u8>>, waiting: &AtomicUsize) {

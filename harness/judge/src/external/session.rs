@@ -8,9 +8,10 @@ use sframe_protocol::{
     SectionAnswer, SectionQuestion, Stop, VERSION,
 };
 use sframe_vectors::Unreadable;
+use sframe_vectors::words::of_json_message;
 
 use super::command::{CommandLine, ExternalError, RESTARTS};
-use super::process::{Fault, Process, malformed};
+use super::process::{Fault, Process};
 use crate::examine::stop::StopRequest;
 use crate::vocabulary::Verdict;
 use crate::vocabulary::suggest::quoted_list;
@@ -352,7 +353,7 @@ struct AboutSection {
 
 fn read_section(id: u64, answer: Value) -> Result<SectionReply, String> {
     let AboutSection { id: theirs, unsupported, section } =
-        serde_json::from_value(answer).map_err(|error| malformed(&error))?;
+        serde_json::from_value(answer).map_err(|error| of_json_message(&error))?;
     if theirs != id {
         return Err("an answer to another request".to_owned());
     }

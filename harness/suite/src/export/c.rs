@@ -26,13 +26,24 @@ fn in_comment(text: &str) -> String {
     text.replace("*/", "*\\/").replace("/*", "/\\*")
 }
 
-/// The vectors as a header in C99. `run_exported_vectors` asks a reader. The header says by which command it was written, and
-/// which vectors are left out.
+/// What the names in a header begin with: `vectors`, and the profile's name if there is one. One file may include the headers
+/// of several profiles, and of stacks.
+fn prefix(profile: Option<&str>) -> String {
+    let letter = |it: char| if it.is_ascii_alphanumeric() { it } else { '_' };
+    profile.map_or_else(
+        || "vectors".to_owned(),
+        |profile| format!("vectors_{}", profile.chars().map(letter).collect::<String>()),
+    )
+}
+
+/// The vectors as a header in C99. `run_exported_vectors`, with the profile's name if there is one, asks a reader. The header
+/// says by which command it was written, and which vectors are left out.
 #[must_use]
-pub fn header(vectors: &[&Vector], left_out: &[&Vector], how: &str) -> String {
+pub fn header(vectors: &[&Vector], left_out: &[&Vector], profile: Option<&str>, how: &str) -> String {
+    let prefix = &*prefix(profile);
     let mut text = format!(
         "/* SPDX-License-Identifier: {LICENCE}\n\n   Questions about SFrame sections, by sframe-testbench {} {how}.\n   \
-         Include it in one file with a reader, a struct kit_reader, and call\n   run_exported_vectors.\n",
+         Include it in one file with a reader, a struct kit_reader, and call\n   run_exported_{prefix}.\n",
         env!("CARGO_PKG_VERSION"),
         how = in_comment(how)
     );
@@ -50,32 +61,35 @@ pub fn header(vectors: &[&Vector], left_out: &[&Vector], how: &str) -> String {
     text += &joined(&PARTS);
     let mut table = String::new();
     for (index, vector) in vectors.iter().enumerate() {
-        write_vector(&mut text, index, vector);
+        write_vector(&mut text, (prefix, index), vector);
         let abi =
             vector.header.as_ref().map_or_else(|| "KIT_UNKNOWN".to_owned(), |header| abi_name(header.abi));
         let (name, address, len) = (quoted(&vector.id), vector.address, vector.bytes.len());
         let count = vector.asked().len();
         let _ = writeln!(
             table,
-            "  {{ {name}, {abi}, {address:#x}u, bytes_{index}, {len}, questions_{index}, {count} }},"
+            "  {{ {name}, {abi}, {address:#x}u, {prefix}_bytes_{index}, {len}, {prefix}_questions_{index}, {count} }},"
         );
     }
-    let _ = write!(text, "\nstatic const struct run_vector run_table[] = {{\n{table}}};\n\n");
-    text += "/* Returns the number of wrong answers, or -1 if there was none to any question.  */\nstatic long\nrun_exported_vectors \
-             (const struct kit_reader *reader)\n{\n  return run_vectors (reader, run_table, sizeof run_table / sizeof \
-             run_table[0]);\n}\n";
+    let _ = write!(
+        text,
+        "\nstatic const struct run_vector {prefix}_table[] = {{\n{table}}};\n\n\
+         /* Returns the number of wrong answers, or -1 if there was none to any question.  */\n\
+         static long\nrun_exported_{prefix} (const struct kit_reader *reader)\n{{\n  \
+         return run_vectors (reader, {prefix}_table, sizeof {prefix}_table / sizeof {prefix}_table[0]);\n}}\n"
+    );
     text
 }
 
-fn write_vector(text: &mut String, index: usize, vector: &Vector) {
-    let _ = writeln!(text, "\nstatic const unsigned char bytes_{index}[] = {{");
+fn write_vector(text: &mut String, (prefix, index): (&str, usize), vector: &Vector) {
+    let _ = writeln!(text, "\nstatic const unsigned char {prefix}_bytes_{index}[] = {{");
     // C has no empty tables.
     bytes(text, if vector.bytes.is_empty() { &[0] } else { &vector.bytes });
     text.push_str("};\n");
     let asked = vector.asked();
     let mut questions = String::new();
     for (number, asked) in asked.iter().enumerate() {
-        let _ = writeln!(text, "static const struct run_accepted accepted_{index}_{number}[] = {{");
+        let _ = writeln!(text, "static const struct run_accepted {prefix}_accepted_{index}_{number}[] = {{");
         for accepted in &asked.accepted {
             let (pattern, kind, values) = pattern(&accepted.pattern);
             let class = match accepted.class {
@@ -90,11 +104,12 @@ fn write_vector(text: &mut String, index: usize, vector: &Vector) {
                 writeln!(text, "  {{ RUN_{pattern}, RUN_{class}, {kind}, {{ {} }} }},", values.join(", "));
         }
         text.push_str("};\n");
-        let question = question(text, (index, number), asked.query, vector);
+        let question = question(text, &format!("{index}_{number}"), prefix, (asked.query, vector));
         let count = asked.accepted.len();
-        let _ = writeln!(questions, "  {{ {question}, accepted_{index}_{number}, {count} }},");
+        let _ = writeln!(questions, "  {{ {question}, {prefix}_accepted_{index}_{number}, {count} }},");
     }
-    let _ = writeln!(text, "static const struct run_question questions_{index}[] = {{\n{questions}}};");
+    let _ =
+        writeln!(text, "static const struct run_question {prefix}_questions_{index}[] = {{\n{questions}}};");
 }
 
 /// A number as C has it: the lowest has no literal of its own.
@@ -103,7 +118,7 @@ fn number_text(value: i64) -> String {
 }
 
 /// The members of a question up to its memory.
-fn question(text: &mut String, (index, number): (usize, usize), query: Query, vector: &Vector) -> String {
+fn question(text: &mut String, place: &str, prefix: &str, (query, vector): (Query, &Vector)) -> String {
     let plain = |name: &str, first: u64, second: u64| {
         format!("RUN_{name}, {first:#x}u, {second}, 0, 0, false, 64, 0, 0, NULL, NULL")
     };
@@ -126,7 +141,7 @@ fn question(text: &mut String, (index, number): (usize, usize), query: Query, ve
                 if words.is_empty() {
                     return "NULL".to_owned();
                 }
-                let name = format!("{name}_{index}_{number}");
+                let name = format!("{prefix}_{name}_{place}");
                 let words: Vec<String> =
                     words.iter().map(|(at, value)| format!("{{ {at:#x}u, {value:#x}u }}")).collect();
                 let _ = writeln!(

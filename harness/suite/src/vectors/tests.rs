@@ -280,6 +280,17 @@ fn mutants() -> Vec<(&'static str, Reader)> {
             }),
         ),
         (
+            "byte-after-return-address",
+            asks(|question| {
+                for lookup in question.lookups.iter_mut().filter(|lookup| lookup.return_address) {
+                    (lookup.pc, lookup.return_address) = (Address(lookup.pc.0.wrapping_add(1)), false);
+                }
+                for step in question.steps.iter_mut().filter(|step| step.frame.kind == PcKind::Return) {
+                    step.frame.pc = Address(step.frame.pc.0.wrapping_add(2));
+                }
+            }),
+        ),
+        (
             "pc-as-return-address",
             asks(|question| {
                 question.lookups.iter_mut().for_each(|lookup| lookup.return_address = true);

@@ -138,7 +138,9 @@ impl ExportVectors {
                 let profile = self.selection.profile.iter().map(|profile| format!(" --profile {profile}"));
                 let only = self.selection.only.iter().map(|pattern| format!(" --only '{pattern}'"));
                 let how: String = profile.chain(only).collect();
-                let header = vectors_header(&vectors, &left_out, &format!("export vectors{how}"));
+                let name = self.selection.profile_of(&suite, &self.folders)?.map(|profile| profile.name);
+                let how = format!("export vectors{how}");
+                let header = vectors_header(&vectors, &left_out, name.as_deref(), &how);
                 write_output(&self.output, header.as_bytes())?;
             }
             VectorFormat::Bin => {

@@ -149,8 +149,8 @@ Examples:
   sframe-testbench export vectors --format bin --output vectors
 
 Each answer that is accepted says why: `must` (the text), `reading` (the text is open, and can be read so) or
-`quality` (there is a better answer). The C header has a function run_exported_vectors, which takes a reader as
-harness/adapters/c/sframe-kit.h describes it.
+`quality` (there is a better answer). The C header has a function run_exported_vectors, or run_exported_vectors_PROFILE,
+which takes a reader as harness/adapters/c/sframe-kit.h describes it.
 
 Exit status:
   0  written

@@ -57,6 +57,11 @@ pub(super) fn load(folders: &Folders) -> Result<Suite, Failure> {
 }
 
 impl VectorSelection {
+    /// The profile, if one is chosen.
+    pub(super) fn profile_of(&self, suite: &Suite, folders: &Folders) -> Result<Option<Profile>, Failure> {
+        self.profile.as_ref().map(|name| profile(name, suite, folders)).transpose()
+    }
+
     /// The vectors with such names, for such readers.
     pub(super) fn of<'s>(&self, suite: &'s Suite, folders: &Folders) -> Result<Vec<&'s Vector>, Failure> {
         for pattern in &self.only {
@@ -66,7 +71,7 @@ impl VectorSelection {
                 return Err(Failure::unusable(format!("error: no vector matches `{pattern}`{help}")));
             }
         }
-        let profile = self.profile.as_ref().map(|name| profile(name, suite, folders)).transpose()?;
+        let profile = self.profile_of(suite, folders)?;
         let is_meant = |vector: &&Vector| {
             let named = self.only.is_empty() || self.only.iter().any(|pattern| pattern.matches(&vector.id));
             named && profile.as_ref().is_none_or(|profile| profile.has(vector))

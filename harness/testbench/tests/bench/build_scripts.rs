@@ -1,8 +1,8 @@
 //! What is built stays built: build scripts watch nothing that Cargo would hold for changed each time. And what the
-//! scripts in `ci` read without the bench, they read as it does.
+//! scripts in `ci` read without the bench, they read as it does. What only a script builds compiles.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 use std::time::SystemTime;
 
 use rstest::rstest;
@@ -45,6 +45,39 @@ fn build_scripts_watch_what_exists(
     assert!(!watched.is_empty(), "Cargo would watch the whole package");
     let missing: Vec<_> = watched.iter().filter(|path| !folder.join(path).exists()).collect();
     assert!(missing.is_empty(), "{missing:?} do not exist");
+}
+
+/// Calls cargo for the adapters, which are a workspace of their own.
+fn cargo_for_adapters(command: &str, options: &[&str]) -> Output {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("adapters").join("cargo");
+    Command::new(env!("CARGO"))
+        .current_dir(repository())
+        .args([command, "--quiet", "--locked", "--manifest-path", "harness/adapters/Cargo.toml"])
+        .args(options)
+        .env("CARGO_TARGET_DIR", target)
+        .env("CARGO_NET_RETRY", "0")
+        .output()
+        .expect("cargo runs")
+}
+
+/// They use crates of this workspace, but are built by ci/adapters only. What they depend on is downloaded by ci/test alone.
+#[test]
+fn the_adapters_compile() {
+    let check = || {
+        let checked = cargo_for_adapters("check", &["--offline", "--all-targets"]);
+        (checked.status.success(), String::from_utf8_lossy(&checked.stderr).into_owned())
+    };
+    let is_missing = |said: &str| said.contains("but --offline was specified");
+    let (mut is_sound, mut said) = check();
+    let is_ci = std::env::var_os("SFRAME_NEEDS_PROGRAMS").is_some();
+    if is_missing(&said) && is_ci && cargo_for_adapters("fetch", &[]).status.success() {
+        (is_sound, said) = check();
+    }
+    if is_missing(&said) {
+        eprintln!("not run: what the adapters depend on is not there: {said}");
+        return;
+    }
+    assert!(is_sound, "{said}");
 }
 
 /// The part of a toolchain's description that `ci/toolchains` reads.

@@ -214,6 +214,37 @@ fn tables_need_no_header_of_the_host() {
     }
 }
 
+/// One program, compiled without a warning, asks for each profile that its reader claims.
+#[test]
+fn tables_of_two_profiles_are_for_one_program() {
+    let Some(compiler) = program(&["cc", "gcc", "clang"]) else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let own = folder.path().join("own.yaml");
+    let text = "profiles:\n- {name: my-reader 2.0, summary: Mine., versions: [3], abis: [amd64]}\n";
+    std::fs::write(&own, text).expect("a file");
+    let own = own.display().to_string();
+    // Without a profile, with one of the list, and with one of a file.
+    let profiles: [(&str, &[&str]); 3] =
+        [("all.h", &[]), ("kernel.h", &["--profile", "v3-kernel-user"]), ("own.h", &["--profile", &own])];
+    for (name, profile) in profiles {
+        let more = [&["--format", "c", "--only", "step/v3-amd64*"], profile].concat();
+        export(&folder.path().join(name), &more);
+    }
+    let source = folder.path().join("test.c");
+    let text = "#include \"all.h\"\n#include \"kernel.h\"\n#include \"own.h\"\n#include \"example.c\"\n\
+                int main (void)\n{\n  return run_exported_vectors (&example_reader) \
+                || run_exported_vectors_v3_kernel_user (&example_reader) \
+                || run_exported_vectors_my_reader_2_0 (&example_reader);\n}\n";
+    std::fs::write(&source, text).expect("a file");
+    let test = compile(&compiler, folder.path(), &["-DWITHOUT_MAIN", &source.display().to_string()], "test");
+    let ran = Command::new(test).output().expect("the test runs");
+    assert!(ran.status.success(), "{ran:?}");
+    let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+    let asked: Vec<&str> =
+        said.lines().filter_map(|line| line.split_once(" of ")).map(|(_, of)| of).collect();
+    assert_eq!(asked, ["4 vectors not read"; 3], "{said}");
+}
+
 /// A test suite has one file for both.
 #[test]
 fn tables_of_vectors_and_of_stacks_are_for_one_file() {

@@ -114,6 +114,7 @@ static WRONG: LazyLock<Option<usize>> = LazyLock::new(|| {
 /// made for.
 #[rstest]
 #[case("pc - is_return", "pc", &["return-address-as-pc"])]
+#[case("pc - is_return", "pc + is_return", &["byte-after-return-address"])]
 #[case("pc - is_return", "pc - 1", &["pc-as-return-address"])]
 #[case("pc - f->start >= f->size", "pc - f->start > f->size", &["end-included"])]
 #[case("pc - f->start >= f->size", "pc - f->start - 1 >= f->size - 1", &["start-excluded"])]

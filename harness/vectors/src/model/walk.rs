@@ -13,9 +13,17 @@ use crate::step::{Caller, End, PcKind, Tracked};
 impl Section<'_> {
     pub(super) fn look_up(&self, functions: &[Function], question: Question) -> Lookup {
         let Question { pc, return_address } = question;
-        let before = return_address && !self.has(Way::ReturnAddressAsPc) || self.has(Way::PcAsReturnAddress);
-        let answer = self.answer(functions, pc.0.wrapping_sub(before.into()));
+        let answer = self.answer(functions, self.looked_up(pc, return_address));
         Lookup { pc, return_address, answer }
+    }
+
+    /// The address by which a PC is looked up.
+    fn looked_up(&self, pc: Address, is_return: bool) -> u64 {
+        if is_return && self.has(Way::ByteAfterReturnAddress) {
+            return pc.0.wrapping_add(1);
+        }
+        let before = is_return && !self.has(Way::ReturnAddressAsPc) || self.has(Way::PcAsReturnAddress);
+        pc.0.wrapping_sub(before.into())
     }
 
     fn covers(&self, function: &Function, address: u64) -> bool {
@@ -128,10 +136,9 @@ impl Section<'_> {
 
     pub(super) fn step(&self, functions: &[Function], question: &StepQuestion) -> StepAnswer {
         let end = |end| StepAnswer { caller: None, end };
-        let is_return = question.frame.kind == PcKind::Return;
-        let before = is_return && !self.has(Way::CallerByReturnAddress) && !self.has(Way::ReturnAddressAsPc)
-            || self.has(Way::PcAsReturnAddress);
-        let address = question.frame.pc.0.wrapping_sub(before.into());
+        let as_it_is = self.has(Way::CallerByReturnAddress) && !self.has(Way::ByteAfterReturnAddress);
+        let is_return = question.frame.kind == PcKind::Return && !as_it_is;
+        let address = self.looked_up(question.frame.pc, is_return);
         let (function, row) = match self.answer(functions, address) {
             Answer::NoFde => return end(Some(End::NoFde {})),
             Answer::NoRow(_) => return end(Some(End::NoRow {})),

@@ -123,6 +123,7 @@ ways! {
     BlockOf16 = "block-of-16",
     // Mistakes: look-ups.
     ReturnAddressAsPc = "return-address-as-pc",
+    ByteAfterReturnAddress = "byte-after-return-address",
     PcAsReturnAddress = "pc-as-return-address",
     EndIncluded = "end-included",
     StartExcluded = "start-excluded",
