@@ -126,6 +126,36 @@ fn each_mistake_is_noticed() {
     assert!(missed.is_empty(), "{missed:#?}");
 }
 
+/// What is published of the mistakes is what is tested.
+#[test]
+fn the_page_has_each_mistake() {
+    let [start, end] = ["<!-- mistakes: UPDATE_LINK_MISTAKES=1 makes it -->\n", "<!-- end of mistakes -->"];
+    let words = |mistake: &Mistake| {
+        let name = format!("{mistake:?}").chars().fold(String::new(), |mut words, letter| {
+            if letter.is_uppercase() && !words.is_empty() {
+                words.push(' ');
+            }
+            words.extend(letter.to_lowercase());
+            words
+        });
+        name
+    };
+    let row = |(mistake, case, kind): &(Mistake, &str, LinkFault)| {
+        format!("| {} | `{case}` | `{kind}` |\n", words(mistake))
+    };
+    let rows: String = MISTAKES.iter().map(row).collect();
+    let made = format!("| {} mistakes | found by | as |\n|---|---|---|\n{rows}", MISTAKES.len());
+    let path = Path::new("../guide/linker.md");
+    let text = std::fs::read_to_string(path).expect("the page");
+    let (before, rest) = text.split_once(start).expect("the start of the table");
+    let (shown, after) = rest.split_once(end).expect("the end of the table");
+    if std::env::var_os("UPDATE_LINK_MISTAKES").is_some() {
+        std::fs::write(path, [before, start, &made, end, after].concat()).expect("to write");
+    } else {
+        assert_eq!(shown, made, "UPDATE_LINK_MISTAKES=1 makes it again");
+    }
+}
+
 /// Where a linker's own sections are of another version than the objects, the option that fits is named.
 #[test]
 fn a_linker_of_another_version_is_given_the_option() {
