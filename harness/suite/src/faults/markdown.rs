@@ -6,8 +6,19 @@ use sframe_inspect::text::{Text, neutral};
 
 use super::report::FaultReport;
 use super::text::{known_upstream, reached};
+use crate::links::LinkPage;
 use crate::report::{block, cell, code};
 use crate::spec::{Example, Fault, Site};
+
+/// Writes the page of a fault that cases of `links` show.
+#[must_use]
+pub fn link_markdown(page: &LinkPage) -> String {
+    let LinkPage { name, title, component, summary, upstream } = page;
+    let mut text = format!("# {}\n\n{}\n", prose(title), prose(summary));
+    let _ = writeln!(text, "\n- Component: {}", code(component));
+    let _ = writeln!(text, "- Name: {}; upstream: {}", code(name), prose(&known_upstream(upstream)));
+    text
+}
 
 /// Writes the page of a fault.
 #[must_use]

@@ -28,9 +28,9 @@ pub use crate::signs::{
 pub use builds::{build_of, digest_of, is_current, keep};
 pub use compare::differences;
 pub use draft::filled_in;
-pub use markdown::markdown;
+pub use markdown::{link_markdown, markdown};
 pub use observe::{ObserveError, Observed};
 pub use reach::{Reach, reaches};
 pub use report::{FaultReport, FaultsReport};
 pub use reproduce::{Reproduced, Reproduction, reproduce};
-pub use text::{list, page, reproductions};
+pub use text::{link_page, list, page, reproductions};

@@ -9,6 +9,7 @@ use super::builds::build_of;
 use super::observe::{ObserveError, Observed};
 use super::reach::{Reach, reaches};
 use super::reproduce::Reproduction;
+use crate::links::{LinkPage, LinkPages};
 use crate::spec::Fault;
 use crate::suite::{Suite, SuiteError};
 
@@ -22,6 +23,8 @@ pub struct FaultsReport<'s> {
     pub schema: u32,
     /// The faults, by name.
     pub faults: Vec<FaultReport<'s>>,
+    /// Those of linkers, and of what rewrites files, that cases of `corpus/links` show.
+    pub links: Vec<LinkPage>,
     /// Their examples, made by toolchains that were asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reproductions: Vec<Reproduction>,
@@ -50,7 +53,11 @@ impl<'s> FaultsReport<'s> {
     ///
     /// # Errors
     /// The suite's cases can't be selected.
-    pub fn new(suite: &'s Suite, is_wanted: impl Fn(&str) -> bool) -> Result<Self, SuiteError> {
+    pub fn new(
+        suite: &'s Suite,
+        links: &LinkPages,
+        is_wanted: impl Fn(&str) -> bool,
+    ) -> Result<Self, SuiteError> {
         let mut reaches: BTreeMap<String, Reach> = reaches(suite)?;
         let faults = suite.faults().iter().filter(|(name, ..)| is_wanted(name));
         let report = |(name, fault, _): (&'s str, &'s Fault, _)| FaultReport {
@@ -60,7 +67,8 @@ impl<'s> FaultsReport<'s> {
             build: (!fault.example.is_crash()).then(|| build_of(suite.corpus(), name, &fault.example)),
             dump: Vec::new(),
         };
-        Ok(Self { schema: SCHEMA, faults: faults.map(report).collect(), reproductions: Vec::new() })
+        let links = links.values().filter(|page| is_wanted(&page.name)).cloned().collect();
+        Ok(Self { schema: SCHEMA, faults: faults.map(report).collect(), links, reproductions: Vec::new() })
     }
 }
 

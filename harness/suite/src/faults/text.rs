@@ -5,6 +5,7 @@ use sframe_inspect::text::{Text, counted, wrapped};
 use super::reach::Reach;
 use super::report::{FaultReport, FaultsReport};
 use super::reproduce::{Reproduced, Reproduction};
+use crate::links::LinkPage;
 use crate::spec::{Fault, FaultySection, Site, Upstream, UpstreamState};
 
 /// The width of lines of prose.
@@ -14,11 +15,17 @@ const WIDTH: usize = 100;
 #[must_use]
 pub fn list(report: &FaultsReport<'_>) -> Text {
     let mut text = Text::default();
-    let widest = report.faults.iter().map(|fault| fault.name.len()).max().unwrap_or_default();
+    let names = report.faults.iter().map(|fault| fault.name);
+    let names = names.chain(report.links.iter().map(|page| page.name.as_str()));
+    let widest = names.map(str::len).max().unwrap_or_default();
     for FaultReport { name, fault, reach, .. } in &report.faults {
         let builds = counted(reach.builds, "build");
         let state = fault.upstream.state;
         text.line(format_args!("{name:<widest$}  {} ({}; {state}; {builds})", fault.title, fault.component));
+    }
+    for LinkPage { name, title, component, upstream, .. } in &report.links {
+        let state = upstream.state;
+        text.line(format_args!("{name:<widest$}  {title} ({component}; {state}; by cases of `links`)"));
     }
     text
 }
@@ -70,6 +77,21 @@ pub fn page(report: &FaultReport<'_>) -> Text {
     for (witness, says) in witnesses {
         text.line(format_args!("{witness:<widest$}  {says}"));
     }
+    text
+}
+
+/// Shows the page of a fault that cases of `links` show.
+#[must_use]
+pub fn link_page(page: &LinkPage) -> Text {
+    let LinkPage { name, title, component, summary, upstream } = page;
+    let mut text = Text::default();
+    text.line(format_args!("{title} (fault {name})"));
+    text.blank();
+    text.quote("", &wrapped(summary, WIDTH));
+    text.blank();
+    text.line(format_args!("component   {component}"));
+    text.line(format_args!("upstream    {}", known_upstream(upstream)));
+    text.line("shown by    `sframe-testbench links`: corpus/links/linkers says by which cases");
     text
 }
 

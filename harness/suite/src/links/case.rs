@@ -13,6 +13,7 @@ use sframe_engine::Abi;
 use sframe_judge::vocabulary::named;
 
 use super::options;
+use super::page::{LinkPage, LinkPages};
 use crate::yaml::{Error, Source};
 
 named! {
@@ -275,6 +276,8 @@ pub enum CaseError {
 pub struct LinkCases {
     /// By their names.
     pub cases: Vec<LinkCase>,
+    /// The pages of faults that they show.
+    pub pages: LinkPages,
     /// `corpus/links`.
     pub(super) folder: PathBuf,
 }
@@ -295,13 +298,13 @@ impl LinkCases {
                 sources.push(source);
             }
         }
-        let all = Self { cases, folder: folder.to_owned() };
+        let all = Self { cases, pages: LinkPage::load(folder)?, folder: folder.to_owned() };
         for (case, source) in all.cases.iter().zip(&sources) {
             all.hold_patches(case, source)?;
         }
-        let mut cases = all.cases;
-        cases.sort_by(|one: &LinkCase, other| one.name.cmp(&other.name));
-        Ok(Self { cases, folder: folder.to_owned() })
+        let mut all = all;
+        all.cases.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(all)
     }
 
     /// Demands that sections have the bytes that a case changes.

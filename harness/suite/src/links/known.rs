@@ -31,10 +31,11 @@ pub struct KnownLink {
     /// each case.
     #[serde(default)]
     pub sometimes: bool,
-    /// The cause, in a sentence.
+    /// The page about it, in `specs/faults` or `corpus/links/faults`.
+    pub fault: String,
+    /// What is wrong, by that page, and its name.
+    #[serde(skip)]
     pub why: String,
-    /// The page of `specs/faults` about it.
-    pub fault: Option<String>,
 }
 
 fn patterns<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Pattern>, D::Error> {
@@ -138,7 +139,7 @@ mod tests {
             abis: Vec::new(),
             sometimes: false,
             why: "why".to_owned(),
-            fault: None,
+            fault: "fault".to_owned(),
         }
     }
 

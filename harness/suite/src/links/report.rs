@@ -12,6 +12,7 @@ use sframe_inspect::text::{Text, counted, grouped};
 
 use super::judge::{LinkFault, LinkFinding};
 use super::known::KnownLink;
+use super::page::{LinkPage, LinkPages};
 use super::result::{LinkOutcome, LinkResult};
 
 /// `links --json`: what one linker, or set of rewriters, has done.
@@ -232,6 +233,8 @@ pub struct LinksTable {
     pub reports: Vec<LinksReport>,
     /// What each case is about, by name.
     pub cases: BTreeMap<String, String>,
+    /// The pages of faults.
+    pub pages: LinkPages,
 }
 
 impl LinksTable {
@@ -257,6 +260,13 @@ impl LinksTable {
         text.push_str("\n## Causes\n\n");
         for (number, (linker, why)) in causes.iter().enumerate() {
             let _ = writeln!(text, "{}. {linker}: {why}", number + 1);
+        }
+        text.push_str(
+            "\n## Faults\n\nThose with a program that shows them have a page in `specs/faults`.\n\n",
+        );
+        for page in self.pages.values() {
+            let LinkPage { name, component, upstream, summary, .. } = page;
+            let _ = writeln!(text, "- **{name}** ({component}; {}): {}", upstream.state, summary.trim());
         }
         text.push_str("\n## Cases\n\n");
         for (case, summary) in &self.cases {

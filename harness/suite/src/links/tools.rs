@@ -152,7 +152,7 @@ impl Subject {
                 return Err(source.error_at(span, unknown("ABI", abi, abis()), None::<String>));
             }
         }
-        for (number, known) in subject.known.iter().enumerate() {
+        for (number, known) in subject.known.iter_mut().enumerate() {
             let number = number.to_string();
             for (index, pattern) in known.cases.iter().enumerate() {
                 if !cases.cases.iter().any(|case| pattern.matches(&case.name)) {
@@ -183,9 +183,11 @@ impl Subject {
                     return wrong(&path, unknown("rule of the linter", other.as_str(), rules()));
                 }
             }
-            if let Some(fault) = known.fault.as_ref().filter(|fault| faults.get(fault).is_none()) {
-                return wrong(&["known", &number, "fault"], faults.unknown(fault));
-            }
+            let title = cases.pages.get(&known.fault).map(|page| &page.title);
+            let Some(title) = title.or_else(|| faults.get(&known.fault).map(|fault| &fault.title)) else {
+                return wrong(&["known", &number, "fault"], faults.unknown(&known.fault));
+            };
+            known.why = format!("{title} ({})", known.fault);
         }
         subject.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         Ok(subject)

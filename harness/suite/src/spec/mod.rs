@@ -47,6 +47,7 @@ pub use faults::MAX_LINES;
 pub use format::{Distrust, Ends, Exception, Known, Signal, Skip, Spec, Sweep, Targets};
 pub use frames::Frames;
 pub use known::{KnownFile, KnownFinding, KnownFindings};
+pub(crate) use load::yaml_files;
 pub use load::{SpecFolder, load_dir, load_what_can_be};
 pub use location::{InvalidLocation, Location};
 pub use one_or_many::OneOrMany;

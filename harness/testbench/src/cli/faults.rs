@@ -8,8 +8,10 @@ use sframe_inspect::command::{Failure, Status, print, print_json, tell_line};
 use sframe_inspect::text::{Text, with_causes};
 use sframe_suite::corpus::Toolchain;
 use sframe_suite::faults::{
-    FaultReport, FaultsReport, Reproduced, Reproduction, list, markdown, page, reproduce, reproductions,
+    FaultReport, FaultsReport, Reproduced, Reproduction, link_markdown, link_page, list, markdown, page,
+    reproduce, reproductions,
 };
+use sframe_suite::links::LinkPage;
 use sframe_suite::spec::Fault;
 use sframe_suite::suite::{Filter, Suite};
 
@@ -42,11 +44,13 @@ impl Faults {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
         let suite = self.folders.open(&Filter::default())?;
         let faults = suite.faults();
-        if let Some(name) = self.name.iter().find(|name| faults.get(name).is_none()) {
+        let links = LinkPage::load(&suite.corpus().join("links"))?;
+        let is_known = |name: &String| faults.get(name).is_some() || links.contains_key(name);
+        if let Some(name) = self.name.iter().find(|name| !is_known(name)) {
             return Err(Failure::unusable(format!("error: {}", faults.unknown(name))));
         }
         let is_wanted = |name: &str| self.name.is_empty() || self.name.iter().any(|wanted| wanted == name);
-        let mut report = FaultsReport::new(&suite, is_wanted)?;
+        let mut report = FaultsReport::new(&suite, &links, is_wanted)?;
         report.reproductions = self.reproduce(&suite, &report)?;
         let is_list = self.name.is_empty() && !self.json && !self.markdown;
         if !is_list && self.toolchain.is_empty() {
@@ -55,8 +59,8 @@ impl Faults {
         if self.json {
             print_json(&report)?;
         } else if self.markdown {
-            let pages: Vec<String> = report.faults.iter().map(markdown).collect();
-            print(&Text::made_neutral(pages.join("\n")))?;
+            let pages = report.faults.iter().map(markdown).chain(report.links.iter().map(link_markdown));
+            print(&Text::made_neutral(pages.collect::<Vec<_>>().join("\n")))?;
         } else if !self.toolchain.is_empty() {
             print(&reproductions(&report.reproductions))?;
             if report.reproductions.is_empty() {
@@ -70,12 +74,14 @@ impl Faults {
         } else if is_list {
             print(&list(&report))?;
         } else {
-            for (index, fault) in report.faults.iter().enumerate() {
+            for (index, shown) in
+                report.faults.iter().map(page).chain(report.links.iter().map(link_page)).enumerate()
+            {
                 let mut text = Text::default();
                 if index > 0 {
                     text.blank();
                 }
-                text.append(&page(fault));
+                text.append(&shown);
                 print(&text)?;
             }
         }

@@ -118,6 +118,7 @@ impl Links {
             }
             table.reports.push(report);
         }
+        table.pages = cases.pages.clone();
         table.cases = cases.cases.iter().map(|case| (case.name.clone(), case.summary.clone())).collect();
         if self.json {
             print_json(&table.reports)?;

@@ -11,6 +11,7 @@ use sframe_suite::corpus::{MadeExample, Toolchain};
 use sframe_suite::faults::{
     Observed, Reproduced, Reproduction, build_of, differences, is_current, keep, reproduce,
 };
+use sframe_suite::links::LinkPage;
 use sframe_suite::spec::{Component, Fault, Faults, FaultySection};
 use sframe_suite::suite::{Suite, SuiteError};
 
@@ -436,11 +437,17 @@ fn all_faults_are_listed_and_each_has_a_page() {
     let output = bench(&["faults"]);
     let list = text(&output.stdout);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
-    assert_eq!(list.lines().count(), suite().faults().iter().count());
+    let of_links = LinkPage::load(&corpus().join("links")).expect("pages");
+    assert_eq!(list.lines().count(), suite().faults().iter().count() + of_links.len());
+    let shown = text(&bench(&["faults", "mold-plt"]).stdout);
+    assert!(shown.starts_with("PLTs get no rows (fault mold-plt)\n"), "{shown}");
+    let shown = text(&bench(&["faults", "mold-plt", "--markdown"]).stdout);
+    assert!(shown.starts_with("# PLTs get no rows\n") && shown.contains("`mold 3.0`"), "{shown}");
     let line = list.lines().find(|line| line.starts_with("ld-plt-got ")).expect("a line");
     assert!(line.ends_with("pushed a number (ld >= 2.44; unreported; 18 builds)"), "{line}");
     let document = json(&bench(&["faults", "--json"]));
     assert_eq!(document["schema"], 1);
+    assert_eq!(document["links"].as_array().map(Vec::len), Some(of_links.len()));
     for fault in document["faults"].as_array().expect("a list") {
         let is_elsewhere = fault["section"] == ".eh_frame"
             || fault["example"]["wrong"] == "no row"

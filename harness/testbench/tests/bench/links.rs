@@ -73,9 +73,14 @@ fn the_page_has_all_cases_and_linkers_and_explains_what_is_wrong() {
 fn what_is_known_of_linkers_names_pages_of_faults() {
     let faults = Faults::load(&repository().join("specs")).expect("pages of faults");
     let cases = LinkCases::load(&repository().join("corpus/links")).unwrap_or_else(|error| panic!("{error}"));
+    let mut unused: BTreeSet<&str> = cases.pages.keys().map(String::as_str).collect();
+    let both: Vec<_> = unused.iter().filter(|name| faults.get(name).is_some()).collect();
+    assert!(both.is_empty(), "two pages have one name: {both:?}");
     for name in subjects() {
         // The root need not be installed.
         let path = repository().join(format!("corpus/links/linkers/{name}.yaml"));
-        Subject::parse(&path, &cases, &faults).unwrap_or_else(|error| panic!("{error}"));
+        let subject = Subject::parse(&path, &cases, &faults).unwrap_or_else(|error| panic!("{error}"));
+        subject.known.iter().for_each(|known| drop(unused.remove(&*known.fault)));
     }
+    assert!(unused.is_empty(), "no case shows {unused:?}");
 }
