@@ -1,7 +1,7 @@
 //! Where the code of functions is, whatever symbols say.
 //!
 //! A linker may drop names, and one that loses the rows of a function may lose its name with them. The code itself shows
-//! that a function is there: the bytes of its object, but for those that relocations, and what linkers relax with them,
+//! that a function is there: the bytes of its object, except those that relocations, and what linkers relax with them,
 //! change.
 
 use std::collections::BTreeMap;
@@ -68,7 +68,7 @@ impl Text {
         bytes.is_some_and(|bytes| is_same(bytes, &self.bytes))
     }
 
-    /// Where it is, but for what is taken. Places may overlap.
+    /// Where it is, except in what is taken. Places may overlap.
     pub(super) fn places(&self, all: &[Self], taken: &Taken) -> Vec<u64> {
         let code = &self.bytes;
         let mut places = Vec::new();

@@ -254,7 +254,7 @@ impl Attempt<'_> {
         Ok(Ok(findings))
     }
 
-    /// Whether a message names an object with garbage, or the section: one that is not said of sound objects, too.
+    /// Whether a message names an object with garbage, or the section: one that is not also said of sound objects.
     fn is_told(&self, said: &str) -> Result<bool, String> {
         let without_numbers =
             |said: &str| said.to_ascii_lowercase().replace(|digit: char| digit.is_ascii_digit(), "");
