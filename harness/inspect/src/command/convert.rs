@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::Address;
-use crate::convert::layout::Layout;
+use crate::convert::layout::{Layout, Origin};
 use crate::convert::{self, Converted, Request};
 use crate::elf::object_file::{ObjectFile, Symbols};
 use crate::file;
@@ -92,6 +92,10 @@ impl Convert {
         let name = self.file.display().to_string();
         let unusable = |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {name}: {error}"));
         self.demand_separate_files()?;
+        if self.to == Version::V1 && self.layout.starts == Some(Origin::Field) {
+            let message = "error: --starts field: version 1 has starts that are relative to the section only";
+            return Err(Failure::unusable(message));
+        }
         let bytes = file::read(&self.file, file::MAX_BYTES).map_err(|error| unusable(&error))?;
         let request = Request {
             version: self.to,

@@ -42,7 +42,8 @@ struct Tested<'r> {
     reason: Option<&'r str>,
     findings: &'r [Finding],
     findings_omitted: &'r BTreeMap<Verdict, u64>,
-    set_aside: &'r [SetAside],
+    /// What is worth saying whatever became of it.
+    notes: Vec<String>,
     command: String,
     time: Duration,
 }
@@ -71,7 +72,7 @@ pub fn junit(report: &Report) -> Result<String, quick_junit::SerializeError> {
             reason: case.reason.as_deref(),
             findings: &case.findings,
             findings_omitted: &case.findings_omitted,
-            set_aside: &case.set_aside,
+            notes: case.set_aside.iter().map(SetAside::line).collect(),
             command: command_for(case),
             time: time(case),
         }));
@@ -96,7 +97,12 @@ fn junit_of_check(report: &CheckReport) -> Result<String, quick_junit::Serialize
         reason: report.reason().as_deref(),
         findings: &report.findings,
         findings_omitted: &report.findings_omitted,
-        set_aside: &report.set_aside,
+        notes: report
+            .set_aside
+            .iter()
+            .map(SetAside::line)
+            .chain(report.wrong_rows_that_did_not_run())
+            .collect(),
         command: report.command(),
         time,
     }));
@@ -225,9 +231,9 @@ fn test_case(case: &Tested<'_>) -> TestCase {
     let mut test = TestCase::new(neutral(case.name).into_owned(), status);
     test.set_classname(neutral(case.class).into_owned());
     test.set_time(case.time);
-    if !case.set_aside.is_empty() {
+    if !case.notes.is_empty() {
         let mut lines = Text::default();
-        case.set_aside.iter().for_each(|place| lines.line(place.line()));
+        case.notes.iter().for_each(|note| lines.line(note));
         test.set_system_out(lines.trim_end());
     }
     test

@@ -17,6 +17,15 @@ pub struct Frames(Vec<(String, u32)>);
 #[error("`{0}`: there can be 2 to {MAX} frames of a function in a row; one is written without a number")]
 struct InvalidCount(String);
 
+/// A number of frames with another sign.
+#[derive(Debug, thiserror::Error)]
+#[error("`{text}`: frames of a function in a row are written `{name} x {number}`")]
+struct OtherSign {
+    text: String,
+    name: String,
+    number: String,
+}
+
 /// More frames of a function in a row are a slip of the pen.
 const MAX: u32 = 1_000_000;
 
@@ -82,8 +91,19 @@ impl<S: AsRef<str>> PartialEq<[S]> for Frames {
 
 /// A function and how many frames of it there are. Names of functions may have
 /// spaces: only a number after ` x ` is one of frames.
-fn counted(text: &str) -> Result<(&str, u32), InvalidCount> {
-    let Some((name, number)) = text.rsplit_once(" x ") else { return Ok((text, 1)) };
+fn counted(text: &str) -> Result<(&str, u32), Box<dyn std::error::Error>> {
+    let Some((name, number)) = text.rsplit_once(" x ") else {
+        // Another letter than x, or a sign.
+        return match text.split_whitespace().collect::<Vec<_>>()[..] {
+            [name, sign, number]
+                if sign.chars().count() == 1 && number.chars().all(|digit| digit.is_ascii_digit()) =>
+            {
+                let [text, name, number] = [text, name, number].map(str::to_owned);
+                Err(OtherSign { text, name, number }.into())
+            }
+            _ => Ok((text, 1)),
+        };
+    };
     let is_number = |c: char| c.is_ascii_digit() || "+-.".contains(c);
     if number.is_empty() || !number.chars().all(is_number) {
         return Ok((text, 1));
@@ -93,7 +113,7 @@ fn counted(text: &str) -> Result<(&str, u32), InvalidCount> {
         Ok(count) if !number.starts_with('+') && (2..=MAX).contains(&count) && !name.trim().is_empty() => {
             Ok((name.trim_end(), count))
         }
-        _ => Err(InvalidCount(text.to_owned())),
+        _ => Err(InvalidCount(text.to_owned()).into()),
     }
 }
 

@@ -298,6 +298,8 @@ fn names_may_be_neither_empty_nor_twice() {
 fn frames_may_not_be_empty() {
     assert_refused("stops:\n- at: main\n  frames: []\n", (5, 11), "no stack is without frames");
     assert_refused("stops:\n- at: main\n  frames: [main, '']\n", (5, 18), "this name is empty");
+    let slip = "`f y 25`: frames of a function in a row are written `f x 25`";
+    assert_refused("stops:\n- at: main\n  frames: [f y 25, main]\n", (5, 12), slip);
 }
 
 #[test]

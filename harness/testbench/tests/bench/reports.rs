@@ -138,3 +138,18 @@ fn a_check_is_a_test_of_junit() {
     let broken = junit(&[&at("builds/gnu-2.47/amd64/leaf.O2"), "--budget", "10"]);
     assert!(broken.contains("errors=\"1\"") && broken.contains("<error message="), "{broken}");
 }
+
+/// A row that is wrong and did not run is in each report, although the check does not fail for it.
+#[test]
+fn wrong_rows_that_did_not_run_are_in_each_report() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let report = folder.path().display().to_string();
+    let program = repository().join("corpus/builds/gnu-2.47/amd64/thunks_inline.O2-pie");
+    bench(&["check", "--report", &report, &program.display().to_string()]);
+    for file in ["junit.xml", "report.sarif"] {
+        let text = std::fs::read_to_string(folder.path().join(file)).expect("a report");
+        assert!(text.contains("(did not run)"), "{file}: {text}");
+    }
+    let summary = std::fs::read_to_string(folder.path().join("summary.md")).expect("a report");
+    assert!(summary.contains("## Wrong rows that did not run"), "{summary}");
+}
