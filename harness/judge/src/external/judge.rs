@@ -83,6 +83,8 @@ pub(super) struct Judged {
     pub(super) beyond: Option<Disagreement>,
     pub(super) frames: u64,
     pub(super) fp_untold: u64,
+    /// Frames whose CFA it did not report.
+    pub(super) cfa_untold: u64,
     pub(super) reliability: Reliability,
 }
 
@@ -137,7 +139,7 @@ impl<'q, 'a> Judge<'q, 'a> {
             return Err(Fault::bad_answer(message));
         }
         let depth = truth.call_stack.depth();
-        let mut fp_untold = 0;
+        let (mut fp_untold, mut cfa_untold) = (0, 0);
         let frame = |(index, frame): (usize, &sframe_protocol::Frame)| {
             let fp = match frame.fp {
                 Some(Fp::Value(value)) => Ok(value.0),
@@ -157,6 +159,7 @@ impl<'q, 'a> Judge<'q, 'a> {
                 },
             });
             let cfa = frame.cfa.map(|cfa| cfa.0);
+            cfa_untold += u64::from(cfa.is_none() && index < depth);
             Frame { pc: frame.pc.0, cfa, fp, mangled, interrupted: frame.interrupted }
         };
         let frames: Vec<Frame> = answer.frames.iter().enumerate().map(frame).collect();
@@ -239,7 +242,7 @@ impl<'q, 'a> Judge<'q, 'a> {
         // Whoever follows wrong rows can't know that they are wrong: these are findings already.
         let beyond = beyond.filter(|verdict| *verdict == Verdict::Incomplete || engines.is_empty());
         let beyond = beyond.map(|verdict| at(truth, count.min(depth) - 1, verdict, backtrace.end));
-        Ok(Judged { end, own, shared, unclear, beyond, frames, fp_untold, reliability })
+        Ok(Judged { end, own, shared, unclear, beyond, frames, fp_untold, cfa_untold, reliability })
     }
 
     /// Whether the unwinder reads SFrame, so that it can be mistaken about rows.

@@ -112,6 +112,7 @@ pub(super) struct Questions<'q, 'a> {
     agree: u64,
     frames: u64,
     fp_untold: u64,
+    cfa_untold: u64,
     walk_ends: WalkEnds,
     reliability: ByPc,
     /// Disagreements that only the unwinder has.
@@ -158,6 +159,7 @@ impl<'q, 'a> Questions<'q, 'a> {
             agree: 0,
             frames: 0,
             fp_untold: 0,
+            cfa_untold: 0,
             walk_ends: WalkEnds::default(),
             reliability: ByPc::default(),
             own: Findings::default(),
@@ -220,7 +222,8 @@ impl<'q, 'a> Questions<'q, 'a> {
         let (stops, reads_sframe) = (&**stops, judge.reads_sframe());
         let order = target.executable().image.cpu.abi.byte_order();
         let read = |stop: usize, address: u64, size: u32| shadow.read(stop, address, size);
-        let (mut agree, mut frames, mut fp_untold, mut ends) = (0, 0, 0, WalkEnds::default());
+        let (mut agree, mut frames, mut fp_untold, mut cfa_untold, mut ends) =
+            (0, 0, 0, 0, WalkEnds::default());
         let start = Instant::now();
         let (mut asked, mut nothing_compared) = (0, 0);
         let abi = target.executable().subject.abi();
@@ -252,6 +255,7 @@ impl<'q, 'a> Questions<'q, 'a> {
             if judged.end.has_compared(pending.call_stack.depth()) {
                 frames += judged.frames;
                 fp_untold += judged.fp_untold;
+                cfa_untold += judged.cfa_untold;
                 let first = [&judged.own, &judged.shared, &judged.unclear].into_iter().flatten();
                 let first = first.min_by_key(|found| found.frame).map(std::slice::from_ref);
                 reliability.count(pending.pc, first.unwrap_or_default(), judged.reliability);
@@ -292,6 +296,7 @@ impl<'q, 'a> Questions<'q, 'a> {
         self.agree += agree;
         self.frames += frames;
         self.fp_untold += fp_untold;
+        self.cfa_untold += cfa_untold;
         self.walk_ends.add(&ends);
         self.error = self.error.take().or(result.err());
         self.stops.clear();
@@ -330,6 +335,7 @@ impl<'q, 'a> Questions<'q, 'a> {
             agree: self.agree,
             frames: self.frames,
             fp_untold: self.fp_untold,
+            cfa_untold: self.cfa_untold,
             walk_ends: self.walk_ends,
             reliability_by_topmost: self.reliability.by_topmost(self.target),
             declares: hello.reliable,

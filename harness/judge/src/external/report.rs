@@ -50,6 +50,9 @@ pub struct UnwinderReport {
     pub frames: u64,
     /// Those for which it did not report the frame pointer.
     pub fp_untold: u64,
+    /// Those for which it did not report the CFA; outermost frames may have none.
+    #[serde(default)]
+    pub cfa_untold: u64,
     /// How its walks ended.
     pub walk_ends: WalkEnds,
     /// What the walks were worth with which something was compared, by what the topmost frame was in.
@@ -92,6 +95,7 @@ impl UnwinderReport {
         self.agree += other.agree;
         self.frames += other.frames;
         self.fp_untold += other.fp_untold;
+        self.cfa_untold += other.cfa_untold;
         self.walk_ends.add(&other.walk_ends);
         self.reliability_by_topmost.add(&other.reliability_by_topmost);
         self.declares |= other.declares;
@@ -119,9 +123,10 @@ impl UnwinderReport {
         );
         let _ = writeln!(
             text,
-            "    {}, {} of them without FP; {}; {}",
+            "    {}, {} of them without FP, {} without CFA; {}; {}",
             counted(self.frames, "frame"),
             grouped(self.fp_untold),
+            grouped(self.cfa_untold),
             per_second(self.stops, "stop", self.seconds),
             counted(self.restarts.into(), "restart")
         );

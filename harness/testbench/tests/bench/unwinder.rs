@@ -295,6 +295,11 @@ fn what_an_unwinder_does_not_tell_is_not_judged() {
     let (status, report) = check("gnu-2.47/amd64/leaf.O2", &command, &[]);
     assert_eq!(status, 0, "{report}");
     assert_eq!(report["unwinder"]["fp_untold"], report["unwinder"]["frames"]);
+    // Outermost frames have none.
+    assert!(report["unwinder"]["cfa_untold"].as_u64() < report["unwinder"]["frames"].as_u64(), "{report}");
+    let change = r#"s/,"cfa":"0x[0-9a-f]*"//g"#;
+    let (_, report) = check("gnu-2.47/amd64/leaf.O2", &shell(&format!("{ENGINE} | sed -u '{change}'")), &[]);
+    assert_eq!(report["unwinder"]["cfa_untold"], report["unwinder"]["frames"]);
 }
 
 /// One stop has no answer; all others do.
