@@ -261,9 +261,7 @@ pub fn examine_with(
     let coverage = examiner.executed.coverage(target, |pc| set_aside.at(pc));
     let mut findings = target.section_faults();
     findings.extend(gaps::gaps(target, &examiner.executed));
-    if look.requires_reliable {
-        findings.extend(ends::incomplete(&counts.walk_ends, &examiner.end_places, target));
-    }
+    findings.extend(ends::incomplete(&examiner.results.early, target));
     let is_consequence = target.consequences();
     let mut grace = Grace::of(&look.stop);
     let (found, findings_omitted) = examiner.results.findings.described_until(target, || grace.is_over());
@@ -520,6 +518,9 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         let (Agreement { end, frames, depth }, derived) =
             self.steady.unchanged(moment, &self.stores, stepper)?;
         self.results.count(moment.pc, (end, &[]), (frames, derived as u64), depth);
+        if self.look.requires_reliable {
+            self.results.note_early(end, &Truth::of(moment));
+        }
         if let Some(probe) = &mut self.probe {
             let truth = Truth { stores: Some(&self.stores), ..Truth::of(moment) };
             probe.compared(&truth, &Viewpoint::new(moment));
@@ -618,6 +619,9 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         let agrees = is_plain && disagreed.is_none() && end.has_compared(depth);
         self.steady.compared(agrees.then_some(Agreement { end, frames, depth }));
         self.results.count(moment.pc, (end_of_walk, &found), (frames, derived), depth);
+        if self.look.requires_reliable && found.is_empty() {
+            self.results.note_early(end, &truth);
+        }
         if !end.is_usual()
             && let Some(kind) = end.in_specs()
         {
@@ -643,6 +647,9 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         let depth = call_stack.depth();
         if found.is_empty() && !end.has_compared(depth) {
             self.results.count(moment.pc, (end, &[]), (0, 0), depth);
+            if self.look.requires_reliable {
+                self.results.note_early(end, &truth);
+            }
             return end;
         }
         if found.is_empty() {
@@ -709,6 +716,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         }
         let frames = self.backtrace.frames.len();
         let (target, layouts) = (self.target, &self.layouts);
+        let requires_reliable = self.look.requires_reliable;
         self.hypotheses.record(moment.pc, &is_right, |index, results| {
             let Some(index) = index else { return results.counts.walk_ends.count(WalkEnd::Unsettled, 0) };
             let (end, found) = &compared[index];
@@ -719,6 +727,9 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             found.iter().for_each(|found| results.findings.add(*found, &scene));
             let depth = call_stacks[index].depth();
             results.count(moment.pc, (*end, found), (frames.min(depth), frames as u64), depth);
+            if requires_reliable && found.is_empty() {
+                results.note_early(*end, &truth);
+            }
         });
         // What is right only for the opposite of what the call stack says is not settled yet.
         match is_right.iter().position(|is_right| *is_right) {

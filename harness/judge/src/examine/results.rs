@@ -1,9 +1,12 @@
 //! What comparing has shown so far.
 
-use crate::compare::{ByPc, Disagreement, WalkEnd, reliability};
+use std::collections::BTreeMap;
+
+use crate::compare::{ByPc, Disagreement, Truth, WalkEnd, reliability};
 use crate::examine::counts::Counts;
 use crate::target::Target;
 use crate::triage::Findings;
+use crate::vocabulary::End;
 
 /// The results of comparisons: as in [`Examination`](crate::examine::Examination).
 #[derive(Debug, Default)]
@@ -11,6 +14,8 @@ pub(super) struct Results {
     pub(super) findings: Findings,
     pub(super) counts: Counts,
     pub(super) reliability: ByPc,
+    /// The walks that have ended before the call stack, by how and by the address at which the last frame was looked up.
+    pub(super) early: BTreeMap<(End, u64), u64>,
 }
 
 impl Results {
@@ -25,6 +30,14 @@ impl Results {
     ) {
         if let Some(reliability) = self.counts.count(end, found, frames, derived, depth) {
             self.reliability.count(pc, found, reliability);
+        }
+    }
+
+    /// Notes a walk that agrees with the call stack, if it has ended before it.
+    pub(super) fn note_early(&mut self, end: WalkEnd, truth: &Truth<'_>) {
+        let lacks_frames = |frame: &usize| frame + 1 < truth.call_stack.depth();
+        if let (Some(frame), Some(kind)) = (end.frame().filter(lacks_frames), end.in_specs()) {
+            *self.early.entry((kind, truth.address(frame).get())).or_default() += 1;
         }
     }
 
@@ -44,5 +57,8 @@ impl Results {
         self.findings.merge(other.findings, target);
         self.counts.add(&other.counts);
         self.reliability.merge(&other.reliability);
+        for (end, walks) in other.early {
+            *self.early.entry(end).or_default() += walks;
+        }
     }
 }

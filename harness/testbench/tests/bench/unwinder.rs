@@ -771,3 +771,35 @@ fn what_is_not_complete_is_a_finding_on_demand(#[case] id: &str, #[case] verdict
         assert_eq!(verdicts_of(&report), BTreeSet::from_iter(verdicts.iter().copied()), "{report:.3000}");
     }
 }
+
+/// Over the corpus as well, in each kind of process, also where a spec expects another end.
+#[rstest]
+#[case("recursion/gnu-2.47/amd64/O2", &[], &[])]
+#[case("mixed_objects/gnu-2.47/amd64/O2", &["no-fde"], &["bare_leaf", "bare_middle"])]
+// A signal has interrupted what keeps its return address in a register.
+#[case("signals_cfi/gnu-2.47/s390x/O0", &["in-register"], &["leaf"])]
+fn a_run_demands_complete_walks_at_each_stop(
+    #[case] id: &str,
+    #[case] ends: &[&str],
+    #[case] functions: &[&str],
+) {
+    for more in [&[][..], &["--in-process"], &["--unwinder", ENGINE]] {
+        let arguments = ["run", "--json", "--no-explore", "--case", id];
+        let output = bench(&[&arguments[..], more].concat());
+        assert_eq!(status(&output), 0, "{more:?}: {output:?}");
+        let output = bench(&[&arguments[..], &["--require-reliable"], more].concat());
+        assert_eq!(status(&output), i32::from(!ends.is_empty()), "{more:?}: {output:?}");
+        let report = json(&output);
+        assert_eq!(report["run"]["options"]["require_reliable"], true);
+        let findings = report["cases"][0]["findings"].as_array().expect("a list");
+        assert!(findings.iter().all(|found| found["verdict"] == "incomplete"), "{findings:#?}");
+        if more.contains(&"--unwinder") {
+            // What it reads is right: one finding says of all its walks that they are not complete.
+            continue;
+        }
+        let got: BTreeSet<_> = findings.iter().filter_map(|found| found["got"].as_str()).collect();
+        assert_eq!(got, BTreeSet::from_iter(ends.iter().copied()), "{more:?}: {findings:#?}");
+        let names: BTreeSet<_> = findings.iter().filter_map(|found| found["function"].as_str()).collect();
+        assert!(functions.iter().all(|function| names.contains(function)), "{more:?}: {names:?}");
+    }
+}
