@@ -34,7 +34,9 @@ use sframe_machine::{
 
 use crate::compare::incremental::Walk;
 use crate::compare::steady::{Agreement, Steady};
-use crate::compare::{self, ByTopmost, Disagreement, Remembered, Truth, WalkEnd, Walked};
+use crate::compare::{
+    self, ByTopmost, Disagreement, LastInstructions, Remembered, Start, Truth, WalkEnd, Walked,
+};
 use crate::examine::counts::Counts;
 use crate::examine::coverage::{Coverage, Executed};
 use crate::examine::deliveries::{Followed, Interruptions};
@@ -347,6 +349,7 @@ struct Examiner<'e, 'a, 'p> {
     /// Calls that may be none, and jumps that may be calls.
     hypotheses: Hypotheses,
     layouts: RefCell<FrameLayouts>,
+    last_instructions: LastInstructions,
     executed: Executed,
     /// The instructions at whose first execution it was not known where FP's value comes from.
     unknown_fp: FxHashSet<u64>,
@@ -414,6 +417,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             set_aside: Collected::default(),
             hypotheses: Hypotheses::default(),
             layouts: RefCell::default(),
+            last_instructions: LastInstructions::default(),
             executed: Executed::default(),
             unknown_fp: FxHashSet::default(),
             frames_seen: FxHashMap::default(),
@@ -517,7 +521,8 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         let stepper = self.unwinder.stepper()?;
         let (Agreement { end, frames, depth }, derived) =
             self.steady.unchanged(moment, &self.stores, stepper)?;
-        self.results.count(moment.pc, (end, &[]), (frames, derived as u64), depth);
+        let start = self.last_instructions.start(moment.pc, moment.call_stack, self.target);
+        self.results.count(start, (end, &[]), (frames, derived as u64), depth);
         if self.look.requires_reliable {
             self.results.note_early(end, &Truth::of(moment));
         }
@@ -618,7 +623,8 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         let end = if disagreed.is_some() { WalkEnd::Disagreed } else { end };
         let agrees = is_plain && disagreed.is_none() && end.has_compared(depth);
         self.steady.compared(agrees.then_some(Agreement { end, frames, depth }));
-        self.results.count(moment.pc, (end_of_walk, &found), (frames, derived), depth);
+        let start = self.last_instructions.start(moment.pc, truth.call_stack, self.target);
+        self.results.count(start, (end_of_walk, &found), (frames, derived), depth);
         if self.look.requires_reliable && found.is_empty() {
             self.results.note_early(end, &truth);
         }
@@ -646,7 +652,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         let (end, found) = compare::disagreements(&truth, &self.backtrace, &self.rules);
         let depth = call_stack.depth();
         if found.is_empty() && !end.has_compared(depth) {
-            self.results.count(moment.pc, (end, &[]), (0, 0), depth);
+            self.results.count(Start::at(moment.pc), (end, &[]), (0, 0), depth);
             if self.look.requires_reliable {
                 self.results.note_early(end, &truth);
             }
@@ -669,7 +675,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
 
     /// Counts a comparison that agrees with one of the call stacks before and after control lands.
     fn count_departing(&mut self, pc: u64) -> WalkEnd {
-        self.results.count(pc, (WalkEnd::Departing, &[]), (1, 1), 1);
+        self.results.count(Start::at(pc), (WalkEnd::Departing, &[]), (1, 1), 1);
         WalkEnd::Departing
     }
 
@@ -726,7 +732,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
                 Circumstances { is_as_called, ..Circumstances::new(&truth, &viewpoint, target, layouts) };
             found.iter().for_each(|found| results.findings.add(*found, &scene));
             let depth = call_stacks[index].depth();
-            results.count(moment.pc, (*end, found), (frames.min(depth), frames as u64), depth);
+            results.count(Start::at(moment.pc), (*end, found), (frames.min(depth), frames as u64), depth);
             if requires_reliable && found.is_empty() {
                 results.note_early(*end, &truth);
             }
@@ -769,7 +775,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             }
             self.executed.compared(held.pc);
             let found: Vec<Disagreement> = held.found.iter().map(|(found, _)| *found).collect();
-            self.results.count(held.pc, (WalkEnd::Disagreed, &found), (0, 0), usize::MAX);
+            self.results.count(Start::at(held.pc), (WalkEnd::Disagreed, &found), (0, 0), usize::MAX);
             for (found, triage) in held.found {
                 self.results.findings.add_triaged(found, self.target, |_| triage);
             }

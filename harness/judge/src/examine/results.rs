@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::compare::{ByPc, Disagreement, Truth, WalkEnd, reliability};
+use crate::compare::{ByPc, Disagreement, Start, Truth, WalkEnd, reliability};
 use crate::examine::counts::Counts;
 use crate::target::Target;
 use crate::triage::Findings;
@@ -19,17 +19,17 @@ pub(super) struct Results {
 }
 
 impl Results {
-    /// Counts a comparison at a PC: see [`Counts::count`].
+    /// Counts a comparison: see [`Counts::count`].
     #[inline]
     pub(super) fn count(
         &mut self,
-        pc: u64,
+        start: Start,
         (end, found): (WalkEnd, &[Disagreement]),
         (frames, derived): (usize, u64),
         depth: usize,
     ) {
         if let Some(reliability) = self.counts.count(end, found, frames, derived, depth) {
-            self.reliability.count(pc, found, reliability);
+            self.reliability.count(start, found, reliability);
         }
     }
 
@@ -43,12 +43,12 @@ impl Results {
 
     /// Takes back comparisons that say nothing after all.
     pub(super) fn set_aside(&mut self) {
-        for (found, _, aside) in self.findings.borne_out() {
+        for (found, as_caller, aside) in self.findings.borne_out() {
             let reliability = reliability(WalkEnd::Disagreed, &[*found], usize::MAX, None);
             self.counts.comparisons -= aside;
             self.counts.walk_ends.disagreed -= aside;
             self.counts.walk_ends.unsettled += aside;
-            self.reliability.forget(found, reliability, aside);
+            self.reliability.forget(found, as_caller, reliability, aside);
         }
     }
 

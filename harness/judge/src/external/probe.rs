@@ -15,7 +15,7 @@ use super::report::{UnwinderExamination, UnwinderReport};
 use super::sample::{Sample, StopsPerCase};
 use super::session::Session;
 use super::shadow::Shadow;
-use crate::compare::{ByPc, Disagreement, Truth, Value, WalkEnd, disagreements};
+use crate::compare::{ByPc, Disagreement, LastInstructions, Truth, Value, WalkEnd, disagreements};
 use crate::examine::{Examination, Probe, WalkEnds};
 use crate::finding::{Blame, Confidence, Finding};
 use crate::target::{Linked, Loaded, Target};
@@ -114,6 +114,7 @@ pub(super) struct Questions<'q, 'a> {
     fp_untold: u64,
     walk_ends: WalkEnds,
     reliability: ByPc,
+    last_instructions: LastInstructions,
     /// Disagreements that only the unwinder has.
     own: Findings,
     layouts: RefCell<FrameLayouts>,
@@ -160,6 +161,7 @@ impl<'q, 'a> Questions<'q, 'a> {
             fp_untold: 0,
             walk_ends: WalkEnds::default(),
             reliability: ByPc::default(),
+            last_instructions: LastInstructions::default(),
             own: Findings::default(),
             layouts: RefCell::default(),
             shared: Findings::default(),
@@ -215,6 +217,7 @@ impl<'q, 'a> Questions<'q, 'a> {
             unclear,
             beyond,
             reliability,
+            last_instructions,
             ..
         } = self;
         let (stops, reads_sframe) = (&**stops, judge.reads_sframe());
@@ -254,7 +257,8 @@ impl<'q, 'a> Questions<'q, 'a> {
                 fp_untold += judged.fp_untold;
                 let first = [&judged.own, &judged.shared, &judged.unclear].into_iter().flatten();
                 let first = first.min_by_key(|found| found.frame).map(std::slice::from_ref);
-                reliability.count(pending.pc, first.unwrap_or_default(), judged.reliability);
+                let began = last_instructions.start(pending.pc, &pending.call_stack, target);
+                reliability.count(began, first.unwrap_or_default(), judged.reliability);
                 agree += u64::from(judged.end != WalkEnd::Disagreed);
             } else {
                 nothing_compared += 1;
