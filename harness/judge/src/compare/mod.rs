@@ -720,7 +720,7 @@ mod tests {
         assert_eq!(wrong(claims(mangled, PauthKey::B), signed(mangled)), Some(Some(PauthKey::A)));
     }
 
-    /// A made-up function from 0x1000 to 0x1010, with another one behind it.
+    /// A made-up function from 0x1000 to 0x1010, with another one after it.
     struct Functions {
         /// Whether the first one is for a signal's frame.
         signal: bool,
