@@ -310,6 +310,40 @@ fn measured(report: &Report) {
     }
 }
 
+/// What walks are worth to whoever has to rely on them, in the order of the table.
+const WORTH: [&str; 4] = ["complete", "incomplete", "silent", "wrong"];
+
+/// Returns how many walks were worth what, by ABI, in the order of [`WORTH`].
+fn worth_by_abi(run: &Value) -> BTreeMap<&str, [u64; 4]> {
+    let of_abis = run["summary"]["reliability_by_abi"].as_object();
+    let by_abi = of_abis.into_iter().flatten().map(|(abi, places)| {
+        let places = places.as_object();
+        let sum = |worth: &str| {
+            places.into_iter().flat_map(|places| places.values()).filter_map(|of| of[worth].as_u64()).sum()
+        };
+        (abi.as_str(), WORTH.map(sum))
+    });
+    by_abi.collect()
+}
+
+/// Writes what the walks are worth, by ABI.
+fn reliability(run: &Value) {
+    let by_abi = worth_by_abi(run);
+    if by_abi.is_empty() {
+        return;
+    }
+    let declares = list(&run["cases"]).iter().any(|case| case["unwinder"]["declares"] == true);
+    let how = if declares {
+        "It says of each walk whether it is reliable."
+    } else {
+        "It does not say of a walk whether it is reliable: one that ends as if at the outermost frame claims to be."
+    };
+    println!("\n{how}\n\n| walks | {} |\n|---|---:|---:|---:|---:|", WORTH.join(" | "));
+    for (abi, counts) in by_abi {
+        println!("| {abi} | {} |", counts.map(grouped).join(" | "));
+    }
+}
+
 /// The findings that an entry explains.
 #[derive(Default)]
 struct Explained {
@@ -372,9 +406,11 @@ fn peer(peer: &Peer, folder: &Path) -> Result<usize, Box<dyn Error>> {
     println!("\n## {} {version}\n", peer.name);
     println!("{}\n", wrapped(&peer.about, ""));
     measured(&report);
+    reliability(&report.run);
     if let (Some(workaround), Some(with)) = (&peer.workaround, &with) {
         println!("\n{}\n", wrapped(&format!("With `{}`, {}", workaround.command, workaround.about), ""));
         measured(with);
+        reliability(&with.run);
     }
 
     let mut matchers = Vec::new();
@@ -596,6 +632,17 @@ mod tests {
         let report = r#"{"vectors": 9, "agree": 2, "partly": 3, "skipped": [{}]}"#;
         let report = serde_json::from_str(report).expect("a report");
         assert_eq!(answered(&report), "2 of 9; 3, 3, 1");
+    }
+
+    #[test]
+    fn walks_are_counted_by_abi_wherever_they_began() {
+        let report = r#"{"summary": {"reliability_by_abi": {
+            "amd64": {"body": {"complete": 5, "incomplete": 1, "silent": 0, "wrong": 2},
+                      "caller": {"complete": 0, "incomplete": 0, "silent": 4, "wrong": 3}},
+            "s390x": {"body": {"complete": 1, "incomplete": 0, "silent": 0, "wrong": 0}}}}}"#;
+        let report = serde_json::from_str(report).expect("a report");
+        assert_eq!(worth_by_abi(&report), [("amd64", [5, 1, 4, 5]), ("s390x", [1, 0, 0, 0])].into());
+        assert!(worth_by_abi(&Value::Null).is_empty());
     }
 
     #[test]

@@ -409,6 +409,14 @@ impl<'a> Symbols<'a> {
         (end != u64::MAX).then_some(start..end)
     }
 
+    /// Whether an address is the last byte of a function whose symbol has a size.
+    #[must_use]
+    pub fn is_last_byte(&self, address: u64) -> bool {
+        let next = self.symbols.partition_point(|symbol| symbol.address <= address);
+        let symbol = next.checked_sub(1).and_then(|index| self.symbols.get(index));
+        symbol.is_some_and(|symbol| symbol.is_sized && Some(symbol.end) == address.checked_add(1))
+    }
+
     /// Returns the addresses of the functions with this name: exactly this one, or
     /// else the clones that a compiler has made of it.
     #[must_use]

@@ -7,11 +7,11 @@ pub(crate) mod steady;
 mod topmost;
 
 pub use reliability::Reliabilities;
-pub(crate) use reliability::reliability;
+pub(crate) use reliability::{first_wrong_frame, reliability};
 pub(crate) use rules::Remembered;
 pub use rules::{Rules, RulesAt};
-pub(crate) use topmost::ByPc;
 pub use topmost::ByTopmost;
+pub(crate) use topmost::{ByPc, LastInstructions, Start};
 
 use std::ops::Range;
 
@@ -718,5 +718,47 @@ mod tests {
         assert_eq!(wrong(claims(plain, PauthKey::A), signed(mangled)), Some(None));
         assert_eq!(wrong(claims(mangled, PauthKey::A), signed(mangled)), None);
         assert_eq!(wrong(claims(mangled, PauthKey::B), signed(mangled)), Some(Some(PauthKey::A)));
+    }
+
+    /// A made-up function from 0x1000 to 0x1010, with another one after it.
+    struct Functions {
+        /// Whether the first one is for a signal's frame.
+        signal: bool,
+        second_has_fde: bool,
+    }
+
+    impl Rules for Functions {
+        fn at(&self, address: LookupAddress) -> RulesAt {
+            match address.get() {
+                0x1000..0x1010 => RulesAt::of_function(0x1000, 0x1010, self.signal),
+                0x1010..0x1020 if self.second_has_fde => RulesAt::of_function(0x1010, 0x1020, false),
+                _ => RulesAt::default(),
+            }
+        }
+    }
+
+    /// Only what is looked up in another function than the one that it is in is no frame: all else that a context's first
+    /// function leads to is excused.
+    #[test]
+    fn beyond_a_context_only_what_begins_a_function_is_no_frame() {
+        let functions = Functions { signal: false, second_has_fde: true };
+        let frame = |pc, interrupted| Frame { pc, cfa: None, fp: Ok(0), mangled: None, interrupted };
+        for (pc, interrupted, rules, is_none) in [
+            (0x1010, None, &functions, true),
+            (0x1010, Some(false), &functions, true),
+            // It is looked up at its own PC, and so rightly.
+            (0x1010, Some(true), &functions, false),
+            // A return address within a function.
+            (0x1008, None, &functions, false),
+            (0x1018, None, &functions, false),
+            // Nothing is before it, as before a trampoline.
+            (0x1000, None, &functions, false),
+            // What a restorer's FDE covers a byte of is meant to be found.
+            (0x1010, None, &Functions { signal: true, second_has_fde: true }, false),
+            // What is there may be part of the function before it.
+            (0x1010, None, &Functions { signal: false, second_has_fde: false }, false),
+        ] {
+            assert_eq!(is_found_in_function_before(&frame(pc, interrupted), rules), is_none, "{pc:#x}");
+        }
     }
 }

@@ -27,10 +27,12 @@ impl Reliabilities {
         *self.of(reliability) += 1;
     }
 
-    /// Takes back walks that were counted.
-    pub(crate) const fn forget(&mut self, reliability: Reliability, count: u64) {
+    /// Takes back at most `count` walks that were counted. Returns how many.
+    pub(crate) fn forget(&mut self, reliability: Reliability, count: u64) -> u64 {
         let counted = self.of(reliability);
-        *counted = counted.saturating_sub(count);
+        let taken = count.min(*counted);
+        *counted -= taken;
+        taken
     }
 
     const fn of(&mut self, reliability: Reliability) -> &mut u64 {
@@ -90,6 +92,12 @@ pub(crate) fn reliability(
     }
     let claims_outermost = early.is_some_and(|found| matches!(found.got, Value::End(End::Outermost)));
     if declared.unwrap_or(claims_outermost) { Reliability::Silent } else { Reliability::Incomplete }
+}
+
+/// Returns the first frame of which a walk has what is not there: whoever has found that can't rely on it, or on anything
+/// beyond it.
+pub(crate) fn first_wrong_frame(found: &[Disagreement]) -> Option<usize> {
+    found.iter().filter(|found| has_what_is_not_there(found)).map(|found| found.frame).min()
 }
 
 /// Whether a walk has given a value that is not the call stack's, and not only none.

@@ -44,6 +44,12 @@ impl RulesAt {
         Self { has_fde, function: None, signal: false, row: None }
     }
 
+    /// Returns what is known of an FDE without its rows, for tests.
+    #[cfg(test)]
+    pub(crate) const fn of_function(start: u64, end: u64, signal: bool) -> Self {
+        Self { has_fde: true, function: Some((start, end)), signal, row: None }
+    }
+
     /// Returns the addresses of the function there, if an FDE is known to cover it.
     #[must_use]
     pub fn function(&self) -> Option<Range<u64>> {

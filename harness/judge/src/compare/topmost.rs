@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sframe_engine::{InstructionPointer, PcType, RowRules, Section};
-use sframe_machine::PcMap;
+use sframe_machine::{CallStack, PcMap};
 
 use super::{Disagreement, Reliabilities};
 use crate::target::{Loaded, Target};
@@ -36,10 +36,59 @@ impl ByTopmost {
     }
 }
 
+/// Where a walk began.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Start {
+    /// The PC of the topmost frame.
+    pub(crate) pc: u64,
+    /// Whether its function was called by the last instruction of another one.
+    pub(crate) is_after_last: bool,
+}
+
+impl Start {
+    /// At a PC, however control has come there.
+    pub(crate) const fn at(pc: u64) -> Self {
+        Self { pc, is_after_last: false }
+    }
+}
+
+/// Which calls were the last instructions of their functions.
+#[derive(Debug, Default)]
+pub(crate) struct LastInstructions {
+    known: FxHashMap<u64, bool>,
+    /// The return address that was asked about last, and the answer.
+    last: (u64, bool),
+}
+
+impl LastInstructions {
+    /// Returns where a walk through a call stack begins.
+    #[inline]
+    pub(crate) fn start(&mut self, pc: u64, call_stack: &CallStack, target: &Target<'_>) -> Start {
+        let call = call_stack.records().last().filter(|call| !call.interrupted);
+        Start { pc, is_after_last: call.is_some_and(|call| self.ends_function(call.return_address, target)) }
+    }
+
+    /// Whether the call before a return address ends a function, as its symbol says.
+    #[inline]
+    fn ends_function(&mut self, return_address: u64, target: &Target<'_>) -> bool {
+        if self.last.0 != return_address {
+            let ends = || {
+                let call = Loaded(return_address.wrapping_sub(1));
+                let module = target.module_at(call);
+                module.is_some_and(|module| module.subject.symbols.is_last_byte(module.linked(call).0))
+            };
+            self.last = (return_address, *self.known.entry(return_address).or_insert_with(ends));
+        }
+        self.last.1
+    }
+}
+
 /// What walks are worth, by the PC of the topmost frame.
 #[derive(Debug, Default)]
 pub(crate) struct ByPc {
     of: PcMap<Reliabilities>,
+    /// Those from functions that were called by the last instruction of another one.
+    after_last: Reliabilities,
     /// Those that were wrong at a caller's frame.
     callers: Reliabilities,
 }
@@ -47,25 +96,30 @@ pub(crate) struct ByPc {
 impl ByPc {
     /// Counts a walk.
     #[inline]
-    pub(crate) fn count(&mut self, pc: u64, found: &[Disagreement], reliability: Reliability) {
+    pub(crate) fn count(&mut self, start: Start, found: &[Disagreement], reliability: Reliability) {
+        let Start { pc, is_after_last } = start;
         match found.first() {
+            _ if is_after_last => self.after_last.count(reliability),
             Some(first) if first.frame > 0 => self.callers.count(reliability),
             _ => self.of.get_or_insert_with(pc, Reliabilities::default).count(reliability),
         }
     }
 
-    /// Takes back walks with a disagreement.
-    pub(crate) fn forget(&mut self, found: &Disagreement, reliability: Reliability, count: u64) {
-        let of = match found.frame {
-            0 => self.of.get_or_insert_with(found.pc, Reliabilities::default),
-            _ => &mut self.callers,
-        };
-        of.forget(reliability, count);
+    /// Takes back walks with a disagreement, in a frame that had made a call or in another.
+    pub(crate) fn forget(&mut self, found: &Disagreement, as_caller: bool, worth: Reliability, count: u64) {
+        let of_pc = self.of.get_or_insert_with(found.pc, Reliabilities::default);
+        let (first, second) = if as_caller { (&mut self.callers, of_pc) } else { (of_pc, &mut self.callers) };
+        // A place does not say from which calls the walks came: what was not counted where most are was so elsewhere.
+        let mut left = count;
+        for of in [first, &mut self.after_last, second] {
+            left -= of.forget(worth, left);
+        }
     }
 
     /// Adds those of another run.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.callers.add(&other.callers);
+        self.after_last.add(&other.after_last);
         for (pc, of) in other.of.iter() {
             self.of.get_or_insert_with(pc, Reliabilities::default).add(of);
         }
@@ -76,6 +130,7 @@ impl ByPc {
         let mut places = Places { target, bodies: FxHashMap::default() };
         let mut by: BTreeMap<Topmost, Reliabilities> = BTreeMap::new();
         by.insert(Topmost::Caller, self.callers);
+        by.insert(Topmost::AfterNoreturnCall, self.after_last);
         for (pc, of) in self.of.iter() {
             by.entry(places.at(pc)).or_default().add(of);
         }
@@ -83,6 +138,10 @@ impl ByPc {
         ByTopmost(by)
     }
 }
+
+/// How the names of retpolines and return thunks begin, as GCC, clang and Linux write them.
+const THUNKS: [&str; 4] =
+    ["__x86_indirect_", "__x86_return_thunk", "__llvm_retpoline_", "__s390_indirect_jump"];
 
 /// Finds what code is part of.
 struct Places<'p, 'a> {
@@ -96,6 +155,10 @@ impl Places<'_, '_> {
         let module = self.target.module_at(Loaded(pc));
         if module.is_some_and(|module| module.subject.linker_made(module.linked(Loaded(pc)).0).is_some()) {
             return Topmost::LinkageTable;
+        }
+        let function = self.target.place(Loaded(pc)).function;
+        if function.is_some_and(|name| THUNKS.iter().any(|thunk| name.starts_with(thunk))) {
+            return Topmost::Thunk;
         }
         let address = InstructionPointer(pc);
         let (Some(section), Ok(Some(found))) =
@@ -139,4 +202,47 @@ fn body(section: &Section<'_>, fde: &sframe_engine::Fde) -> Option<(RowRules, u3
     // Of equal ones, the first.
     let most = covered.into_iter().rev().max_by_key(|(.., bytes)| *bytes);
     most.map(|(rules, start, _)| (rules, start))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::compare::Value;
+    use crate::vocabulary::Verdict;
+
+    use super::*;
+
+    /// What is taken back is gone where it was counted, and nothing else is.
+    #[test]
+    fn walks_are_taken_back_from_where_they_were_counted() {
+        let found = |frame| Disagreement {
+            verdict: Verdict::WrongRa,
+            frame,
+            pc: 0x1000,
+            address: InstructionPointer(0x1000).into(),
+            expected: Value::Word(0),
+            got: Value::Word(8),
+            after_wrong_fp: None,
+        };
+        let wrong = |wrong| Reliabilities { wrong, ..Reliabilities::default() };
+        let mut by = ByPc::default();
+        let at = Start::at(0x1000);
+        let after = Start { is_after_last: true, ..at };
+        for (start, frame, count) in [(at, 0, 5), (at, 1, 3), (after, 0, 2), (Start::at(0x2000), 0, 7)] {
+            (0..count).for_each(|_| by.count(start, &[found(frame)], Reliability::Wrong));
+        }
+        by.count(at, &[], Reliability::Complete);
+        let counts = |by: &ByPc| {
+            let of = |pc| by.of.iter().find(|(at, _)| *at == pc).map_or(0, |(_, of)| of.wrong);
+            (of(0x1000), of(0x2000), by.callers, by.after_last)
+        };
+        assert_eq!(counts(&by), (5, 7, wrong(3), wrong(2)));
+        by.forget(&found(0), false, Reliability::Wrong, 4);
+        assert_eq!(counts(&by), (1, 7, wrong(3), wrong(2)));
+        by.forget(&found(0), true, Reliability::Wrong, 2);
+        assert_eq!(counts(&by), (1, 7, wrong(1), wrong(2)));
+        // Two of these three came from a call that does not return.
+        by.forget(&found(0), false, Reliability::Wrong, 3);
+        assert_eq!(counts(&by), (0, 7, wrong(1), wrong(0)));
+        assert_eq!(by.of.iter().map(|(_, of)| of.complete).sum::<u64>(), 1);
+    }
 }

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use sframe_engine::InstructionPointer;
 use sframe_inspect::text::counted;
 
 use crate::compare::WalkEnd;
-use crate::finding::{Finding, Said};
+use crate::finding::{Finding, Message, Said};
 use crate::target::{Loaded, Target};
 use crate::vocabulary::{End, Verdict};
 
@@ -88,20 +89,28 @@ impl WalkEnds {
     }
 }
 
-/// Returns a finding for each way in which backtraces have ended before the call stack did, where only complete ones will
-/// do. Disagreements are findings already.
-pub(super) fn incomplete(seen: &WalkEnds, places: &BTreeMap<End, u64>, target: &Target<'_>) -> Vec<Finding> {
-    let early = seen.counts().into_iter().filter(|(end, count)| *count > 0 && !end.is_whole());
-    let finding = |(end, count): (End, u64)| {
-        let message = format!("{} ended before the call stack, as `{end}`", counted(count, "backtrace"));
-        let finding = Finding {
-            hits: count,
-            ..Finding::of_spec(Verdict::Incomplete, Said::WholeBacktrace, end, message)
-        };
-        match places.get(&end) {
-            Some(address) => finding.at(Loaded(*address), target),
-            None => finding,
-        }
+/// Returns a finding for each row, or function without one, at which backtraces have ended before the call stack did, and
+/// each way to end, where only complete ones will do. `early` is how many, by the address at which the last frame was
+/// looked up. Disagreements are findings
+/// already.
+pub(super) fn incomplete(early: &BTreeMap<(End, u64), u64>, target: &Target<'_>) -> Vec<Finding> {
+    let mut places: BTreeMap<_, (u64, u64, u64)> = BTreeMap::new();
+    for (&(end, address), &walks) in early {
+        let place = target.place(Loaded(address));
+        let found = target.sections.lookup(InstructionPointer(address)).ok().flatten();
+        let row = found.map(|found| (found.fde.start, found.row.start));
+        let place = (end, place.image, place.function, row);
+        let (_, places, all) = places.entry(place).or_insert((address, 0, 0));
+        *places += 1;
+        *all += walks;
+    }
+    let finding = |((end, ..), (address, places, hits)): ((End, _, _, _), (u64, u64, u64))| {
+        let message = format!("{} ended before the call stack, as `{end}`", counted(hits, "backtrace"));
+        // Who has left the code without an FDE is asked as elsewhere.
+        let asked = if end == End::NoFde { Verdict::NoFde } else { Verdict::Incomplete };
+        let message = Message::at(target.place(Loaded(address)), message);
+        let finding = Finding::of_spec(asked, Said::WholeBacktrace, end, message).at(Loaded(address), target);
+        Finding { verdict: Verdict::Incomplete, hits, places, ..finding }
     };
-    early.map(finding).collect()
+    places.into_iter().map(finding).collect()
 }

@@ -34,7 +34,9 @@ use sframe_machine::{
 
 use crate::compare::incremental::Walk;
 use crate::compare::steady::{Agreement, Steady};
-use crate::compare::{self, ByTopmost, Disagreement, Remembered, Truth, WalkEnd, Walked};
+use crate::compare::{
+    self, ByTopmost, Disagreement, LastInstructions, Remembered, Start, Truth, WalkEnd, Walked,
+};
 use crate::examine::counts::Counts;
 use crate::examine::coverage::{Coverage, Executed};
 use crate::examine::deliveries::{Followed, Interruptions};
@@ -261,9 +263,7 @@ pub fn examine_with(
     let coverage = examiner.executed.coverage(target, |pc| set_aside.at(pc));
     let mut findings = target.section_faults();
     findings.extend(gaps::gaps(target, &examiner.executed));
-    if look.requires_reliable {
-        findings.extend(ends::incomplete(&counts.walk_ends, &examiner.end_places, target));
-    }
+    findings.extend(ends::incomplete(&examiner.results.early, target));
     let is_consequence = target.consequences();
     let mut grace = Grace::of(&look.stop);
     let (found, findings_omitted) = examiner.results.findings.described_until(target, || grace.is_over());
@@ -349,6 +349,7 @@ struct Examiner<'e, 'a, 'p> {
     /// Calls that may be none, and jumps that may be calls.
     hypotheses: Hypotheses,
     layouts: RefCell<FrameLayouts>,
+    last_instructions: LastInstructions,
     executed: Executed,
     /// The instructions at whose first execution it was not known where FP's value comes from.
     unknown_fp: FxHashSet<u64>,
@@ -416,6 +417,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             set_aside: Collected::default(),
             hypotheses: Hypotheses::default(),
             layouts: RefCell::default(),
+            last_instructions: LastInstructions::default(),
             executed: Executed::default(),
             unknown_fp: FxHashSet::default(),
             frames_seen: FxHashMap::default(),
@@ -519,7 +521,11 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         let stepper = self.unwinder.stepper()?;
         let (Agreement { end, frames, depth }, derived) =
             self.steady.unchanged(moment, &self.stores, stepper)?;
-        self.results.count(moment.pc, (end, &[]), (frames, derived as u64), depth);
+        let start = self.last_instructions.start(moment.pc, moment.call_stack, self.target);
+        self.results.count(start, (end, &[]), (frames, derived as u64), depth);
+        if self.look.requires_reliable {
+            self.results.note_early(end, &Truth::of(moment));
+        }
         if let Some(probe) = &mut self.probe {
             let truth = Truth { stores: Some(&self.stores), ..Truth::of(moment) };
             probe.compared(&truth, &Viewpoint::new(moment));
@@ -617,7 +623,11 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         let end = if disagreed.is_some() { WalkEnd::Disagreed } else { end };
         let agrees = is_plain && disagreed.is_none() && end.has_compared(depth);
         self.steady.compared(agrees.then_some(Agreement { end, frames, depth }));
-        self.results.count(moment.pc, (end_of_walk, &found), (frames, derived), depth);
+        let start = self.last_instructions.start(moment.pc, truth.call_stack, self.target);
+        self.results.count(start, (end_of_walk, &found), (frames, derived), depth);
+        if self.look.requires_reliable && found.is_empty() {
+            self.results.note_early(end, &truth);
+        }
         if !end.is_usual()
             && let Some(kind) = end.in_specs()
         {
@@ -642,7 +652,10 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         let (end, found) = compare::disagreements(&truth, &self.backtrace, &self.rules);
         let depth = call_stack.depth();
         if found.is_empty() && !end.has_compared(depth) {
-            self.results.count(moment.pc, (end, &[]), (0, 0), depth);
+            self.results.count(Start::at(moment.pc), (end, &[]), (0, 0), depth);
+            if self.look.requires_reliable {
+                self.results.note_early(end, &truth);
+            }
             return end;
         }
         if found.is_empty() {
@@ -662,7 +675,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
 
     /// Counts a comparison that agrees with one of the call stacks before and after control lands.
     fn count_departing(&mut self, pc: u64) -> WalkEnd {
-        self.results.count(pc, (WalkEnd::Departing, &[]), (1, 1), 1);
+        self.results.count(Start::at(pc), (WalkEnd::Departing, &[]), (1, 1), 1);
         WalkEnd::Departing
     }
 
@@ -709,6 +722,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         }
         let frames = self.backtrace.frames.len();
         let (target, layouts) = (self.target, &self.layouts);
+        let requires_reliable = self.look.requires_reliable;
         self.hypotheses.record(moment.pc, &is_right, |index, results| {
             let Some(index) = index else { return results.counts.walk_ends.count(WalkEnd::Unsettled, 0) };
             let (end, found) = &compared[index];
@@ -718,7 +732,10 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
                 Circumstances { is_as_called, ..Circumstances::new(&truth, &viewpoint, target, layouts) };
             found.iter().for_each(|found| results.findings.add(*found, &scene));
             let depth = call_stacks[index].depth();
-            results.count(moment.pc, (*end, found), (frames.min(depth), frames as u64), depth);
+            results.count(Start::at(moment.pc), (*end, found), (frames.min(depth), frames as u64), depth);
+            if requires_reliable && found.is_empty() {
+                results.note_early(*end, &truth);
+            }
         });
         // What is right only for the opposite of what the call stack says is not settled yet.
         match is_right.iter().position(|is_right| *is_right) {
@@ -758,7 +775,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             }
             self.executed.compared(held.pc);
             let found: Vec<Disagreement> = held.found.iter().map(|(found, _)| *found).collect();
-            self.results.count(held.pc, (WalkEnd::Disagreed, &found), (0, 0), usize::MAX);
+            self.results.count(Start::at(held.pc), (WalkEnd::Disagreed, &found), (0, 0), usize::MAX);
             for (found, triage) in held.found {
                 self.results.findings.add_triaged(found, self.target, |_| triage);
             }

@@ -1,9 +1,12 @@
 //! What comparing has shown so far.
 
-use crate::compare::{ByPc, Disagreement, WalkEnd, reliability};
+use std::collections::BTreeMap;
+
+use crate::compare::{ByPc, Disagreement, Start, Truth, WalkEnd, reliability};
 use crate::examine::counts::Counts;
 use crate::target::Target;
 use crate::triage::Findings;
+use crate::vocabulary::End;
 
 /// The results of comparisons: as in [`Examination`](crate::examine::Examination).
 #[derive(Debug, Default)]
@@ -11,31 +14,41 @@ pub(super) struct Results {
     pub(super) findings: Findings,
     pub(super) counts: Counts,
     pub(super) reliability: ByPc,
+    /// The walks that have ended before the call stack, by how and by the address at which the last frame was looked up.
+    pub(super) early: BTreeMap<(End, u64), u64>,
 }
 
 impl Results {
-    /// Counts a comparison at a PC: see [`Counts::count`].
+    /// Counts a comparison: see [`Counts::count`].
     #[inline]
     pub(super) fn count(
         &mut self,
-        pc: u64,
+        start: Start,
         (end, found): (WalkEnd, &[Disagreement]),
         (frames, derived): (usize, u64),
         depth: usize,
     ) {
         if let Some(reliability) = self.counts.count(end, found, frames, derived, depth) {
-            self.reliability.count(pc, found, reliability);
+            self.reliability.count(start, found, reliability);
+        }
+    }
+
+    /// Notes a walk that agrees with the call stack, if it has ended before it.
+    pub(super) fn note_early(&mut self, end: WalkEnd, truth: &Truth<'_>) {
+        let lacks_frames = |frame: &usize| frame + 1 < truth.call_stack.depth();
+        if let (Some(frame), Some(kind)) = (end.frame().filter(lacks_frames), end.in_specs()) {
+            *self.early.entry((kind, truth.address(frame).get())).or_default() += 1;
         }
     }
 
     /// Takes back comparisons that say nothing after all.
     pub(super) fn set_aside(&mut self) {
-        for (found, _, aside) in self.findings.borne_out() {
+        for (found, as_caller, aside) in self.findings.borne_out() {
             let reliability = reliability(WalkEnd::Disagreed, &[*found], usize::MAX, None);
             self.counts.comparisons -= aside;
             self.counts.walk_ends.disagreed -= aside;
             self.counts.walk_ends.unsettled += aside;
-            self.reliability.forget(found, reliability, aside);
+            self.reliability.forget(found, as_caller, reliability, aside);
         }
     }
 
@@ -44,5 +57,8 @@ impl Results {
         self.findings.merge(other.findings, target);
         self.counts.add(&other.counts);
         self.reliability.merge(&other.reliability);
+        for (end, walks) in other.early {
+            *self.early.entry(end).or_default() += walks;
+        }
     }
 }

@@ -9,7 +9,8 @@ use sframe_protocol::{Address, EndKind, Fp, Hello, Image, Open, Range};
 use super::probe::Pending;
 use super::process::Fault;
 use crate::compare::{
-    Disagreement, Rules, RulesAt, Truth, Value, WalkEnd, compare, frames_compared, reliability,
+    Disagreement, Rules, RulesAt, Truth, Value, WalkEnd, compare, first_wrong_frame, frames_compared,
+    reliability,
 };
 use crate::finding::{Blame, Confidence, Finding, Message, Said};
 use crate::target::sections::Sections;
@@ -215,6 +216,8 @@ impl<'q, 'a> Judge<'q, 'a> {
             found.push(less);
         }
         let reliability = reliability(end, &found, depth, answer.reliable);
+        // Where it ought to have stopped.
+        let wrong_frame = first_wrong_frame(&found);
         let beyond = match (reliability, answer.reliable) {
             (Reliability::Silent, Some(true)) => Some(Verdict::Silent),
             (Reliability::Wrong, Some(true)) => Some(Verdict::FalselyReliable),
@@ -241,7 +244,12 @@ impl<'q, 'a> Judge<'q, 'a> {
         let unclear = if engines.is_empty() { Vec::new() } else { std::mem::take(&mut own) };
         // Whoever follows wrong rows can't know that they are wrong: these are findings already.
         let beyond = beyond.filter(|verdict| *verdict == Verdict::Incomplete || engines.is_empty());
-        let beyond = beyond.map(|verdict| at(truth, count.min(depth) - 1, verdict, backtrace.end));
+        let last = count.min(depth) - 1;
+        let beyond =
+            beyond.map(|verdict| match wrong_frame.filter(|_| verdict == Verdict::FalselyReliable) {
+                Some(frame) => at(truth, frame.min(last), verdict, backtrace.end),
+                None => at(truth, last, verdict, backtrace.end),
+            });
         Ok(Judged { end, own, shared, unclear, beyond, frames, fp_untold, cfa_untold, reliability })
     }
 

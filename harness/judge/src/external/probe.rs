@@ -15,7 +15,7 @@ use super::report::{UnwinderExamination, UnwinderReport};
 use super::sample::{Sample, StopsPerCase};
 use super::session::Session;
 use super::shadow::Shadow;
-use crate::compare::{ByPc, Disagreement, Truth, Value, WalkEnd, disagreements};
+use crate::compare::{ByPc, Disagreement, LastInstructions, Truth, Value, WalkEnd, disagreements};
 use crate::examine::{Examination, Probe, WalkEnds};
 use crate::finding::{Blame, Confidence, Finding};
 use crate::target::{Linked, Loaded, Target};
@@ -115,6 +115,7 @@ pub(super) struct Questions<'q, 'a> {
     cfa_untold: u64,
     walk_ends: WalkEnds,
     reliability: ByPc,
+    last_instructions: LastInstructions,
     /// Disagreements that only the unwinder has.
     own: Findings,
     layouts: RefCell<FrameLayouts>,
@@ -162,6 +163,7 @@ impl<'q, 'a> Questions<'q, 'a> {
             cfa_untold: 0,
             walk_ends: WalkEnds::default(),
             reliability: ByPc::default(),
+            last_instructions: LastInstructions::default(),
             own: Findings::default(),
             layouts: RefCell::default(),
             shared: Findings::default(),
@@ -217,6 +219,7 @@ impl<'q, 'a> Questions<'q, 'a> {
             unclear,
             beyond,
             reliability,
+            last_instructions,
             ..
         } = self;
         let (stops, reads_sframe) = (&**stops, judge.reads_sframe());
@@ -258,7 +261,8 @@ impl<'q, 'a> Questions<'q, 'a> {
                 cfa_untold += judged.cfa_untold;
                 let first = [&judged.own, &judged.shared, &judged.unclear].into_iter().flatten();
                 let first = first.min_by_key(|found| found.frame).map(std::slice::from_ref);
-                reliability.count(pending.pc, first.unwrap_or_default(), judged.reliability);
+                let began = last_instructions.start(pending.pc, &pending.call_stack, target);
+                reliability.count(began, first.unwrap_or_default(), judged.reliability);
                 agree += u64::from(judged.end != WalkEnd::Disagreed);
             } else {
                 nothing_compared += 1;

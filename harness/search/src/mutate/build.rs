@@ -243,6 +243,7 @@ impl<'t> Attempt<'t> {
                     without_signals: false,
                     probe: Some(&mut all),
                     ignores_fp: self.plan.ignores_fp,
+                    requires_reliable: false,
                     listing: None,
                 },
             );
@@ -319,6 +320,7 @@ impl<'t> Attempt<'t> {
                     without_signals: !with_signals,
                     probe: None,
                     ignores_fp: self.plan.ignores_fp,
+                    requires_reliable: false,
                     listing: None,
                 },
             );

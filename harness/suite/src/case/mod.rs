@@ -18,6 +18,7 @@ pub use settle::{Settled, settle};
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
 use sframe_engine::Section;
 use sframe_machine::{Options, System};
 use sha2::{Digest as _, Sha256};
@@ -54,6 +55,15 @@ pub enum UnderTest<'u> {
     External(&'u External),
 }
 
+/// What is asked of a case besides its spec.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Demands {
+    /// The code with what was seen there, which only unwinders in Rust provide.
+    pub is_listed: bool,
+    /// See [`ExamineOptions::requires_reliable`].
+    pub requires_reliable: bool,
+}
+
 /// How much of a case is run, and what is recorded.
 #[derive(Default)]
 pub struct RunScope<'p> {
@@ -63,6 +73,8 @@ pub struct RunScope<'p> {
     pub probe: Option<&'p mut dyn Probe>,
     /// See [`ExamineOptions::ignores_fp`].
     pub ignores_fp: bool,
+    /// See [`ExamineOptions::requires_reliable`].
+    pub requires_reliable: bool,
     /// Receives the code with what was seen there.
     pub listing: Option<&'p mut Option<Listing>>,
 }
@@ -110,24 +122,24 @@ impl Case<'_> {
         format!("{:x}", Sha256::digest([self.source.text(), &build, &producer].join("\0")))
     }
 
-    /// Runs the case. All errors are in the report. `is_listed` asks for the code,
-    /// which only unwinders in Rust provide.
+    /// Runs the case. All errors are in the report.
     #[must_use]
     pub fn run(
         &self,
         corpus: &Path,
         options: &Options,
         unwinder: UnderTest<'_>,
-        is_listed: bool,
+        demands: Demands,
     ) -> CaseResult {
+        let Demands { is_listed, requires_reliable } = demands;
         let mut listing = None;
         let report = match unwinder {
             UnderTest::Rust(make_unwinder) => self.on_its_files(corpus, |target, report| {
                 let listing = is_listed.then_some(&mut listing);
-                let extent = RunScope { listing, ..RunScope::default() };
+                let extent = RunScope { listing, requires_reliable, ..RunScope::default() };
                 self.examine(target, options, make_unwinder, extent, report)
             }),
-            UnderTest::External(external) => self.run_external(corpus, options, external),
+            UnderTest::External(external) => self.run_external(corpus, options, external, requires_reliable),
         };
         CaseResult { report, listing }
     }
@@ -172,9 +184,16 @@ impl Case<'_> {
     /// The spec's expectations of the section and of the run do not concern it. Its
     /// findings are those that this project's engine does not have at the same
     /// stop, and, of those that both have, the ones that are not known.
-    fn run_external(&self, corpus: &Path, options: &Options, external: &External) -> CaseReport {
+    fn run_external(
+        &self,
+        corpus: &Path,
+        options: &Options,
+        external: &External,
+        requires_reliable: bool,
+    ) -> CaseReport {
+        let extent = RunScope { requires_reliable, ..RunScope::default() };
         self.on_its_files(corpus, |target, report| {
-            let (_, look, options) = self.prepare(target, options, &RunScope::default())?;
+            let (_, look, options) = self.prepare(target, options, &extent)?;
             match external.examine(target, &self.id(), &look, &options) {
                 Ok(shown) => self.judge_external(target, shown, report),
                 Err(ExternalError::Unsupported(reason)) => {
@@ -398,6 +417,7 @@ impl Case<'_> {
             exit_status: self.spec.exit_status,
             observes: extent.listing.is_some(),
             ignores_fp: extent.ignores_fp,
+            requires_reliable: extent.requires_reliable,
             ..ExamineOptions::default()
         };
         Ok((stops, look, options))

@@ -55,6 +55,9 @@ pub struct RunOptions {
     pub pattern: String,
     /// Size of the stack in bytes, unless a spec overrides it.
     pub stack_size: u64,
+    /// Whether backtraces that are not complete are findings.
+    #[serde(default)]
+    pub require_reliable: bool,
 }
 
 /// The identity that an unwinder reports.
@@ -135,6 +138,7 @@ impl RunIdentity {
                 budget: plan.options.budget,
                 pattern: format!("{:?}", plan.options.pattern).to_lowercase(),
                 stack_size: plan.options.stack_size,
+                require_reliable: plan.requires_reliable,
             },
             unwinder,
             date: started().date_naive().to_string(),
@@ -150,7 +154,7 @@ impl RunIdentity {
         differing.map(|((name, this), (_, other))| format!("{name}: {this} / {other}")).collect()
     }
 
-    fn aspects(&self) -> [(&'static str, String); 8] {
+    fn aspects(&self) -> [(&'static str, String); 9] {
         let digest = |digest: &str| digest.chars().take(16).collect::<String>();
         let UnwinderIdentity { name, version, stops_per_case } = &self.unwinder;
         let stops = stops_per_case.as_ref().map(|stops| format!(" --stops-per-case {stops}"));
@@ -162,6 +166,7 @@ impl RunIdentity {
             ("budget", self.options.budget.to_string()),
             ("pattern", self.options.pattern.clone()),
             ("stack size", self.options.stack_size.to_string()),
+            ("require-reliable", self.options.require_reliable.to_string()),
             ("unwinder", format!("{name} {version}{}", stops.unwrap_or_default())),
         ]
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use sframe_machine::Options;
 
-use crate::case::{BrokenReason, Case, CaseResult, UnderTest};
+use crate::case::{BrokenReason, Case, CaseResult, Demands, UnderTest};
 
 /// Runs a case. An unwinder under test may be third-party code: if it panics,
 /// this case is broken, and the others continue.
@@ -15,9 +15,9 @@ pub(super) fn run_guarded(
     corpus: &Path,
     options: &Options,
     unwinder: UnderTest<'_>,
-    is_listed: bool,
+    demands: Demands,
 ) -> CaseResult {
-    let run = || case.run(corpus, options, unwinder, is_listed);
+    let run = || case.run(corpus, options, unwinder, demands);
     catch_unwind(AssertUnwindSafe(run))
         .unwrap_or_else(|panic| case.broken(BrokenReason::Panicked(panic_message(&*panic).to_owned())).into())
 }

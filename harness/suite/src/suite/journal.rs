@@ -64,6 +64,9 @@ pub struct Header {
     shard: Option<Shard>,
     /// Whether the cases have listings.
     listings: bool,
+    /// Whether backtraces that are not complete are findings.
+    #[serde(default)]
+    require_reliable: bool,
 }
 
 /// A finished case.
@@ -169,6 +172,7 @@ impl Header {
             case: filter.cases.clone(),
             shard,
             listings: plan.is_listed,
+            require_reliable: plan.requires_reliable,
         })
     }
 

@@ -5,7 +5,7 @@ use sframe_judge::external::isolation::Isolation;
 use sframe_machine::Options;
 
 use super::journal::Journal;
-use crate::case::UnderTest;
+use crate::case::{Demands, UnderTest};
 use crate::spec::Faults;
 
 /// How cases are run.
@@ -18,6 +18,8 @@ pub struct Plan<'p> {
     pub unwinder: UnderTest<'p>,
     /// Whether the code is listed with what was observed there.
     pub is_listed: bool,
+    /// Whether each stop whose backtrace is not right and complete is a finding.
+    pub requires_reliable: bool,
     /// Where finished cases are kept, and taken from.
     pub journal: Option<&'p Journal>,
     /// If set, cases run in separate processes.
@@ -39,11 +41,17 @@ impl<'p> Plan<'p> {
             options,
             unwinder,
             is_listed: false,
+            requires_reliable: false,
             journal: None,
             isolation: None,
             explorer: None,
             faults: None,
             is_fitted: false,
         }
+    }
+
+    /// What is asked of each case besides its spec.
+    pub(super) const fn demands(&self) -> Demands {
+        Demands { is_listed: self.is_listed, requires_reliable: self.requires_reliable }
     }
 }

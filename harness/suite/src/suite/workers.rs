@@ -23,7 +23,7 @@ use sframe_machine::{Options, Pattern};
 
 use super::guard::run_guarded;
 use super::plan::Plan;
-use crate::case::{BrokenReason, Case, CaseResult, NoWorker, UnderTest, stand_in};
+use crate::case::{BrokenReason, Case, CaseResult, Demands, NoWorker, UnderTest, stand_in};
 use crate::corpus::Build;
 use crate::spec::{BuildFacts, Known, Producer, Spec};
 use crate::yaml::Source;
@@ -36,7 +36,7 @@ struct Setup {
     budget: u64,
     stack_size: u64,
     unwinder: Option<External>,
-    is_listed: bool,
+    demands: Demands,
     is_fitted: bool,
     memory: u64,
 }
@@ -87,7 +87,7 @@ impl<'w> Workers<'w> {
             budget,
             stack_size,
             unwinder,
-            is_listed: plan.is_listed,
+            demands: plan.demands(),
             is_fitted: plan.is_fitted,
             memory: isolation.memory,
         };
@@ -186,7 +186,7 @@ pub fn serve(make_unwinder: &MakeUnwinder) -> Result<(), WorkerError> {
             stand_in::fit(&mut spec, &facts, target.as_ref());
         }
         let case = Case { spec: &spec, source: &source, build: &build, producer: &producer };
-        let result = run_guarded(&case, &setup.corpus, &options, unwinder, setup.is_listed);
+        let result = run_guarded(&case, &setup.corpus, &options, unwinder, setup.demands);
         let mut answer = serde_json::to_vec(&result)?;
         answer.push(b'\n');
         stdout.write_all(&answer)?;

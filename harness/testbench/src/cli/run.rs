@@ -43,6 +43,9 @@ pub(crate) struct Run {
     /// Don't explore the programs with rows that a case does not use, or finds to be wrong.
     #[arg(long)]
     no_explore: bool,
+    /// Every backtrace that does not have all frames is a finding, even if it says so, or a spec expects it.
+    #[arg(long)]
+    require_reliable: bool,
     /// How many cases to run at once; 0 for one per processor.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = parse_jobs)]
     jobs: usize,
@@ -113,6 +116,7 @@ impl Run {
         check_places(&self.folders.corpus, &cases)?;
         let plan = Plan {
             is_listed: self.report.is_some() && external.is_none(),
+            requires_reliable: self.require_reliable,
             isolation: self.isolation.workers(),
             explorer: (!self.no_explore).then(|| self.isolation.explorer()),
             faults: Some(suite.faults()),

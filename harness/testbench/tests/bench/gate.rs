@@ -223,6 +223,7 @@ fn shards_of_different_runs_are_refused_with_what_differs() {
         ),
         ("pattern", &["--abi", "amd64", "--pattern", "second"], "pattern: first / second"),
         ("budget", &["--abi", "amd64", "--budget", "1000000"], " / 1000000"),
+        ("reliable", &["--abi", "amd64", "--require-reliable"], "require-reliable: false / true"),
         ("unwinder", &["--abi", "amd64", "--unwinder", engine], "unwinder: sframe-engine 0.1.0 / "),
     ] {
         shard(folder, &[&gnu[..], rest, &["--shard", "2/2"]].concat());

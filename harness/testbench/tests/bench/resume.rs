@@ -191,6 +191,7 @@ fn a_journal_of_something_else_is_refused_and_nothing_is_touched() {
     refused(&["--spec", "recursion"], "another spec");
     refused(&["--toolchain", "gnu-2.44"], "another toolchain");
     refused(&["--shard", "1/2"], "another shard");
+    refused(&["--require-reliable"], "another require_reliable (false / true)");
     let engine = env!("CARGO_BIN_EXE_sframe-engine-unwinder");
     refused(&["--unwinder", engine], "another listings (true / false), unwinder (null / ");
 

@@ -745,6 +745,62 @@ fn a_false_word_about_a_walk_is_a_finding(#[case] claim: &str, #[case] id: &str,
     assert_eq!(total("wrong") > 0, verdicts.contains(&"extra-frames"), "{by:?}");
 }
 
+/// What is claimed of a walk is false from the first wrong frame on, however far the walk goes on.
+#[test]
+fn a_false_word_is_found_where_the_walk_goes_wrong() {
+    let command = format!("{ENGINE} --claim always --mistake place-too-high");
+    let (_, report) = check("gnu-2.47/s390x/recursion.O2", &command, &["--no-explore"]);
+    let findings = report["findings"].as_array().expect("a list");
+    let place = |found: &Value| (found["frame"].as_u64(), found["pc"].to_string());
+    let of = |is_claim: bool| {
+        let is_it = move |found: &&Value| (found["verdict"] == "falsely-reliable") == is_claim;
+        findings.iter().filter(is_it).map(place).collect::<Vec<_>>()
+    };
+    let (claims, wrong) = (of(true), of(false));
+    assert!(claims.len() == 1 && wrong.contains(&claims[0]), "{claims:?}, {wrong:?}");
+}
+
+/// The rarest places, told by symbols and by where calls return to.
+#[rstest]
+#[case("gnu-2.47/amd64/thunks.O2", &["thunk"])]
+#[case("gnu-2.47/s390x/thunks.O2", &["thunk"])]
+#[case("gnu-2.47/amd64/noreturn_call.O2", &["after-noreturn-call"])]
+#[case("gnu-2.47/aarch64/noreturn_call.O2", &["after-noreturn-call"])]
+// Inline ones are part of their functions.
+#[case("gnu-2.47/amd64/thunks_inline.O2", &[])]
+#[case("gnu-2.47/amd64/recursion.O2", &[])]
+fn thunks_and_callees_that_never_return_are_told(#[case] id: &str, #[case] places: &[&str]) {
+    let report = json(&bench(&["check", "--json", "--no-explore", &build(id)]));
+    let by = report["summary"]["reliability_by_topmost"].as_object().expect("a mapping");
+    for place in ["thunk", "after-noreturn-call"] {
+        assert_eq!(by.contains_key(place), places.contains(&place), "{place}: {by:?}");
+        assert!(by.get(place).is_none_or(|of| of["complete"].as_u64() > Some(0)), "{by:?}");
+    }
+}
+
+/// Where a look-up at the return address itself takes the rows of another function.
+#[test]
+fn a_look_up_of_the_next_function_is_wrong_after_a_noreturn_call() {
+    let command = format!("{ENGINE} --claim nothing --mistake look-up-at-return-address");
+    let (_, report) = check("gnu-2.47/amd64/noreturn_call.O2", &command, &["--no-explore"]);
+    let by = &report["summary"]["reliability_by_topmost"];
+    assert!(by["after-noreturn-call"]["wrong"].as_u64() > Some(0), "{by}");
+}
+
+/// Walks that are set aside when control lands are counted no more, and all others are.
+#[rstest]
+#[case("gnu-2.47/s390x/builtin_jump.O2-fp")]
+#[case("gnu-2.40/aarch64/eh_return.O0")]
+fn walks_that_are_set_aside_are_worth_nothing(#[case] id: &str) {
+    let report = json(&bench(&["check", "--json", "--no-explore", "--allow-set-aside", &build(id)]));
+    let set_aside = report["set_aside"].as_array().expect("a list");
+    assert!(set_aside.iter().any(|of| of["reason"] == "leaves-elsewhere"), "{set_aside:#?}");
+    let worth = report["summary"]["reliability"].as_object().expect("a mapping");
+    let all: u64 = worth.values().filter_map(Value::as_u64).sum();
+    assert_eq!(Some(all), report["summary"]["comparisons"].as_u64(), "{worth:?}");
+    assert_eq!([&worth["wrong"], &worth["silent"]], [0, 0], "{worth:?}");
+}
+
 fn verdicts_of(report: &Value) -> BTreeSet<&str> {
     let findings = report["findings"].as_array().expect("a list").iter();
     findings.map(|found| found["verdict"].as_str().expect("a verdict")).collect()
@@ -774,5 +830,37 @@ fn what_is_not_complete_is_a_finding_on_demand(#[case] id: &str, #[case] verdict
         let require = ["check", "--json", "--no-explore", "--require-reliable", &file];
         let report = json(&bench(&[&require[..], unwinder].concat()));
         assert_eq!(verdicts_of(&report), BTreeSet::from_iter(verdicts.iter().copied()), "{report:.3000}");
+    }
+}
+
+/// Over the corpus as well, in each kind of process, also where a spec expects another end.
+#[rstest]
+#[case("recursion/gnu-2.47/amd64/O2", &[], &[])]
+#[case("mixed_objects/gnu-2.47/amd64/O2", &["no-fde"], &["bare_leaf", "bare_middle"])]
+// A signal has interrupted what keeps its return address in a register.
+#[case("signals_cfi/gnu-2.47/s390x/O0", &["in-register"], &["leaf"])]
+fn a_run_demands_complete_walks_at_each_stop(
+    #[case] id: &str,
+    #[case] ends: &[&str],
+    #[case] functions: &[&str],
+) {
+    for more in [&[][..], &["--in-process"], &["--unwinder", ENGINE]] {
+        let arguments = ["run", "--json", "--no-explore", "--case", id];
+        let output = bench(&[&arguments[..], more].concat());
+        assert_eq!(status(&output), 0, "{more:?}: {output:?}");
+        let output = bench(&[&arguments[..], &["--require-reliable"], more].concat());
+        assert_eq!(status(&output), i32::from(!ends.is_empty()), "{more:?}: {output:?}");
+        let report = json(&output);
+        assert_eq!(report["run"]["options"]["require_reliable"], true);
+        let findings = report["cases"][0]["findings"].as_array().expect("a list");
+        assert!(findings.iter().all(|found| found["verdict"] == "incomplete"), "{findings:#?}");
+        if more.contains(&"--unwinder") {
+            // What it reads is right: one finding says of all its walks that they are not complete.
+            continue;
+        }
+        let got: BTreeSet<_> = findings.iter().filter_map(|found| found["got"].as_str()).collect();
+        assert_eq!(got, BTreeSet::from_iter(ends.iter().copied()), "{more:?}: {findings:#?}");
+        let names: BTreeSet<_> = findings.iter().filter_map(|found| found["function"].as_str()).collect();
+        assert!(functions.iter().all(|function| names.contains(function)), "{more:?}: {names:?}");
     }
 }

@@ -870,7 +870,8 @@ fn strip(file: &mut [u8]) -> Result<(), String> {
     let names = elf.sections().filter(|section| section.name() == Ok(".strtab"));
     let ranges: Vec<_> = names.filter_map(|names| names.file_range()).collect();
     for (start, size) in ranges {
-        file[start as usize..][..size as usize].fill(0);
+        let range = usize::try_from(start).and_then(|start| Ok(start..start + usize::try_from(size)?));
+        file[range.map_err(|error| error.to_string())?].fill(0);
     }
     Ok(())
 }
