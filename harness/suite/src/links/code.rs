@@ -7,7 +7,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use object::read::elf::ElfFile64;
+use object::elf::{PF_X, PT_LOAD, ProgramHeader64};
+use object::read::elf::{ElfFile64, ProgramHeader as _};
 use object::{Endianness, Object as _, ObjectSection as _, SectionKind};
 
 /// The bytes that a relocation may change: those of its field, and before them those of the opcode.
@@ -39,7 +40,20 @@ impl Text {
             }
             Some(Self { address: section.address(), bytes })
         };
-        sections.filter_map(text).collect()
+        let found: Vec<Self> = sections.filter_map(text).collect();
+        if !found.is_empty() {
+            return found;
+        }
+        // The section table may be stripped.
+        let endian = elf.endian();
+        let segments = elf.elf_program_headers().iter();
+        let code = segments
+            .filter(|segment| segment.p_type(endian) == PT_LOAD && segment.p_flags(endian).contains(PF_X));
+        let text = |segment: &ProgramHeader64<Endianness>| {
+            let bytes = segment.data(endian, elf.data()).ok()?.iter().copied().map(Some).collect();
+            Some(Self { address: segment.p_vaddr(endian), bytes })
+        };
+        code.filter_map(text).collect()
     }
 
     /// The section of several that an address is in, by its index, and where it is there.

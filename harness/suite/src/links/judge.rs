@@ -446,19 +446,23 @@ fn of_lint(rules: BTreeMap<&str, (String, u64)>) -> impl Iterator<Item = LinkFin
 
 /// What `.eh_frame`, and the code itself, say of the rows of the code that the linker has made.
 fn of_linker_made(output: &[u8], is_linker_made: &dyn Fn(u64) -> bool) -> Vec<LinkFinding> {
-    let finding =
-        |function: String, message| LinkFinding::new(LinkFault::LinkerMade, vec![function], message);
+    // Much of this code has no symbol: an offset says which entry it is.
+    let finding = |message: String| {
+        let place = message.split(" (").next().unwrap_or_default().to_owned();
+        LinkFinding::new(LinkFault::LinkerMade, vec![place], message)
+    };
     // There may be nothing to compare with.
     let compared = diff_file(output, "output").map(|report| report.findings).unwrap_or_default();
     let of_tables = compared.iter().filter(|finding| is_linker_made(finding.pc.0));
-    let mut wrong: Vec<LinkFinding> =
-        of_tables.map(|found| finding(found.function.clone(), found.message.clone())).collect();
+    let mut wrong: Vec<LinkFinding> = of_tables.map(|found| finding(found.message.clone())).collect();
     // A section that can't be read, and one that is not there, are other findings.
-    for Finding { pc, function, message, .. } in proved(output, is_linker_made).unwrap_or_default() {
-        let Some(pc) = pc.filter(|pc| is_linker_made(pc.0)) else { continue };
-        let function = function.unwrap_or_else(|| pc.to_string());
-        if !wrong.iter().any(|other| other.functions.contains(&function)) {
-            wrong.push(finding(function, message.to_string()));
+    for Finding { pc, message, .. } in proved(output, is_linker_made).unwrap_or_default() {
+        if pc.is_none_or(|pc| !is_linker_made(pc.0)) {
+            continue;
+        }
+        let found = finding(message.to_string());
+        if !wrong.iter().any(|other| other.functions == found.functions) {
+            wrong.push(found);
         }
     }
     wrong

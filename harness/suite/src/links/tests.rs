@@ -105,6 +105,7 @@ const MISTAKES: &[(Mistake, &str, LinkFault)] = &[
     (Mistake::SaysNothingOfGarbage, "garbage_version", LinkFault::Silent),
     (Mistake::SaysSomethingElse, "garbage_version", LinkFault::Silent),
     (Mistake::TalksOfSections, "garbage_version", LinkFault::Silent),
+    (Mistake::NamesOtherObjects, "garbage_version", LinkFault::Silent),
     (Mistake::RefusesWithoutWord, "garbage_version", LinkFault::Silent),
     (Mistake::LosesNamesWithFdes, "two_objects", LinkFault::MissingFde),
     (Mistake::LosesMaskFdes, "mask_fde", LinkFault::MissingFde),

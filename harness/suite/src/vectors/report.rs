@@ -489,7 +489,7 @@ impl VectorsReport {
     /// Right answers of all questions, by group and part.
     fn table(&self, text: &mut Text) {
         let parts = || AnswerPart::ALL.into_iter();
-        let heads: String = parts().map(|part| format!("{:>15}", part.heading())).collect();
+        let heads: String = parts().map(|part| format!(" {:>14}", part.heading())).collect();
         text.line(format!("{:<10}{heads}", "right"));
         let cells = |counts: &BTreeMap<AnswerPart, Counts>| {
             let cell = |part| match counts.get(&part).copied().unwrap_or_default() {
@@ -498,7 +498,7 @@ impl VectorsReport {
                 Counts { questions, answered, differ: 0, .. } if answered == questions => grouped(questions),
                 counts => format!("{}/{}", grouped(counts.right()), grouped(counts.questions)),
             };
-            parts().map(|part| format!("{:>15}", cell(part))).collect::<String>()
+            parts().map(|part| format!(" {:>14}", cell(part))).collect::<String>()
         };
         for (group, counts) in &self.groups {
             text.line(format!("{group:<10}{}", cells(counts)).trim_end());

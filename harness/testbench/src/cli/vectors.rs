@@ -113,7 +113,16 @@ impl Vectors {
         } else {
             print(&report.text(volume()))?;
         }
-        Ok(status(!report.differences.is_empty(), false, report.has_compared()))
+        // A profile is what the reader is to answer, and not what it chooses of that.
+        let left = report.skipped.len() as u64;
+        let is_hollow = self.selection.profile.is_some() && left > report.vectors / 2;
+        if is_hollow {
+            tell_line(format_args!(
+                "too little was compared: {left} of the {} that a reader of this profile answers were not answered",
+                counted(report.vectors, "vector")
+            ));
+        }
+        Ok(status(!report.differences.is_empty(), false, report.has_compared() && !is_hollow))
     }
 
     fn walks(&self, stacks: &Path) -> Result<Status, Failure> {

@@ -79,6 +79,7 @@ pub(super) enum Mistake {
     SaysSomethingElse,
     TalksOfSections,
     RefusesWithoutWord,
+    NamesOtherObjects,
     LosesNamesWithFdes,
     StripsNames,
 }
@@ -248,6 +249,7 @@ impl Model {
             Err(_) if self.makes(Mistake::CrashesOnGarbage) => return Err(CRASH.to_owned()),
             Err(_) if self.makes(Mistake::SaysNothingOfGarbage) => {}
             Err(_) if self.makes(Mistake::TalksOfSections) => {}
+            Err(_) if self.makes(Mistake::NamesOtherObjects) => said.push_str("merged .sframe of start.o"),
             Err(_) if self.makes(Mistake::RefusesWithoutWord) => return Err(String::new()),
             Err(_) if self.makes(Mistake::SaysSomethingElse) => said.push_str("the output may be large"),
             Err(error) if self.makes(Mistake::CopiesGarbage) => said.push_str(&error),
