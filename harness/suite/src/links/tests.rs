@@ -132,14 +132,13 @@ fn each_mistake_is_noticed() {
 fn the_page_has_each_mistake() {
     let [start, end] = ["<!-- mistakes: UPDATE_LINK_MISTAKES=1 makes it -->\n", "<!-- end of mistakes -->"];
     let words = |mistake: &Mistake| {
-        let name = format!("{mistake:?}").chars().fold(String::new(), |mut words, letter| {
+        format!("{mistake:?}").chars().fold(String::new(), |mut words, letter| {
             if letter.is_uppercase() && !words.is_empty() {
                 words.push(' ');
             }
             words.extend(letter.to_lowercase());
             words
-        });
-        name
+        })
     };
     let row = |(mistake, case, kind): &(Mistake, &str, LinkFault)| {
         format!("| {} | `{case}` | `{kind}` |\n", words(mistake))
