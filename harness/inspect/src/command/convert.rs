@@ -92,8 +92,8 @@ impl Convert {
         let name = self.file.display().to_string();
         let unusable = |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {name}: {error}"));
         self.demand_separate_files()?;
-        if self.to == Version::V1 && self.layout.starts == Some(Origin::Field) {
-            let message = "error: --starts field: version 1 has starts that are relative to the section only";
+        if !self.to.has_pcrel_starts() && self.layout.starts == Some(Origin::Field) {
+            let message = "error: --starts field: this version has starts that are relative to the section only";
             return Err(Failure::unusable(message));
         }
         let bytes = file::read(&self.file, file::MAX_BYTES).map_err(|error| unusable(&error))?;

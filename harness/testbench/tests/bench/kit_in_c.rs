@@ -43,6 +43,17 @@ fn vectors(reader: &str, only: &[&str]) -> (i32, Value) {
     (status(&output), json(&output))
 }
 
+/// The example reads version 3: of a profile of version 2, it only refuses, which is too little to have passed.
+#[test]
+fn a_reader_that_answers_little_of_a_profile_has_not_passed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(reader) = reader(folder.path(), |text| text, &[]) else { return };
+    let output = bench(&["vectors", "--profile", "v2-glibc", "--unwinder", &reader]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(status(&output), 3, "{said}");
+    assert!(said.contains("too little was compared: "), "{said}");
+}
+
 /// With its own steps, and with those of the kit.
 #[rstest]
 #[case::steps(&[])]
