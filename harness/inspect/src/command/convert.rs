@@ -93,7 +93,8 @@ impl Convert {
         let unusable = |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {name}: {error}"));
         self.demand_separate_files()?;
         if !self.to.has_pcrel_starts() && self.layout.starts == Some(Origin::Field) {
-            let message = "error: --starts field: this version has starts that are relative to the section only";
+            let message =
+                "error: --starts field: this version has starts that are relative to the section only";
             return Err(Failure::unusable(message));
         }
         let bytes = file::read(&self.file, file::MAX_BYTES).map_err(|error| unusable(&error))?;
