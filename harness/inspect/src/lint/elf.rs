@@ -107,10 +107,8 @@ struct Sframe<'a> {
     address: u64,
     /// Where it is in the file.
     offset: u64,
-    /// Section type, flags and index; `None` for a segment.
-    section: Option<(SectionType, SectionFlags, SectionIndex)>,
-    /// What its address is to be a multiple of, if the section table says it: 0 is 1.
-    alignment: Option<u64>,
+    /// Section type, flags, alignment and index; `None` for a segment.
+    section: Option<(SectionType, SectionFlags, u64, SectionIndex)>,
 }
 
 impl Sframe<'_> {
@@ -158,9 +156,10 @@ impl<'a> File<'a> {
         let mut sframes = Vec::new();
         for (index, header) in tables.sframe_sections() {
             let SectionBytes { data, address } = tables.bytes_of_section(header)?;
-            let section = Some((header.sh_type(endian), header.sh_flags(endian), index));
-            let alignment = Some(header.sh_addralign(endian).max(1));
-            sframes.push(Sframe { data, address, offset: header.sh_offset(endian), section, alignment });
+            // An alignment of 0 is one of 1.
+            let alignment = header.sh_addralign(endian).max(1);
+            let section = Some((header.sh_type(endian), header.sh_flags(endian), alignment, index));
+            sframes.push(Sframe { data, address, offset: header.sh_offset(endian), section });
         }
         let segment = |(_, segment): (usize, &ProgramHeader64<Endianness>)| {
             let start = segment.p_offset(endian);
@@ -172,7 +171,7 @@ impl<'a> File<'a> {
             let (SectionBytes { data, address }, _) =
                 tables.sframe()?.ok_or_else(|| tables.missing_sframe())?;
             let offset = segments.first().map_or(0, |segment| segment.file.start);
-            sframes.push(Sframe { data, address, offset, section: None, alignment: None });
+            sframes.push(Sframe { data, address, offset, section: None });
         }
         let header = tables.header;
         let relocatable = header.e_type(endian) == ET_REL;
@@ -245,7 +244,7 @@ impl<'a> File<'a> {
 
     /// Checks how the file contains a section: type, flags, segments, alignment.
     fn check_section(&self, sframe: &Sframe<'_>, header: Option<&Header>, findings: &mut Vec<Finding>) {
-        if let Some((kind, flags, _)) = sframe.section {
+        if let Some((kind, flags, ..)) = sframe.section {
             if kind != SHT_GNU_SFRAME {
                 let name = match kind {
                     SHT_PROGBITS => "SHT_PROGBITS".to_owned(),
@@ -282,7 +281,9 @@ impl<'a> File<'a> {
         if !sframe.address.is_multiple_of(4) {
             report(findings, &rules::ALIGNMENT, &[&format!("lies at {:#x}", sframe.address)]);
         }
-        if let Some(alignment) = sframe.alignment.filter(|alignment| !alignment.is_multiple_of(4)) {
+        if let Some((.., alignment, _)) = sframe.section
+            && !alignment.is_multiple_of(4)
+        {
             report(findings, &rules::ALIGNMENT, &[&format!("is aligned to {alignment}")]);
         }
         // The segment that belongs to this section, or otherwise the first.

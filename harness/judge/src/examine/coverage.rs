@@ -95,6 +95,15 @@ impl UnexercisedRow {
         Some(fault.map_or_else(|| reason.clone(), |fault| format!("{reason}; looks like {}", fault.brief())))
     }
 
+    /// Where and why it is wrong, in a line, if exploring proves that.
+    #[must_use]
+    pub fn wrong_line(&self) -> Option<String> {
+        (self.explored == Some(Explored::Wrong)).then(|| {
+            let image = self.image.as_ref().map_or_else(String::new, |image| format!("{image}: "));
+            format!("{image}{}", self.says().unwrap_or_else(|| self.function.clone()))
+        })
+    }
+
     /// Says what exploring says of it, in words.
     pub fn explored_text(&self) -> Option<String> {
         let says = match self.explored? {

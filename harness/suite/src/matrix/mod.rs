@@ -34,7 +34,7 @@ use sframe_judge::external::isolation::Isolation;
 use sframe_judge::unwind::sframe_unwinder;
 use sframe_machine::Options;
 
-use crate::case::{Case, CaseReport, CaseResult, UnderTest, spec_name};
+use crate::case::{Case, CaseReport, CaseResult, Demands, UnderTest, spec_name};
 use crate::corpus::{Attempt, AttemptResult, Build, Toolchain};
 use crate::suite::{self, Suite};
 
@@ -147,7 +147,11 @@ impl<'s> Plan<'s> {
         let missing: BTreeMap<&str, BTreeSet<String>> =
             builds.map(|build| (build.id.as_str(), fit::missing_of(build, scope.suite.corpus()))).collect();
 
-        let plan = suite::Plan { is_listed: scope.is_listed, is_fitted: true, ..plan };
+        let plan = suite::Plan {
+            demands: Demands { is_listed: scope.is_listed, ..plan.demands },
+            is_fitted: true,
+            ..plan
+        };
         let cases: Vec<Case<'_>> = self.fitted.iter().map(Fitted::case).collect();
         let mut results = run(folder, &cases, &plan);
         let mut comparisons = Vec::new();

@@ -13,7 +13,7 @@ use sframe_inspect::percent::Percent;
 use sframe_inspect::text::{counted, first_of, grouped};
 use sframe_judge::compare::ByTopmost;
 use sframe_judge::examine::counts::Counts;
-use sframe_judge::examine::coverage::{Explored, ExploredRows, RowCounts, UnexercisedRow};
+use sframe_judge::examine::coverage::{ExploredRows, RowCounts, UnexercisedRow};
 use sframe_judge::examine::sampling::Sampling;
 use sframe_judge::examine::set_aside::{self, SetAside, is_too_much};
 use sframe_judge::examine::{Examination, FailedCheck};
@@ -519,11 +519,8 @@ impl CheckReport {
 
     /// The rows that exploring proves to be wrong, and that the run did not use, each in a line.
     pub(super) fn wrong_rows_that_did_not_run(&self) -> impl Iterator<Item = String> {
-        let wrong = self.unexercised.iter().filter(|row| row.explored == Some(Explored::Wrong));
-        wrong.map(|row| {
-            let image = row.image.as_ref().map_or_else(String::new, |image| format!("{image}: "));
-            format!("{image}{} (did not run)", row.says().unwrap_or_else(|| row.function.clone()))
-        })
+        let wrong = self.unexercised.iter().filter_map(UnexercisedRow::wrong_line);
+        wrong.map(|line| format!("{line} (did not run)"))
     }
 
     /// Makes findings with one cause one, which counts its places: see [`groups`]. Known findings are settled

@@ -138,7 +138,7 @@ impl RunIdentity {
                 budget: plan.options.budget,
                 pattern: format!("{:?}", plan.options.pattern).to_lowercase(),
                 stack_size: plan.options.stack_size,
-                require_reliable: plan.requires_reliable,
+                require_reliable: plan.demands.requires_reliable,
             },
             unwinder,
             date: started().date_naive().to_string(),

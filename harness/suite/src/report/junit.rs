@@ -138,6 +138,11 @@ fn junit_of_links(table: &LinksTable) -> Result<String, quick_junit::SerializeEr
             };
             let mut test = TestCase::new(format!("{}/{}", result.case, result.abi), status);
             test.set_classname("links");
+            if !result.known.is_empty() {
+                let mut lines = Text::default();
+                result.known.iter().for_each(|cause| lines.line(format!("known: {cause}")));
+                test.set_system_out(lines.trim_end());
+            }
             suite.add_test_case(test);
         }
         suite

@@ -8,7 +8,7 @@ use sframe_engine::Abi;
 use sframe_inspect::hazard;
 use sframe_inspect::text::{Text, counted, first_of, grouped, per_second};
 use sframe_judge::compare::ByTopmost;
-use sframe_judge::examine::coverage::{Explored, ExploredRows, UnexercisedRow};
+use sframe_judge::examine::coverage::{ExploredRows, UnexercisedRow};
 use sframe_judge::examine::set_aside::SetAsideReason;
 use sframe_judge::external::UnwinderReport;
 use sframe_judge::finding::{Finding, groups};
@@ -194,15 +194,12 @@ pub(super) fn explored(rows: ExploredRows) -> String {
 
 /// Shows the rows that exploring proves to be wrong.
 pub(super) fn show_explored(text: &mut Text, rows: &[UnexercisedRow]) {
-    let wrong = rows.iter().filter(|row| row.explored == Some(Explored::Wrong));
-    for (index, row) in wrong.enumerate() {
+    for (index, line) in rows.iter().filter_map(UnexercisedRow::wrong_line).enumerate() {
         if index == SHOWN {
             text.line("    explored    ... and others, see `explore`");
             break;
         }
-        let image = row.image.as_ref().map_or_else(String::new, |image| format!("{image}: "));
-        let says = row.says().unwrap_or_else(|| row.function.clone());
-        text.line(format!("    explored    {image}{says}"));
+        text.line(format!("    explored    {line}"));
     }
 }
 

@@ -171,8 +171,8 @@ impl Header {
             variant: filter.variants.clone(),
             case: filter.cases.clone(),
             shard,
-            listings: plan.is_listed,
-            require_reliable: plan.requires_reliable,
+            listings: plan.demands.is_listed,
+            require_reliable: plan.demands.requires_reliable,
         })
     }
 

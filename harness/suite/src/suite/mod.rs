@@ -361,7 +361,7 @@ pub fn execute(
         let (mut result, is_kept) = match (kept, &workers) {
             (Some(kept), _) => (kept, true),
             (None, Some(workers)) => (workers.run(case), false),
-            (None, None) => (run_guarded(case, corpus, &plan.options, plan.unwinder, plan.demands()), false),
+            (None, None) => (run_guarded(case, corpus, &plan.options, plan.unwinder, plan.demands), false),
         };
         if !is_kept {
             case.explain(corpus, plan.explorer.as_ref(), plan.faults, &mut result.report);

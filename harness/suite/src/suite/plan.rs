@@ -16,10 +16,8 @@ pub struct Plan<'p> {
     /// The unwinder under test. With [`Self::isolation`], one in Rust is the
     /// workers' unwinder.
     pub unwinder: UnderTest<'p>,
-    /// Whether the code is listed with what was observed there.
-    pub is_listed: bool,
-    /// Whether each stop whose backtrace is not right and complete is a finding.
-    pub requires_reliable: bool,
+    /// What is asked of each case besides its spec.
+    pub demands: Demands,
     /// Where finished cases are kept, and taken from.
     pub journal: Option<&'p Journal>,
     /// If set, cases run in separate processes.
@@ -40,18 +38,12 @@ impl<'p> Plan<'p> {
         Self {
             options,
             unwinder,
-            is_listed: false,
-            requires_reliable: false,
+            demands: Demands { is_listed: false, requires_reliable: false },
             journal: None,
             isolation: None,
             explorer: None,
             faults: None,
             is_fitted: false,
         }
-    }
-
-    /// What is asked of each case besides its spec.
-    pub(super) const fn demands(&self) -> Demands {
-        Demands { is_listed: self.is_listed, requires_reliable: self.requires_reliable }
     }
 }

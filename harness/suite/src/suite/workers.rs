@@ -87,7 +87,7 @@ impl<'w> Workers<'w> {
             budget,
             stack_size,
             unwinder,
-            demands: plan.demands(),
+            demands: plan.demands,
             is_fitted: plan.is_fitted,
             memory: isolation.memory,
         };

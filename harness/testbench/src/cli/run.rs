@@ -13,7 +13,7 @@ use sframe_inspect::text::{Text, counted, neutral};
 use sframe_judge::examine::listings::{Listing, Listings};
 use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::unwind::sframe_unwinder;
-use sframe_suite::case::{CaseReport, CaseResult, Outcome, UnderTest};
+use sframe_suite::case::{CaseReport, CaseResult, Demands, Outcome, UnderTest};
 use sframe_suite::provenance::Began;
 use sframe_suite::report::{Document, Report, RunIdentity, Style, run_summary};
 use sframe_suite::spec::parse_abi;
@@ -115,8 +115,10 @@ impl Run {
         }
         check_places(&self.folders.corpus, &cases)?;
         let plan = Plan {
-            is_listed: self.report.is_some() && external.is_none(),
-            requires_reliable: self.require_reliable,
+            demands: Demands {
+                is_listed: self.report.is_some() && external.is_none(),
+                requires_reliable: self.require_reliable,
+            },
             isolation: self.isolation.workers(),
             explorer: (!self.no_explore).then(|| self.isolation.explorer()),
             faults: Some(suite.faults()),

@@ -10,7 +10,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 use sframe_judge::unwind::sframe_unwinder;
 use sframe_machine::Options;
-use sframe_suite::case::{CaseResult, UnderTest};
+use sframe_suite::case::{CaseResult, Demands, UnderTest};
 use sframe_suite::suite::journal::{Header, Journal};
 use sframe_suite::suite::{Filter, Plan};
 
@@ -137,7 +137,10 @@ fn a_journal_may_be_cut_anywhere() {
     };
     let cases = suite.cases(&filter).expect("cases");
     let cases = &cases[..3];
-    let plan = Plan { is_listed: true, ..Plan::new(Options::default(), UnderTest::Rust(&sframe_unwinder)) };
+    let plan = Plan {
+        demands: Demands { is_listed: true, ..Demands::default() },
+        ..Plan::new(Options::default(), UnderTest::Rust(&sframe_unwinder))
+    };
     let header = Header::new(&plan, &filter, None).expect("the bench");
     let execute = |journal: &Journal| {
         let plan = Plan { journal: Some(journal), ..plan.clone() };
