@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use object::elf::{PF_X, PT_LOAD, ProgramHeader64};
-use object::read::elf::{ElfFile64, ProgramHeader as _};
-use object::{Endianness, Object as _, ObjectSection as _, SectionKind};
+use object::read::elf::{ElfComdat64, ElfFile64, ProgramHeader as _};
+use object::{Endianness, Object as _, ObjectComdat as _, ObjectSection as _, SectionKind};
 
 /// The bytes that a relocation may change: those of its field, and before them those of the opcode.
 const CHANGED: Range<i64> = -3..4;
@@ -18,6 +18,8 @@ const CHANGED: Range<i64> = -3..4;
 #[derive(Clone, Debug)]
 pub(super) struct Text {
     address: u64,
+    /// The signature of its group, of which a linker keeps one.
+    pub(super) group: Option<String>,
     /// Each byte, as far as it is the same wherever it is linked to.
     bytes: Vec<Option<u8>>,
 }
@@ -26,6 +28,11 @@ impl Text {
     /// The sections with code of a file.
     pub(super) fn all(elf: &ElfFile64<'_, Endianness>) -> Vec<Self> {
         let sections = elf.sections().filter(|section| section.kind() == SectionKind::Text);
+        let of_group = |group: ElfComdat64<'_, '_, Endianness>| {
+            let name = group.name().unwrap_or_default().to_owned();
+            group.sections().map(|section| (section.0, name.clone())).collect::<Vec<_>>()
+        };
+        let groups: BTreeMap<usize, String> = elf.comdats().flat_map(of_group).collect();
         let text = |section: object::read::elf::ElfSection64<'_, '_, Endianness>| {
             let mut bytes: Vec<_> = section.data().ok()?.iter().copied().map(Some).collect();
             // Those that a linked file keeps are applied.
@@ -38,7 +45,7 @@ impl Text {
                     }
                 }
             }
-            Some(Self { address: section.address(), bytes })
+            Some(Self { address: section.address(), group: groups.get(&section.index().0).cloned(), bytes })
         };
         let found: Vec<Self> = sections.filter_map(text).collect();
         if !found.is_empty() {
@@ -51,7 +58,7 @@ impl Text {
             .filter(|segment| segment.p_type(endian) == PT_LOAD && segment.p_flags(endian).contains(PF_X));
         let text = |segment: &ProgramHeader64<Endianness>| {
             let bytes = segment.data(endian, elf.data()).ok()?.iter().copied().map(Some).collect();
-            Some(Self { address: segment.p_vaddr(endian), bytes })
+            Some(Self { address: segment.p_vaddr(endian), group: None, bytes })
         };
         code.filter_map(text).collect()
     }
@@ -120,6 +127,11 @@ impl Taken {
         *end = (*end).max(start.saturating_add(size));
     }
 
+    /// Whether one overlaps such a range.
+    pub(super) fn has(&self, start: u64, size: u64) -> bool {
+        self.end(start, size).is_some()
+    }
+
     /// Where the first that overlaps such a range ends.
     fn end(&self, start: u64, size: u64) -> Option<u64> {
         let before = self.0.range(..start.saturating_add(size)).next_back()?;
@@ -132,7 +144,7 @@ mod tests {
     use super::*;
 
     fn text(address: u64, bytes: &[u8]) -> Text {
-        Text { address, bytes: bytes.iter().copied().map(Some).collect() }
+        Text { address, group: None, bytes: bytes.iter().copied().map(Some).collect() }
     }
 
     #[test]

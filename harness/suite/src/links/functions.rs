@@ -7,10 +7,11 @@ use object::read::archive::ArchiveFile;
 use object::read::elf::{ElfFile64, Sym as _};
 use object::{Endianness, Object as _, ObjectSection as _, ObjectSymbol as _, SectionKind};
 use sframe_engine::write::{self, Function};
-use sframe_engine::{Header, Row, Section};
+use sframe_engine::{Header, Section};
 use sframe_inspect::elf::object_file::ObjectFile;
 use sframe_inspect::elf::relocatable::lay_out;
 use sframe_inspect::source::Source;
+use sframe_inspect::text::counted;
 
 use super::code::Text;
 
@@ -35,27 +36,43 @@ impl Rows {
         self.0.size as u64
     }
 
-    /// Says what is different from another.
-    pub(super) fn difference(&self, other: &Self) -> String {
+    /// Says what it has, and what another has instead.
+    pub(super) fn difference(&self, other: &Self) -> (String, String) {
         let (Self(own), Self(other)) = (self, other);
+        let both = |text: &dyn Fn(&Function) -> String| (text(own), text(other));
         if own.size != other.size {
-            return format!("it has {} bytes, not {}", own.size, other.size);
+            return both(&|function| counted(function.size.into(), "byte"));
         }
-        let text = |row: Option<&Row>| match row {
-            Some(row) => format!("+{:#x}: {row}", row.start),
-            None => "no row".to_owned(),
-        };
+        // Where a row ends is where the next one starts.
+        let row =
+            |function: &Function, index: usize| function.rows.get(index).map(|row| (row.start, row.rules()));
         let rows = own.rows.len().max(other.rows.len());
-        let different = (0..rows)
-            .map(|index| (own.rows.get(index), other.rows.get(index)))
-            .find(|(own, other)| own != other);
-        match different {
-            Some((own, other)) => format!("it has {}, not {}", text(own), text(other)),
-            None if own.signal != other.signal => "the mark of signal frames is different".to_owned(),
-            None if own.pauth_key != other.pauth_key => "the key of return addresses is different".to_owned(),
-            None => "its FDE is of another type".to_owned(),
+        match (0..rows).find(|index| row(own, *index) != row(other, *index)) {
+            Some(index) => both(&|function| match row(function, index) {
+                Some((start, rules)) => format!("+{start:#x}: {rules}"),
+                None => "no row".to_owned(),
+            }),
+            None if own.signal != other.signal => both(&|function| {
+                if function.signal { "the mark of signal frames" } else { "no mark of signal frames" }
+                    .to_owned()
+            }),
+            None if own.pauth_key != other.pauth_key => {
+                both(&|function| format!("key {:?} of return addresses", function.pauth_key))
+            }
+            None => both(&|function| {
+                let Function { fde_type, pc_type, rep_size, .. } = function;
+                format!("FDE type {fde_type:?}, PC type {pc_type:?}, block size {}", rep_size.unwrap_or(0))
+            }),
         }
     }
+}
+
+/// A symbol of a function. What is written by hand may have no type.
+#[derive(Clone, Debug)]
+pub(super) struct Symbol {
+    pub(super) name: String,
+    pub(super) address: u64,
+    pub(super) is_local: bool,
 }
 
 /// What was read of a file.
@@ -65,8 +82,8 @@ pub(super) struct Functions {
     pub(super) header: Option<Header>,
     /// What the section says, by the addresses of functions.
     pub(super) rows: BTreeMap<u64, Vec<Rows>>,
-    /// The addresses of functions, by their names, in the order of symbols. What is written by hand may have no type.
-    pub(super) symbols: Vec<(String, u64)>,
+    /// Its functions, in the order of symbols.
+    pub(super) symbols: Vec<Symbol>,
     /// The sections with code.
     pub(super) texts: Vec<Text>,
     by_name: BTreeMap<String, Vec<u64>>,
@@ -95,11 +112,15 @@ impl Functions {
             };
             is_function && raw.st_shndx(endian) != SHN_UNDEF
         });
-        let symbols = symbols.filter_map(|symbol| Some((symbol.name().ok()?.to_owned(), symbol.address())));
+        let symbols = symbols.filter_map(|symbol| {
+            let (name, address, is_local) =
+                (symbol.name().ok()?.to_owned(), symbol.address(), symbol.is_local());
+            Some(Symbol { name, address, is_local })
+        });
         // Mapping symbols ($x, $d) mark kinds of content, not functions.
-        let symbols = symbols.filter(|(name, _)| !name.is_empty() && !name.starts_with('$'));
+        let symbols = symbols.filter(|symbol| !symbol.name.is_empty() && !symbol.name.starts_with('$'));
         let mut functions = Self { symbols: symbols.collect(), texts: Text::all(&elf), ..Self::default() };
-        for (name, address) in &functions.symbols {
+        for Symbol { name, address, .. } in &functions.symbols {
             functions.by_name.entry(name.clone()).or_default().push(*address);
         }
         let file = ObjectFile::parse(bytes).map_err(|error| error.to_string())?;
@@ -135,5 +156,39 @@ impl Functions {
     /// The addresses of the functions with a name.
     pub(super) fn addresses(&self, name: &str) -> impl Iterator<Item = u64> {
         self.by_name.get(name).into_iter().flatten().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// What is said to be different is, also where rows say the same at other places.
+    #[test]
+    fn a_difference_shows_what_differs() {
+        let object =
+            std::fs::read(Path::new("../../corpus/links/objects/v3/amd64/two.o")).expect("an object");
+        let functions = Functions::read(&object).expect("functions");
+        let rows =
+            functions.rows.values().flatten().find(|rows| rows.0.rows.len() > 2).expect("several rows");
+        let changed = |change: &dyn Fn(&mut Function)| {
+            let mut other = rows.clone();
+            change(&mut other.0);
+            let (has, needs) = other.difference(rows);
+            assert_ne!(has, needs);
+            has
+        };
+        let start = changed(&|function| {
+            function.rows[1].start += 1;
+            function.rows[0].end += 1;
+        });
+        let expected = format!("+{:#x}: ", rows.0.rows[1].start + 1);
+        assert!(start.starts_with(&expected), "{start}, not {expected}");
+        assert_eq!(changed(&|function| function.rows.truncate(1)), "no row");
+        assert_eq!(changed(&|function| function.size += 1), format!("{} bytes", rows.size() + 1));
+        assert_eq!(changed(&|function| function.signal = true), "the mark of signal frames");
+        assert!(changed(&|function| function.rep_size = Some(8)).ends_with("block size 8"));
     }
 }

@@ -1,6 +1,5 @@
 //! What is wrong with what a tool has made.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -10,21 +9,21 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sframe_engine::lint::Severity;
 use sframe_engine::{Header, Section};
-use sframe_inspect::Blame;
-use sframe_inspect::diff::diff_file;
+use sframe_inspect::diff::{Difference, diff_file};
 use sframe_inspect::elf::merge_faults::MergeFault;
 use sframe_inspect::elf::object_file::ObjectFile;
 use sframe_inspect::lint::lint_file;
 use sframe_inspect::ranges::merge;
 use sframe_inspect::text::{counted, first_of};
+use sframe_inspect::{Blame, FindingRow};
 use sframe_judge::explore::{Certainty, ExploreError, ExploreOptions, ExploredFile, Roots, explore};
 use sframe_judge::finding::Finding;
 use sframe_judge::target::{Loaded, SectionSource};
 use sframe_judge::vocabulary::named;
 
 use super::case::{Expected, LinkCase, Tool};
-use super::code::{Taken, Text};
 use super::functions::{Functions, Rows};
+use super::wanted::{Placement, Wanted};
 
 named! {
     /// A kind of fault in what a tool has made of `.sframe`.
@@ -81,13 +80,21 @@ pub struct LinkFinding {
     /// The rule of the linter that is broken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
+    /// What the section says of them that is wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub says: Option<String>,
     /// What is wrong, in a sentence.
     pub message: String,
 }
 
 impl LinkFinding {
     pub(super) fn new(kind: LinkFault, functions: Vec<String>, message: impl Into<String>) -> Self {
-        Self { kind, functions, rule: None, message: message.into() }
+        Self { kind, functions, rule: None, says: None, message: message.into() }
+    }
+
+    /// That rows are wrong, and what they say.
+    pub(super) fn of_rows(kind: LinkFault, function: String, says: String, message: String) -> Self {
+        Self { says: Some(says), ..Self::new(kind, vec![function], message) }
     }
 
     /// That a rule of the linter is broken.
@@ -95,9 +102,10 @@ impl LinkFinding {
         Self { rule: Some(rule.to_owned()), ..Self::new(LinkFault::Lint, Vec::new(), message) }
     }
 
-    /// What it names: functions, or a rule of the linter.
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.functions.iter().chain(&self.rule).map(String::as_str)
+    /// What it names: functions, with what the section says of them if that is wrong, or a rule of the linter.
+    pub(super) fn names(&self) -> impl Iterator<Item = String> {
+        let says = self.says.as_ref().map(|says| format!(": {says}")).unwrap_or_default();
+        self.functions.iter().chain(&self.rule).map(move |name| format!("{name}{says}"))
     }
 }
 
@@ -125,8 +133,8 @@ pub(super) struct Inputs {
     pub(super) files: Vec<Functions>,
     /// The rules of the linter that they break themselves.
     pub(super) broken: BTreeSet<&'static str>,
-    /// Whether functions keep their addresses, so that they are found without symbols.
-    pub(super) keeps_addresses: bool,
+    /// How the last tool places functions.
+    pub(super) placement: Placement,
 }
 
 /// Compares an output with the objects that it was made of.
@@ -158,10 +166,12 @@ pub(super) fn judge(case: &LinkCase, inputs: &Inputs, output: &[u8]) -> Result<V
         return loses_all(LinkFault::NoSection, "there is no .sframe".to_owned());
     }
     let mut rules = lint_rules(output, &case.name);
-    if let Some((message, _)) = rules.get(CONCATENATED) {
-        return loses_all(LinkFault::Concatenated, message.clone());
-    }
     let is_linker_made = |address| !is_relocatable && subject.linker_made(address).is_some();
+    if let Some((message, _)) = rules.get(CONCATENATED) {
+        let mut findings = of_first(case, inputs, &own, &is_linker_made);
+        findings.insert(0, LinkFinding::new(LinkFault::Concatenated, Vec::new(), message.clone()));
+        return Ok(findings);
+    }
     findings.extend(of_functions(case, inputs, &own, &is_linker_made));
     if let Some(stale) = stale(&subject) {
         // It is why these have none, and others that are no more have some.
@@ -200,105 +210,22 @@ pub(super) fn is_relocatable(output: &[u8]) -> bool {
     ElfFile64::<Endianness>::parse(output).is_ok_and(|elf| elf.kind() == ObjectKind::Relocatable)
 }
 
-/// What the output must say of its functions.
-#[derive(Default)]
-struct Wanted<'i> {
-    /// The names of the functions at each address, with what their objects say.
-    rows: BTreeMap<u64, (Vec<&'i str>, Vec<&'i Rows>)>,
-    /// Functions with rows whose name and code are not found.
-    absent: Vec<&'i str>,
-}
-
-/// The functions of a section of an object that have rows, and no name in the output.
-#[derive(Default)]
-struct Unnamed<'i> {
-    /// Where the section is, by its functions that have a name.
-    base: Option<u64>,
-    /// Where they are in the section.
-    functions: Vec<(u64, &'i str, &'i [Rows])>,
-}
-
-impl<'i> Wanted<'i> {
-    fn of(case: &LinkCase, inputs: &'i Inputs, own: &Functions) -> Self {
-        let mut wanted = Self::default();
-        let mut seen = BTreeSet::new();
-        let mut sections = Vec::new();
-        for file in &inputs.files {
-            let mut unnamed: BTreeMap<usize, Unnamed<'i>> = BTreeMap::new();
-            let before = seen.clone();
-            for (name, address) in &file.symbols {
-                // Of several definitions of a function, the first is kept.
-                if before.contains(&name.as_str()) {
-                    continue;
-                }
-                seen.insert(name.as_str());
-                let rows = file.rows.get(address).map(Vec::as_slice).unwrap_or_default();
-                let rows = if case.without_rows.contains(name) { &[] } else { rows };
-                let found: Vec<u64> = own.addresses(name).collect();
-                let text = Text::with(&file.texts, *address).filter(|_| !inputs.keeps_addresses);
-                if let Some((section, offset)) = text {
-                    let unnamed = unnamed.entry(section).or_default();
-                    match found[..] {
-                        [] if !case.dead.contains(name) && rows.iter().any(|rows| !rows.is_empty()) => {
-                            unnamed.functions.push((offset, name, rows));
-                        }
-                        [place] => unnamed.base = unnamed.base.or(place.checked_sub(offset)),
-                        _ => {}
-                    }
-                }
-                let is_kept = inputs.keeps_addresses && found.is_empty() && !case.dead.contains(name);
-                for place in if is_kept { vec![*address] } else { found } {
-                    wanted.add(place, name, rows);
-                }
-            }
-            sections.extend(unnamed.into_iter().map(|(index, unnamed)| (&file.texts[index], unnamed)));
-            // Linkers keep code whose symbols they drop.
-            for (address, rows) in file.rows.iter().filter(|_| inputs.keeps_addresses) {
-                wanted.rows.entry(*address).or_insert_with(|| (vec!["no symbol"], rows.iter().collect()));
-            }
-        }
-        wanted.find_unnamed(own, sections);
-        wanted
-    }
-
-    fn add(&mut self, place: u64, name: &'i str, rows: &'i [Rows]) {
-        let (names, all) = self.rows.entry(place).or_default();
-        names.push(name);
-        all.extend(rows.iter().filter(|rows| !all.contains(rows)).collect::<Vec<_>>());
-    }
-
-    /// Finds the sections of objects by those of their functions that have a name, or by their code, the longest ones
-    /// first.
-    fn find_unnamed(&mut self, own: &Functions, mut sections: Vec<(&'i Text, Unnamed<'i>)>) {
-        let mut taken = Taken::default();
-        for (text, unnamed) in &mut sections {
-            unnamed.base = unnamed.base.filter(|base| text.is_at(&own.texts, *base));
-            if let Some(base) = unnamed.base {
-                taken.add(base, text.size());
-            }
-        }
-        sections.sort_by_key(|(text, _)| Reverse(text.size()));
-        for (text, Unnamed { base, functions }) in sections {
-            // Of several sections with the same code, the rows tell which is where.
-            let is_it = |base: &u64| {
-                let rows = |offset| own.rows.get(&(base + offset)).map(Vec::as_slice);
-                functions.iter().all(|(offset, _, wanted)| rows(offset) == Some(wanted))
-            };
-            let found = || {
-                let places = text.places(&own.texts, &taken);
-                let first = places.first().copied().filter(|_| text.is_distinct());
-                places.into_iter().find(is_it).or(first)
-            };
-            let base = base.or_else(found);
-            if let Some(base) = base {
-                taken.add(base, text.size());
-                functions.iter().for_each(|(offset, name, rows)| self.add(base + offset, name, rows));
-            // What is folded is where another is.
-            } else if text.places(&own.texts, &Taken::default()).is_empty() || !text.is_distinct() {
-                self.absent.extend(functions.iter().map(|(_, name, _)| *name));
-            }
-        }
-    }
+/// What is wrong with the first of several sections, which readers see: it is that of one of the objects.
+fn of_first(
+    case: &LinkCase,
+    inputs: &Inputs,
+    own: &Functions,
+    is_linker_made: &dyn Fn(u64) -> bool,
+) -> Vec<LinkFinding> {
+    let with_section = inputs.files.iter().filter(|file| file.header.is_some());
+    let of_each = with_section.map(|file| {
+        let alone =
+            Inputs { files: vec![file.clone()], broken: inputs.broken.clone(), placement: inputs.placement };
+        let mut findings = of_functions(case, &alone, own, is_linker_made);
+        findings.extend(of_header(&alone, own));
+        findings
+    });
+    of_each.min_by_key(Vec::len).unwrap_or_default()
 }
 
 fn of_functions(
@@ -329,8 +256,9 @@ fn of_functions(
                 if let (Some(wrong), Some(right)) =
                     (has.iter().find(|rows| !needed.contains(rows)), needed.first())
                 {
-                    let message = format!("{} ({address:#x}): {}", name(), wrong.difference(right));
-                    findings.push(LinkFinding::new(LinkFault::WrongRows, vec![name()], message));
+                    let (has, needs) = wrong.difference(right);
+                    let message = format!("{} ({address:#x}): it has {has}, not {needs}", name());
+                    findings.push(LinkFinding::of_rows(LinkFault::WrongRows, name(), has, message));
                 } else if has.len() > needed.len() {
                     twice.push(name());
                 } else if has.len() < needed.len() {
@@ -446,26 +374,32 @@ fn of_lint(rules: BTreeMap<&str, (String, u64)>) -> impl Iterator<Item = LinkFin
 
 /// What `.eh_frame`, and the code itself, say of the rows of the code that the linker has made.
 fn of_linker_made(output: &[u8], is_linker_made: &dyn Fn(u64) -> bool) -> Vec<LinkFinding> {
-    // Much of this code has no symbol: an offset says which entry it is.
-    let finding = |message: String| {
-        let place = message.split(" (").next().unwrap_or_default().to_owned();
-        LinkFinding::new(LinkFault::LinkerMade, vec![place], message)
+    let place = |found: &Difference| format!("{}+{:#x}", found.function, found.offset.0);
+    let finding = |place, row: Option<&FindingRow>, message| {
+        LinkFinding::of_rows(LinkFault::LinkerMade, place, rules_of(row), message)
     };
     // There may be nothing to compare with.
     let compared = diff_file(output, "output").map(|report| report.findings).unwrap_or_default();
     let of_tables = compared.iter().filter(|finding| is_linker_made(finding.pc.0));
-    let mut wrong: Vec<LinkFinding> = of_tables.map(|found| finding(found.message.clone())).collect();
+    let mut wrong: Vec<LinkFinding> =
+        of_tables.map(|found| finding(place(found), found.row.as_ref(), found.message.clone())).collect();
     // A section that can't be read, and one that is not there, are other findings.
-    for Finding { pc, message, .. } in proved(output, is_linker_made).unwrap_or_default() {
-        if pc.is_none_or(|pc| !is_linker_made(pc.0)) {
-            continue;
-        }
-        let found = finding(message.to_string());
-        if !wrong.iter().any(|other| other.functions == found.functions) {
-            wrong.push(found);
+    for found in proved(output, is_linker_made).unwrap_or_default() {
+        if found.pc.is_some_and(|pc| is_linker_made(pc.0)) {
+            let place = found.message.place.as_ref().map(ToString::to_string).unwrap_or_default();
+            let place = place.split(" (").next().unwrap_or_default().to_owned();
+            let other = finding(place, found.row.as_ref(), found.message.to_string());
+            if !wrong.iter().any(|known| known.functions == other.functions) {
+                wrong.push(other);
+            }
         }
     }
     wrong
+}
+
+/// What a row says.
+pub(super) fn rules_of(row: Option<&FindingRow>) -> String {
+    row.map_or_else(|| "no row".to_owned(), |row| row.rules.to_string())
 }
 
 /// The sections with such code.
@@ -535,14 +469,6 @@ impl LinkFault {
     /// Whether it says of the whole section that it is lost, so that nothing else is worth saying.
     pub(super) const fn is_total(self) -> bool {
         matches!(self, Self::NoSection | Self::Concatenated)
-    }
-}
-
-/// Whether functions keep their addresses.
-pub(super) const fn keeps_addresses(tool: Tool) -> bool {
-    match tool {
-        Tool::Strip | Tool::Objcopy | Tool::Patchelf => true,
-        Tool::Ld | Tool::Bolt => false,
     }
 }
 

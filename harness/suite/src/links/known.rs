@@ -20,7 +20,8 @@ pub struct KnownLink {
     #[schemars(with = "Vec<String>")]
     pub cases: Vec<Pattern>,
     /// The kinds of findings, each with what they name: functions, sections of linker-made code or rules of the linter, by
-    /// patterns. None for a kind that names nothing.
+    /// patterns. Where rows are wrong, a pattern is of the function, `: ` and what the section says. None for a kind that
+    /// names nothing.
     #[serde(deserialize_with = "named_patterns")]
     #[schemars(with = "BTreeMap<LinkFault, Vec<String>>")]
     pub findings: BTreeMap<LinkFault, Vec<Pattern>>,
@@ -58,7 +59,7 @@ impl KnownLink {
     #[must_use]
     pub fn has(&self, case: &str, abi: Abi, finding: &LinkFinding) -> bool {
         let Some(patterns) = self.findings.get(&finding.kind) else { return false };
-        finding.names().all(|name| patterns.iter().any(|pattern| pattern.matches(name)))
+        finding.names().all(|name| patterns.iter().any(|pattern| pattern.matches(&name)))
             && self.has_abi(abi)
             && self.cases.iter().any(|pattern| pattern.matches(case))
     }
@@ -115,7 +116,7 @@ impl KnownLink {
                     result.findings.iter().filter(|finding| entry.has(&result.case, result.abi, finding))
                 });
                 let names = findings.filter(|finding| finding.kind == **kind).flat_map(LinkFinding::names);
-                is_whole && names.into_iter().all(|own| !name.matches(own))
+                is_whole && names.into_iter().all(|own| !name.matches(&own))
             });
             let unfound: Vec<String> = unfound.map(|(kind, name)| format!("{kind} of {name}")).collect();
             let list = |(case, missing): (&str, BTreeSet<String>)| {
@@ -180,6 +181,18 @@ mod tests {
         let is_known = |finding| entry.has("comdat", Abi::Amd64, &finding);
         assert!(is_known(missing(&["two", "many_1"])) && is_known(lint("segment-longer")));
         assert!(!is_known(missing(&["two", "main"])) && !is_known(lint("magic")));
+        // Where rows are wrong, so is another wrong row.
+        let entry_of = |text| KnownLink {
+            findings: [(LinkFault::WrongRows, vec![pattern(text)])].into(),
+            ..known("comdat", &[])
+        };
+        let says = |says: &str| {
+            let (says, message) = (says.to_owned(), "wrong".to_owned());
+            LinkFinding::of_rows(LinkFault::WrongRows, "two".to_owned(), says, message)
+        };
+        let has = |text, said| entry_of(text).has("comdat", Abi::Amd64, &says(said));
+        assert!(has("two: CFA = SP+8*", "CFA = SP+8, RA = *(CFA-8)") && has("two: *", "no row"));
+        assert!(!has("two: CFA = SP+8*", "CFA = SP+16, RA = *(CFA-8)") && !has("two", "no row"));
         // What it names has to be found, too.
         let mut found = result("comdat", Abi::Amd64, &[]);
         found.findings = vec![missing(&["two"]), lint("segment-longer")];

@@ -20,6 +20,7 @@ mod run;
 mod tests;
 mod toolchain;
 mod tools;
+mod wanted;
 
 pub use case::{CaseError, Expected, Generated, LinkCase, LinkCases, Patch, Step, Tool};
 pub use judge::{LinkFault, LinkFinding};

@@ -14,12 +14,13 @@ use sframe_judge::target::{MadeSections, SectionSource, Target};
 use sframe_judge::unwind::sframe_unwinder;
 use sframe_machine::Options;
 
-use super::case::{Expected, Folder, Input, LinkCase, LinkCases};
+use super::case::{Expected, Folder, Input, LinkCase, LinkCases, Tool};
 use super::functions::Functions;
-use super::judge::{Inputs, LinkFault, LinkFinding, is_relocatable, judge, keeps_addresses, lint_rules};
+use super::judge::{Inputs, LinkFault, LinkFinding, is_relocatable, judge, lint_rules, rules_of};
 use super::known::KnownLink;
 use super::result::{LinkOutcome, LinkResult};
 use super::tools::{Command, Ran, Tools};
+use super::wanted::Placement;
 use crate::case::broken_reason;
 use crate::suite::shard::Shard;
 
@@ -214,8 +215,9 @@ impl Attempt<'_> {
             match Functions::read_all(bytes) {
                 Ok(all) => {
                     if matches!(input, Input::Object { patch: Some(_), .. }) {
-                        garbage
-                            .extend(all.iter().flat_map(|file| &file.symbols).map(|(name, _)| name.clone()));
+                        garbage.extend(
+                            all.iter().flat_map(|file| &file.symbols).map(|symbol| symbol.name.clone()),
+                        );
                     }
                     files.extend(all);
                     broken.extend(lint_rules(bytes, "input").into_keys());
@@ -228,8 +230,8 @@ impl Attempt<'_> {
                 return Err(format!("{}: no object has the function {name}", self.case.name));
             }
         }
-        let keeps = self.case.steps.last().is_some_and(|step| keeps_addresses(step.tool));
-        let inputs = Inputs { files, broken, keeps_addresses: keeps };
+        let last = self.case.steps.last().map_or(Tool::Ld, |step| step.tool);
+        let inputs = Inputs { files, broken, placement: Placement::of(last) };
         let mut findings = match judge(self.case, &inputs, output) {
             Ok(findings) => findings,
             Err(error) => return one(LinkFault::Unreadable, format!("the output can't be read: {error}")),
@@ -402,11 +404,14 @@ fn examined(path: &Path) -> Result<Vec<LinkFinding>, String> {
     if let Some(reason) = broken_reason(&examination, &target, Some(0)) {
         return Err(reason.to_string());
     }
-    let mut all: BTreeMap<(String, String), String> = BTreeMap::new();
+    let mut all = BTreeMap::new();
     for finding in &examination.findings {
         let function = finding.function.clone().unwrap_or_default();
-        all.entry((finding.verdict.to_string(), function)).or_insert_with(|| finding.message.to_string());
+        let says = rules_of(finding.row.as_ref());
+        let message = || finding.message.to_string();
+        all.entry((finding.verdict, function, says)).or_insert_with(message);
     }
-    let finding = |((_, function), message)| LinkFinding::new(LinkFault::Run, vec![function], message);
+    let finding =
+        |((_, function, says), message)| LinkFinding::of_rows(LinkFault::Run, function, says, message);
     Ok(all.into_iter().map(finding).collect())
 }

@@ -11,7 +11,7 @@ use glob::Pattern;
 use sframe_engine::Abi;
 use sframe_inspect::command::Volume;
 
-use super::{LinkCases, LinkFault, LinkOutcome, LinkResult, LinksReport, Selection, run};
+use super::{KnownLink, LinkCases, LinkFault, LinkOutcome, LinkResult, LinksReport, Selection, run};
 use model::{Mistake, Model};
 
 static CASES: LazyLock<LinkCases> = LazyLock::new(|| {
@@ -19,9 +19,13 @@ static CASES: LazyLock<LinkCases> = LazyLock::new(|| {
 });
 
 fn tried(mistake: Option<Mistake>, case: &str) -> Vec<LinkResult> {
+    tried_knowing(&[], mistake, case)
+}
+
+fn tried_knowing(known: &[KnownLink], mistake: Option<Mistake>, case: &str) -> Vec<LinkResult> {
     let only = vec![Pattern::new(case).expect("a pattern")];
     let selection = Selection { sframe_version: 3, only, ..Selection::default() };
-    run(&CASES, &Model { mistake }, &[], &selection).unwrap_or_else(|error| panic!("{error}"))
+    run(&CASES, &Model { mistake }, known, &selection).unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[test]
@@ -52,10 +56,15 @@ fn a_linker_without_mistakes_passes() {
 /// Names are no part of what is judged: a linker that writes none is not told that rows are of nothing.
 #[test]
 fn a_linker_without_names_passes() {
-    let results = tried(Some(Mistake::StripsNames), "*");
-    let wrong: Vec<_> = results.iter().filter(|result| result.outcome == LinkOutcome::Wrong).collect();
-    assert!(wrong.is_empty(), "{wrong:#?}");
-    assert!(results.iter().filter(|result| result.outcome == LinkOutcome::Right).count() >= 150);
+    for (how, cases, least) in
+        [(Mistake::KeepsDeadCodeWithoutNames, "gc_*", 8), (Mistake::StripsNames, "*", 150)]
+    {
+        let results = tried(Some(how), cases);
+        let wrong: Vec<_> = results.iter().filter(|result| result.outcome == LinkOutcome::Wrong).collect();
+        assert!(wrong.is_empty(), "{how:?}: {wrong:#?}");
+        let right = results.iter().filter(|result| result.outcome == LinkOutcome::Right).count();
+        assert!(right >= least, "{how:?}: {right}");
+    }
 }
 
 /// Each mistake, the case that shows it, and what it says there.
@@ -108,6 +117,9 @@ const MISTAKES: &[(Mistake, &str, LinkFault)] = &[
     (Mistake::NamesOtherObjects, "garbage_version", LinkFault::Silent),
     (Mistake::RefusesWithoutWord, "garbage_version", LinkFault::Silent),
     (Mistake::LosesNamesWithFdes, "two_objects", LinkFault::MissingFde),
+    (Mistake::MovesNamesWithFdes, "two_objects", LinkFault::MissingFde),
+    (Mistake::SpoilsFirstOfSeveral, "two_objects", LinkFault::WrongRows),
+    (Mistake::LosesSecondOfAName, "local_names", LinkFault::MissingFde),
     (Mistake::LosesMaskFdes, "mask_fde", LinkFault::MissingFde),
     (Mistake::CountsInTwoBytes, "large_section", LinkFault::MissingFde),
     (Mistake::LeavesStrayBits, "two_objects", LinkFault::Lint),
@@ -125,6 +137,19 @@ fn each_mistake_is_noticed() {
         }
     }
     assert!(missed.is_empty(), "{missed:#?}");
+}
+
+/// That sections follow one another excuses nothing that is wrong with the first one, which readers see.
+#[test]
+fn what_is_known_of_several_sections_does_not_excuse_the_first() {
+    let known = serde_yaml::from_str("{cases: ['*'], findings: {concatenated: []}, fault: known}");
+    let known = [known.expect("an entry")];
+    for (mistake, outcome) in
+        [(Mistake::Concatenates, LinkOutcome::Known), (Mistake::SpoilsFirstOfSeveral, LinkOutcome::Wrong)]
+    {
+        let results = tried_knowing(&known, Some(mistake), "two_objects");
+        assert!(results.iter().all(|result| result.outcome == outcome), "{mistake:?}: {results:?}");
+    }
 }
 
 /// What is published of the mistakes is what is tested.

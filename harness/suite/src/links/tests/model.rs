@@ -4,10 +4,12 @@
 //! what is left with the engine's writer. The code itself is linked by what the bench has to explore objects.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem::offset_of;
 use std::path::Path;
 
 use object::elf::{
     R_390_PC64, R_AARCH64_PREL64, R_X86_64_PC64, SHF_ALLOC, SHF_EXECINSTR, SHT_GNU_SFRAME, SHT_PROGBITS,
+    Sym64,
 };
 use object::read::archive::ArchiveFile;
 use object::read::elf::{ElfFile64, FileHeader as _, SectionHeader as _};
@@ -16,7 +18,7 @@ use object::{
     Architecture, BinaryFormat, Endianness, Object as _, ObjectComdat as _, ObjectSection as _,
     ObjectSymbol as _, RelocationTarget, SectionIndex, SectionKind, SymbolFlags, SymbolKind, SymbolScope,
 };
-use sframe_engine::write::{Function, Section};
+use sframe_engine::write::{Function, Section, WriteError};
 use sframe_engine::{Abi, Base, FdeType, Flags, PauthKey, PcType, Recovery, RecoveryRule, Row, Version};
 use sframe_inspect::elf::link::link;
 use sframe_inspect::elf::relocatable::lay_out;
@@ -81,7 +83,11 @@ pub(super) enum Mistake {
     RefusesWithoutWord,
     NamesOtherObjects,
     LosesNamesWithFdes,
+    MovesNamesWithFdes,
+    SpoilsFirstOfSeveral,
+    LosesSecondOfAName,
     StripsNames,
+    KeepsDeadCodeWithoutNames,
 }
 
 /// The linker.
@@ -138,6 +144,15 @@ struct Described {
     function: Function,
 }
 
+/// What the output says of a function.
+#[derive(Clone)]
+struct Entry {
+    /// The input that it is of.
+    input: usize,
+    place: Place,
+    function: Function,
+}
+
 /// An input.
 struct Input<'a> {
     elf: ElfFile64<'a, Endianness>,
@@ -179,7 +194,7 @@ impl Model {
             folded: BTreeMap::new(),
         };
         let twins = link.drop_twins();
-        if has("gc-sections") {
+        if has("gc-sections") && !self.makes(Mistake::KeepsDeadCodeWithoutNames) {
             link.drop_unreachable();
         }
         if has("icf=all") || has("icf=safe") {
@@ -200,8 +215,13 @@ impl Model {
         }
         let merged = output.object.write().map_err(|error| error.to_string())?;
         let mut linked = link_code(&merged)?;
-        if self.makes(Mistake::StripsNames) || self.makes(Mistake::LosesNamesWithFdes) {
+        let is_nameless =
+            [Mistake::StripsNames, Mistake::LosesNamesWithFdes, Mistake::KeepsDeadCodeWithoutNames];
+        if is_nameless.into_iter().any(|mistake| self.makes(mistake)) {
             strip(&mut linked)?;
+        }
+        if self.makes(Mistake::MovesNamesWithFdes) {
+            move_symbols(&mut linked, NAMES_MOVE)?;
         }
         if needs_section { link.add_section(&linked, entries) } else { Ok(linked) }
     }
@@ -604,7 +624,7 @@ impl Link<'_, '_> {
         places: &BTreeMap<(usize, usize), Place>,
         twins: &BTreeMap<(usize, usize), (usize, usize)>,
         has_gc: bool,
-    ) -> Vec<(Place, Function)> {
+    ) -> Vec<Entry> {
         let version = self
             .inputs
             .iter()
@@ -612,7 +632,7 @@ impl Link<'_, '_> {
             .map(|section| section.version.number())
             .max();
         let is_twin = |at: &(usize, usize)| twins.contains_key(at) || twins.values().any(|kept| kept == at);
-        let mut entries = Vec::new();
+        let (mut entries, mut names) = (Vec::new(), BTreeSet::new());
         for (index, input) in self.inputs.iter().enumerate() {
             let Some(section) = &input.sframe else { continue };
             if Some(section.version.number()) != version {
@@ -630,8 +650,9 @@ impl Link<'_, '_> {
             }
             for described in &input.described {
                 let at = (index, described.section);
-                let needs_symbol =
-                    self.makes(Mistake::SizesFromSymbols) || self.makes(Mistake::LosesLocalFunctions);
+                let by_symbol =
+                    [Mistake::SizesFromSymbols, Mistake::LosesLocalFunctions, Mistake::LosesSecondOfAName];
+                let needs_symbol = by_symbol.into_iter().any(|mistake| self.makes(mistake));
                 // To look for each one takes long where there are many.
                 let symbol = needs_symbol.then(|| input.symbol_at(described)).flatten();
                 let mut function = described.function.clone();
@@ -640,8 +661,11 @@ impl Link<'_, '_> {
                         symbol.as_ref().map_or(0, |symbol| u32::try_from(symbol.size()).unwrap_or(0));
                 }
                 let is_local = symbol.as_ref().is_some_and(|symbol| symbol.is_local());
+                let name = symbol.as_ref().and_then(|symbol| symbol.name().ok()).map(str::to_owned);
+                let is_second = name.is_some_and(|name| !names.insert(name));
                 let is_flex = function.fde_type == FdeType::Flex;
                 if self.makes(Mistake::LosesLocalFunctions) && is_local
+                    || self.makes(Mistake::LosesSecondOfAName) && is_second && is_local
                     || self.makes(Mistake::LosesLongFunctions) && function.size > 0xffff
                     || self.makes(Mistake::LosesFlexFunctions) && is_flex
                     || self.makes(Mistake::LosesMaskFdes) && function.pc_type == PcType::Mask
@@ -667,13 +691,13 @@ impl Link<'_, '_> {
                     None => continue,
                 };
                 if self.makes(Mistake::TakesRowsOfLastTwin) && kept.is_some() {
-                    entries.retain(|(other, _): &(Place, Function)| *other != place);
+                    entries.retain(|other: &Entry| other.place != place);
                 }
-                entries.push((place, function));
+                entries.push(Entry { input: index, place, function });
             }
         }
         if self.makes(Mistake::OneFdeForEachStart) {
-            entries.dedup_by(|later, first| later.0 == first.0);
+            entries.dedup_by(|later, first| later.place == first.place);
         }
         entries
     }
@@ -718,43 +742,22 @@ impl Link<'_, '_> {
     }
 
     /// Adds the section of a relocatable output.
-    fn add_relocatable_section(&self, output: &mut Output, mut entries: Vec<(Place, Function)>) {
+    fn add_relocatable_section(&self, output: &mut Output, mut entries: Vec<Entry>) {
         if self.makes(Mistake::RelocatableLosesSecond) {
             let first = self.inputs.first().map_or(0, |input| input.described.len());
             entries.truncate(first);
         }
-        let functions: Vec<Function> =
-            entries.iter().map(|(_, function)| Function { start: 0, ..function.clone() }).collect();
-        let section = self.section(functions);
-        let mut parts = vec![(section, entries)];
-        if self.makes(Mistake::RelocatableConcatenates) {
-            let (section, mut entries) = parts.remove(0);
-            let later = entries.split_off(entries.len() / 2);
-            parts = [entries, later]
-                .into_iter()
-                .map(|entries| {
-                    let functions = entries
-                        .iter()
-                        .map(|(_, function)| Function { start: 0, ..function.clone() })
-                        .collect();
-                    (Section { functions, ..section.clone() }, entries)
-                })
-                .map(|(mut section, entries)| {
-                    for (position, function) in (0..).zip(&mut section.functions) {
-                        function.rows_position = position;
-                    }
-                    (section, entries)
-                })
-                .collect();
-        }
+        let parts =
+            if self.makes(Mistake::RelocatableConcatenates) { by_input(&entries) } else { vec![entries] };
         let kind = SectionKind::Other;
         let id = output.object.add_section(Vec::new(), b".sframe".to_vec(), kind);
         output.object.section_mut(id).flags =
             object::SectionFlags::Elf { sh_type: SHT_GNU_SFRAME, sh_flags: SHF_ALLOC };
-        for (section, entries) in parts {
-            let bytes = section.write(0).unwrap_or_else(|error| panic!("{error}"));
+        for entries in parts {
+            let functions = entries.iter().map(|entry| Function { start: 0, ..entry.function.clone() });
+            let bytes = self.section(functions.collect()).write(0).unwrap_or_else(|error| panic!("{error}"));
             let start = output.object.append_section_data(id, &bytes, 1);
-            for (number, ((name, offset), _)) in (0..).zip(&entries) {
+            for (number, Entry { place: (name, offset), .. }) in (0..).zip(&entries) {
                 let symbol = output.object.section_symbol(output.sections[name]);
                 let r_type = match self.abi {
                     Abi::Amd64 => R_X86_64_PC64,
@@ -776,20 +779,43 @@ impl Link<'_, '_> {
     }
 
     /// Adds the section of a linked output.
-    fn add_section(&self, linked: &[u8], entries: Vec<(Place, Function)>) -> Result<Vec<u8>, String> {
+    fn add_section(&self, linked: &[u8], mut entries: Vec<Entry>) -> Result<Vec<u8>, String> {
         let elf = ElfFile64::<Endianness>::parse(linked).map_err(|error| error.to_string())?;
-        let address = |(name, offset): &Place| {
-            elf.section_by_name(name).map_or(0, |section| section.address()).wrapping_add(*offset)
-        };
-        let mut functions: Vec<Function> = entries
-            .iter()
-            .map(|(place, function)| Function { start: address(place), ..function.clone() })
-            .collect();
+        for Entry { place: (name, offset), function, .. } in &mut entries {
+            let section = elf.section_by_name(name).map_or(0, |section| section.address());
+            function.start = section.wrapping_add(*offset);
+        }
+        let concatenates = self.makes(Mistake::Concatenates) || self.makes(Mistake::SpoilsFirstOfSeveral);
+        let parts = if concatenates { by_input(&entries) } else { vec![entries] };
+        let mut sections: Vec<Section> =
+            parts.into_iter().map(|entries| self.linked_section(entries)).collect();
+        if self.makes(Mistake::SpoilsFirstOfSeveral) {
+            let function = sections.iter_mut().flat_map(|section| &mut section.functions).next();
+            function.into_iter().for_each(|function| function.size -= 1);
+        }
+        let kind = if self.makes(Mistake::TypeOfProgbits) { SHT_PROGBITS } else { SHT_GNU_SFRAME };
+        let made = embed(linked, kind, |address| {
+            let mut bytes = Vec::new();
+            for section in &sections {
+                bytes.extend(self.section_at(section.clone(), address + bytes.len() as u64)?);
+            }
+            if self.makes(Mistake::CopiesGarbage) && self.has_garbage() {
+                let again = bytes.clone();
+                bytes.extend(again);
+            }
+            Ok(bytes)
+        });
+        made.map_err(|error| error.to_string())
+    }
+
+    /// The section of a linked output for such functions.
+    fn linked_section(&self, entries: Vec<Entry>) -> Section {
+        let unsorted: Vec<_> = entries.iter().map(|entry| entry.function.rows.clone()).collect();
+        let mut functions: Vec<Function> = entries.into_iter().map(|entry| entry.function).collect();
         if !self.makes(Mistake::DoesNotSort) {
             functions.sort_by_key(|function| function.start);
         }
         if self.makes(Mistake::SortsFdesWithoutRows) {
-            let unsorted: Vec<_> = entries.iter().map(|(_, function)| function.rows.clone()).collect();
             functions.iter_mut().zip(unsorted).for_each(|(function, rows)| function.rows = rows);
         }
         if self.makes(Mistake::LosesFirstFde) && !functions.is_empty() {
@@ -804,6 +830,9 @@ impl Link<'_, '_> {
         if self.makes(Mistake::StartsFourTooHigh) {
             functions.iter_mut().for_each(|function| function.start += 4);
         }
+        if self.makes(Mistake::MovesNamesWithFdes) {
+            functions.iter_mut().for_each(|function| function.start += NAMES_MOVE);
+        }
         let mut section = self.section(functions);
         section.flags = Flags(section.flags.0 | 1);
         if self.makes(Mistake::ClearsSortedFlag) {
@@ -816,30 +845,26 @@ impl Link<'_, '_> {
                 function.rows_position = position;
             }
         }
-        let kind = if self.makes(Mistake::TypeOfProgbits) { SHT_PROGBITS } else { SHT_GNU_SFRAME };
-        let made = embed(linked, kind, |address| {
-            let mut section = section.clone();
-            for (index, function) in (0_u64..).zip(&mut section.functions) {
-                if self.makes(Mistake::StartsFromSection) {
-                    function.start = function.start.wrapping_add(28 + 16 * index);
-                }
-                if self.makes(Mistake::TruncatesStarts) {
-                    let field = address + 28 + 16 * index;
-                    function.start = field.wrapping_add(function.start.wrapping_sub(field) & 0xffff_ffff);
-                }
+        section
+    }
+
+    /// Its bytes at an address.
+    fn section_at(&self, mut section: Section, address: u64) -> Result<Vec<u8>, WriteError> {
+        for (index, function) in (0_u64..).zip(&mut section.functions) {
+            if self.makes(Mistake::StartsFromSection) {
+                function.start = function.start.wrapping_add(28 + 16 * index);
             }
-            let mut bytes = section.write(address)?;
-            if self.makes(Mistake::LeavesStrayBits) {
-                // The second info byte of the first FDE's attribute (2.3.2), which follows the index.
-                bytes[28 + 16 * section.functions.len() + 3] |= 0x80;
+            if self.makes(Mistake::TruncatesStarts) {
+                let field = address + 28 + 16 * index;
+                function.start = field.wrapping_add(function.start.wrapping_sub(field) & 0xffff_ffff);
             }
-            if self.makes(Mistake::Concatenates) || self.makes(Mistake::CopiesGarbage) && self.has_garbage() {
-                let again = bytes.clone();
-                bytes.extend(again);
-            }
-            Ok(bytes)
-        });
-        made.map_err(|error| error.to_string())
+        }
+        let mut bytes = section.write(address)?;
+        if self.makes(Mistake::LeavesStrayBits) {
+            // The second info byte of the first FDE's attribute (2.3.2), which follows the index.
+            bytes[28 + 16 * section.functions.len() + 3] |= 0x80;
+        }
+        Ok(bytes)
     }
 
     fn has_garbage(&self) -> bool {
@@ -850,6 +875,14 @@ impl Link<'_, '_> {
         self.inputs.iter().any(has)
     }
 }
+
+/// The entries of each input.
+fn by_input(entries: &[Entry]) -> Vec<Vec<Entry>> {
+    entries.chunk_by(|one, other| one.input == other.input).map(<[Entry]>::to_vec).collect()
+}
+
+/// How far a mistake moves names, in bytes.
+const NAMES_MOVE: u64 = 4;
 
 /// Links the code, and sets the entry point.
 fn link_code(merged: &[u8]) -> Result<Vec<u8>, String> {
@@ -874,6 +907,28 @@ fn strip(file: &mut [u8]) -> Result<(), String> {
     for (start, size) in ranges {
         let range = usize::try_from(start).and_then(|start| Ok(start..start + usize::try_from(size)?));
         file[range.map_err(|error| error.to_string())?].fill(0);
+    }
+    Ok(())
+}
+
+/// Moves all symbols of functions.
+fn move_symbols(file: &mut [u8], by: u64) -> Result<(), String> {
+    let elf = ElfFile64::<Endianness>::parse(&*file).map_err(|error| error.to_string())?;
+    let table = elf.section_by_name(".symtab").and_then(|table| table.file_range()).ok_or("no symbols")?;
+    let (order, start) = (elf.endian(), usize::try_from(table.0).map_err(|error| error.to_string())?);
+    let functions: Vec<(usize, u64)> = elf
+        .symbols()
+        .filter(|symbol| symbol.kind() == SymbolKind::Text)
+        .map(|symbol| (symbol.index().0, symbol.address()))
+        .collect();
+    for (index, address) in functions {
+        let value = start + index * size_of::<Sym64<Endianness>>() + offset_of!(Sym64<Endianness>, st_value);
+        let bytes = if order == Endianness::Big {
+            (address + by).to_be_bytes()
+        } else {
+            (address + by).to_le_bytes()
+        };
+        file.get_mut(value..value + 8).ok_or("no such symbol")?.copy_from_slice(&bytes);
     }
     Ok(())
 }
