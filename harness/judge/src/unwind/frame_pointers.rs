@@ -34,9 +34,13 @@ impl FramePointerUnwinder {
         Self { abi: cpu.abi, pauth: PauthMask::for_address_bits(cpu.address_bits) }
     }
 
-    /// Reads the record at an address. `None` if there is none: it can't be read, or the chain has
-    /// ended.
-    fn read(&self, at: u64, memory: &AddressSpace) -> Option<Link> {
+    /// Reads the record at an address. If there is none, says whether the chain ends there as an outermost frame ends it.
+    fn read(&self, at: u64, memory: &AddressSpace) -> Result<Link, End> {
+        let is_zero = at == 0 || self.abi.has_backchain() && memory.read_u64(at) == Some(0);
+        self.record(at, memory).ok_or(if is_zero { End::Outermost } else { End::Unspecified })
+    }
+
+    fn record(&self, at: u64, memory: &AddressSpace) -> Option<Link> {
         if !at.is_multiple_of(8) || at == 0 {
             return None;
         }
@@ -55,6 +59,9 @@ impl FramePointerUnwinder {
     }
 }
 
+/// Where no record can be.
+const NO_RECORD: u64 = u64::MAX;
+
 impl Unwinder for FramePointerUnwinder {
     fn unwind(&mut self, viewpoint: &Viewpoint<'_>, backtrace: &mut Backtrace) {
         let mut at = if self.abi.has_backchain() { viewpoint.sp } else { viewpoint.fp };
@@ -65,12 +72,15 @@ impl Unwinder for FramePointerUnwinder {
                 break End::TooDeep;
             }
             let link = self.read(at, viewpoint.memory);
-            let cfa = link.as_ref().and_then(|link| link.cfa);
+            let cfa = link.as_ref().ok().and_then(|link| link.cfa);
             backtrace.frames.push(Frame { pc, cfa, fp, mangled: None, interrupted: None });
-            let Some(Link { return_address, next, .. }) = link else { break End::Unspecified };
-            // Stacks grow downwards, so records further out are above. This one is the last.
-            let is_last = next <= at;
-            (pc, at) = (return_address, if is_last { 0 } else { next });
+            let Link { return_address, next, .. } = match link {
+                Ok(link) => link,
+                Err(end) => break end,
+            };
+            // Stacks grow downwards, so records further out are above: what leads down leads to none.
+            let is_record = next > at || next == 0;
+            (pc, at) = (return_address, if is_record { next } else { NO_RECORD });
             fp = if self.abi.has_backchain() { Err(Unreadable(0)) } else { Ok(next) };
         };
     }

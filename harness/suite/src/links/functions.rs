@@ -67,6 +67,9 @@ impl Rows {
     }
 }
 
+/// How a file with LLVM's bitcode begins.
+const BITCODE: &[u8] = b"BC\xc0\xde";
+
 /// A symbol of a function. What is written by hand may have no type.
 #[derive(Clone, Debug)]
 pub(super) struct Symbol {
@@ -142,6 +145,10 @@ impl Functions {
 
     /// Reads the files of an archive, or a file.
     pub(super) fn read_all(bytes: &[u8]) -> Result<Vec<Self>, String> {
+        // What the linker compiles has no rows.
+        if bytes.starts_with(BITCODE) {
+            return Ok(Vec::new());
+        }
         if !bytes.starts_with(b"!<arch>\n") {
             return Self::read(bytes).map(|functions| vec![functions]);
         }

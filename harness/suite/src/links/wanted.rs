@@ -47,7 +47,7 @@ struct Sought<'i> {
     rows: &'i [Rows],
     /// Whether the output need not have it.
     is_dead: bool,
-    /// Whether an earlier object defines it, too: its name stands for that one.
+    /// Whether an earlier object also defines it: its name stands for that one.
     is_again: bool,
 }
 
@@ -61,7 +61,7 @@ impl Sought<'_> {
 struct Part<'i> {
     text: &'i Text,
     functions: Vec<Sought<'i>>,
-    /// Whether the output need not have it: all is dead, or defined by an earlier object, too.
+    /// Whether the output need not have it: all is dead, or also defined by an earlier object.
     is_optional: bool,
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use sframe_engine::{Version, write};
 use sframe_inspect::diff::{Reason, Uncovered, diff_file};
 use sframe_judge::target::{MadeSection, Module};
 
@@ -25,6 +26,43 @@ pub struct ImageSizes {
     pub eh_frame_hdr: u64,
     /// FDEs of the call frame information.
     pub cfi_functions: u64,
+    /// The functions of the section as each version writes them that can express some.
+    #[serde(default)]
+    pub versions: [VersionSize; Version::ALL.len()],
+}
+
+/// What the functions of a section cost in a version of the format.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub struct VersionSize {
+    /// The section, in bytes.
+    pub bytes: u64,
+    /// The functions that the version can express.
+    pub functions: u64,
+    /// Their rows.
+    pub rows: u64,
+}
+
+impl VersionSize {
+    /// The size that a section has in a version; nothing if the version does not know the ABI.
+    fn of(section: &write::Section, version: Version) -> Self {
+        let target = write::Target { version, byte_order: section.abi.byte_order() };
+        let Ok(converted) = section.convert(target) else { return Self::default() };
+        let functions = &converted.section.functions;
+        // Starts are written relative to the section: it stays below its functions.
+        let address = functions.iter().map(|function| function.start).min().unwrap_or(0);
+        let Ok(bytes) = converted.section.write(address) else { return Self::default() };
+        Self {
+            bytes: bytes.len() as u64,
+            functions: functions.len() as u64,
+            rows: functions.iter().map(|function| function.rows.len() as u64).sum(),
+        }
+    }
+
+    const fn add(&mut self, other: &Self) {
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.functions = self.functions.saturating_add(other.functions);
+        self.rows = self.rows.saturating_add(other.rows);
+    }
 }
 
 impl ImageSizes {
@@ -32,6 +70,8 @@ impl ImageSizes {
         let header = module.section.as_ref().map(|section| *section.header());
         let made = module.made().and_then(Result::ok).map(MadeSection::size);
         let own = module.subject.sframe.map(|section| section.data.len());
+        let section = module.section.as_ref().and_then(|section| write::Section::from_read(section).ok());
+        let versions = section.map(|section| Version::ALL.map(|version| VersionSize::of(&section, version)));
         Self {
             code: module.subject.code_ranges().map(|code| code.len).sum(),
             sframe: made.or(own).unwrap_or(0) as u64,
@@ -40,11 +80,13 @@ impl ImageSizes {
             eh_frame: module.subject.section_size(".eh_frame").unwrap_or(0),
             eh_frame_hdr: module.subject.section_size(".eh_frame_hdr").unwrap_or(0),
             cfi_functions: module.cfi().map_or(0, |cfi| cfi.fdes().len() as u64),
+            versions: versions.unwrap_or_default(),
         }
     }
 
     /// Adds those of another image.
-    pub(super) const fn add(&mut self, other: &Self) {
+    pub(super) fn add(&mut self, other: &Self) {
+        self.versions.iter_mut().zip(&other.versions).for_each(|(own, other)| own.add(other));
         self.code = self.code.saturating_add(other.code);
         self.sframe = self.sframe.saturating_add(other.sframe);
         self.sframe_functions = self.sframe_functions.saturating_add(other.sframe_functions);

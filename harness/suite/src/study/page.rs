@@ -6,11 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use sframe_engine::Version;
 use sframe_inspect::file::read;
 use sframe_inspect::text::{counted, grouped};
 use sframe_vectors::words::of_json;
 
-use super::image::ImageSizes;
+use super::image::{ImageSizes, VersionSize};
 use super::report::{ImageStudy, StudyReport, WrongRow, share};
 use super::walks::{Executed, Walks};
 use crate::report::{Origin, cell};
@@ -179,8 +180,9 @@ impl Group {
 
     fn walks(&self) -> String {
         let mut text = String::from(
-            "\n| image | instructions | SFrame: whole | cut short | wrong | CFI: whole | cut short | wrong \
-             | frame pointers: whole | cut short | wrong |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
+            "\n| image | instructions | SFrame: whole | cut short | silently | wrong | CFI: whole | cut short | silently | wrong \
+             | frame pointers: whole | cut short | silently | wrong |\n\
+             |---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
         );
         for (name, image) in self.listed(|_| "") {
             let executed = &image.executed;
@@ -287,9 +289,9 @@ const fn section(image: &ImageStudy) -> &'static str {
 
 fn overview(groups: &BTreeMap<String, Group>) -> String {
     let mut text = String::from(
-        "## All\n\n| | programs | instructions | walked | SFrame: whole | cut short | wrong | CFI: whole | cut \
-         short | wrong | frame pointers: whole | cut short | wrong |\n\
-         |---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
+        "## All\n\n| | programs | instructions | walked | SFrame: whole | cut short | silently | wrong | CFI: whole | cut \
+         short | silently | wrong | frame pointers: whole | cut short | silently | wrong |\n\
+         |---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
     );
     for (name, group) in groups {
         let _ = writeln!(
@@ -319,14 +321,49 @@ fn overview(groups: &BTreeMap<String, Group>) -> String {
         grouped(total(|executed| executed.cfi.unsettled)),
         grouped(total(|executed| executed.frame_pointers.unsettled))
     );
+    text + &sizes(groups)
+}
+
+/// What the same functions cost in each version, and in the call frame information, by group: of all images that have
+/// both.
+fn sizes(groups: &BTreeMap<String, Group>) -> String {
+    let versions = Version::ALL.map(|version| version.number());
+    let mut text = String::from("\n### Sizes\n\n| | functions | rows |");
+    for version in versions {
+        let _ = write!(text, " version {version}: bytes a function | a row | left out |");
+    }
+    text += " `.eh_frame` and `_hdr`: bytes a function |\n|---|--:|--:|";
+    text += &"--:|--:|--:|".repeat(versions.len());
+    text += "--:|\n";
+    for (name, group) in groups {
+        let mut sum = ImageSizes::default();
+        let has_both = |image: &&ImageStudy| image.sizes.sframe > 0 && image.sizes.eh_frame > 0;
+        group.images.values().filter(has_both).for_each(|image| sum.add(&image.sizes));
+        let ImageSizes { sframe_functions, sframe_rows, cfi_functions, eh_frame, eh_frame_hdr, .. } = sum;
+        let _ = write!(text, "| {} | {} | {} |", cell(name), grouped(sframe_functions), grouped(sframe_rows));
+        for VersionSize { bytes, functions, rows } in sum.versions {
+            let left_out = grouped(sframe_functions.saturating_sub(functions));
+            let _ = write!(text, " {} | {} | {left_out} |", ratio(bytes, functions), ratio(bytes, rows));
+        }
+        let _ = writeln!(text, " {} |", ratio(eh_frame.saturating_add(eh_frame_hdr), cfi_functions));
+    }
     text
+}
+
+/// One number for each of another, in tenths.
+fn ratio(all: u64, of: u64) -> String {
+    if of == 0 {
+        return "-".to_owned();
+    }
+    let tenths = (u128::from(all) * 10 + u128::from(of) / 2) / u128::from(of);
+    format!("{}.{}", tenths / 10, tenths % 10)
 }
 
 /// Cells for the three ways.
 fn shares(executed: &Executed) -> String {
     let of = |walks: &Walks| {
-        let Walks { whole, cut_short, wrong, .. } = *walks;
-        [whole, cut_short, wrong].map(|part| share(part, walks.total())).join(" | ")
+        let Walks { whole, cut_short, silent, wrong, .. } = *walks;
+        [whole, cut_short, silent, wrong].map(|part| share(part, walks.total())).join(" | ")
     };
     [&executed.sframe, &executed.cfi, &executed.frame_pointers].map(of).join(" | ")
 }

@@ -195,13 +195,14 @@ impl StudyReport {
                 ("frame pointers", &executed.frame_pointers),
             ];
             for (way, walks) in walks {
-                let Walks { whole, cut_short, wrong, unsettled } = *walks;
+                let Walks { whole, cut_short, silent, wrong, unsettled } = *walks;
                 let all = walks.total();
                 let _ = writeln!(
                     text,
-                    "    {way:<14} {:>7} whole, {:>7} cut short, {:>7} wrong{}",
+                    "    {way:<14} {:>7} whole, {:>7} cut short ({} silently), {:>7} wrong{}",
                     share(whole, all),
                     share(cut_short, all),
+                    share(silent, all),
                     share(wrong, all),
                     if unsettled == 0 {
                         String::new()

@@ -10,7 +10,7 @@ use sframe_judge::examine::Probe;
 use sframe_judge::examine::sampling::Strides;
 use sframe_judge::target::{Loaded, Target};
 use sframe_judge::triage::{ExitClaim, ExitClaims};
-use sframe_judge::unwind::{Backtrace, Unwinder, Viewpoint};
+use sframe_judge::unwind::{Backtrace, End, Unwinder, Viewpoint};
 use sframe_machine::{Bottom, Moment, Record};
 
 use super::Unwinders;
@@ -26,8 +26,9 @@ pub const MAX_DEPTH: usize = 1024;
 /// outermost frame, one more frame is no fault if its PC lies in none of the images. What a walk
 /// finds below a context that the program itself has made, such as a coroutine's, is not judged.
 ///
-/// A walk is *cut short* if all of its frames are right, and some are missing at its end. All other
-/// walks are *wrong*: they have a frame that is not on the call stack, or leave one out.
+/// A walk is *cut short* if all of its frames are right, and some are missing at its end; it is *silent* if it then ends
+/// as if at the outermost frame. All other walks are *wrong*: they have a frame that is not on the call stack, or leave one
+/// out.
 ///
 /// A walk that describes where a function will go, other than to its caller, before it has gone
 /// there, is neither: it is *not settled*. What `__builtin_eh_return` makes of functions has such
@@ -38,6 +39,9 @@ pub struct Walks {
     pub whole: u64,
     /// Those that were cut short.
     pub cut_short: u64,
+    /// Those of them that were silent.
+    #[serde(default)]
+    pub silent: u64,
     /// Those that were wrong.
     pub wrong: u64,
     /// Those that were not settled. They are not part of the total.
@@ -55,6 +59,7 @@ impl Walks {
     pub const fn add(&mut self, other: &Self, times: u64) {
         self.whole = self.whole.saturating_add(other.whole.saturating_mul(times));
         self.cut_short = self.cut_short.saturating_add(other.cut_short.saturating_mul(times));
+        self.silent = self.silent.saturating_add(other.silent.saturating_mul(times));
         self.wrong = self.wrong.saturating_add(other.wrong.saturating_mul(times));
         self.unsettled = self.unsettled.saturating_add(other.unsettled.saturating_mul(times));
     }
@@ -182,7 +187,10 @@ impl Probe for Walkers<'_, '_, '_> {
             let walks = (walker.walks)(executed);
             match worth {
                 Worth::Whole => walks.whole += 1,
-                Worth::CutShort => walks.cut_short += 1,
+                Worth::CutShort { silent } => {
+                    walks.cut_short += 1;
+                    walks.silent += u64::from(silent);
+                }
                 Worth::Wrong(cause) => {
                     walks.wrong += 1;
                     if let Some((call, says)) = cause {
@@ -210,7 +218,9 @@ impl<'u> Walker<'u> {
 /// What a walk is worth: see [`Walks`].
 enum Worth<'m> {
     Whole,
-    CutShort,
+    CutShort {
+        silent: bool,
+    },
     /// With the call whose frame gave the wrong value, and what that says of its exit.
     Wrong(Option<(&'m Record, ExitClaim)>),
 }
@@ -242,7 +252,7 @@ fn judge<'m>(truth: &Truth<'m>, backtrace: &Backtrace, target: &Target<'_>) -> W
         inner = call;
     }
     match backtrace.frames.get(depth..) {
-        None => Worth::CutShort,
+        None => Worth::CutShort { silent: backtrace.end == End::Outermost },
         Some([]) => Worth::Whole,
         Some(_) if truth.call_stack.bottom() != Bottom::Entry => Worth::Whole,
         Some([extra]) if target.module_at(Loaded(extra.pc)).is_none() => Worth::Whole,

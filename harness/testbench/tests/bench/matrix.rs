@@ -152,6 +152,45 @@ fn builds_as_the_references_are_the_same_and_are_made_once() {
     assert!(again.len() > 8 && again.iter().all(|line| line.contains(" -mother")), "{again:?}");
 }
 
+/// The linker of a toolchain is tried with the cases for linkers: what is wrong with it is worse than the reference, in
+/// each format, and one that can't link at all is not judged.
+#[test]
+fn the_linker_of_a_toolchain_is_tried() {
+    let vendor = Vendor::new("", "");
+    vendor.delivers_builds("gnu-2.47", "leaf");
+    vendor.define("abis: {amd64: {compiler: ./cc, linker: ./ld}}\n");
+    let report = vendor.path("report");
+    // Without --spec: who selects programs does not ask for the linker.
+    let arguments = ["--report", report.to_str().expect("a path")];
+    let tried = |script: &str| {
+        vendor.script("ld", script);
+        let output = vendor.run(&arguments);
+        let file = |name: &str| std::fs::read_to_string(report.join(name)).expect(name);
+        let document: Value = serde_json::from_str(&file("matrix.json")).expect("JSON");
+        let links = document["toolchains"][0]["links"].clone();
+        (status(&output), text(&output.stdout), file("matrix.md"), links)
+    };
+    let outcomes = |links: &Value| {
+        let all = links["results"].as_array().expect("results").iter();
+        let all = all.map(|result| (result["abi"].as_str(), result["outcome"].as_str()));
+        let all: std::collections::BTreeSet<_> =
+            all.map(|(abi, outcome)| (abi.expect("a name"), outcome.expect("a name"))).collect();
+        format!("{all:?}")
+    };
+    // It says that it has linked, and has made nothing.
+    let (found, shown, markdown, links) = tried("#!/bin/sh\n");
+    assert_eq!(found, 1, "{shown}");
+    assert!(outcomes(&links).contains(r#"("amd64", "wrong")"#), "{links:#}");
+    assert!(!outcomes(&links).contains("aarch64"), "the toolchain has no other ABI");
+    assert!(shown.contains("no-output "), "{shown}");
+    assert!(markdown.contains("linker of fake: ") && markdown.contains(" wrong"), "{markdown}");
+    // It can't link.
+    let (found, shown, markdown, links) = tried("#!/bin/sh\necho 'no such emulation' >&2; exit 1\n");
+    assert_eq!(found, 0, "{shown}");
+    assert_eq!(outcomes(&links), r#"{("amd64", "not-judged")}"#);
+    assert!(markdown.contains("linker of fake: "), "{markdown}");
+}
+
 #[test]
 fn every_way_to_fail_is_a_result_with_a_reason_and_the_rest_goes_on() {
     let script = r#"case "$name" in

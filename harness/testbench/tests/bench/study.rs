@@ -10,7 +10,7 @@ use sframe_judge::compare::WalkEnd;
 use sframe_judge::examine::{Examination, ExamineOptions, examine};
 use sframe_judge::target::Target;
 use sframe_judge::unwind::{
-    Backtrace, CfiUnwinder, Frame, FramePointerUnwinder, Unwinder, Viewpoint, sframe_unwinder,
+    Backtrace, CfiUnwinder, End, Frame, FramePointerUnwinder, Unwinder, Viewpoint, sframe_unwinder,
 };
 use sframe_machine::Options;
 use sframe_suite::study::{Executed, Study, StudyOptions, StudyReport, Unwinders, Walks};
@@ -138,6 +138,11 @@ fn stop_at_the_topmost(backtrace: &mut Backtrace) {
     backtrace.frames.truncate(1);
 }
 
+fn stop_and_say_so(backtrace: &mut Backtrace) {
+    backtrace.frames.truncate(1);
+    backtrace.end = End::Unspecified;
+}
+
 fn add(backtrace: &mut Backtrace, pc: u64) {
     let frame = Frame { pc, cfa: None, fp: Ok(0), mangled: None, interrupted: None };
     backtrace.frames.push(frame);
@@ -168,24 +173,25 @@ fn faults_of_an_unwinder_are_noticed() {
     let bytes = doctor::build("gnu-2.47/amd64/mutual_recursion.O2");
     let target = Target::open(&bytes).expect("a target");
     let sound = executable(&study_with(&target, Unwinders::of(&target), 1));
-    // What an unwinder with each fault gets, in per cent: whole, cut short, wrong.
-    let faults: [(&str, Change, [u64; 3]); 7] = [
-        ("none", |_| {}, [100, 0, 0]),
-        ("a wrong CFA", add_8_to_the_cfa, [0, 0, 99]),
-        ("a caller is missing", leave_out_the_caller, [0, 5, 94]),
-        ("only the topmost frame", stop_at_the_topmost, [0, 99, 0]),
-        ("the topmost frame comes again", add_the_topmost_again, [0, 0, 100]),
-        ("one frame more that is nowhere", add_what_is_no_code, [100, 0, 0]),
-        ("two of them", add_two, [0, 0, 100]),
+    // What an unwinder with each fault gets, in per cent: whole, cut short, silently, wrong.
+    let faults: [(&str, Change, [u64; 4]); 8] = [
+        ("none", |_| {}, [100, 0, 0, 0]),
+        ("a wrong CFA", add_8_to_the_cfa, [0, 0, 0, 99]),
+        ("a caller is missing", leave_out_the_caller, [0, 5, 5, 94]),
+        ("only the topmost frame", stop_at_the_topmost, [0, 99, 99, 0]),
+        ("the same, and says so", stop_and_say_so, [0, 99, 0, 0]),
+        ("the topmost frame comes again", add_the_topmost_again, [0, 0, 0, 100]),
+        ("one frame more that is nowhere", add_what_is_no_code, [100, 0, 0, 0]),
+        ("two of them", add_two, [0, 0, 0, 100]),
     ];
     for (fault, change, expected) in faults {
         let Unwinders { sframe, cfi, .. } = Unwinders::of(&target);
         let cfi = Box::new(Changed { inner: cfi, change });
         let unwinders = Unwinders { sframe, cfi, frame_pointers: Box::new(Silent) };
         let found = executable(&study_with(&target, unwinders, 1));
-        let Walks { whole, cut_short, wrong, unsettled } = found.cfi;
+        let Walks { whole, cut_short, silent, wrong, unsettled } = found.cfi;
         assert_eq!(unsettled, 0, "{fault}");
-        let shares = [whole, cut_short, wrong].map(|part| 100 * part / found.cfi.total());
+        let shares = [whole, cut_short, silent, wrong].map(|part| 100 * part / found.cfi.total());
         let is_near = shares.iter().zip(expected).all(|(share, expected)| share.abs_diff(expected) <= 1);
         assert!(is_near, "{fault}: {shares:?} instead of {expected:?}");
         // The others are judged for themselves.

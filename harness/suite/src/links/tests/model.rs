@@ -257,6 +257,9 @@ impl Model {
     }
 
     fn input<'a>(&self, bytes: &'a [u8], is_member: bool, said: &mut String) -> Result<Input<'a>, String> {
+        if bytes.starts_with(b"BC") {
+            return Err("the model has no compiler".to_owned());
+        }
         let elf = ElfFile64::<Endianness>::parse(bytes).map_err(|error| error.to_string())?;
         let mut input = Input { elf, sframe: None, described: Vec::new(), is_member };
         let Some(section) = input.elf.section_by_name(".sframe") else { return Ok(input) };

@@ -1,0 +1,2 @@
+#include "functions.h"
+        main_of two, of_lto
