@@ -44,7 +44,7 @@ impl References {
     /// The reference dumps of a toolchain and ABI, by file name.
     fn of(self, toolchain: &str, abi: &str) -> BTreeMap<String, String> {
         let path = repository().join(self.dumps).join(toolchain).join(format!("{abi}.txt"));
-        let all = std::fs::read_to_string(&path).expect("the reference dumps");
+        let all = std::fs::read_to_string(&path).unwrap_or_else(|_| unpacked(&path.with_extension("txt.gz")));
         let mut found: BTreeMap<String, String> = BTreeMap::new();
         let mut name = None;
         // Each dump starts with an empty line and the file's name.
@@ -64,6 +64,15 @@ impl References {
         let path = if file.contains('/') { folder.join(file) } else { folder.join(toolchain).join(file) };
         std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
+}
+
+/// The text in a file that gzip has written with `-n`.
+fn unpacked(path: &Path) -> String {
+    let bytes = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    // RFC 1952, 2.3: without a name, the header has 10 bytes.
+    assert_eq!(bytes[..4], [0x1f, 0x8b, 8, 0], "{}", path.display());
+    let text = miniz_oxide::inflate::decompress_to_vec(&bytes[10..]).expect("compressed text");
+    String::from_utf8(text).expect("text")
 }
 
 fn dumped(name: &str, bytes: &[u8]) -> (String, Value, usize) {
