@@ -67,7 +67,8 @@ fn the_adapters_compile() {
         let checked = cargo_for_adapters("check", &["--offline", "--all-targets"]);
         (checked.status.success(), String::from_utf8_lossy(&checked.stderr).into_owned())
     };
-    let is_missing = |said: &str| said.contains("but --offline was specified");
+    // There are several messages of what is missing; all of them speak of the option.
+    let is_missing = |said: &str| said.contains("--offline");
     let (mut is_sound, mut said) = check();
     let is_ci = std::env::var_os("SFRAME_NEEDS_PROGRAMS").is_some();
     if is_missing(&said) && is_ci && cargo_for_adapters("fetch", &[]).status.success() {
