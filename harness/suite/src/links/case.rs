@@ -11,7 +11,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use sframe_engine::Abi;
 use sframe_judge::vocabulary::named;
+use sframe_judge::vocabulary::suggest::closest;
 
+use super::functions::Functions;
 use super::options;
 use super::page::{LinkPage, LinkPages};
 use crate::yaml::{Error, Source};
@@ -301,6 +303,7 @@ impl LinkCases {
         let all = Self { cases, pages: LinkPage::load(folder)?, folder: folder.to_owned() };
         for (case, source) in all.cases.iter().zip(&sources) {
             all.hold_patches(case, source)?;
+            all.hold_functions(case, source)?;
         }
         let mut all = all;
         all.cases.sort_by(|one, other| one.name.cmp(&other.name));
@@ -320,6 +323,33 @@ impl LinkCases {
                     let message = format!("{}: its .sframe has no such bytes", path.display());
                     return Err(source.error_at(source.span(&["patched", name]), message, None::<String>));
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Demands that objects have the functions that a case names.
+    fn hold_functions(&self, case: &LinkCase, source: &Source) -> Result<(), Error> {
+        let named = [("dead", &case.dead), ("without_rows", &case.without_rows)];
+        if named.iter().all(|(_, names)| names.is_empty()) {
+            return Ok(());
+        }
+        let (Some(abi), Some(version)) = (case.abis.first(), case.versions.last()) else { return Ok(()) };
+        let mut defined = BTreeSet::new();
+        for input in case.steps.iter().flat_map(|step| step.inputs(case)) {
+            let Input::Object { folder, file, .. } = input else { continue };
+            let path = self.object(&folder, &file, *abi, *version);
+            // What is not there is told where it is used.
+            let functions = std::fs::read(&path).ok().and_then(|bytes| Functions::read_all(&bytes).ok());
+            let symbols = functions.into_iter().flatten().flat_map(|file| file.symbols);
+            defined.extend(symbols.map(|symbol| symbol.name));
+        }
+        for (key, names) in named {
+            if let Some(unknown) = names.iter().find(|name| !defined.contains(*name)) {
+                let message = format!("no object has the function `{unknown}`");
+                let near = closest(unknown, defined.iter().map(String::as_str));
+                let help = near.map(|near| format!("did you mean `{near}`?"));
+                return Err(source.error_at(source.span(&[key]), message, help));
             }
         }
         Ok(())

@@ -214,6 +214,7 @@ fn mistakes_of_cases_have_their_places() {
         (right.replace("[start, main_two, two]", "[]"), "3:10", "the command is of nothing"),
         (format!("{right}versions: [1, 7]\n"), "4:15", "there is no version 7"),
         (right.replace("two]", "tow]"), "3:10", "there is no object `tow`"),
+        (format!("{right}dead: [two_iner]\n"), "4:7", "no object has the function `two_iner`"),
         (
             format!("{}patched:\n  bad: {{of: two, bytes: {{4444: 1}}}}\n", right.replace(" two]", " bad]")),
             "5:8",

@@ -63,7 +63,8 @@ impl CheckReport {
         let known = without_fde + without_caller + summary.set_aside + summary.left_out + summary.unobserved;
         let is_own = self.unwinder.is_none();
         let not_asked = if !is_own { rest.saturating_sub(known) } else { 0 };
-        let listed = self.without_section().map_or_else(String::new, |images| format!(" ({images})"));
+        let listed =
+            self.without_section(without_fde).map_or_else(String::new, |images| format!(" ({images})"));
         let without = format!("without {what}{listed}");
         let parts = match rest {
             0 => return None,
@@ -85,8 +86,8 @@ impl CheckReport {
         (!parts.is_empty()).then(|| parts + &advice)
     }
 
-    /// How much was executed in libraries without a section: most first.
-    fn without_section(&self) -> Option<String> {
+    /// How much of what has no FDE was executed in libraries without a section, and elsewhere: most first.
+    fn without_section(&self, without_fde: u64) -> Option<String> {
         const LISTED: usize = 3;
         let none = self.images.iter().filter(|image| image.section == Origin::None);
         let executed = |image: &JudgedImage| {
@@ -94,10 +95,15 @@ impl CheckReport {
             Some((*self.summary.uncovered.get(name)?, name.clone()))
         };
         let mut images: Vec<(u64, String)> = none.filter_map(executed).collect();
+        if images.is_empty() {
+            return None;
+        }
+        let elsewhere = without_fde - images.iter().map(|(count, _)| count).sum::<u64>().min(without_fde);
+        images.extend((elsewhere > 0).then(|| (elsewhere, "other code".to_owned())));
         images.sort_by(|one, other| other.cmp(one));
         let images: Vec<String> =
             images.iter().map(|(count, name)| format!("{} in {name}", grouped(*count))).collect();
-        (!images.is_empty()).then(|| first_of(&images, LISTED))
+        Some(first_of(&images, LISTED))
     }
 
     /// How code without SFrame is judged that has other call frame information, and how much of it.

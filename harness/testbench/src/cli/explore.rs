@@ -216,7 +216,9 @@ impl Explore {
         detail_since(start, || "explored");
         let report = ExploreReport::new(name.to_owned(), &target, explored?).of_relocatable(file.unapplied());
         let invocation = Invocation::of_this_process();
-        let command = if self.files.len() == 1 { invocation.again() } else { invocation.instead(name, &[]) };
+        // What was named may be a folder, or one of several files.
+        let is_named = matches!(&self.files[..], [file] if file.to_string_lossy() == name);
+        let command = if is_named { invocation.again() } else { invocation.instead(name, &[]) };
         let mut report = report.reproduced_by(command);
         report.provenance = Some(began.ended([(name.to_owned(), file.digest().to_owned())]));
         point_out(report.findings.iter_mut().map(|found| &mut found.finding), &target, faults, None);

@@ -6,7 +6,7 @@ use sframe_judge::examine::listings::Listings;
 use sframe_judge::explore::{Certainty, ExploredFinding, FunctionRows};
 use sframe_judge::finding::Address;
 
-use super::{CaseView, FindingEntry, IN_FULL, Summary, page, show_known};
+use super::{CaseView, FindingEntry, Head, IN_FULL, Summary, page, show_known};
 use crate::case::SeenKnown;
 use crate::report::ExploreReport;
 
@@ -77,8 +77,11 @@ pub(super) fn html_of_exploration(report: &ExploreReport) -> Result<String, serd
     let functions = report.functions.iter().filter_map(FunctionView::of).collect();
     let cases = vec![CaseView::of_exploration(report)];
     page(
-        Summary::Explore(&report.summary),
-        report.provenance.as_ref(),
+        Head {
+            summary: Summary::Explore(&report.summary),
+            conclusion: Some(report.conclusion()),
+            provenance: report.provenance.as_ref(),
+        },
         &report.faults,
         cases,
         shown,

@@ -55,9 +55,8 @@ const IN_ALL: usize = 30_000;
 /// The data of the overview.
 #[derive(Serialize)]
 struct Index<'r> {
-    summary: Summary<'r>,
-    /// Where the report comes from.
-    provenance: Option<&'r Provenance>,
+    #[serde(flatten)]
+    head: Head<'r>,
     /// All possible outcomes of a case, and verdicts of a finding.
     outcomes: &'static [Outcome],
     verdicts: Vec<Verdict>,
@@ -75,6 +74,17 @@ struct Index<'r> {
     functions_left_out: usize,
     /// The most different instructions that are listed.
     room: usize,
+}
+
+/// What the whole report says.
+#[derive(Serialize)]
+struct Head<'r> {
+    summary: Summary<'r>,
+    /// What was judged and how it came out, in a sentence, of a single file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    conclusion: Option<String>,
+    /// Where the report comes from.
+    provenance: Option<&'r Provenance>,
 }
 
 /// What names on the page mean, by name.
@@ -231,8 +241,11 @@ pub fn html(report: &Report, listings: &Listings) -> Result<String, serde_json::
         show_known(&mut shown, case, &report.known);
     }
     page(
-        Summary::Run(&report.summary),
-        report.provenance.as_ref(),
+        Head {
+            summary: Summary::Run(&report.summary),
+            conclusion: None,
+            provenance: report.provenance.as_ref(),
+        },
         &report.faults,
         cases,
         shown,
@@ -251,8 +264,11 @@ pub fn html_of_check(report: &CheckReport, listings: &Listings) -> Result<String
     show_known(&mut shown, 0, &report.known);
     let cases = vec![CaseView::of_check(report)];
     page(
-        Summary::Check(&report.summary),
-        report.provenance.as_ref(),
+        Head {
+            summary: Summary::Check(&report.summary),
+            conclusion: Some(report.conclusion()),
+            provenance: report.provenance.as_ref(),
+        },
         &report.faults,
         cases,
         shown,
@@ -283,8 +299,7 @@ fn show_known<'r>(shown: &mut Vec<FindingEntry<'r>>, case: usize, known: &'r [Se
 }
 
 fn page<'r>(
-    summary: Summary<'r>,
-    provenance: Option<&'r Provenance>,
+    head: Head<'r>,
     faults: &'r BTreeMap<String, Fault>,
     cases: Vec<CaseView<'r>>,
     mut shown: Vec<FindingEntry<'r>>,
@@ -315,8 +330,7 @@ fn page<'r>(
     let findings = views.collect();
     let pool = listings.pool();
     let index = Index {
-        summary,
-        provenance,
+        head,
         faults,
         sources: faults.iter().map(|(name, fault)| (name.as_str(), sources(fault))).collect(),
         outcomes: &Outcome::ALL,
@@ -497,8 +511,11 @@ mod tests {
             assert!(!SCRIPT.contains(&format!("\"{verdict}\"")), "{verdict}");
         }
         let index = Index {
-            provenance: None,
-            summary: Summary::Run(&ReportSummary::default()),
+            head: Head {
+                summary: Summary::Run(&ReportSummary::default()),
+                conclusion: None,
+                provenance: None,
+            },
             faults: &BTreeMap::new(),
             sources: BTreeMap::new(),
             outcomes: &Outcome::ALL,

@@ -181,21 +181,22 @@
 
   // Overview.
   const SAYS = {
-    agree: { run: "Every backtrace agrees with the call stack.", explore: "No row is proved to be wrong." },
-    known: { run: "Nothing unexpected: all that is wrong is known, and explained." },
-    unexpected: { run: (count) => `${counted(count, "case")} with findings.`,
-      check: (count) => `${counted(count, "finding")}.`,
-      explore: (count) => `${counted(count, "proved finding")}.` },
-    broken: { run: (count, all) => `${counted(count, "case")} could not be judged${all.unexpected ? `, and ${grouped(all.unexpected)} with findings` : ""}.`, check: "Nothing could be judged, or too little." },
+    agree: () => "Every backtrace agrees with the call stack.",
+    known: () => "Nothing unexpected: all that is wrong is known, and explained.",
+    unexpected: (count) => `${counted(count, "case")} with findings.`,
+    broken: (count, all) => `${counted(count, "case")} could not be judged${all.unexpected ? `, and ${grouped(all.unexpected)} with findings` : ""}.`,
   };
   /** The verdict on all of the report. */
   function sentence() {
-    const [kind, all] = Object.entries(summary)[0];
-    const state = !isRun ? cases[0].outcome : ["broken", "unexpected", "known", "agree"].find((outcome) => all[outcome]) ?? "agree";
-    const nothing = isExplored ? !all.rows_judged : !all.comparisons;
-    if (nothing && state === "agree") return el("p", { class: "verdict skipped" }, isExplored ? "No row was judged." : "Nothing was compared.");
-    const says = SAYS[state][kind] ?? SAYS[state].run;
-    return el("p", { class: `verdict ${state}` }, typeof says === "function" ? says(isRun ? all[state] : cases[0].unexplained, all) : says);
+    // Of a single file, it is the one that the terminal shows.
+    if (!isRun) {
+      const told = index.conclusion;
+      return el("p", { class: `verdict ${cases[0].outcome}` }, `${told[0].toUpperCase()}${told.slice(1)}.`);
+    }
+    const all = summary.run;
+    const state = ["broken", "unexpected", "known", "agree"].find((outcome) => all[outcome]) ?? "agree";
+    if (!all.comparisons && state === "agree") return el("p", { class: "verdict skipped" }, "Nothing was compared.");
+    return el("p", { class: `verdict ${state}` }, SAYS[state](all[state], all));
   }
   const tile = (name, value, link, kind) =>
     el("li", { class: kind, title: meaningOf("outcome", name) }, el("b", {}, value), link ? el("a", { href: link }, name) : name);
@@ -342,7 +343,7 @@
   const isUnknown = (finding) => finding.blame === "unknown";
   const isBlamed = (finding) => Boolean(finding.pc) || !isUnknown(finding);
   /** What a finding is to its reader, and the outcome whose colour it has. */
-  const kindOf = (finding) => (finding.known !== undefined ? "known" : finding.fault !== undefined ? "known fault" : "unexpected");
+  const kindOf = (finding) => (finding.known !== undefined ? (finding.blame === "format" ? "format" : "known") : finding.fault !== undefined ? "known fault" : "unexpected");
   const colourOf = (finding) => (kindOf(finding) === "unexpected" ? "unexpected" : "known");
   const chipOf = (finding) => (finding.certainty === undefined ? chip(kindOf(finding), colourOf(finding))
     : term("certainty", finding.certainty, `chip ${finding.certainty === "proved" ? "unexpected" : "skipped"}`));
@@ -802,7 +803,9 @@
     return uncovered.length > 100 ? `${names}, and ${grouped(uncovered.length - 100)} more` : names;
   }
   /** How the walks of a case ended, each with what that means. */
-  function ends(counts) {
+  function ends({ no_fde, entry_without_fde, ...others }) {
+    // Those that end at the entry function are among those without an FDE.
+    const counts = { ...others, no_fde: no_fde - entry_without_fde, entry_without_fde };
     const seen = Object.entries(counts).filter(([, count]) => count);
     return seen.map(([name, count], position) => [position ? ", " : "", `${grouped(count)} `, term("end", name)]);
   }
