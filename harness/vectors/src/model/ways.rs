@@ -55,6 +55,7 @@ ways! {
     SignalWithoutRowsUnknown = "fde-without-rows/none-in-signal-frames",
     FixedRaByAbi = "fixed-ra-offset/by-abi",
     FixedRaRefused = "fixed-ra-offset/refused",
+    FixedRaWithoutWord = "fixed-ra-offset/without-word",
     FixedFpCounts = "fixed-fp-beside-word/fixed",
     FlexUnscaled = "s390x-scaling/unscaled",
     FlexSpIsCfa = "s390x-flex-sp/cfa",
