@@ -574,8 +574,10 @@ impl<'q> Section<'q> {
             }
             (ra, fp)
         };
+        let is_ignored = self.has(Way::FixedIgnoredInFlex);
         let or_fixed = |rule: Option<Equation>, fixed: i64| match (rule, fixed) {
             (Some(rule), _) => Recovery::Rule(rule),
+            _ if is_ignored => Recovery::Unchanged,
             (None, 0) => Recovery::Unchanged,
             (None, fixed) => saved(fixed),
         };

@@ -113,6 +113,7 @@ ways! {
     // Mistakes: types and bits.
     FreTypeIgnored = "fre-type-ignored",
     PcTypeIgnored = "pc-type-ignored",
+    PcTypeIgnoredInLookups = "pc-type-ignored-in-look-ups",
     FdeTypeIgnored = "fde-type-ignored",
     BaseBitInverted = "base-bit-inverted",
     BaseBitIgnored = "base-bit-ignored",
@@ -129,6 +130,7 @@ ways! {
     EndIncluded = "end-included",
     StartExcluded = "start-excluded",
     RowStartExcluded = "row-start-excluded",
+    RowStartNeverIncluded = "row-start-never-included",
     FirstRowAlways = "first-row-always",
     LastRowAlways = "last-row-always",
     LastRowMissed = "last-row-missed",
@@ -147,6 +149,7 @@ ways! {
     FixedRaIgnored = "fixed-ra-ignored",
     FixedRaUnsigned = "fixed-ra-unsigned",
     FixedFpIgnored = "fixed-fp-ignored",
+    FixedIgnoredInFlex = "fixed-offsets-ignored-in-flex-rows",
     FpIsWord2 = "fp-is-word-2",
     FpBeforeRa = "fp-before-ra",
     FpLost = "fp-lost",
@@ -163,6 +166,8 @@ ways! {
     FlexSpFpByInfo = "flex-base-by-info-byte",
     NoWordsIsNoRow = "no-words-is-no-row",
     NoRowsIsNoRow = "no-rows-is-no-row",
+    NoWordsIsNoEnd = "no-words-is-not-outermost",
+    NoRowsIsNoEnd = "no-rows-is-not-outermost",
     SignalCallerByReturn = "signal-caller-as-return",
     CodesNeverStripped = "codes-never-stripped",
     // Mistakes: what is not checked.
