@@ -302,6 +302,11 @@ impl<'h> Search<'h> {
             return Predicted::default();
         }
         let mut wrong = wrong_queries(vector, &with, self.parts);
+        // Its answers may be accepted one by one, and not as a whole.
+        if wrong.is_empty() && !self.wrong[index].is_empty() {
+            let differences = compare(vector, &with, self.parts).differences;
+            wrong = differences.into_iter().map(|difference| difference.query).collect();
+        }
         // Where the reader says nothing, or refuses something, it may make the mistake or not.
         let is_left_out = |query: &Query| {
             self.wrong[index].contains_key(query)
@@ -320,8 +325,16 @@ impl<'h> Search<'h> {
             false => self.wrong[index].contains_key(query) && is_same_answer(**query, answer, &with),
         };
         let same: BTreeSet<Query> = wrong.iter().filter(is_same).copied().collect();
-        let is_telling =
-            same.iter().any(|query| !is_failure(*query, &with) || has_same_number(*query, answer, &with));
+        // Where the frame is found, and nothing else is wrong, it says something that it is not the outermost one.
+        let is_step = |query: &Query| query.part() == AnswerPart::Steps;
+        let is_found = self.wrong[index].keys().chain(&wrong).all(is_step);
+        let is_no_end = |query: Query| {
+            let Query::Step(step) = query else { return false };
+            is_found && vector.steps.get(step).is_some_and(|step| step.end == Some(End::Outermost {}))
+        };
+        let is_telling = same.iter().any(|query| {
+            !is_failure(*query, &with) || has_same_number(*query, answer, &with) || is_no_end(*query)
+        });
         // Where nothing is found at all, any function may be missed.
         let is_mute = with.fdes == without.fdes && finds_nothing(answer);
         Predicted { is_telling, is_mute, is_of_rows: is_of_rows(&with, without), wrong, same }

@@ -115,7 +115,7 @@ Exit status:
   0  all answers are right
   1  wrong answers
   2  unusable arguments, vectors or unwinder
-  3  nothing was compared: the unwinder answers no questions about sections, or none but those about headers; or, of a
+  3  nothing was compared: the unwinder answers no questions about sections, or only those about headers; or, of a
      profile, fewer than half of the vectors
   4  the unwinder can't be asked any more";
 
