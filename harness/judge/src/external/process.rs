@@ -171,7 +171,7 @@ impl Process {
                         (format!("not an answer of the protocol ({why}): {start}"), why.clone())
                     }
                     Category::Io | Category::Syntax | Category::Eof => {
-                        let what = format!("this line is no answer: `{start}`");
+                        let what = format!("this line is no answer: `{}` ({why})", start.replace('`', "'"));
                         (what.clone(), what)
                     }
                 };
