@@ -9,6 +9,7 @@
      sframe-testbench check --unwinder ./example corpus/builds/gnu-2.47/amd64/recursion.O2  */
 
 #include <stdlib.h>
+#include <string.h>
 #include "sframe-kit.h"
 
 #define HEADER 28
@@ -50,7 +51,7 @@ signed_at (const struct opened *opened, uint64_t offset, unsigned size)
 static void *
 open_section (struct kit_section *section, struct kit_fault *fault)
 {
-  struct opened *opened = calloc (1, sizeof *opened);
+  struct opened *opened = (struct opened *) calloc (1, sizeof *opened);
   if (opened == NULL)
     return NULL;
   opened->section = *section;
@@ -59,8 +60,8 @@ open_section (struct kit_section *section, struct kit_fault *fault)
   opened->fdes = first + at (opened, 20, 4);
   opened->fres = first + at (opened, 24, 4);
   opened->count = at (opened, 8, 4);
-  opened->fixed_fp = signed_at (opened, 5, 1);
-  opened->fixed_ra = signed_at (opened, 6, 1);
+  opened->fixed_fp = (int8_t) signed_at (opened, 5, 1);
+  opened->fixed_ra = (int8_t) signed_at (opened, 6, 1);
   if (section->size < HEADER)
     fault->kind = "truncated";
   else if (at (opened, 0, 2) != 0xdee2)
@@ -118,19 +119,19 @@ function_with (const struct opened *opened, uint64_t pc, struct function *f)
 static struct kit_rule
 saved (int64_t offset)
 {
-  return (struct kit_rule) { .is_there = true, .dereference = true, .base = KIT_CFA,
-			     .offset = offset };
+  struct kit_rule rule = { true, true, KIT_CFA, offset };
+  return rule;
 }
 
 static void
 look_up (void *of, uint64_t pc, bool is_return, struct kit_place *place)
 {
-  const struct opened *opened = of;
+  const struct opened *opened = (const struct opened *) of;
   struct function f;
   int64_t index = function_with (opened, pc - is_return, &f);
   if (index < 0)
     return;
-  place->fde = index;
+  place->fde = (uint32_t) index;
   place->is_signal = f.is_signal;
   place->found = f.count ? KIT_NO_ROW : KIT_NO_ROWS_OUTERMOST;
   if (f.start_size > 4 || f.is_flex || (f.is_mask && f.rep_size == 0))
@@ -154,11 +155,12 @@ look_up (void *of, uint64_t pc, bool is_return, struct kit_place *place)
 	}
       place->found = KIT_ROW;
       place->row = i;
-      place->rules = (struct kit_row) { .start = at (opened, row, f.start_size),
-					.is_undefined = count == 0 };
-      place->rules.cfa = (struct kit_rule) {
-	.is_there = true, .base = info & 1 ? KIT_SP : KIT_FP,
-	.offset = signed_at (opened, words, size) };
+      struct kit_rule cfa = { true, false, info & 1 ? KIT_SP : KIT_FP,
+			      signed_at (opened, words, size) };
+      memset (&place->rules, 0, sizeof place->rules);
+      place->rules.start = (uint32_t) at (opened, row, f.start_size);
+      place->rules.is_undefined = count == 0;
+      place->rules.cfa = cfa;
       place->rules.ra = saved (opened->fixed_ra);
       if (count > 1)
 	place->rules.fp = saved (signed_at (opened, words + size, size));
@@ -186,7 +188,8 @@ step_to_caller (void *of, const struct kit_frame *frame, struct kit_step *step)
 {
   static const enum kit_end_kind ends[]
     = { KIT_END_NO_FDE, KIT_END_NO_ROW, KIT_OUTERMOST, KIT_CALLER, KIT_MALFORMED };
-  struct kit_place place = { .found = KIT_NO_FDE };
+  struct kit_place place;
+  memset (&place, 0, sizeof place);
   look_up (of, frame->pc, frame->is_return, &place);
   step->kind = place.rules.is_undefined ? KIT_OUTERMOST : ends[place.found];
   if (step->kind != KIT_CALLER)
@@ -222,9 +225,8 @@ step_to_caller (void *of, const struct kit_frame *frame, struct kit_step *step)
 #define step_to_caller NULL
 #endif
 
-const struct kit_reader example_reader
-  = { .name = "example", .version = "1", .open = open_section, .close = free,
-      .look_up = look_up, .step = step_to_caller };
+static const struct kit_reader example_reader
+  = { "example", "1", NULL, open_section, free, look_up, step_to_caller, NULL, NULL, NULL, NULL };
 
 #ifndef WITHOUT_MAIN
 

@@ -20,6 +20,14 @@ struct run_word
   uint64_t at, value;
 };
 
+/* The exit status of the bench for what a runner returns: 0 if all is right, 1
+   if something is wrong, 3 if too little was compared to say so.  */
+static inline int
+run_status (long wrong)
+{
+  return wrong < 0 ? 3 : wrong != 0;
+}
+
 static const struct run_word *run_registers, *run_memory;
 static size_t run_register_count, run_memory_count;
 static enum kit_abi run_abi;
@@ -48,13 +56,13 @@ bool
 kit_read (uint64_t address, void *to, size_t size)
 {
   bool is_big = run_abi == KIT_AARCH64_BE || run_abi == KIT_S390X;
-  unsigned char *bytes = to;
+  unsigned char *bytes = (unsigned char *) to;
   for (size_t i = 0; i < size; i++)
     {
       uint64_t value, at = address + i;
       if (!kit_read_u64 (at & ~(uint64_t) 7, &value))
 	return false;
-      bytes[i] = value >> 8 * (is_big ? 7 - at % 8 : at % 8);
+      bytes[i] = (unsigned char) (value >> 8 * (is_big ? 7 - at % 8 : at % 8) & 255);
     }
   return true;
 }

@@ -8,6 +8,15 @@
 
 #include "run-vectors.h"
 
+/* A function and a row of which nothing is known.  */
+static void
+run_clear (struct kit_fde *fde, struct kit_row *row)
+{
+  memset (fde, 0, sizeof *fde);
+  memset (row, 0, sizeof *row);
+  fde->fault.offset = row->fault.offset = -1;
+}
+
 /* Whether it is there, is loaded, its base, its offset.  */
 static void
 run_rule (int64_t *values, const struct kit_rule *rule)
@@ -52,8 +61,9 @@ static void
 run_row (const struct kit_reader *reader, void *opened, const struct run_question *question,
 	 struct run_given *given)
 {
-  struct kit_fde fde = { .fault = { .offset = -1 } };
-  struct kit_row row = { .fault = { .offset = -1 } };
+  struct kit_fde fde;
+  struct kit_row row;
+  run_clear (&fde, &row);
   run_fde (reader, opened, (uint32_t) question->first, &fde, given);
   if (fde.is_faulty)
     return;
@@ -77,8 +87,11 @@ static void
 run_look_up (const struct kit_reader *reader, void *opened, const struct run_question *question,
 	     struct run_given *given)
 {
-  struct kit_place place = { .found = KIT_NO_FDE, .wants_positions = true };
-  reader->look_up (opened, question->first, question->second, &place);
+  struct kit_place place;
+  memset (&place, 0, sizeof place);
+  place.wants_positions = true;
+  place.fault.offset = -1;
+  reader->look_up (opened, question->first, question->second != 0, &place);
   given->is_there = true;
   given->is_refused = place.found == KIT_FAULTY;
   given->kind = place.fault.kind;
@@ -94,9 +107,16 @@ run_step (const struct kit_reader *reader, void *opened, const struct run_questi
 {
   static const char *const whats[] = { "", "cfa", "ra", "fp" };
   int64_t *v = given->values;
-  struct kit_frame frame = { .pc = question->first, .sp = question->sp, .fp = question->fp,
-			     .is_return = question->second, .is_topmost = question->is_topmost };
-  struct kit_step step = { .kind = KIT_FAILED };
+  struct kit_frame frame;
+  struct kit_step step;
+  memset (&frame, 0, sizeof frame);
+  memset (&step, 0, sizeof step);
+  frame.pc = question->first;
+  frame.sp = question->sp;
+  frame.fp = question->fp;
+  frame.is_return = question->second != 0;
+  frame.is_topmost = question->is_topmost;
+  step.kind = KIT_FAILED;
   run_registers = question->registers;
   run_register_count = question->register_count;
   run_memory = question->memory;
@@ -105,8 +125,11 @@ run_step (const struct kit_reader *reader, void *opened, const struct run_questi
   reader->step (opened, &frame, &step);
   /* A walk may go on without FP.  The question is for all of the caller.  */
   if (step.kind == KIT_CALLER && step.caller.fp_is_lost)
-    step = (struct kit_step) { .kind = KIT_UNREADABLE, .what = "fp",
-			       .address = step.caller.fp_address };
+    {
+      step.kind = KIT_UNREADABLE;
+      step.what = "fp";
+      step.address = step.caller.fp_address;
+    }
   given->is_there = true;
   v[0] = step.kind;
   given->has_caller = step.kind == KIT_CALLER;
@@ -139,9 +162,15 @@ run_shows_later (const struct kit_reader *reader, void *opened, const char *kind
   bool has_fdes = reader->fdes && reader->fde && reader->row;
   for (uint32_t i = 0; has_fdes && i < reader->fdes (opened); i++)
     {
-      struct run_question row = { .query = RUN_ROW, .first = i };
-      struct run_given given = { .is_there = false };
-      struct kit_fde fde = { .fault = { .offset = -1 } };
+      struct run_question row;
+      struct run_given given;
+      struct kit_fde fde;
+      struct kit_row unused;
+      memset (&row, 0, sizeof row);
+      memset (&given, 0, sizeof given);
+      run_clear (&fde, &unused);
+      row.query = RUN_ROW;
+      row.first = i;
       run_fde (reader, opened, i, &fde, &given);
       for (; row.second < fde.rows && !given.is_refused; row.second++)
 	run_row (reader, opened, &row, &given);
@@ -156,9 +185,15 @@ run_open (const struct kit_reader *reader, const struct run_vector *vector, void
 	  struct run_given *given)
 {
   const struct run_accepted *own = &vector->questions[0].accepted[0];
-  struct kit_section section = { .bytes = (unsigned char *) vector->bytes, .size = vector->size,
-				 .address = vector->address, .abi = vector->abi };
-  struct kit_fault fault = { .offset = -1 };
+  struct kit_section section;
+  struct kit_fault fault;
+  memset (&section, 0, sizeof section);
+  memset (&fault, 0, sizeof fault);
+  section.bytes = (unsigned char *) vector->bytes;
+  section.size = vector->size;
+  section.address = vector->address;
+  section.abi = vector->abi;
+  fault.offset = -1;
   *opened = reader->open (&section, &fault);
   run_abi = section.abi;
   given->is_refused = !*opened || (own->pattern == RUN_REJECT
@@ -172,7 +207,9 @@ static void
 run_ask (const struct kit_reader *reader, void *opened, const struct run_question *question,
 	 struct run_given *given)
 {
-  struct kit_fde fde = { .fault = { .offset = -1 } };
+  struct kit_fde fde;
+  struct kit_row row;
+  run_clear (&fde, &row);
   bool has_fdes = reader->fdes && reader->fde && reader->row;
   if (question->query == RUN_HEADER && reader->header)
     run_header (reader, opened, given);

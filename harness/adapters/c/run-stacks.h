@@ -8,6 +8,12 @@
 
 #include "run-moment.h"
 
+#ifdef __KERNEL__
+#include <linux/string.h>
+#else
+#include <string.h>
+#endif
+
 #define RUN_IMAGES 16
 
 struct run_image
@@ -53,8 +59,11 @@ static const char *
 run_walk (const struct kit_reader *reader, const struct run_program *program,
 	  const struct run_moment *moment, void **opened, unsigned *at)
 {
-  struct kit_frame frame = { .pc = moment->frames[0].pc, .fp = moment->frames[0].fp,
-			     .is_topmost = true };
+  struct kit_frame frame;
+  memset (&frame, 0, sizeof frame);
+  frame.pc = moment->frames[0].pc;
+  frame.fp = moment->frames[0].fp;
+  frame.is_topmost = true;
   run_abi = program->abi;
   run_address_bits = program->address_bits;
   run_registers = moment->registers;
@@ -67,7 +76,9 @@ run_walk (const struct kit_reader *reader, const struct run_program *program,
       const struct run_frame *expected = &moment->frames[*at];
       bool is_last = *at + 1 == moment->frame_count;
       bool may_stop = is_last || (moment->end == RUN_STOPS && *at == moment->end_frame);
-      struct kit_step step = { .kind = KIT_END_NO_FDE };
+      struct kit_step step;
+      memset (&step, 0, sizeof step);
+      step.kind = KIT_END_NO_FDE;
       for (unsigned i = 0; i < program->image_count; i++)
 	if (opened[i] && frame.pc - frame.is_return - program->images[i].start
 			   < program->images[i].end - program->images[i].start)
@@ -106,15 +117,20 @@ run_stacks (const struct kit_reader *reader, const struct run_program *programs,
     {
       const struct run_program *program = &programs[p];
       struct kit_section sections[RUN_IMAGES];
-      struct kit_fault fault = { .offset = -1 };
-      void *opened[RUN_IMAGES] = { NULL };
+      struct kit_fault fault;
+      void *opened[RUN_IMAGES];
+      memset (sections, 0, sizeof sections);
+      memset (&fault, 0, sizeof fault);
+      memset (opened, 0, sizeof opened);
+      fault.offset = -1;
       bool is_open = program->image_count <= RUN_IMAGES;
       for (unsigned i = 0; i < program->image_count && is_open; i++)
 	{
 	  const struct run_image *image = &program->images[i];
-	  sections[i] = (struct kit_section) { .bytes = (unsigned char *) image->bytes,
-					       .size = image->size, .address = image->address,
-					       .abi = program->abi };
+	  sections[i].bytes = (unsigned char *) image->bytes;
+	  sections[i].size = image->size;
+	  sections[i].address = image->address;
+	  sections[i].abi = program->abi;
 	  if (image->size)
 	    opened[i] = reader->open (&sections[i], &fault);
 	  is_open = opened[i] || !image->size;

@@ -2,7 +2,9 @@
 
    The protocol of the SFrame test bench for readers in C: see sframe-kit.h.  */
 
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include "sframe-kit.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -132,14 +134,14 @@ static void
 decode (const char *value, unsigned char *bytes, size_t len)
 {
   for (size_t i = 0; i < len; i++)
-    bytes[i] = (unsigned) digit (value[2 * i + 1]) << 4 | (unsigned) digit (value[2 * i + 2]);
+    bytes[i] = (unsigned char) (digit (value[2 * i + 1]) << 4 | digit (value[2 * i + 2]));
 }
 
 static unsigned char *
 bytes_of (const char *value, size_t *len)
 {
   *len = size_of (value);
-  unsigned char *bytes = malloc (*len ? *len : 1);
+  unsigned char *bytes = (unsigned char *) malloc (*len ? *len : 1);
   if (bytes)
     decode (value, bytes, *len);
   else
@@ -166,7 +168,7 @@ print_string (FILE *out, const char *text)
 static unsigned char *
 watched (size_t size)
 {
-  return malloc (size);
+  return (unsigned char *) malloc (size);
 }
 
 static void
@@ -180,16 +182,16 @@ unwatched (struct kit_section *section)
 static size_t
 pages (size_t size)
 {
-  size_t page = sysconf (_SC_PAGESIZE);
+  size_t page = (size_t) sysconf (_SC_PAGESIZE);
   return (size + page - 1) / page * page;
 }
 
 static unsigned char *
 watched (size_t size)
 {
-  size_t len = pages (size), page = sysconf (_SC_PAGESIZE);
-  unsigned char *start = mmap (NULL, len + page, PROT_READ | PROT_WRITE,
-			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  size_t len = pages (size), page = (size_t) sysconf (_SC_PAGESIZE);
+  unsigned char *start = (unsigned char *) mmap (NULL, len + page, PROT_READ | PROT_WRITE,
+						 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (start == MAP_FAILED || mprotect (start + len, page, PROT_NONE) != 0)
     return NULL;
   return start + (len - size);
@@ -200,10 +202,20 @@ unwatched (struct kit_section *section)
 {
   size_t len = pages (section->size);
   if (section->bytes)
-    munmap (section->bytes + section->size - len, len + sysconf (_SC_PAGESIZE));
+    munmap (section->bytes + section->size - len, len + pages (1));
 }
 
 #endif
+
+/* Nothing is refused yet.  */
+static struct kit_fault
+no_fault (void)
+{
+  struct kit_fault fault;
+  memset (&fault, 0, sizeof fault);
+  fault.offset = -1;
+  return fault;
+}
 
 /* The process.  */
 
@@ -237,6 +249,12 @@ static uint64_t request, stop_index;
 static char *line;
 static size_t line_size;
 
+/* Where answers go.  What the reader prints goes to standard error: among the
+   answers it would be taken for one.  */
+static FILE *answers;
+
+#define say(...) fprintf (answers, __VA_ARGS__)
+
 /* The last piece of memory that was requested.  */
 static uint64_t piece_address;
 static unsigned char *piece;
@@ -265,10 +283,10 @@ ask (uint64_t address, size_t size)
 {
   static char *reply;
   static size_t reply_size;
-  printf ("{\"id\":%" PRIu64 ",\"read\":{\"stop\":%" PRIu64
+  say ("{\"id\":%" PRIu64 ",\"read\":{\"stop\":%" PRIu64
 	  ",\"address\":\"0x%" PRIx64 "\",\"size\":%zu}}\n",
 	  request, stop_index, address, size);
-  fflush (stdout);
+  fflush (answers);
   if (getline (&reply, &reply_size, stdin) < 0)
     exit (0);
   free (piece);
@@ -353,7 +371,7 @@ value_of (struct kit_rule rule, const struct kit_frame *frame, uint64_t cfa,
 	  struct kit_step *step, uint64_t *value)
 {
   uint64_t base;
-  step->number = rule.base;
+  step->number = (unsigned) rule.base;
   if (rule.base == KIT_CFA)
     base = cfa;
   else if (rule.base == KIT_SP || rule.base == (int) kit_sp_number (abi))
@@ -362,9 +380,9 @@ value_of (struct kit_rule rule, const struct kit_frame *frame, uint64_t cfa,
     base = frame->fp;
   else if (!frame->is_topmost)
     return KIT_UNSAFE_REGISTER;
-  else if (!kit_register (rule.base, &base))
+  else if (!kit_register (step->number, &base))
     return KIT_UNKNOWN_REGISTER;
-  step->address = *value = base + rule.offset;
+  step->address = *value = base + (uint64_t) rule.offset;
   return rule.dereference && !kit_read_u64 (step->address, value)
 	   ? KIT_UNREADABLE : KIT_CALLER;
 }
@@ -372,7 +390,8 @@ value_of (struct kit_rule rule, const struct kit_frame *frame, uint64_t cfa,
 static void
 step_by_rules (void *opened, const struct kit_frame *frame, struct kit_step *step)
 {
-  struct kit_place place = { .found = KIT_NO_FDE };
+  struct kit_place place;
+  memset (&place, 0, sizeof place);
   reader->look_up (opened, frame->pc, frame->is_return, &place);
   const struct kit_row *row = &place.rules;
   static const enum kit_end_kind ends[]
@@ -470,10 +489,14 @@ walk (const char *stop)
   /* The stop is a new one, so cached memory is stale.  */
   piece_len = 0;
   words = NULL;
-  struct kit_frame frame
-    = { .pc = number (get (stop, "pc")), .sp = registers[kit_sp_number (abi)],
-	.fp = registers[kit_fp_number (abi)], .is_topmost = true };
-  struct kit_step step = { .kind = KIT_CALLER };
+  struct kit_frame frame;
+  struct kit_step step;
+  memset (&frame, 0, sizeof frame);
+  memset (&step, 0, sizeof step);
+  frame.pc = number (get (stop, "pc"));
+  frame.sp = registers[kit_sp_number (abi)];
+  frame.fp = registers[kit_fp_number (abi)];
+  frame.is_topmost = true;
   /* Requests to read come before the answer.  */
   char *answer = NULL;
   size_t answer_len;
@@ -495,7 +518,10 @@ walk (const char *stop)
       if (image)
 	take_step (image->opened, &frame, &step);
       else
-	step = (struct kit_step) { .kind = KIT_END_NO_FDE };
+	{
+	  memset (&step, 0, sizeof step);
+	  step.kind = KIT_END_NO_FDE;
+	}
       if (step.has_cfa)
 	fprintf (out, ",\"cfa\":\"0x%" PRIx64 "\"", step.cfa);
       if (step.is_mangled)
@@ -517,7 +543,7 @@ walk (const char *stop)
     }
   fprintf (out, "}}\n");
   fclose (out);
-  fputs (answer, stdout);
+  fputs (answer, answers);
   free (answer);
   free (stack);
 }
@@ -527,7 +553,7 @@ abi_of (const char *value)
 {
   for (int i = 1; i <= KIT_S390X; i++)
     if (is (value, abis[i]))
-      return i;
+      return (enum kit_abi) i;
   return KIT_UNKNOWN;
 }
 
@@ -546,18 +572,20 @@ open_image (const char *value)
   image->end = number (get (value, "end"));
   image->path = strndup (path, strcspn (path, "\""));
   size_t size = number (get (section, "size"));
-  image->section = (struct kit_section) {
-    .bytes = watched (size), .size = size,
-    .address = number (get (section, "address")), .abi = abi, .path = image->path };
+  image->section.bytes = watched (size);
+  image->section.size = size;
+  image->section.address = number (get (section, "address"));
+  image->section.abi = abi;
+  image->section.path = image->path;
   FILE *file = fopen (image->path, "rb");
   bool is_read = file && image->section.bytes
-		 && fseek (file, number (get (section, "offset")), SEEK_SET) == 0
+		 && fseek (file, (long) number (get (section, "offset")), SEEK_SET) == 0
 		 && fread (image->section.bytes, 1, size, file) == size;
   if (file)
     fclose (file);
   if (!is_read)
     return "an image can't be read";
-  struct kit_fault fault = { .offset = -1 };
+  struct kit_fault fault = no_fault ();
   image->opened = reader->open (&image->section, &fault);
   if (image->opened == NULL)
     return fault.unsupported ? fault.unsupported
@@ -572,17 +600,17 @@ open_process (const char *process)
 {
   abi = abi_of (get (process, "abi"));
   big_endian = is (get (process, "endian"), "big");
-  address_bits = number (get (process, "address_bits"));
+  address_bits = (unsigned) number (get (process, "address_bits"));
   const char *problem = NULL;
   for (const char *p = first (get (process, "images")); p && !problem; p = next (p))
     problem = open_image (p);
-  printf ("{\"id\":%" PRIu64, request);
+  say ("{\"id\":%" PRIu64, request);
   if (problem)
     {
-      printf (",\"unsupported\":");
-      print_string (stdout, problem);
+      say (",\"unsupported\":");
+      print_string (answers, problem);
     }
-  printf ("}\n");
+  say ("}\n");
 }
 
 /* Answers about a standalone section.  */
@@ -590,19 +618,19 @@ open_process (const char *process)
 static void
 print_fault (const struct kit_fault *fault)
 {
-  printf ("\"reject\":{\"kind\":\"%s\"", fault->kind ? fault->kind : "unspecified");
+  say ("\"reject\":{\"kind\":\"%s\"", fault->kind ? fault->kind : "unspecified");
   if (fault->kind && fault->offset >= 0)
-    printf (",\"offset\":%" PRId64, fault->offset);
-  printf ("}");
+    say (",\"offset\":%" PRId64, fault->offset);
+  say ("}");
 }
 
 /* An equation in the terms of the vectors.  */
 static void
 print_rule (const char *name, struct kit_rule rule)
 {
-  printf (",\"%s\":\"", name);
+  say (",\"%s\":\"", name);
   if (!rule.is_there)
-    printf ("unchanged");
+    say ("unchanged");
   else
     {
       char base[20];
@@ -611,90 +639,94 @@ print_rule (const char *name, struct kit_rule rule)
 	= rule.base == KIT_CFA ? "CFA"
 	  : rule.base == KIT_SP || rule.base == (int) kit_sp_number (abi) ? "SP"
 	  : rule.base == KIT_FP || rule.base == (int) kit_fp_number (abi) ? "FP" : base;
-      printf ("%s%s", rule.dereference ? "*(" : "", text);
+      say ("%s%s", rule.dereference ? "*(" : "", text);
       if (rule.offset)
-	printf ("%+" PRId64, rule.offset);
-      printf ("%s", rule.dereference ? ")" : "");
+	say ("%+" PRId64, rule.offset);
+      say ("%s", rule.dereference ? ")" : "");
     }
-  printf ("\"");
+  say ("\"");
 }
 
 /* A row, and whether it is sound.  */
 static bool
 print_row (const struct kit_row *row)
 {
-  printf ("{");
+  say ("{");
   if (row->is_faulty)
     print_fault (&row->fault);
   else
     {
-      printf ("\"start\":%" PRIu32, row->start);
+      say ("\"start\":%" PRIu32, row->start);
       if (row->is_undefined)
-	printf (",\"ra\":\"undefined\"");
+	say (",\"ra\":\"undefined\"");
       else
 	{
 	  print_rule ("cfa", row->cfa);
 	  print_rule ("ra", row->ra);
 	  print_rule ("fp", row->fp);
 	}
-      printf ("%s", row->is_mangled ? ",\"mangled\":true" : "");
+      say ("%s", row->is_mangled ? ",\"mangled\":true" : "");
     }
-  printf ("}");
+  say ("}");
   return !row->is_faulty;
 }
 
 static void
 print_fde (void *opened, uint32_t index)
 {
-  struct kit_fde fde = { .fault = { .offset = -1 } };
+  struct kit_fde fde;
+  memset (&fde, 0, sizeof fde);
+  fde.fault = no_fault ();
   reader->fde (opened, index, &fde);
-  printf ("{");
+  say ("{");
   if (fde.is_faulty)
     print_fault (&fde.fault);
   else
     {
-      printf ("\"rows\":[");
+      say ("\"rows\":[");
       for (uint32_t i = 0; i < fde.rows; i++)
 	{
-	  struct kit_row row = { .fault = { .offset = -1 } };
+	  struct kit_row row;
+	  memset (&row, 0, sizeof row);
+	  row.fault = no_fault ();
 	  reader->row (opened, index, i, &row);
-	  printf ("%s", i ? "," : "");
+	  say ("%s", i ? "," : "");
 	  if (!print_row (&row))
 	    break;
 	}
-      printf ("],\"start\":\"0x%" PRIx64 "\",\"size\":%" PRIu32 ",\"fre_type\":\"addr%u\"",
+      say ("],\"start\":\"0x%" PRIx64 "\",\"size\":%" PRIu32 ",\"fre_type\":\"addr%u\"",
 	      fde.start, fde.size, fde.start_size);
-      printf (",\"pc_type\":\"%s\",\"fde_type\":\"%s\",\"pauth_key\":\"%s\"",
+      say (",\"pc_type\":\"%s\",\"fde_type\":\"%s\",\"pauth_key\":\"%s\"",
 	      fde.is_mask ? "mask" : "inc", fde.is_flex ? "flex" : "default",
 	      fde.is_key_b ? "b" : "a");
-      printf (",\"signal\":%s,\"rep_size\":%u,\"outermost\":%s",
+      say (",\"signal\":%s,\"rep_size\":%u,\"outermost\":%s",
 	      fde.is_signal ? "true" : "false", fde.rep_size,
 	      fde.is_outermost ? "true" : "false");
     }
-  printf ("}");
+  say ("}");
 }
 
 static void
 print_fdes (void *opened)
 {
-  printf ("\"fdes\":[");
+  say ("\"fdes\":[");
   uint32_t count = reader->fdes (opened);
   for (uint32_t i = 0; i < count; i++)
     {
-      printf ("%s", i ? "," : "");
+      say ("%s", i ? "," : "");
       print_fde (opened, i);
     }
-  printf ("]");
+  say ("]");
 }
 
 static void
 print_header (const struct kit_header *header)
 {
-  printf ("\"header\":{\"version\":%u,\"abi\":\"%s\",\"flags\":%u,\"fixed_fp\":%d,"
+  say ("\"header\":{\"version\":%u,\"abi\":\"%s\",\"flags\":%u,\"fixed_fp\":%d,"
 	  "\"fixed_ra\":%d,\"aux_len\":%u",
 	  header->version, header->abi ? abis[header->abi] : "", header->flags,
 	  header->fixed_fp, header->fixed_ra, header->aux_len);
-  printf (",\"num_fdes\":%" PRIu32 ",\"num_fres\":%" PRIu32 ",\"fre_len\":%" PRIu32
+  say (",\"num_fdes\":%" PRIu32 ",\"num_fres\":%" PRIu32 ",\"fre_len\":%" PRIu32
 	  ",\"fdeoff\":%" PRIu32 ",\"freoff\":%" PRIu32 "}",
 	  header->num_fdes, header->num_fres, header->fre_len, header->fdeoff,
 	  header->freoff);
@@ -706,33 +738,38 @@ print_look_up (void *opened, const char *question)
   uint64_t pc = number (get (question, "pc"));
   const char *kind = get (question, "return_address");
   bool is_return = kind && strncmp (kind, "true", 4) == 0;
-  struct kit_place place
-    = { .found = KIT_NO_FDE, .wants_positions = true, .fault = { .offset = -1 } };
+  struct kit_place place;
+  memset (&place, 0, sizeof place);
+  place.wants_positions = true;
+  place.fault = no_fault ();
   reader->look_up (opened, pc, is_return, &place);
-  printf ("{\"pc\":\"0x%" PRIx64 "\",\"return_address\":%s,", pc, is_return ? "true" : "false");
+  say ("{\"pc\":\"0x%" PRIx64 "\",\"return_address\":%s,", pc, is_return ? "true" : "false");
   if (place.found == KIT_FAULTY)
     print_fault (&place.fault);
   else if (place.found == KIT_NO_FDE)
-    printf ("\"fde\":\"none\"");
+    say ("\"fde\":\"none\"");
   else if (place.found == KIT_ROW)
-    printf ("\"fde\":%" PRIu32 ",\"row\":%" PRIu32, place.fde, place.row);
+    say ("\"fde\":%" PRIu32 ",\"row\":%" PRIu32, place.fde, place.row);
   else
-    printf ("\"fde\":%" PRIu32 ",\"row\":\"%s\"", place.fde,
+    say ("\"fde\":%" PRIu32 ",\"row\":\"%s\"", place.fde,
 	    place.found == KIT_NO_ROW ? "none" : "outermost");
-  printf ("}");
+  say ("}");
 }
 
 static void
 print_step (void *opened, const char *question)
 {
   const char *given = get (question, "frame"), *bits = get (question, "address_bits");
-  struct kit_frame frame
-    = { .pc = number (get (given, "pc")), .sp = number (get (given, "sp")),
-	.fp = number (get (given, "fp")), .is_return = is (get (given, "kind"), "return"),
-	.is_topmost = get (question, "registers") != NULL };
+  struct kit_frame frame;
+  memset (&frame, 0, sizeof frame);
+  frame.pc = number (get (given, "pc"));
+  frame.sp = number (get (given, "sp"));
+  frame.fp = number (get (given, "fp"));
+  frame.is_return = is (get (given, "kind"), "return");
+  frame.is_topmost = get (question, "registers") != NULL;
   take_registers (get (question, "registers"));
   words = get (question, "memory");
-  address_bits = bits ? number (bits) : 64;
+  address_bits = bits ? (unsigned) number (bits) : 64;
   struct kit_step step;
   take_step (opened, &frame, &step);
   if (step.kind == KIT_CALLER && step.caller.fp_is_lost)
@@ -742,18 +779,18 @@ print_step (void *opened, const char *question)
       step.address = step.caller.fp_address;
     }
   if (step.kind == KIT_CALLER)
-    printf ("{\"caller\":{\"pc\":\"0x%" PRIx64 "\",\"kind\":\"%s\",\"cfa\":\"0x%" PRIx64
+    say ("{\"caller\":{\"pc\":\"0x%" PRIx64 "\",\"kind\":\"%s\",\"cfa\":\"0x%" PRIx64
 	    "\",\"sp\":\"0x%" PRIx64 "\",\"fp\":\"0x%" PRIx64 "\"}}",
 	    step.caller.pc, step.caller.is_return ? "return" : "instruction", step.cfa,
 	    step.caller.sp, step.caller.fp);
   else if (step.kind == KIT_FAILED)
     /* The vectors have no word for it.  */
-    printf ("{}");
+    say ("{}");
   else
     {
-      printf ("{\"end\":");
-      print_end (stdout, &step);
-      printf ("}}");
+      say ("{\"end\":");
+      print_end (answers, &step);
+      say ("}}");
     }
 }
 
@@ -762,14 +799,14 @@ static void
 print_each (const char *name, const char *list, void *opened,
 	    void (*print) (void *, const char *))
 {
-  printf ("\"%s\":[", name);
+  say ("\"%s\":[", name);
   for (const char *p = first (list); p;)
     {
       print (opened, p);
       p = next (p);
-      printf ("%s", p ? "," : "");
+      say ("%s", p ? "," : "");
     }
-  printf ("]");
+  say ("]");
 }
 
 static bool
@@ -781,32 +818,33 @@ answers_fdes (void)
 static void
 answer_section (const char *question)
 {
-  struct kit_section section
-    = { .size = size_of (get (question, "bytes")),
-	.address = number (get (question, "address")),
-	.abi = abi_of (get (question, "abi")) };
+  struct kit_section section;
+  memset (&section, 0, sizeof section);
+  section.size = size_of (get (question, "bytes"));
+  section.address = number (get (question, "address"));
+  section.abi = abi_of (get (question, "abi"));
   section.bytes = watched (section.size);
   if (section.bytes)
     decode (get (question, "bytes"), section.bytes, section.size);
-  struct kit_fault fault = { .offset = -1 };
+  struct kit_fault fault = no_fault ();
   void *opened = section.bytes ? reader->open (&section, &fault) : NULL;
   abi = section.abi;
-  printf ("{\"id\":%" PRIu64 ",", request);
+  say ("{\"id\":%" PRIu64 ",", request);
   if (opened == NULL && fault.unsupported)
     {
-      printf ("\"unsupported\":");
-      print_string (stdout, fault.unsupported);
-      printf ("}\n");
+      say ("\"unsupported\":");
+      print_string (answers, fault.unsupported);
+      say ("}\n");
     }
   else if (opened == NULL)
     {
-      printf ("\"section\":{");
+      say ("\"section\":{");
       print_fault (&fault);
-      printf ("}}\n");
+      say ("}}\n");
     }
   else
     {
-      printf ("\"section\":{");
+      say ("\"section\":{");
       const char *comma = "";
       struct kit_header header;
       memset (&header, 0, sizeof header);
@@ -817,22 +855,22 @@ answer_section (const char *question)
 	}
       if (answers_fdes ())
 	{
-	  printf ("%s", comma);
+	  say ("%s", comma);
 	  print_fdes (opened);
 	  comma = ",";
 	}
       if (reader->look_up)
 	{
-	  printf ("%s", comma);
+	  say ("%s", comma);
 	  print_each ("lookups", get (question, "lookups"), opened, print_look_up);
 	  comma = ",";
 	}
       if (reader->step)
 	{
-	  printf ("%s", comma);
+	  say ("%s", comma);
 	  print_each ("steps", get (question, "steps"), opened, print_step);
 	}
-      printf ("}}\n");
+      say ("}}\n");
     }
   if (opened && reader->close)
     reader->close (opened);
@@ -844,26 +882,32 @@ answer_hello (void)
 {
   const char *parts[] = { reader->header ? "header" : NULL, answers_fdes () ? "fdes" : NULL,
 			  reader->look_up ? "lookups" : NULL, reader->step ? "steps" : NULL };
-  printf ("{\"id\":%" PRIu64 ",\"hello\":{\"protocol\":1,\"name\":", request);
-  print_string (stdout, reader->name);
-  printf (",\"version\":");
-  print_string (stdout, reader->version ? reader->version : "unknown");
-  printf (",\"data\":");
-  print_string (stdout, reader->data ? reader->data : "sframe");
-  printf (",\"section\":[");
+  say ("{\"id\":%" PRIu64 ",\"hello\":{\"protocol\":1,\"name\":", request);
+  print_string (answers, reader->name);
+  say (",\"version\":");
+  print_string (answers, reader->version ? reader->version : "unknown");
+  say (",\"data\":");
+  print_string (answers, reader->data ? reader->data : "sframe");
+  say (",\"section\":[");
   const char *comma = "";
   for (int i = 0; i < 4; i++)
     if (parts[i])
       {
-	printf ("%s\"%s\"", comma, parts[i]);
+	say ("%s\"%s\"", comma, parts[i]);
 	comma = ",";
       }
-  printf ("]}}\n");
+  say ("]}}\n");
 }
 
 int
 kit_main (const struct kit_reader *of)
 {
+  int own = dup (STDOUT_FILENO);
+  answers = own < 0 ? NULL : fdopen (own, "w");
+  if (answers == NULL)
+    return 1;
+  if (dup2 (STDERR_FILENO, STDOUT_FILENO) < 0 && freopen ("/dev/null", "w", stdout) == NULL)
+    return 1;
   reader = of;
   while (getline (&line, &line_size, stdin) > 0)
     {
@@ -881,6 +925,7 @@ kit_main (const struct kit_reader *of)
 	}
       else if ((part = get (line, "section")))
 	answer_section (part);
+      fflush (answers);
       fflush (stdout);
     }
   return 0;

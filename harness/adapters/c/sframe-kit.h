@@ -11,6 +11,8 @@
 
      int main (void) { return kit_main (&reader); }
 
+   Copy it with sframe-kit.c beside the reader, or name its folder:
+
      cc -I harness/adapters/c mine.c harness/adapters/c/sframe-kit.c -o mine
      sframe-testbench vectors --unwinder ./mine
      sframe-testbench check --unwinder ./mine PROGRAM
@@ -201,7 +203,9 @@ struct kit_reader
   void (*row) (void *, uint32_t fde, uint32_t index, struct kit_row *);
 };
 
-/* Answers requests on standard input until it ends.  Returns an exit status.  */
+/* Answers requests on standard input until it ends.  Returns an exit status.
+   Standard output is for the answers: what the reader prints there goes to
+   standard error from now on.  */
 int kit_main (const struct kit_reader *);
 
 /* For step.  Memory as it is at the moment of the walk: false if it can't be

@@ -103,29 +103,27 @@ impl Vector {
             choices.iter().any(|choice| reading_of(choice) == reading)
         };
         let mut vector = Self { alternatives: Vec::new(), ..self.clone() };
-        let mut taken: Vec<&Alternative> =
-            self.alternatives.iter().filter(|alternative| alternative.take.iter().all(is_chosen)).collect();
-        taken.sort_by_key(|alternative| alternative.take.len());
-        taken.iter().for_each(|alternative| vector.take(alternative));
+        let is_taken = |alternative: &Alternative| alternative.take.iter().all(is_chosen);
+        let taken: Vec<(usize, &Alternative)> =
+            self.alternatives.iter().enumerate().filter(|(_, alternative)| is_taken(alternative)).collect();
+        taken.iter().for_each(|(_, alternative)| vector.take(alternative));
         // Of a section that is refused now, nothing else is asked.
-        if !taken.iter().any(|alternative| alternative.refused) {
-            let still_open = |alternative: &&Alternative| {
-                !alternative.take.iter().all(is_chosen)
-                    && alternative.take.iter().all(|taken| is_chosen(taken) || !is_decided(taken))
-            };
-            vector.alternatives = self.alternatives.iter().filter(still_open).cloned().collect();
-            for alternative in &mut vector.alternatives {
-                if alternative.take.iter().any(is_chosen) {
-                    alternative.take.retain(|taken| !is_chosen(taken));
-                    continue;
-                }
-                // Its answers there are those of a reader that has chosen otherwise.
-                for other in &taken {
-                    alternative.fdes.retain(|index, _| !other.fdes.contains_key(index));
-                    alternative.steps.retain(|index, _| !other.steps.contains_key(index));
-                    let same = |one: &Lookup, two: &Lookup| one.question() == two.question();
-                    alternative.lookups.retain(|one| !other.lookups.iter().any(|two| same(one, two)));
-                }
+        if taken.iter().any(|(_, alternative)| alternative.refused) {
+            return vector;
+        }
+        for (position, alternative) in self.alternatives.iter().enumerate() {
+            let is_open = |taken: &String| is_chosen(taken) || !is_decided(taken);
+            if is_taken(alternative) || !alternative.take.iter().all(is_open) {
+                continue;
+            }
+            let mut alternative = alternative.clone();
+            alternative.take.retain(|taken| !is_chosen(taken));
+            // The last one counts, and that is chosen already.
+            for (_, later) in taken.iter().filter(|(at, _)| *at > position) {
+                alternative.leave_to(later);
+            }
+            if !alternative.is_empty() {
+                vector.alternatives.push(alternative);
             }
         }
         vector

@@ -12,7 +12,7 @@ use crate::expect::{Fde, Lookup, Row};
 #[serde(deny_unknown_fields)]
 pub struct Alternative {
     /// The alternatives that it takes, as `readings.yaml` names them: `reading/alternative`. If there are several,
-    /// only all of them together give these answers.
+    /// only all of them together give these answers. They count instead of those of alternatives before it.
     pub take: Vec<String>,
     /// It refuses the section.
     #[serde(default, skip_serializing_if = "is_false")]
@@ -42,5 +42,18 @@ impl Alternative {
     pub fn refuses(&self) -> bool {
         let in_fde = |fde: &Fde| fde.reject.is_some() || fde.rows.iter().any(Row::is_rejected);
         self.refused || self.fdes.values().any(in_fde)
+    }
+
+    /// Whether it answers nothing otherwise.
+    pub(crate) fn is_empty(&self) -> bool {
+        let Self { take: _, refused, opened, fdes, lookups, steps } = self;
+        !refused && !opened && fdes.is_empty() && lookups.is_empty() && steps.is_empty()
+    }
+
+    /// Leaves out what another one answers.
+    pub(crate) fn leave_to(&mut self, other: &Self) {
+        self.fdes.retain(|index, _| !other.fdes.contains_key(index));
+        self.steps.retain(|index, _| !other.steps.contains_key(index));
+        self.lookups.retain(|one| !other.lookups.iter().any(|two| one.question() == two.question()));
     }
 }

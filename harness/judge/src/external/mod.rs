@@ -38,7 +38,7 @@ pub use session::SectionReply;
 pub use stacks::{Walk, WalkDifference};
 
 use probe::Questions;
-use session::Session;
+use session::{Session, is_same_way};
 
 /// An unwinder under test in a separate process.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -111,7 +111,7 @@ impl External {
     /// Notes that it is asked nothing more about a program, since its answers are malformed.
     fn note_malformed(&self, why: &str) {
         let mut malformed = self.malformed.lock().unwrap_or_else(PoisonError::into_inner);
-        if malformed.0 != why {
+        if !is_same_way(&malformed.0, why) {
             *malformed = (why.to_owned(), 0);
         }
         malformed.1 += 1;

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::error::Category;
 use sframe_vectors::words::of_json_message;
 use wait_timeout::ChildExt as _;
 
@@ -164,9 +165,17 @@ impl Process {
             Ok(Line::Whole(line)) => serde_json::from_slice(&line).map_err(|error| {
                 let start = shown(&line[..line.len().min(SHOWN)]);
                 let why = of_json_message(&error);
-                let fault =
-                    self.fault(Verdict::BadAnswer, format!("not an answer of the protocol ({why}): {start}"));
-                Fault { malformed: Some(why), ..fault }
+                // What the unwinder prints among its answers is no JSON at all.
+                let (what, malformed) = match error.classify() {
+                    Category::Data => {
+                        (format!("not an answer of the protocol ({why}): {start}"), why.clone())
+                    }
+                    Category::Io | Category::Syntax | Category::Eof => {
+                        let what = format!("this line is no answer: `{}` ({why})", start.replace('`', "'"));
+                        (what.clone(), what)
+                    }
+                };
+                Fault { malformed: Some(malformed), ..self.fault(Verdict::BadAnswer, what) }
             }),
             Ok(Line::TooLong) => {
                 Err(self.fault(Verdict::BadAnswer, format!("a line of more than {} bytes", self.longest)))

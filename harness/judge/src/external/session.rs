@@ -198,9 +198,7 @@ impl<'s> Session<'s> {
     /// There are so many that no others are to be expected.
     fn count_malformed(&mut self, how: &str, why: &str) -> Result<(), ExternalError> {
         let (last, count) = &mut self.malformed;
-        // What is quoted may be another value each time.
-        let is_same = last.split('`').step_by(2).eq(how.split('`').step_by(2));
-        if !is_same {
+        if !is_same_way(last, how) {
             (*last, *count) = (how.to_owned(), 0);
         }
         *count += 1;
@@ -341,6 +339,11 @@ const SAME_MALFORMED: u32 = 3;
 
 /// How an answer is malformed that is no JSON, or has no end, whatever it says.
 const NO_LINE: &str = "not a line of JSON";
+
+/// Whether two answers are malformed in the same way: what is quoted may be another value each time.
+pub(super) fn is_same_way(one: &str, other: &str) -> bool {
+    one.split('`').step_by(2).eq(other.split('`').step_by(2))
+}
 
 /// The answer to a question about a section.
 #[derive(serde::Deserialize)]

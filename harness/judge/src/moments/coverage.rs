@@ -12,6 +12,11 @@ use super::data::key_name;
 use crate::compare::{Truth, WalkEnd};
 use crate::target::sections::Sections;
 
+/// A frame that a signal has interrupted: a walk meets it beyond the signal frame.
+const SIGNAL_CALLER: &str = "caller of a signal frame";
+/// One that was interrupted before its function's first instruction.
+const SIGNAL_CALLER_AT_START: &str = "caller of a signal frame, at its function's first byte";
+
 /// Finds out what moments of a program cover.
 pub struct Covered<'a> {
     sections: Sections<'a>,
@@ -32,6 +37,13 @@ impl<'a> Covered<'a> {
     #[must_use]
     pub fn new(sections: Sections<'a>) -> Self {
         Self { sections, rows: FxHashMap::default() }
+    }
+
+    /// What moments of any program with such sections should cover, whether its runs show it or not.
+    pub fn wanted(&self) -> impl Iterator<Item = String> + '_ {
+        let sections = self.sections.iter().filter(|section| section.header().version.marks_signal_frames());
+        let signals = [SIGNAL_CALLER, SIGNAL_CALLER_AT_START];
+        sections.flat_map(move |section| signals.map(|signal| format!("{} {signal}", of(section))))
     }
 
     /// What a moment covers, given how a walk ends.
@@ -86,6 +98,7 @@ impl<'a> Covered<'a> {
         };
         let other = self.sections.lookup(InstructionPointer(other)).ok().flatten();
         let differs = other.is_none_or(|other| other.row.rules() != found.row.rules());
+        let is_interrupted = role == Role::Interrupted;
         let role = match role {
             Role::Topmost => "topmost",
             Role::Caller => "caller",
@@ -112,6 +125,13 @@ impl<'a> Covered<'a> {
         ];
         if differs {
             words.push(format!("{of} {role} at the {place} byte of its row"));
+        }
+        if is_interrupted {
+            words.push(format!("{of} {SIGNAL_CALLER}"));
+            // A look-up of the byte before finds another function, or none.
+            if address.get() == fde.start {
+                words.push(format!("{of} {SIGNAL_CALLER_AT_START}"));
+            }
         }
         if found.row.mangled_ra {
             words.push(format!("{of} mangled {}", key_name(fde.pauth_key)));

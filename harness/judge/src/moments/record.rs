@@ -35,15 +35,15 @@ pub struct Candidate {
 
 /// Collects candidates, or the data of those that were chosen.
 ///
-/// It looks at moments of one run that have another PC, depth or number of interrupted frames than
-/// those before, in the same order in each run. A candidate is one at which the engine of this
+/// It looks at moments of one run that have another PC, depth or place of the last signal than those
+/// before, in the same order in each run. A candidate is one at which the engine of this
 /// project agrees with the call stack, and which covers what none before it does.
 pub struct Recorder<'t, 'a> {
     target: &'t Target<'a>,
     engine: SframeUnwinder<'a>,
     covered: Covered<'a>,
     backtrace: Backtrace,
-    seen: FxHashSet<(u64, u32, usize)>,
+    seen: FxHashSet<(u64, u32, Option<u64>)>,
     known: FxHashMap<String, u32>,
     /// How many candidates show the same.
     copies: u32,
@@ -167,7 +167,9 @@ impl Probe for Recorder<'_, '_> {
         if depth > MAX_DEPTH || !truth.call_stack.is_settled() {
             return;
         }
-        let interrupted = truth.call_stack.records().iter().filter(|call| call.interrupted).count();
+        // Beyond a signal frame, the walk goes on wherever the signal came.
+        let is_interrupted = |frame: &usize| truth.call_of(*frame).is_some_and(|call| call.interrupted);
+        let interrupted = (0..depth).find(is_interrupted).map(|signal| truth.pc_of(signal + 1));
         if !self.seen.insert((truth.pc, depth.ilog2(), interrupted)) {
             return;
         }

@@ -19,6 +19,8 @@ pub enum Mistake {
     /// The rules of a frame that has made no call are those of the byte before
     /// its PC.
     LookUpBeforePc,
+    /// What a signal has interrupted is looked up as the caller of a call is (2.3.3).
+    SignalCallerAsReturn,
     /// The CFA's offset is used as it is stored, where the ABI scales it (3.1.3).
     CfaOffsetAsStored,
     /// The address in a rule is taken for the value that lies there (4.1).
@@ -47,9 +49,10 @@ pub enum Mistake {
 
 impl Mistake {
     /// All of them, the most particular first.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::LookUpAtReturnAddress,
         Self::LookUpBeforePc,
+        Self::SignalCallerAsReturn,
         Self::CfaOffsetAsStored,
         Self::NotLoaded,
         Self::OtherCfaBase,
@@ -74,6 +77,10 @@ impl Mistake {
             Self::LookUpBeforePc => {
                 "this is the answer of a look-up at PC - 1; it agrees if PC is looked up, since the frame has \
                  made no call"
+            }
+            Self::SignalCallerAsReturn => {
+                "this is the answer of a look-up of what a signal has interrupted at PC - 1; it agrees if PC is looked \
+                 up, since nothing was called"
             }
             Self::CfaOffsetAsStored => {
                 "this is the answer of the CFA offset as it is stored; it agrees if the ABI's scaling is undone"
@@ -124,6 +131,9 @@ impl Mistake {
         let cfa = row.cfa.as_mut()?;
         match self {
             Self::LookUpAtReturnAddress | Self::LookUpBeforePc => return None,
+            // The caller of such a frame was interrupted.
+            Self::SignalCallerAsReturn if found.fde.signal => found.fde.signal = false,
+            Self::SignalCallerAsReturn => return None,
             Self::CfaOffsetAsStored => {
                 let CfaOffsetScaling { adjustment, factor } = abi.cfa_offset_scaling()?;
                 cfa.offset = (cfa.offset + adjustment) / factor;

@@ -7,6 +7,7 @@ use sframe_vectors::{
     Query, Recovery, RejectKind, Row, StepAnswer, Tracked, Vector,
 };
 
+use super::LARGEST;
 use crate::stacks::{LICENCE, abi_name, bytes, joined, quoted};
 
 /// The types that readers are hooked in by, and the runner.
@@ -17,30 +18,41 @@ const PARTS: [&str; 4] = [
     include_str!("../../../adapters/c/run-reader.h"),
 ];
 
-/// Sections with more bytes are no tables: compilers take minutes for what recipes make.
-pub const LARGEST: usize = 64 << 10;
-
 /// A command line in a comment, which it must not end.
 fn in_comment(text: &str) -> String {
     let text: String = text.chars().map(|it| if it.is_control() { '?' } else { it }).collect();
     text.replace("*/", "*\\/").replace("/*", "/\\*")
 }
 
-/// What the names in a header begin with: `vectors`, and the profile's name if there is one. One file may include the headers
-/// of several profiles, and of stacks.
-fn prefix(profile: Option<&str>) -> String {
-    let letter = |it: char| if it.is_ascii_alphanumeric() { it } else { '_' };
-    profile.map_or_else(
-        || "vectors".to_owned(),
-        |profile| format!("vectors_{}", profile.chars().map(letter).collect::<String>()),
-    )
+/// How a header in C is written.
+#[derive(Clone, Copy, Debug)]
+pub struct HeaderOptions<'o> {
+    /// The profile that the vectors are of.
+    pub profile: Option<&'o str>,
+    /// What the names in it begin with; without it `vectors`, and the profile's name if there is one.
+    pub name: Option<&'o str>,
+    /// The command that it was written by.
+    pub how: &'o str,
 }
 
-/// The vectors as a header in C99. `run_exported_vectors`, with the profile's name if there is one, asks a reader. The header
-/// says by which command it was written, and which vectors are left out.
+impl HeaderOptions<'_> {
+    /// What the names begin with. One file may include several headers whose names begin otherwise.
+    fn prefix(&self) -> String {
+        let letter = |it: char| if it.is_ascii_alphanumeric() { it } else { '_' };
+        match (self.name, self.profile) {
+            (Some(name), _) => name.to_owned(),
+            (None, Some(profile)) => format!("vectors_{}", profile.chars().map(letter).collect::<String>()),
+            (None, None) => "vectors".to_owned(),
+        }
+    }
+}
+
+/// The vectors as a header in C99 and C++17. `run_exported_vectors`, or as [`HeaderOptions`] have it, asks a reader. The
+/// header says by which command it was written, and which vectors are left out.
 #[must_use]
-pub fn header(vectors: &[&Vector], left_out: &[&Vector], profile: Option<&str>, how: &str) -> String {
-    let prefix = &*prefix(profile);
+pub fn header(vectors: &[&Vector], left_out: &[&Vector], options: &HeaderOptions<'_>) -> String {
+    let HeaderOptions { profile, how, .. } = *options;
+    let prefix = &*options.prefix();
     let mut text = format!(
         "/* SPDX-License-Identifier: {LICENCE}\n\n   Questions about SFrame sections, by sframe-testbench {} {how}.\n   \
          Include it in one file with a reader, a struct kit_reader, and call\n   run_exported_{prefix}.\n",
@@ -50,7 +62,7 @@ pub fn header(vectors: &[&Vector], left_out: &[&Vector], profile: Option<&str>, 
     if !left_out.is_empty() {
         let _ = writeln!(
             text,
-            "\n   Left out: large sections, made by recipes, of more than {LARGEST} bytes. --format bin has them:"
+            "\n   Left out: large sections, made by recipes, of more than {LARGEST} bytes. --large has them:"
         );
     }
     for vector in left_out {
@@ -74,9 +86,12 @@ pub fn header(vectors: &[&Vector], left_out: &[&Vector], profile: Option<&str>, 
     let _ = write!(
         text,
         "\nstatic const struct run_vector {prefix}_table[] = {{\n{table}}};\n\n\
-         /* Returns the number of wrong answers, or -1 if there was none to any question.  */\n\
+         /* Returns the number of wrong answers, or -1 if too little was compared: run_status\n   makes the bench's exit \
+         status of it.  */\n\
          static long\nrun_exported_{prefix} (const struct kit_reader *reader)\n{{\n  \
-         return run_vectors (reader, {prefix}_table, sizeof {prefix}_table / sizeof {prefix}_table[0]);\n}}\n"
+         return run_vectors (reader, {prefix}_table, sizeof {prefix}_table / sizeof {prefix}_table[0],\n\t\t      \
+         {is_profile});\n}}\n",
+        is_profile = profile.is_some()
     );
     text
 }

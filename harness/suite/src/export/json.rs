@@ -16,6 +16,8 @@ pub struct ExportedVectors<'v> {
     pub licence: &'static str,
     /// The bench that has made it.
     pub bench: String,
+    /// Vectors that were selected and are too large to be here by themselves: `--large` has them.
+    pub left_out: Vec<&'v str>,
     /// The vectors.
     pub vectors: Vec<ExportedVector<'v>>,
 }
@@ -63,17 +65,21 @@ pub struct ExportedVector<'v> {
     pub asked: Vec<Asked>,
 }
 
-impl<'v> ExportedVectors<'v> {
-    /// The vectors as a document.
-    #[must_use]
-    pub fn of(vectors: &[&'v Vector], licence: &'static str) -> Self {
-        Self {
-            schema: SCHEMA,
-            licence,
-            bench: bench(),
-            vectors: vectors.iter().map(|vector| ExportedVector::of(vector)).collect(),
-        }
+/// The vectors as a document, each on a line of its own.
+#[must_use]
+pub fn document(vectors: &[&Vector], left_out: &[&Vector], licence: &'static str) -> String {
+    let left_out = left_out.iter().map(|vector| &*vector.id).collect();
+    let empty = ExportedVectors { schema: SCHEMA, licence, bench: bench(), left_out, vectors: Vec::new() };
+    // All of it is text and numbers, which can always be written.
+    let mut text = serde_json::to_string(&empty).unwrap_or_default();
+    // Without `]}`.
+    text.truncate(text.len().saturating_sub(2));
+    for (index, vector) in vectors.iter().enumerate() {
+        text += if index > 0 { ",\n" } else { "\n" };
+        text += &serde_json::to_string(&ExportedVector::of(vector)).unwrap_or_default();
     }
+    text += "]}\n";
+    text
 }
 
 impl<'v> ExportedVector<'v> {

@@ -7,8 +7,12 @@ use std::collections::BTreeMap;
 
 use sframe_vectors::Vector;
 
-pub use c::{LARGEST, header};
-pub use json::{ExportedVector, ExportedVectors, VectorFile};
+pub use c::{HeaderOptions, header};
+pub use json::{ExportedVector, ExportedVectors, VectorFile, document};
+
+/// Sections with more bytes are left out unless they are asked for: answers about what recipes make take hundreds of
+/// megabytes as text, and compilers minutes for tables of them.
+pub const LARGEST: usize = 64 << 10;
 
 /// A file to write: its path in the folder, and its content.
 pub type File = (String, Vec<u8>);
@@ -18,7 +22,7 @@ pub type File = (String, Vec<u8>);
 pub fn files(vectors: &[&Vector], licence: &'static str) -> Vec<File> {
     let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
     for vector in vectors {
-        let mut answers = serde_json::to_vec_pretty(&VectorFile::of(vector, licence)).unwrap_or_default();
+        let mut answers = serde_json::to_vec(&VectorFile::of(vector, licence)).unwrap_or_default();
         answers.push(b'\n');
         files.insert(format!("{}.sframe", vector.id), vector.bytes.clone());
         files.insert(format!("{}.json", vector.id), answers);

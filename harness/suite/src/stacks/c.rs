@@ -42,32 +42,37 @@ pub(crate) fn bytes(text: &mut String, bytes: &[u8]) {
     }
 }
 
-/// The document as a header in C99: the types of the kit, the runner, and tables. `run_exported_stacks` asks a reader.
+/// The document as a header in C99 and C++17: the types of the kit, the runner, and tables. `run_exported_stacks` asks a
+/// reader; `name`, which all names begin with, takes the place of `stacks`.
 #[must_use]
-pub fn header(stacks: &Stacks) -> String {
+pub fn header(stacks: &Stacks, name: Option<&str>) -> String {
+    let prefix = name.unwrap_or("stacks");
     let mut text = format!(
         "/* SPDX-License-Identifier: {LICENCE}\n\n   Stacks to walk, by {} export stacks --seed {}.\n   Include it in \
-         one file with a reader, a struct kit_reader, and\n   call run_exported_stacks.  */\n\n",
+         one file with a reader, a struct kit_reader, and\n   call run_exported_{prefix}.  */\n\n",
         stacks.bench, stacks.seed
     );
     text += &joined(&PARTS);
     for (index, program) in stacks.programs.iter().enumerate() {
-        write_program(&mut text, index, program);
+        write_program(&mut text, (prefix, index), program);
     }
-    text += "\nstatic const struct run_program run_programs[] = {\n";
+    let _ = writeln!(text, "\nstatic const struct run_program {prefix}_programs[] = {{");
     for (index, program) in stacks.programs.iter().enumerate() {
         let Program { name, abi, address_bits, images, moments, .. } = program;
         let (name, abi) = (quoted(name), abi_name(*abi));
         let (images, moments) = (images.len(), moments.len());
         let _ = writeln!(
             text,
-            "  {{ {name}, {abi}, {address_bits}, images_{index}, {images}, moments_{index}, {moments} }},"
+            "  {{ {name}, {abi}, {address_bits}, {prefix}_images_{index}, {images}, {prefix}_moments_{index}, {moments} }},"
         );
     }
-    text += "};\n\n/* Returns the number of moments at which a walk is wrong, or -1 if the\n   reader was asked about none.  \
-             */\n";
-    text += "static long\nrun_exported_stacks (const struct kit_reader *reader)\n{\n  return run_stacks (reader, run_programs, \
-             sizeof run_programs / sizeof run_programs[0]);\n}\n";
+    let _ = write!(
+        text,
+        "}};\n\n/* Returns the number of moments at which a walk is wrong, or -1 if the\n   reader was asked about none: \
+         run_status makes the bench's exit status of\n   it.  */\n\
+         static long\nrun_exported_{prefix} (const struct kit_reader *reader)\n{{\n  return run_stacks (reader, \
+         {prefix}_programs,\n\t\t     sizeof {prefix}_programs / sizeof {prefix}_programs[0]);\n}}\n"
+    );
     text
 }
 
@@ -84,22 +89,22 @@ pub(crate) fn quoted(text: &str) -> String {
     format!("\"{escaped}\"")
 }
 
-fn write_program(text: &mut String, index: usize, program: &Program) {
+fn write_program(text: &mut String, (prefix, index): (&str, usize), program: &Program) {
     for (image, of) in program.images.iter().enumerate() {
         if let Some(section) = &of.sframe {
-            let _ = writeln!(text, "\nstatic const unsigned char section_{index}_{image}[] = {{");
+            let _ = writeln!(text, "\nstatic const unsigned char {prefix}_section_{index}_{image}[] = {{");
             bytes(text, &section.bytes.0);
             text.push_str("};\n");
         }
     }
-    let _ = writeln!(text, "\nstatic const struct run_image images_{index}[] = {{");
+    let _ = writeln!(text, "\nstatic const struct run_image {prefix}_images_{index}[] = {{");
     for (image, of) in program.images.iter().enumerate() {
         let (start, end) = (of.start.0, of.end.0);
         let _ = match &of.sframe {
             None => writeln!(text, "  {{ {start:#x}u, {end:#x}u, 0, NULL, 0 }},"),
             Some(section) => writeln!(
                 text,
-                "  {{ {start:#x}u, {end:#x}u, {:#x}u, section_{index}_{image}, {} }},",
+                "  {{ {start:#x}u, {end:#x}u, {:#x}u, {prefix}_section_{index}_{image}, {} }},",
                 section.address.0,
                 section.bytes.0.len()
             ),
@@ -107,9 +112,9 @@ fn write_program(text: &mut String, index: usize, program: &Program) {
     }
     text.push_str("};\n");
     for (moment, of) in program.moments.iter().enumerate() {
-        write_moment(text, &format!("{index}_{moment}"), of, program.endian);
+        write_moment(text, prefix, &format!("{index}_{moment}"), of, program.endian);
     }
-    let _ = writeln!(text, "static const struct run_moment moments_{index}[] = {{");
+    let _ = writeln!(text, "static const struct run_moment {prefix}_moments_{index}[] = {{");
     for (moment, of) in program.moments.iter().enumerate() {
         let (end, frame) = match of.end {
             End::Outermost {} => ("RUN_OUTERMOST", 0),
@@ -121,7 +126,7 @@ fn write_program(text: &mut String, index: usize, program: &Program) {
         let name = format!("{index}_{moment}");
         let _ = writeln!(
             text,
-            "  {{ registers_{name}, memory_{name}, {}, {}, frames_{name}, {}, {end}, {frame} }},",
+            "  {{ {prefix}_registers_{name}, {prefix}_memory_{name}, {}, {}, {prefix}_frames_{name}, {}, {end}, {frame} }},",
             of.registers.len(),
             words(&of.memory, program.endian).count(),
             of.frames.len()
@@ -130,19 +135,20 @@ fn write_program(text: &mut String, index: usize, program: &Program) {
     text.push_str("};\n");
 }
 
-fn write_moment(text: &mut String, name: &str, moment: &Moment, order: ByteOrder) {
+fn write_moment(text: &mut String, prefix: &str, name: &str, moment: &Moment, order: ByteOrder) {
     let registers = moment.registers.iter().map(|(number, value)| (u64::from(*number), value.0));
     let tables: [(&str, Vec<(u64, u64)>); 2] =
         [("registers", registers.collect()), ("memory", words(&moment.memory, order).collect())];
     for (table, entries) in tables {
-        let _ = write!(text, "static const struct run_word {table}_{name}[] = {{");
+        let _ = write!(text, "static const struct run_word {prefix}_{table}_{name}[] = {{");
         for (index, (at, value)) in entries.iter().enumerate() {
             text.push_str(if index % 3 == 0 { "\n  " } else { " " });
             let _ = write!(text, "{{ {at:#x}u, {value:#x}u }},");
         }
-        text.push_str("\n};\n");
+        // C has no empty tables.
+        text.push_str(if entries.is_empty() { "\n  { 0, 0 }\n};\n" } else { "\n};\n" });
     }
-    let _ = writeln!(text, "static const struct run_frame frames_{name}[] = {{");
+    let _ = writeln!(text, "static const struct run_frame {prefix}_frames_{name}[] = {{");
     for frame in &moment.frames {
         let cfa = frame.cfa.unwrap_or_default().0;
         let _ = writeln!(text, "  {{ {:#x}u, {cfa:#x}u, {:#x}u }},", frame.pc.0, frame.fp.0);

@@ -17,7 +17,7 @@ pub struct Choice {
 
 impl Default for Choice {
     fn default() -> Self {
-        Self { moments: 400, seed: 1, copies: 2 }
+        Self { moments: 500, seed: 1, copies: 2 }
     }
 }
 

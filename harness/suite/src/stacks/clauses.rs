@@ -6,11 +6,13 @@ use std::collections::BTreeSet;
 const CLAUSES: &[(&str, &[&str])] = &[
     (" topmost ", &["lookup", "step", "step-first", "loaded"]),
     (" caller ", &["caller-lookup", "step", "step-sp"]),
+    (" interrupted ", &["caller-lookup", "step", "step-sp"]),
     (" inc", &["pc-inc", "row-extent", "fre-start"]),
     (" mask", &["pc-mask", "rep-size"]),
     (" default ", &["fde-type-default", "default-fde"]),
     (" flex ", &["fde-type-flex", "flex-fde", "flex-pairs", "flex-control-word", "flex-offset", "step-flex"]),
     (" signal ", &["signal-frame"]),
+    (" caller of a signal frame", &["signal-frame", "caller-lookup"]),
     ("CFA=SP", &["cfa-sp", "cfa-base"]),
     ("CFA=FP", &["cfa-fp", "cfa-base"]),
     ("=*(FP)", &["flex-dereference", "flex-base"]),

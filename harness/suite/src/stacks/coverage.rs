@@ -23,7 +23,7 @@ pub struct Coverage {
     pub max_depth: u64,
     /// The ends of their walks.
     pub ends: BTreeMap<String, u64>,
-    /// Kinds of rows, marks, ends and depths that the runs have shown.
+    /// Kinds of rows, marks, ends and depths that the runs have shown, or that such sections should show.
     pub kinds_shown: u64,
     /// Those that the chosen moments show.
     pub kinds: u64,
@@ -49,13 +49,14 @@ impl Coverage {
         known: &BTreeSet<String>,
         document: &str,
     ) -> Self {
-        let mut covered = BTreeSet::new();
+        let (mut covered, mut wanted) = (BTreeSet::new(), shown.clone());
         let (mut moments, mut ends) = (BTreeMap::new(), BTreeMap::new());
         let (mut frames, mut max_depth, mut rows_total, mut rows) = (0, 0, 0, 0);
         for program in &stacks.programs {
             // It was opened when it was made.
             let Ok(sections) = program.sections() else { continue };
             let places = Covered::new(sections.clone());
+            wanted.extend(places.wanted());
             let mut used = BTreeSet::new();
             for moment in &program.moments {
                 *moments.entry(program.abi.to_string()).or_default() += 1;
@@ -80,9 +81,9 @@ impl Coverage {
             frames,
             max_depth,
             ends,
-            kinds_shown: shown.len() as u64,
-            kinds: shown.intersection(&covered).count() as u64,
-            missing: shown.difference(&covered).cloned().collect(),
+            kinds_shown: wanted.len() as u64,
+            kinds: wanted.intersection(&covered).count() as u64,
+            missing: wanted.difference(&covered).cloned().collect(),
             rows_total,
             rows,
             clauses: clauses(covered.iter().map(String::as_str), known),

@@ -65,8 +65,7 @@ impl Source<'_> {
                 let files = case.build.files(corpus)?;
                 let target = Target::open_files(&files)?;
                 let mut recorder = Recorder::new(&target, copies, wanted);
-                let scope =
-                    RunScope { without_signals: true, probe: Some(&mut recorder), ..RunScope::default() };
+                let scope = RunScope { probe: Some(&mut recorder), ..RunScope::default() };
                 let report = case.run_on(&target, options, &sframe_unwinder, scope);
                 Ok(match report.outcome {
                     Outcome::Skipped | Outcome::Broken => None,

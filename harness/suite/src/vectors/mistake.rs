@@ -7,19 +7,23 @@ use serde::Serialize;
 use sframe_judge::external::SectionReply;
 use sframe_vectors::model::{self, Way, Ways};
 use sframe_vectors::{
-    Abi, AnswerPart, Catalogue, Change, End, Fde, FdeType, FreType, Header, Query, SectionAnswer,
-    SectionPart, SectionQuestion, Vector, compare, is_answered, is_failure, is_refused, is_same_answer,
-    wrong_queries,
+    Abi, AnswerPart, Base, Catalogue, Change, End, Equation, Fde, FdeType, FreType, Header, Query, Recovery,
+    Row, SectionAnswer, SectionPart, SectionQuestion, Vector, compare, is_answered, is_failure, is_refused,
+    is_same_answer, wrong_queries,
 };
 
-/// What a reader has answered.
+/// What a reader has answered, and the questions whose answer could not be read.
 #[derive(Default)]
-pub(super) struct Heard<'v>(Vec<(&'v Vector, SectionAnswer)>);
+pub(super) struct Heard<'v>(Vec<(&'v Vector, SectionAnswer, BTreeSet<Query>)>);
 
 impl<'v> Heard<'v> {
     pub(super) fn add(&mut self, vector: &'v Vector, reply: SectionReply) {
-        if let SectionReply::Answer(answer) = reply {
-            self.0.push((vector, answer));
+        match reply {
+            SectionReply::Answer(answer) => self.0.push((vector, answer, BTreeSet::new())),
+            SectionReply::Partly(answer, unreadable) => {
+                self.0.push((vector, answer, unreadable.into_keys().collect()));
+            }
+            SectionReply::Unsupported(_) | SectionReply::Fault(_) => {}
         }
     }
 }
@@ -275,7 +279,7 @@ impl<'h> Search<'h> {
             (0..heard.0.len()).partition(|index| heard.0[*index].0.bytes.len() <= LARGE);
         small.sort_by_key(|index| wrong[*index].is_empty());
         large.retain(|index| !wrong[*index].is_empty());
-        let questions = heard.0.iter().map(|(vector, _)| vector.question()).collect();
+        let questions = heard.0.iter().map(|(vector, ..)| vector.question()).collect();
         Self { heard, parts, questions, wrong, small, large }
     }
 
@@ -289,7 +293,7 @@ impl<'h> Search<'h> {
 
     /// What a reader with a mistake answers wrongly in a vector.
     fn predicted(&self, way: Way, index: usize, reading: &mut Reading) -> Predicted {
-        let (vector, answer) = &self.heard.0[index];
+        let (vector, answer, unreadable) = &self.heard.0[index];
         let question = &self.questions[index];
         let ways: Ways = reading.taken.iter().copied().chain([way]).collect();
         let with = model::answer(question, &ways);
@@ -298,20 +302,39 @@ impl<'h> Search<'h> {
             return Predicted::default();
         }
         let mut wrong = wrong_queries(vector, &with, self.parts);
+        // Its answers may be accepted one by one, and not as a whole.
+        if wrong.is_empty() && !self.wrong[index].is_empty() {
+            let differences = compare(vector, &with, self.parts).differences;
+            wrong = differences.into_iter().map(|difference| difference.query).collect();
+        }
         // Where the reader says nothing, or refuses something, it may make the mistake or not.
         let is_left_out = |query: &Query| {
-            self.wrong[index].contains_key(query) && is_refused(*query, answer) && !is_refused(*query, &with)
+            self.wrong[index].contains_key(query)
+                && is_refused(*query, answer)
+                && !is_refused(*query, &with)
+                && !unreadable.contains(query)
         };
         wrong.retain(|query| is_answered(*query, vector, answer) && !is_left_out(query));
         // What it says of the header need not be what it reads by.
         if wrong.iter().any(|query| *query != Query::Header) {
             wrong.remove(&Query::Header);
         }
-        let is_same =
-            |query: &&Query| self.wrong[index].contains_key(query) && is_same_answer(**query, answer, &with);
+        // A number that is out of range is one with a sign, where the mistake gives one.
+        let is_same = |query: &&Query| match unreadable.contains(query) {
+            true => may_have_sign(**query, &with),
+            false => self.wrong[index].contains_key(query) && is_same_answer(**query, answer, &with),
+        };
         let same: BTreeSet<Query> = wrong.iter().filter(is_same).copied().collect();
-        let is_telling =
-            same.iter().any(|query| !is_failure(*query, &with) || has_same_number(*query, answer, &with));
+        // Where the frame is found, and nothing else is wrong, it says something that it is not the outermost one.
+        let is_step = |query: &Query| query.part() == AnswerPart::Steps;
+        let is_found = self.wrong[index].keys().chain(&wrong).all(is_step);
+        let is_no_end = |query: Query| {
+            let Query::Step(step) = query else { return false };
+            is_found && vector.steps.get(step).is_some_and(|step| step.end == Some(End::Outermost {}))
+        };
+        let is_telling = same.iter().any(|query| {
+            !is_failure(*query, &with) || has_same_number(*query, answer, &with) || is_no_end(*query)
+        });
         // Where nothing is found at all, any function may be missed.
         let is_mute = with.fdes == without.fdes && finds_nothing(answer);
         Predicted { is_telling, is_mute, is_of_rows: is_of_rows(&with, without), wrong, same }
@@ -558,6 +581,34 @@ fn has_same_number(query: Query, one: &SectionAnswer, other: &SectionAnswer) -> 
     has_number && one == other
 }
 
+/// Whether an answer has a number of 32 bits that is negative as a signed one: a reader may write it so.
+fn may_have_sign(query: Query, answer: &SectionAnswer) -> bool {
+    let is_great = |number: u32| number.cast_signed() < 0;
+    let is_of = |equation: &Equation| matches!(equation.base, Base::Register(number) if is_great(number));
+    match query {
+        Query::Fde(index) => {
+            let fde = answer.fdes.as_ref().and_then(|fdes| fdes.get(index));
+            fde.and_then(|fde| fde.size).is_some_and(is_great)
+        }
+        Query::Row(index, row) => {
+            let fde = answer.fdes.as_ref().and_then(|fdes| fdes.get(index));
+            let Some(Row::Rules(rules)) = fde.and_then(|fde| fde.rows.get(row)) else { return false };
+            let recoveries = [Some(rules.ra), rules.fp].into_iter().flatten();
+            let rules_of = recoveries.filter_map(|recovery| match recovery {
+                Recovery::Rule(rule) => Some(rule),
+                Recovery::Undefined | Recovery::Unchanged => None,
+            });
+            is_great(rules.start) || rules_of.chain(rules.cfa).any(|rule| is_of(&rule))
+        }
+        Query::Step(index) => {
+            let end = answer.steps.as_ref().and_then(|steps| steps.get(index)?.end);
+            matches!(end, Some(End::UnknownRegister { register, .. } | End::UnsafeRegister { register, .. })
+                if is_great(register))
+        }
+        Query::Opening | Query::Header | Query::Lookup(_) => false,
+    }
+}
+
 /// Whether a reader has found nothing for any PC.
 fn finds_nothing(answer: &SectionAnswer) -> bool {
     let mut lookups = (0..answer.lookups.as_ref().map_or(0, Vec::len)).map(Query::Lookup);
@@ -574,7 +625,7 @@ fn is_of_rows(one: &SectionAnswer, other: &SectionAnswer) -> bool {
 
 impl<'v> Heard<'v> {
     pub(super) fn vectors(&self) -> impl Iterator<Item = &'v Vector> + '_ {
-        self.0.iter().map(|(vector, _)| *vector)
+        self.0.iter().map(|(vector, ..)| *vector)
     }
 
     /// Returns the mistakes that the reader seems to make, those that explain most first. `wrong` are its wrong answers

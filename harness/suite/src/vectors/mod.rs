@@ -38,7 +38,7 @@ pub fn ask(
     catalogue: &Catalogue,
     reader: &dyn Fn(&SectionQuestion) -> SectionAnswer,
 ) -> VectorsReport {
-    ask_about(name, vectors, catalogue, &ALL, reader)
+    ask_about(name, vectors, catalogue, &ALL, &|question| SectionReply::Answer(reader(question)))
 }
 
 /// Asks a reader in this process that answers some parts.
@@ -47,12 +47,12 @@ fn ask_about(
     vectors: &[&Vector],
     catalogue: &Catalogue,
     parts: &[SectionPart],
-    reader: &dyn Fn(&SectionQuestion) -> SectionAnswer,
+    reader: &dyn Fn(&SectionQuestion) -> SectionReply,
 ) -> VectorsReport {
     let mut report = VectorsReport::new(name, env!("CARGO_PKG_VERSION"));
     let mut heard = Heard::default();
     for vector in vectors {
-        let reply = SectionReply::Answer(reader(&vector.question()));
+        let reply = reader(&vector.question());
         report.add(vector, &reply, parts);
         heard.add(vector, reply);
     }

@@ -406,11 +406,12 @@ impl VectorsReport {
         self.differences.iter().filter(|difference| !is_explained(difference)).collect()
     }
 
-    /// Whether anything was answered. That a section can be opened says nothing alone, unless nothing else is asked;
-    /// nor do the answers of a reader that has refused each section of which something else is asked.
+    /// Whether anything was answered. That a section can be opened, and what its header has, says nothing alone, unless
+    /// nothing else is asked; nor do the answers of a reader that has refused each section of which something else is
+    /// asked.
     #[must_use]
     pub fn has_compared(&self) -> bool {
-        let is_beyond = |part: &AnswerPart| *part != AnswerPart::Opening;
+        let is_beyond = |part: &AnswerPart| *part > AnswerPart::Header;
         let counts = || self.parts.iter().filter(|(part, _)| is_beyond(part)).map(|(_, counts)| counts);
         if counts().all(|counts| counts.questions == 0) {
             return self.parts.values().any(|counts| counts.answered > 0);

@@ -10,7 +10,7 @@ use sframe_inspect::text::{Text, counted};
 use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::external::StopsPerCase;
 use sframe_judge::moments::Stacks;
-use sframe_suite::export::{ExportedVectors, LARGEST, files, header as vectors_header};
+use sframe_suite::export::{HeaderOptions, LARGEST, document, files, header as vectors_header};
 use sframe_suite::failure::of_documents;
 use sframe_suite::spec::catalogue::Catalogue;
 use sframe_suite::stacks::{
@@ -55,8 +55,25 @@ struct ExportVectors {
     /// JSON, a header in C99 with tables and a runner, or a folder of sections with their answers.
     #[arg(long, value_enum, default_value_t = VectorFormat::Json)]
     format: VectorFormat,
+    /// With `--format c`, what all names begin with, instead of `vectors` or `vectors_PROFILE`: one program can have several headers.
+    #[arg(long, value_name = "NAME", value_parser = name_in_c)]
+    name: Option<String>,
+    /// Also sections of more than 64 KiB, which recipes make: answers about these take a hundred times as much, and C
+    /// compilers minutes for them.
+    #[arg(long)]
+    large: bool,
     #[command(flatten)]
     folders: Folders,
+}
+
+/// What a name in C may begin with.
+fn name_in_c(name: &str) -> Result<String, String> {
+    let is_name = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+        && name.chars().all(|it| it.is_ascii_alphanumeric() || it == '_');
+    match is_name {
+        true => Ok(name.to_owned()),
+        false => Err("a name in C has letters, digits and `_`, and begins with no digit".to_owned()),
+    }
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -76,6 +93,9 @@ struct ExportStacks {
     /// JSON, or a header in C99 with tables and a runner.
     #[arg(long, value_enum, default_value_t = Format::Json)]
     format: Format,
+    /// With `--format c`, what all names begin with, instead of `stacks`: one program can have several headers.
+    #[arg(long, value_name = "NAME", value_parser = name_in_c)]
+    name: Option<String>,
     /// The most moments.
     #[arg(long, value_name = "N", default_value_t = Choice::default().moments,
           value_parser = numbers::count::<usize>(numbers::POSITIVE, "moments"))]
@@ -110,38 +130,47 @@ impl Export {
     }
 }
 
+/// Names begin with something in C only.
+fn no_name() -> Failure {
+    Failure::unusable("error: --name is for --format c")
+}
+
 impl ExportVectors {
     fn execute(&self) -> Result<Status, Failure> {
+        if self.name.is_some() && !matches!(self.format, VectorFormat::C) {
+            return Err(no_name());
+        }
         let suite = load(&self.folders)?;
         let mut vectors = self.selection.of(&suite, &self.folders)?;
         if vectors.is_empty() {
             return Err(Failure::unusable("error: no vector is selected: nothing is written"));
         }
         let mut left_out = Vec::new();
-        if matches!(self.format, VectorFormat::C) {
+        if !self.large {
             (vectors, left_out) = vectors.into_iter().partition(|vector| vector.bytes.len() <= LARGEST);
             if !left_out.is_empty() {
                 let left_out = counted(left_out.len() as u64, "vector");
-                note(format_args!(
-                    "warning: left out of the tables: {left_out} of more than {LARGEST} bytes"
-                ));
+                note(format_args!("warning: left out: {left_out} of more than {LARGEST} bytes (--large)"));
+            }
+            if vectors.is_empty() {
+                return Err(Failure::unusable("error: nothing else is selected: nothing is written"));
             }
         }
         match self.format {
             VectorFormat::Json => {
-                let mut document = Vec::new();
-                sframe_inspect::json::write_pretty(&mut document, &ExportedVectors::of(&vectors, LICENCE))
-                    .map_err(|error| Failure::broken(format!("error: {error}")))?;
-                write_output(&self.output, &document)?;
+                write_output(&self.output, document(&vectors, &left_out, LICENCE).as_bytes())?;
             }
             VectorFormat::C => {
                 let profile = self.selection.profile.iter().map(|profile| format!(" --profile {profile}"));
                 let only = self.selection.only.iter().map(|pattern| format!(" --only '{pattern}'"));
                 let how: String = profile.chain(only).collect();
-                let name = self.selection.profile_of(&suite, &self.folders)?.map(|profile| profile.name);
-                let how = format!("export vectors{how}");
-                let header = vectors_header(&vectors, &left_out, name.as_deref(), &how);
-                write_output(&self.output, header.as_bytes())?;
+                let profile = self.selection.profile_of(&suite, &self.folders)?.map(|profile| profile.name);
+                let options = HeaderOptions {
+                    profile: profile.as_deref(),
+                    name: self.name.as_deref(),
+                    how: &format!("export vectors{how}"),
+                };
+                write_output(&self.output, vectors_header(&vectors, &left_out, &options).as_bytes())?;
             }
             VectorFormat::Bin => {
                 let is_free = match std::fs::read_dir(&self.output) {
@@ -174,6 +203,9 @@ impl ExportVectors {
 
 impl ExportStacks {
     fn execute(&self) -> Result<Status, Failure> {
+        if self.name.is_some() && !matches!(self.format, Format::C) {
+            return Err(no_name());
+        }
         set_jobs(self.jobs)?;
         let options = self.program.machine.options();
         let own = self.file.as_deref().map(|file| self.program.open(file, options.clone())).transpose()?;
@@ -205,7 +237,7 @@ impl ExportStacks {
         }
         let written = match self.format {
             Format::Json => text(&exported.stacks),
-            Format::C => header(&exported.stacks),
+            Format::C => header(&exported.stacks, self.name.as_deref()),
         };
         write_output(&self.output, written.as_bytes())?;
         print(&exported.coverage.text())?;

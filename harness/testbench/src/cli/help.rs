@@ -115,7 +115,8 @@ Exit status:
   0  all answers are right
   1  wrong answers
   2  unusable arguments, vectors or unwinder
-  3  nothing was compared: the unwinder answers no questions about sections; or, of a profile, fewer than half of the vectors
+  3  nothing was compared: the unwinder answers no questions about sections, or only those about headers; or, of a
+     profile, fewer than half of the vectors
   4  the unwinder can't be asked any more";
 
 pub(super) const EXPORT: &str = "\
@@ -133,8 +134,8 @@ Examples:
   sframe-testbench export stacks --output stacks.json root/usr/bin/lua --root root -- sort.lua
   sframe-testbench vectors --stacks stacks.json --unwinder ./mine
 
-The same seed, corpus and bench give the same file. The C header has a function run_exported_stacks, which
-takes a reader as harness/adapters/c/sframe-kit.h describes it.
+The same seed, corpus and bench give the same file. The C header has a function run_exported_stacks (run_exported_NAME
+with --name), which takes a reader as harness/adapters/c/sframe-kit.h describes it.
 
 Exit status:
   0  written
@@ -149,8 +150,8 @@ Examples:
   sframe-testbench export vectors --format bin --output vectors
 
 Each answer that is accepted says why: `must` (the text), `reading` (the text is open, and can be read so) or
-`quality` (there is a better answer). The C header has a function run_exported_vectors, or run_exported_vectors_PROFILE,
-which takes a reader as harness/adapters/c/sframe-kit.h describes it.
+`quality` (there is a better answer). The C header has a function run_exported_vectors, run_exported_vectors_PROFILE or,
+with --name, run_exported_NAME, which takes a reader as harness/adapters/c/sframe-kit.h describes it.
 
 Exit status:
   0  written

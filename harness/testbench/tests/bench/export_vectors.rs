@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use rstest::rstest;
 use serde_json::Value;
 
 use crate::command::{bench, json, program, status};
@@ -85,7 +86,16 @@ fn sections_and_answers_are_files() {
 fn compile(compiler: &Path, folder: &Path, arguments: &[&str], made: &str) -> String {
     let made = folder.join(made);
     let output = Command::new(compiler)
-        .args(["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-D_POSIX_C_SOURCE=200809L", "-I"])
+        .args([
+            "-std=c99",
+            "-Wall",
+            "-Wextra",
+            "-Wconversion",
+            "-pedantic",
+            "-Werror",
+            "-D_POSIX_C_SOURCE=200809L",
+            "-I",
+        ])
         .arg(repository().join("harness/adapters/c"))
         .args(arguments)
         .arg("-o")
@@ -264,4 +274,141 @@ fn tables_of_vectors_and_of_stacks_are_for_one_file() {
     let ran = Command::new(test).output().expect("the test runs");
     assert!(ran.status.success(), "{ran:?}");
     assert_eq!(String::from_utf8_lossy(&ran.stdout).lines().count(), 2, "{ran:?}");
+}
+
+/// Headers with names of their own, in C and in C++, without a warning: two of vectors, and two of stacks.
+#[rstest]
+#[case::c(&["cc", "gcc", "clang"], &["-x", "c", "-std=c99", "-D_POSIX_C_SOURCE=200809L"])]
+#[case::cxx(&["c++", "g++", "clang++"], &["-x", "c++", "-std=c++17"])]
+fn headers_with_names_are_for_one_program(#[case] compilers: &[&str], #[case] language: &[&str]) {
+    let Some(compiler) = program(compilers) else {
+        eprintln!("skipped: there is none of {compilers:?}");
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(format!("{name}.h"));
+    for (name, only) in [("steps", "step/v3-amd64*"), ("flex_rows", "flex/amd64-*")] {
+        export(&path(name), &["--format", "c", "--only", only, "--name", name]);
+    }
+    for (name, spec) in [("leaf", "leaf"), ("walks", "recursion")] {
+        let output = path(name).display().to_string();
+        let of_amd64 = ["--spec", spec, "--abi", "amd64", "--toolchain", "gnu-2.47", "--moments", "5"];
+        let exported = ["export", "stacks", "--format", "c", "--name", name, "--output", &output];
+        let exported = bench(&[&exported[..], &of_amd64].concat());
+        assert_eq!(status(&exported), 0, "{exported:?}");
+    }
+    let source = folder.path().join("test.c");
+    let names = ["steps", "flex_rows", "leaf", "walks"];
+    let includes: String = names.iter().map(|name| format!("#include \"{name}.h\"\n")).collect();
+    let calls: Vec<String> =
+        names.iter().map(|name| format!("run_status (run_exported_{name} (&example_reader))")).collect();
+    let main = format!("int main (void) {{ return {}; }}\n", calls.join(" | "));
+    std::fs::write(&source, format!("{includes}#include \"example.c\"\n{main}")).expect("a file");
+    let made = folder.path().join("test");
+    let output = Command::new(compiler)
+        .args(language)
+        .args(["-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror", "-DWITHOUT_MAIN", "-I"])
+        .arg(repository().join("harness/adapters/c"))
+        .arg(&source)
+        .arg("-o")
+        .arg(&made)
+        .output()
+        .expect("the compiler runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    // The example knows no flex rows.
+    let ran = Command::new(made).output().expect("the test runs");
+    assert_eq!((ran.status.code(), ran.stdout.is_empty()), (Some(1), false), "{ran:?}");
+}
+
+#[test]
+fn a_name_is_one_in_c() {
+    for (arguments, error) in [
+        (["--format", "c", "--name", "3d"], "begins with no digit"),
+        (["--format", "c", "--name", "my-reader"], "a name in C has letters, digits and `_`"),
+        (["--format", "json", "--name", "mine"], "--name is for --format c"),
+    ] {
+        let asked = ["export", "vectors", "--output", "/nonexistent/file"];
+        let output = bench(&[&asked[..], &arguments].concat());
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(status(&output) == 2 && said.contains(error), "{said}");
+    }
+}
+
+/// All vectors are a few megabytes, a line each; what recipes make is there if it is asked for.
+#[test]
+fn what_is_large_is_left_out_unless_it_is_asked_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("vectors.json");
+    export(&file, &[]);
+    let text = std::fs::read_to_string(&file).expect("a file");
+    let document: Value = serde_json::from_str(&text).expect("JSON");
+    let count = |key: &str| document[key].as_array().expect("a list").len();
+    assert!(text.len() < 6 << 20, "{}", text.len());
+    assert_eq!((text.lines().count(), count("left_out")), (1 + count("vectors"), 5));
+    let large = ["--only", "fde/v3-*-rows-beyond-64-kib"];
+    let output = file.display().to_string();
+    let nothing = bench(&[&["export", "vectors", "--output", &output][..], &large].concat());
+    assert_eq!(status(&nothing), 2, "{nothing:?}");
+    export(&file, &[&large[..], &["--large"]].concat());
+    let document: Value = serde_json::from_slice(&std::fs::read(&file).expect("a file")).expect("JSON");
+    assert_eq!(document["vectors"].as_array().map(Vec::len), Some(2));
+    assert_eq!(document["left_out"], Value::Array(Vec::new()));
+}
+
+/// Leaves a reader its headers.
+const ONLY_HEADERS: &str = "reader.look_up = NULL; reader.step = NULL; reader.header = header";
+
+/// The status of the runner in C is that of the bench, also of a reader that answers next to nothing.
+#[rstest]
+#[case::as_it_is("reader.header = NULL", &["--only", "step/v3-amd64*"], 0)]
+#[case::other_sections("reader.header = NULL", &["--only", "step/v2-amd64*"], 3)]
+#[case::headers(ONLY_HEADERS, &["--only", "step/v3-amd64*"], 3)]
+#[case::nothing("reader.look_up = NULL; reader.step = NULL", &["--only", "step/v3-amd64*"], 3)]
+#[case::openings("reader.step = NULL", &["--only", "opening/v3-cut*"], 0)]
+#[case::another_profile("reader.step = NULL", &["--profile", "v2-glibc"], 3)]
+#[case::wrong("reader.step = NULL", &["--only", "flex/amd64-*"], 1)]
+fn the_runner_in_c_has_the_status_of_the_bench(
+    #[case] change: &str,
+    #[case] which: &[&str],
+    #[case] expected: i32,
+) {
+    const HEADER: &str = "
+        static bool header (void *of, struct kit_header *h)
+        {
+          const struct opened *o = (const struct opened *) of;
+          h->version = (uint8_t) at (o, 2, 1); h->flags = (uint8_t) at (o, 3, 1); h->abi = KIT_AMD64;
+          h->fixed_fp = o->fixed_fp; h->fixed_ra = o->fixed_ra; h->aux_len = (uint8_t) at (o, 7, 1);
+          h->num_fdes = (uint32_t) at (o, 8, 4); h->num_fres = (uint32_t) at (o, 12, 4);
+          h->fre_len = (uint32_t) at (o, 16, 4); h->fdeoff = (uint32_t) at (o, 20, 4);
+          h->freoff = (uint32_t) at (o, 24, 4);
+          return true;
+        }
+        static struct kit_reader changed (void)
+        {
+          struct kit_reader reader = example_reader;
+          (void) header;
+          CHANGE;
+          return reader;
+        }\n";
+    let Some(compiler) = program(&["cc", "gcc", "clang"]) else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let tables = folder.path().join("vectors.h");
+    export(&tables, &[&["--format", "c", "--name", "chosen"][..], which].concat());
+
+    let reader = format!("#include \"example.c\"\n{}", HEADER.replace("CHANGE", change));
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("a file");
+        path.display().to_string()
+    };
+    let main = "int main (void) { struct kit_reader r = changed (); return run_status (run_exported_chosen (&r)); }\n";
+    let test = write("test.c", &format!("#include \"{}\"\n{reader}{main}", tables.display()));
+    let main = "int main (void) { static struct kit_reader r; r = changed (); return kit_main (&r); }\n";
+    let adapter = write("adapter.c", &format!("{reader}{main}"));
+    let kit = repository().join("harness/adapters/c/sframe-kit.c").display().to_string();
+    let test = compile(&compiler, folder.path(), &["-DWITHOUT_MAIN", &test], "test");
+    let adapter = compile(&compiler, folder.path(), &["-DWITHOUT_MAIN", &adapter, &kit], "adapter");
+    let ran = Command::new(test).output().expect("the test runs");
+    let asked = bench(&[&["vectors", "--unwinder", &adapter][..], which].concat());
+    assert_eq!((ran.status.code(), status(&asked)), (Some(expected), expected), "{ran:?} {asked:?}");
 }

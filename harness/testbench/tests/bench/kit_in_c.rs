@@ -18,7 +18,7 @@ fn reader(folder: &Path, change: impl Fn(String) -> String, flags: &[&str]) -> O
     let (source, made): (PathBuf, PathBuf) = (folder.join("reader.c"), folder.join("reader"));
     std::fs::write(&source, change(text)).expect("a file");
     let output = Command::new(compiler)
-        .args(["-std=c11", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror"])
+        .args(["-std=c11", "-O1", "-Wall", "-Wextra", "-Wconversion", "-Wpedantic", "-Werror"])
         .args(flags)
         .arg("-I")
         .arg(&kit)
@@ -52,6 +52,56 @@ fn a_reader_that_answers_little_of_a_profile_has_not_passed() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(status(&output), 3, "{said}");
     assert!(said.contains("too little was compared: "), "{said}");
+}
+
+/// What a reader prints is no answer, and is seen with what it says on standard error.
+#[test]
+fn a_reader_that_prints_is_read_all_the_same() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let prints = |text: String| {
+        let text = replaced(&text, "#include <stdlib.h>", "#include <stdio.h>\n#include <stdlib.h>");
+        replaced(
+            &text,
+            "  opened->section = *section;",
+            "  printf (\"it opens\\n\");\n  opened->section = *section;",
+        )
+    };
+    let Some(reader) = reader(folder.path(), prints, &[]) else { return };
+    let (status, report) = vectors(&reader, &["step/v3-amd64", "default/v3-amd64"]);
+    assert_eq!((status, &report["partly"], &report["restarts"]), (0, &2.into(), &0.into()), "{report}");
+    // One that ends is quoted.
+    let ends = |text: String| {
+        let exits =
+            "  printf (\"no memory\\n\");\n  fflush (stdout);\n  abort ();\n  opened->section = *section;";
+        let text = replaced(&text, "#include <stdlib.h>", "#include <stdio.h>\n#include <stdlib.h>");
+        replaced(&text, "  opened->section = *section;", exits)
+    };
+    let Some(reader) = self::reader(folder.path(), ends, &[]) else { return };
+    let (_, report) = vectors(&reader, &["step/v3-amd64"]);
+    let difference = &report["differences"][0];
+    assert_eq!(difference["fault"], "crashed", "{report}");
+    assert!(difference["message"].as_str().is_some_and(|it| it.contains("no memory")), "{report}");
+}
+
+/// What the kit and its example are compiled by, without a warning.
+#[rstest]
+#[case::c(&["cc", "gcc", "clang"], &["-x", "c", "-std=c99", "-D_POSIX_C_SOURCE=200809L"])]
+#[case::cxx(&["c++", "g++", "clang++"], &["-x", "c++", "-std=c++17"])]
+fn the_kit_is_c_and_cxx(#[case] compilers: &[&str], #[case] language: &[&str]) {
+    let Some(compiler) = program(compilers) else {
+        eprintln!("skipped: there is none of {compilers:?}");
+        return;
+    };
+    let kit = repository().join("harness/adapters/c");
+    for source in ["sframe-kit.c", "example.c"] {
+        let output = Command::new(&compiler)
+            .args(language)
+            .args(["-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror", "-fsyntax-only"])
+            .arg(kit.join(source))
+            .output()
+            .expect("the compiler runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
 }
 
 /// With its own steps, and with those of the kit.
@@ -168,7 +218,7 @@ fn a_mistake_of_a_reader_in_c_is_named(#[case] right: &str, #[case] wrong: &str,
 #[case("attributes + 5", "attributes + 6")]
 #[case("offset %= f.rep_size", "offset = offset % f.rep_size + 1")]
 #[case("place->row = i;", "place->row = i + 1;")]
-#[case(".offset = signed_at (opened, words, size)", ".offset = (int64_t) at (opened, words, size)")]
+#[case("signed_at (opened, words, size) };", "(int64_t) at (opened, words, size) };")]
 #[case("words + size, size", "words, size")]
 #[case("saved (opened->fixed_ra)", "saved (opened->fixed_ra - 8)")]
 #[case("caller->sp = step->cfa", "caller->sp = step->cfa - 8")]

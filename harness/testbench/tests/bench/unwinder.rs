@@ -476,7 +476,7 @@ fn late_answers_do_not_count() {
 #[case::an_open_quote("'unwinder", "is not a command")]
 #[case::an_end("true", "has ended: exit status: 0")]
 #[case::silence("sleep 60", "no answer within 1 s")]
-#[case::garbage("echo garbage", "not an answer of the protocol")]
+#[case::garbage("echo garbage", "this line is no answer: `garbage")]
 #[case::another_version(
     r#"echo '{"id":1,"hello":{"protocol":2,"name":"new","version":"1","data":"sframe"}}'"#,
     "speaks version 2"
@@ -661,7 +661,8 @@ fn lines_that_are_no_json_are_told_once() {
     let command = shell(&format!(r#"{ENGINE} | sed -u 's/"section":{{/"section"{{/'"#));
     let output = bench(&["vectors", "--only", FEW, "--unwinder", &command]);
     let errors = String::from_utf8_lossy(&output.stderr);
-    let told = "error: --unwinder: each of its answers is malformed in the same way: not an answer of the protocol (";
+    let told =
+        "error: --unwinder: each of its answers is malformed in the same way: this line is no answer: `{";
     assert!(errors.starts_with(told) && errors.lines().count() == 1, "{errors}");
     assert_eq!(status(&output), 4);
 }

@@ -480,7 +480,8 @@ impl<'q> Section<'q> {
     fn default_rules(&self, row: &Stored) -> Result<(Equation, Recovery, Recovery), RejectKind> {
         let Machine { ra_padding, words_of_1_or_3, .. } = self.machine;
         let fixed_ra = self.fixed_ra();
-        let tracked = fixed_ra == 0;
+        // Where rows track RA by the ABI, the second word may be that of RA whatever the header says.
+        let tracked = fixed_ra == 0 || self.machine.fixed_ra == 0 && self.has(Way::FixedRaWithoutWord);
         let mut fp_word = if tracked || self.has(Way::FpIsWord2) { 2 } else { 1 };
         let mut ra_word = 1;
         let count = row.count;
@@ -498,7 +499,7 @@ impl<'q> Section<'q> {
         let base = if row.sp { Base::Sp } else { Base::Fp };
         let cfa = Equation { base, offset: self.cfa_offset(self.word(row, 0), true), dereference: false };
         let ra = match self.word(row, ra_word) {
-            _ if !tracked => saved(fixed_ra),
+            _ if !tracked || count < 2 && fixed_ra != 0 => saved(fixed_ra),
             _ if count < 2 => Recovery::Unchanged,
             0 if ra_padding && !self.has(Way::RaPaddingIsOffset) => Recovery::Unchanged,
             word => self.saved(word),
@@ -573,8 +574,10 @@ impl<'q> Section<'q> {
             }
             (ra, fp)
         };
+        let is_ignored = self.has(Way::FixedIgnoredInFlex);
         let or_fixed = |rule: Option<Equation>, fixed: i64| match (rule, fixed) {
             (Some(rule), _) => Recovery::Rule(rule),
+            _ if is_ignored => Recovery::Unchanged,
             (None, 0) => Recovery::Unchanged,
             (None, fixed) => saved(fixed),
         };

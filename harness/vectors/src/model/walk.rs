@@ -92,7 +92,7 @@ impl Section<'_> {
             offset &= 0xffff_ffff;
         }
         let rows = &function.fde.rows;
-        let is_mask = function.fde.pc_type == PcType::Mask;
+        let is_mask = function.fde.pc_type == PcType::Mask && !self.has(Way::PcTypeIgnoredInLookups);
         if is_mask && self.format.block {
             let block = if self.has(Way::BlockOf16) { 16 } else { u64::from(function.fde.rep_size) };
             let from = if self.has(Way::BlocksOfAddresses) { address } else { offset };
@@ -106,6 +106,7 @@ impl Section<'_> {
             let start = u64::from(start);
             match is_mask && !self.format.block {
                 true => address & start >= start,
+                false if self.has(Way::RowStartNeverIncluded) => offset > start,
                 false if self.has(Way::RowStartExcluded) => offset > start || offset == 0 && start == 0,
                 false => offset >= start,
             }
@@ -142,12 +143,16 @@ impl Section<'_> {
         let (function, row) = match self.answer(functions, address) {
             Answer::NoFde => return end(Some(End::NoFde {})),
             Answer::NoRow(_) => return end(Some(End::NoRow {})),
+            Answer::Outermost(_) if self.has(Way::NoRowsIsNoEnd) => return end(Some(End::NoRow {})),
             Answer::Outermost(_) => return end(Some(End::Outermost {})),
             Answer::Reject(_) => return end(None),
             Answer::Row(function, row) => (&functions[function], row),
         };
         let Row::Rules(rules) = &function.fde.rows[row] else { return end(None) };
-        let Some(cfa) = rules.cfa else { return end(Some(End::Outermost {})) };
+        let Some(cfa) = rules.cfa else {
+            let is_lost = self.has(Way::NoWordsIsNoEnd);
+            return end(Some(if is_lost { End::RaNotSaved {} } else { End::Outermost {} }));
+        };
         let caller = self.caller(function, rules, cfa, question);
         match caller {
             Ok(caller) => StepAnswer { caller: Some(caller), end: None },
