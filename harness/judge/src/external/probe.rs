@@ -1,7 +1,7 @@
 //! Collects stops while the program runs, and asks about many at once.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
@@ -20,10 +20,11 @@ use crate::examine::{Examination, Probe, WalkEnds};
 use crate::finding::{Blame, Confidence, Finding};
 use crate::target::{Linked, Loaded, Target};
 use crate::triage::{
-    Circumstances, Departure, ExitClaim, Findings, FrameLayouts, FrameView, Mistakes, Triage, triage,
+    Circumstances, Departure, ExitClaim, Findings, FrameLayouts, FrameView, Mistakes, Triage, linked_pc,
+    triage,
 };
 use crate::unwind::{Backtrace, SframeUnwinder, Unwinder as _, Viewpoint};
-use crate::vocabulary::Verdict;
+use crate::vocabulary::{Reliability, Verdict};
 
 /// The maximum number of stops in a request; twice as many within a function
 /// between its calls.
@@ -318,11 +319,37 @@ impl<'q, 'a> Questions<'q, 'a> {
         self.walk_ends.disagreed = self.walk_ends.disagreed.saturating_sub(answers);
     }
 
+    /// Takes back what the engine said as well, and of which the whole run has shown that it was right: where the function
+    /// then left for, and with which FP. The engine, which was asked at each instruction, has no finding there.
+    fn withdraw(&mut self, of_engine: &[Finding]) {
+        let target = self.target;
+        let places: BTreeSet<(Verdict, Option<&str>, Option<u64>)> = of_engine
+            .iter()
+            .map(|found| (found.verdict, found.image.as_deref(), found.pc.map(|pc| pc.0)))
+            .collect();
+        let is_withdrawn = |found: &Disagreement| {
+            let place = (found.verdict, target.place(found.address).image, Some(linked_pc(found, target).0));
+            matches!(found.verdict, Verdict::WrongFp | Verdict::WrongRa | Verdict::WrongCfa)
+                && !places.contains(&place)
+        };
+        for (found, hits) in self.shared.withdraw(is_withdrawn) {
+            self.nothing_compared += hits;
+            self.walk_ends.disagreed = self.walk_ends.disagreed.saturating_sub(hits);
+            self.reliability.forget(&found, found.frame > 0, Reliability::Wrong, hits);
+        }
+    }
+
     /// Returns the results.
     pub(super) fn finish(mut self, mut examination: Examination) -> UnwinderExamination {
         self.ask();
         if matches!(self.error, Some(ExternalError::Malformed(_))) {
             self.forget_bad_answers();
+        }
+        let of_engine = std::mem::take(&mut examination.findings);
+        let section_findings = of_engine.iter().filter(|found| found.blame != Blame::Format).count() as u64
+            + examination.findings_omitted.values().sum::<u64>();
+        if examination.findings_omitted.is_empty() {
+            self.withdraw(&of_engine);
         }
         // The unwinder was not asked there.
         let ends = &examination.counts.walk_ends;
@@ -343,13 +370,10 @@ impl<'q, 'a> Questions<'q, 'a> {
             walk_ends: self.walk_ends,
             reliability_by_topmost: self.reliability.by_topmost(self.target),
             declares: hello.reliable,
-            section_findings: examination.findings.len() as u64
-                + examination.findings_omitted.values().sum::<u64>(),
+            section_findings,
             restarts: self.session.restarts,
             seconds: self.waited.as_secs_f64(),
         };
-        let of_engine = std::mem::take(&mut examination.findings);
-        let is_whole = examination.findings_omitted.is_empty();
         examination.findings_omitted.clear();
         for findings in [&self.own, &self.shared, &self.unclear] {
             for (verdict, count) in findings.omitted() {
@@ -396,15 +420,7 @@ impl<'q, 'a> Questions<'q, 'a> {
             )
         }));
         let same = |found| noting(found, "the engine of this project says the same");
-        // The engine has seen the whole run: what became of an FP that a callee has replaced.
-        let is_withdrawn = |found: &Finding| {
-            let is_it = |of_engine: &Finding| {
-                (of_engine.verdict, &of_engine.image, of_engine.pc) == (found.verdict, &found.image, found.pc)
-            };
-            found.verdict == Verdict::WrongFp && is_whole && !of_engine.iter().any(is_it)
-        };
-        let shared = self.shared.into_findings(self.target).into_iter();
-        let shared = shared.filter(|found| !is_withdrawn(found)).map(same).collect();
+        let shared = self.shared.into_findings(self.target).into_iter().map(same).collect();
         UnwinderExamination { examination, report, shared, findings, error: self.error }
     }
 }

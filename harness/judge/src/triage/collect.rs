@@ -218,6 +218,20 @@ impl Findings {
         of.filter(|(.., count)| *count > 0)
     }
 
+    /// Takes back what was seen at some places, as if the program had borne it out. Returns it, with how often it was seen.
+    pub(crate) fn withdraw(
+        &mut self,
+        is_withdrawn: impl Fn(&Disagreement) -> bool,
+    ) -> Vec<(Disagreement, u64)> {
+        let withdrawn = self.found.iter_mut().filter(|found| is_withdrawn(&found.disagreement));
+        let withdrawn = withdrawn.map(|found| {
+            let left = found.hits.saturating_sub(found.borne_out());
+            found.borne_out[usize::from(found.disagreement.frame > 0)] += left;
+            (found.disagreement, left)
+        });
+        withdrawn.collect()
+    }
+
     /// Records a disagreement after its moment has passed. `triage` is called
     /// for the first disagreement of each place, and for each one nearer to the
     /// top.
@@ -388,15 +402,19 @@ fn reads_fp(disagreement: &Disagreement, target: &Target<'_>) -> bool {
     found.row.cfa.as_ref().is_some_and(is_fp) || of_ra
 }
 
+/// The PC of a disagreement in its image. A return address may belong to another image than the call.
+pub(crate) fn linked_pc(found: &Disagreement, target: &Target<'_>) -> Linked {
+    match target.module_at(found.address) {
+        Some(module) => module.linked(Loaded(found.pc)),
+        None => Linked(found.pc),
+    }
+}
+
 fn describe(found: &Found, target: &Target<'_>) -> Finding {
-    let Disagreement { verdict, frame, pc, address: lookup, expected, got, .. } = found.disagreement;
+    let Disagreement { verdict, frame, address: lookup, expected, got, .. } = found.disagreement;
     let place = target.place(lookup);
     let (row, row_pc) = row_at(lookup, target).unzip();
-    // A return address may belong to another image than the call.
-    let Linked(pc) = match target.module_at(lookup) {
-        Some(module) => module.linked(Loaded(pc)),
-        None => Linked(pc),
-    };
+    let Linked(pc) = linked_pc(&found.disagreement, target);
     let (expected, got) = (value(expected, target), value(got, target));
     let at = if frame > 0 {
         format!("{} (frame {frame})", target.place(call(lookup, target)))

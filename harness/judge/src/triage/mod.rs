@@ -15,7 +15,7 @@ mod mistake;
 mod stack;
 
 pub use collect::MOST_FINDINGS;
-pub(crate) use collect::{Findings, listing, says, words};
+pub(crate) use collect::{Findings, linked_pc, listing, says, words};
 pub use departure::{Departure, ExitClaim, ExitClaims};
 
 use frame_layout::Followed;

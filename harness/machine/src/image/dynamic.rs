@@ -341,6 +341,10 @@ fn relative_words(packed: impl Iterator<Item = u64>, most: usize) -> Option<Vec<
 impl Image<'_> {
     /// Returns the place of a table in the file, or an error that names it.
     fn table(&self, address: u64, len: u64, what: &str) -> Result<Range<usize>, LoadError> {
+        // One of no bytes is nowhere: mold gives it the address 0.
+        if len == 0 {
+            return Ok(0..0);
+        }
         file_range(&self.segments, self.bias, address, len).ok_or_else(|| {
             malformed(format!("the {what} at {address:#x} ({len:#x} bytes) lies outside the file"))
         })

@@ -87,8 +87,10 @@ pub(super) struct Functions {
     pub(super) rows: BTreeMap<u64, Vec<Rows>>,
     /// Its functions, in the order of symbols.
     pub(super) symbols: Vec<Symbol>,
-    /// The sections with code.
+    /// The sections with code; if there is no section table, the segments.
     pub(super) texts: Vec<Text>,
+    /// Whether there is a section table.
+    pub(super) has_sections: bool,
     by_name: BTreeMap<String, Vec<u64>>,
     /// Why the section can't be read.
     pub(super) unreadable: Option<String>,
@@ -123,6 +125,7 @@ impl Functions {
         // Mapping symbols ($x, $d) mark kinds of content, not functions.
         let symbols = symbols.filter(|symbol| !symbol.name.is_empty() && !symbol.name.starts_with('$'));
         let mut functions = Self { symbols: symbols.collect(), texts: Text::all(&elf), ..Self::default() };
+        functions.has_sections = elf.sections().next().is_some();
         for Symbol { name, address, .. } in &functions.symbols {
             functions.by_name.entry(name.clone()).or_default().push(*address);
         }

@@ -22,6 +22,7 @@ use sframe_judge::target::{Loaded, SectionSource};
 use sframe_judge::vocabulary::named;
 
 use super::case::{Expected, LinkCase, Tool};
+use super::code::Text;
 use super::functions::{Functions, Rows};
 use super::wanted::{Placement, Wanted};
 
@@ -80,7 +81,7 @@ pub struct LinkFinding {
     /// The rule of the linter that is broken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// What the section says of them that is wrong.
+    /// What the section says of them that is wrong; or what a tool says that refuses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub says: Option<String>,
     /// What is wrong, in a sentence.
@@ -102,21 +103,21 @@ impl LinkFinding {
         Self { rule: Some(rule.to_owned()), ..Self::new(LinkFault::Lint, Vec::new(), message) }
     }
 
-    /// What it names: functions, with what the section says of them if that is wrong, or a rule of the linter.
+    /// What it names: functions, with what the section says of them if that is wrong, a rule of the linter, or what a tool
+    /// that refuses has said.
     pub(super) fn names(&self) -> impl Iterator<Item = String> {
+        let refusal = self.says.clone().filter(|_| self.kind == LinkFault::Refused);
         let says = self.says.as_ref().map(|says| format!(": {says}")).unwrap_or_default();
-        self.functions.iter().chain(&self.rule).map(move |name| format!("{name}{says}"))
+        self.functions.iter().chain(&self.rule).map(move |name| format!("{name}{says}")).chain(refusal)
     }
 }
 
 /// The rules of the linter that say the same as the comparison of functions, or nothing of the linker: see
 /// `specs/lints.md`.
-const NOT_OF_LINKERS: [&str; 10] = [
+const NOT_OF_LINKERS: [&str; 8] = [
     "stale-fdes",
     "uncovered-function",
     "partly-covered-function",
-    "fde-empty",
-    "fdes-overlap",
     "obsolete-version",
     "first-row-start",
     "fixed-ra-offset",
@@ -170,6 +171,9 @@ pub(super) fn judge(case: &LinkCase, inputs: &Inputs, output: &[u8]) -> Result<V
     if let Some((message, _)) = rules.get(CONCATENATED) {
         let mut findings = of_first(case, inputs, &own, &is_linker_made);
         findings.insert(0, LinkFinding::new(LinkFault::Concatenated, Vec::new(), message.clone()));
+        rules.remove(CONCATENATED);
+        retain_own(&mut rules, case, inputs);
+        findings.extend(of_lint(rules));
         return Ok(findings);
     }
     findings.extend(of_functions(case, inputs, &own, &is_linker_made));
@@ -179,12 +183,8 @@ pub(super) fn judge(case: &LinkCase, inputs: &Inputs, output: &[u8]) -> Result<V
         findings.push(LinkFinding::new(LinkFault::Stale, Vec::new(), stale.to_string()));
     }
     if !is_empty {
-        findings.extend(of_header(inputs, &own));
-        // What was so before is not of this tool.
-        rules.retain(|rule, _| {
-            !inputs.broken.contains(rule)
-                && (!NOT_OF_LINKERS.contains(rule) || *rule == SEGMENT_LONGER && case.exact_segment)
-        });
+        findings.extend(of_header(inputs, &own, is_relocatable));
+        retain_own(&mut rules, case, inputs);
         findings.extend(of_lint(rules));
     }
     if !is_relocatable {
@@ -222,7 +222,7 @@ fn of_first(
         let alone =
             Inputs { files: vec![file.clone()], broken: inputs.broken.clone(), placement: inputs.placement };
         let mut findings = of_functions(case, &alone, own, is_linker_made);
-        findings.extend(of_header(&alone, own));
+        findings.extend(of_header(&alone, own, false));
         findings
     });
     of_each.min_by_key(Vec::len).unwrap_or_default()
@@ -274,6 +274,8 @@ fn of_functions(
             !wanted.rows.contains_key(address) && rows.iter().any(|rows| !rows.is_empty())
         })
         .filter(|(address, _)| !is_linker_made(**address))
+        // Without a section table, nothing tells code that the linker has made.
+        .filter(|(address, _)| own.has_sections || Text::with(&own.texts, **address).is_none())
         .map(|(address, _)| format!("{address:#x}"))
         .collect();
     twice.extend(overlaps(own, is_linker_made));
@@ -314,7 +316,7 @@ fn overlaps(own: &Functions, is_linker_made: &dyn Fn(u64) -> bool) -> Vec<String
 const LISTED: usize = 6;
 
 /// What the header must say (2.1, 2.2).
-fn of_header(inputs: &Inputs, own: &Functions) -> Vec<LinkFinding> {
+fn of_header(inputs: &Inputs, own: &Functions, is_relocatable: bool) -> Vec<LinkFinding> {
     let Some(header) = own.header else { return Vec::new() };
     let headers: Vec<Header> =
         inputs.files.iter().filter(|file| !file.rows.is_empty()).filter_map(|file| file.header).collect();
@@ -346,6 +348,11 @@ fn of_header(inputs: &Inputs, own: &Functions) -> Vec<LinkFinding> {
     if header.flags.frame_pointer() && !headers.iter().all(|header| header.flags.frame_pointer()) {
         wrong.push("all functions are said to keep FP, which not all objects say".to_owned());
     }
+    // Relocations, which are left as they were, are applied to such starts (2.1.3). In a linked file, both forms are right.
+    let is_pcrel = |header: &Header| header.flags.func_start_pcrel();
+    if is_relocatable && !headers.is_empty() && headers.iter().all(is_pcrel) && !is_pcrel(&header) {
+        wrong.push("starts are not said to be relative to their fields, which all objects say".to_owned());
+    }
     wrong.into_iter().map(|message| LinkFinding::new(LinkFault::WrongHeader, Vec::new(), message)).collect()
 }
 
@@ -363,6 +370,15 @@ pub(super) fn lint_rules(output: &[u8], name: &str) -> BTreeMap<&'static str, (S
         }
     }
     rules
+}
+
+/// Leaves the rules that a tool has broken.
+fn retain_own(rules: &mut BTreeMap<&'static str, (String, u64)>, case: &LinkCase, inputs: &Inputs) {
+    // What was so before is not of this tool.
+    rules.retain(|rule, _| {
+        !inputs.broken.contains(rule)
+            && (!NOT_OF_LINKERS.contains(rule) || *rule == SEGMENT_LONGER && case.exact_segment)
+    });
 }
 
 fn of_lint(rules: BTreeMap<&str, (String, u64)>) -> impl Iterator<Item = LinkFinding> {
@@ -441,11 +457,10 @@ fn of_bare_tables(output: &[u8], own: &Functions, is_linker_made: &dyn Fn(u64) -
 }
 
 impl LinkFault {
-    /// Whether findings of this kind name functions, sections of linker-made code, or rules.
+    /// Whether findings of this kind name functions, sections of linker-made code, rules, or what a tool has said.
     pub(super) const fn names(self) -> bool {
         match self {
             Self::Crashed
-            | Self::Refused
             | Self::Accepted
             | Self::NoOutput
             | Self::KeptRows
@@ -454,7 +469,8 @@ impl LinkFault {
             | Self::Stale
             | Self::WrongHeader
             | Self::Unreadable => false,
-            Self::Silent
+            Self::Refused
+            | Self::Silent
             | Self::MissingFde
             | Self::DeadFde
             | Self::WrongRows

@@ -202,7 +202,10 @@ impl Attempt<'_> {
                     one(LinkFault::Silent, format!("{}, and not a word of why", ran.ended))
                 }
                 Expected::Refused | Expected::LinkedOrRefused | Expected::NoHarm => Ok(Ok(Vec::new())),
-                Expected::Linked | Expected::NoRows => one(LinkFault::Refused, ended()),
+                Expected::Linked | Expected::NoRows => {
+                    let refusal = LinkFinding::new(LinkFault::Refused, Vec::new(), ended());
+                    Ok(Ok(vec![LinkFinding { says: Some(said()), ..refusal }]))
+                }
             };
         };
         if expected == Expected::Refused {

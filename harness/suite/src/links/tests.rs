@@ -120,6 +120,8 @@ const MISTAKES: &[(Mistake, &str, LinkFault)] = &[
     (Mistake::MovesNamesWithFdes, "two_objects", LinkFault::MissingFde),
     (Mistake::SpoilsFirstOfSeveral, "two_objects", LinkFault::WrongRows),
     (Mistake::LosesSecondOfAName, "local_names", LinkFault::MissingFde),
+    (Mistake::KeepsFdesOfNoCode, "two_objects", LinkFault::Lint),
+    (Mistake::ForgetsPcrelFlag, "relocatable", LinkFault::WrongHeader),
     (Mistake::LosesMaskFdes, "mask_fde", LinkFault::MissingFde),
     (Mistake::CountsInTwoBytes, "large_section", LinkFault::MissingFde),
     (Mistake::LeavesStrayBits, "two_objects", LinkFault::Lint),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use glob::Pattern;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use sframe_engine::Abi;
+use sframe_engine::{Abi, Version};
 use sframe_inspect::lint::all_rules;
 use sframe_inspect::text::with_causes;
 use sframe_judge::vocabulary::suggest::unknown;
@@ -146,10 +146,21 @@ impl Subject {
         let mut subject: Self = source.parse()?;
         let wrong = |path: &[&str], message| Err(source.error_at(source.span(path), message, None::<String>));
         let abis = || Abi::ALL.iter().map(|abi| abi.name()).chain([ALL_ABIS]);
+        if subject.tools.values().all(BTreeMap::is_empty) {
+            return wrong(&["tools"], "at least one command is needed".to_owned());
+        }
+        if Version::from_number(subject.sframe_version).is_none() {
+            let message = format!("SFrame has no version {}; it has 1, 2 and 3", subject.sframe_version);
+            return wrong(&["sframe_version"], message);
+        }
         for (tool, commands) in &subject.tools {
             if let Some(abi) = commands.keys().find(|abi| !abis().any(|known| known == **abi)) {
                 let span = source.key_span(&["tools", &tool.to_string(), abi]);
                 return Err(source.error_at(span, unknown("ABI", abi, abis()), None::<String>));
+            }
+            let is_no_command = |words: &&String| shlex::split(words).is_none_or(|words| words.is_empty());
+            if let Some((abi, words)) = commands.iter().find(|(_, words)| is_no_command(words)) {
+                return wrong(&["tools", &tool.to_string(), abi], format!("`{words}` is no command"));
             }
         }
         for (number, known) in subject.known.iter_mut().enumerate() {

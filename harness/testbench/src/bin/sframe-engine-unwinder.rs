@@ -46,7 +46,7 @@ enum Claim {
 #[derive(Parser)]
 #[command(name = "sframe-engine-unwinder", version = sframe_inspect::version())]
 struct Arguments {
-    /// Make a usual mistake of unwinders everywhere, to see how it is found.
+    /// Make a usual mistake of unwinders in each walk, to see how it is found.
     #[arg(long)]
     mistake: Option<Mistake>,
     /// What to say of the reliability of walks, to see how a false word is found.

@@ -150,6 +150,22 @@ fn naming_where_a_function_leaves_for_is_not_wrong(#[case] stops: &str) {
     assert_eq!((cases.len(), cases.iter().filter(unsettled).count() > 0), (16, true));
 }
 
+/// What the engine also says is taken back only where the whole run has borne it out: rows that are wrong stay findings, and
+/// the walks count as wrong.
+#[test]
+fn what_the_engine_also_says_is_not_excused_by_that() {
+    let (status, report) = check("gnu-2.47/amd64/realign.O2", ENGINE, &["--stops-per-case", "all"]);
+    let findings = report["findings"].as_array().expect("findings");
+    assert_eq!((status, findings.len()), (1, 4), "{report}");
+    let is_shared = |found: &Value| {
+        found["verdict"] == "wrong-fp"
+            && found["message"]
+                .as_str()
+                .is_some_and(|said| said.contains("the engine of this project says the same"))
+    };
+    assert!(findings.iter().all(is_shared), "{findings:#?}");
+}
+
 #[test]
 fn what_is_read_is_as_it_was_at_the_stop() {
     let (status, report) = check("gnu-2.47/amd64/deep_recursion.O2", ENGINE, &["--stops-per-case", "20"]);

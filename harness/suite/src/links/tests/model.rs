@@ -86,6 +86,8 @@ pub(super) enum Mistake {
     MovesNamesWithFdes,
     SpoilsFirstOfSeveral,
     LosesSecondOfAName,
+    KeepsFdesOfNoCode,
+    ForgetsPcrelFlag,
     StripsNames,
     KeepsDeadCodeWithoutNames,
 }
@@ -132,6 +134,9 @@ const CRASH: &str = "crash";
 
 /// The flags of version 3 (2.1.3), with the one that only earlier versions have.
 const KNOWN_FLAGS: u8 = 7;
+
+/// The flag that starts are relative to their fields (2.1.3).
+const PCREL: u8 = 4;
 
 /// A part of the output: the name of its section, and where it is in it.
 type Place = (String, u64);
@@ -696,6 +701,11 @@ impl Link<'_, '_> {
                 if self.makes(Mistake::TakesRowsOfLastTwin) && kept.is_some() {
                     entries.retain(|other: &Entry| other.place != place);
                 }
+                if self.makes(Mistake::KeepsFdesOfNoCode) {
+                    let place = (place.0.clone(), place.1 + 2);
+                    let function = Function { size: 0, rows: Vec::new(), ..function.clone() };
+                    entries.push(Entry { input: index, place, function });
+                }
                 entries.push(Entry { input: index, place, function });
             }
         }
@@ -758,7 +768,11 @@ impl Link<'_, '_> {
             object::SectionFlags::Elf { sh_type: SHT_GNU_SFRAME, sh_flags: SHF_ALLOC };
         for entries in parts {
             let functions = entries.iter().map(|entry| Function { start: 0, ..entry.function.clone() });
-            let bytes = self.section(functions.collect()).write(0).unwrap_or_else(|error| panic!("{error}"));
+            let mut section = self.section(functions.collect());
+            if self.makes(Mistake::ForgetsPcrelFlag) {
+                section.flags = Flags(section.flags.0 & !PCREL);
+            }
+            let bytes = section.write(0).unwrap_or_else(|error| panic!("{error}"));
             let start = output.object.append_section_data(id, &bytes, 1);
             for (number, Entry { place: (name, offset), .. }) in (0..).zip(&entries) {
                 let symbol = output.object.section_symbol(output.sections[name]);
