@@ -348,7 +348,8 @@ impl<'q, 'a> Questions<'q, 'a> {
         let of_engine = std::mem::take(&mut examination.findings);
         let section_findings = of_engine.iter().filter(|found| found.blame != Blame::Format).count() as u64
             + examination.findings_omitted.values().sum::<u64>();
-        if examination.findings_omitted.is_empty() {
+        // What follows from a fault of a whole section is no finding of the engine either.
+        if examination.findings_omitted.is_empty() && self.target.section_faults().is_empty() {
             self.withdraw(&of_engine);
         }
         // The unwinder was not asked there.
