@@ -94,7 +94,7 @@ lint_rules! {
         "the section has no FDE";
     CONCATENATED: "SF121" "concatenated-sections", Error, ALL, Header,
         "One header accounts for the whole section. A linker that concatenates its input sections leaves a header for each, and readers use only the first.",
-        "sections after the first: {}; FDEs in them, which no reader finds: {}";
+        "headers after the end of the section: {}; FDEs that they count, which no reader finds: {}";
 
     // The FDEs.
     UNSORTED: "SF201" "fdes-unsorted", Error, ALL, Flags,

@@ -12,7 +12,7 @@ use crate::lint::catalogue as rules;
 use crate::lint::finding::Value;
 use crate::lint::layout::Layout;
 use crate::lint::reporter::{Place, Reporter};
-use crate::read::{Bytes, Flags, Section};
+use crate::read::{Bytes, Flags, Header, Section};
 use crate::version::Version;
 
 /// Checks the header. Returns `None` if nothing after it can be found.
@@ -166,28 +166,39 @@ fn check_tiles(header_end: u64, fdes: &Range<u64>, fres: &Range<u64>, len: u64, 
 
 /// Checks the bytes after the last sub-section, which ends at `end`.
 fn check_rest(data: &[u8], end: u64, out: &mut Reporter<'_>) {
-    let len = data.len() as u64;
-    if end >= len {
-        return;
+    let Some(rest) = usize::try_from(end).ok().filter(|end| *end < data.len()) else { return };
+    let first = Header::parse(data).ok();
+    let mut at = rest;
+    // The offset of the first header, how many there are, and the FDEs that they count.
+    let mut further: Option<(usize, i64, i64)> = None;
+    while let Some(offset) = first.and_then(|first| header_after(data, at, &first)) {
+        let fdes = Header::parse(&data[offset..]).map_or(0, |header| i64::from(header.num_fdes));
+        let (start, headers, all) = further.unwrap_or((offset, 0, 0));
+        further = Some((start, headers + 1, all + fdes));
+        let whole = Section::parse(&data[offset..], 0).map_or(0, |section| section.end());
+        at = offset + whole.max(1);
     }
-    let following = || {
-        let first = Section::parse(data, 0).ok();
-        core::iter::successors(first.and_then(|first| first.following()), Section::following)
-    };
-    let fdes: u64 = following().map(|section| u64::from(section.header().num_fdes)).sum();
-    match following().next() {
-        // Without FDEs, nothing is lost.
-        Some(next) if fdes > 0 => {
-            // The first section's address is 0.
-            let place = Place::at(usize::try_from(next.address()).unwrap_or(usize::MAX));
-            let values = [number(following().count()), Value::Number(fdes.cast_signed())];
-            out.report(&rules::CONCATENATED, place, values);
+    match further {
+        Some((start, headers, fdes)) => {
+            let values = [Value::Number(headers), Value::Number(fdes)];
+            out.report(&rules::CONCATENATED, Place::at(start), values);
         }
-        _ => {
-            let place = Place::at(usize::try_from(end).unwrap_or(usize::MAX));
-            out.report(&rules::TRAILING_BYTES, place, [Value::Number((len - end).cast_signed())]);
+        None => {
+            out.report(&rules::TRAILING_BYTES, Place::at(rest), [number(data.len() - rest)]);
         }
     }
+}
+
+/// The offset of the next header, from `at` on, of a section for the same ABI: its preamble, and its ABI if it has not been
+/// cut before that.
+fn header_after(data: &[u8], at: usize, first: &Header) -> Option<usize> {
+    let order = first.abi.byte_order();
+    (at..data.len()).find(|start| {
+        let bytes = Bytes::new(&data[*start..], order);
+        let is_preamble = bytes.u16(0, Clause::Preamble) == Ok(SFRAME_MAGIC)
+            && bytes.u8(2, Clause::Preamble).is_ok_and(|version| Version::from_number(version).is_some());
+        is_preamble && bytes.u8(4, Clause::Header).map_or(true, |abi| Abi::from_id(abi) == Some(first.abi))
+    })
 }
 
 fn number(value: usize) -> Value {

@@ -76,7 +76,7 @@ impl<'a> Section<'a> {
     /// only the first: they never find the FDEs of the others.
     #[must_use]
     pub fn following(&self) -> Option<Self> {
-        let end = self.fdes.end.max(self.fres.end);
+        let end = self.end();
         let at = |start: usize| {
             let rest = self.bytes.slice(start..self.bytes.len());
             Self::parse(rest, self.address.wrapping_add(start as u64)).ok()
@@ -85,6 +85,11 @@ impl<'a> Section<'a> {
         let start = end + padding;
         let is_alike = |section: &Self| section.header.abi == self.header.abi;
         at(start).or_else(|| (start + 1..self.bytes.len()).filter_map(at).find(is_alike))
+    }
+
+    /// Where its last sub-section ends, from the start of the section.
+    pub(crate) fn end(&self) -> usize {
+        self.fdes.end.max(self.fres.end)
     }
 
     /// Offset of an FDE from the start of the section.

@@ -107,9 +107,14 @@ fn header_cases() -> Vec<Case> {
         case(&["SF121"], [v2(), v2()].concat()),
         // Padding, and sections of other objects, whatever their version.
         case(&["SF121"], [v3(), vec![0; 7], v2(), v3()].concat()),
-        // A section without FDEs hides none, and the mere start of a section is not a section.
-        case(&["SF119"], [v2(), section(Version::V2, Abi::Amd64, &[])].concat()),
-        case(&["SF119"], [v2(), v2()[..40].to_vec()].concat()),
+        // Whether or not it counts FDEs, and however much of it is left.
+        case(&["SF121"], [v2(), section(Version::V2, Abi::Amd64, &[])].concat()),
+        case(&["SF121"], [v2(), vec![7; 5], v2()[..40].to_vec()].concat()),
+        case(&["SF121"], [v2(), v2()[..4].to_vec()].concat()),
+        // Another ABI, a version that there is not, and half a preamble are no header.
+        case(&["SF119"], [v2(), changed(v2(), 4, &[2])].concat()),
+        case(&["SF119"], [v2(), changed(v2(), 2, &[9])].concat()),
+        case(&["SF119"], [v2(), v2()[..2].to_vec()].concat()),
     ]
 }
 

@@ -10,7 +10,7 @@ use clap::Args;
 use super::each::{Inspect, Show, Stop, execute};
 use super::exit::{Failure, Status};
 use super::subject::{Subject, SubjectError};
-use super::volume::{Volume, volume};
+use super::volume::{Volume, note, volume};
 use super::{json_text, write_file};
 
 /// The arguments of `lint`.
@@ -65,8 +65,12 @@ impl Inspect for Linter {
         let mut is_covered = true;
         if let Some(share) = self.coverage {
             let diff = match diff_file(file.source(), &file.name) {
+                Err(error @ (DiffError::NoCfi | DiffError::NotElf)) => {
+                    note(format_args!("note: {}: --coverage has nothing to go by: {error}", file.name));
+                    None
+                }
                 // The linter says what is wrong with the section.
-                Err(DiffError::NoCfi | DiffError::NotElf | DiffError::Section(_)) => None,
+                Err(DiffError::Section(_)) => None,
                 made => Some(file.checked(made)?),
             };
             is_covered = diff.is_none_or(|diff| report.require_coverage(&diff, share));

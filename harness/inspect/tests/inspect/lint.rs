@@ -378,6 +378,15 @@ fn the_bytes_of_a_section_can_be_linted_without_a_file_around_them() {
     let data = data.section_by_name(".sframe").expect("a section").data().expect("its bytes").to_vec();
     let report = report(&data);
     assert_eq!((report.sframe_version, report.abi, report.summary.errors), (Some(3), Some("amd64"), 0));
+    // Nothing says which functions lack an FDE, and who asks for a share is told.
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("section");
+    std::fs::write(&path, &data).expect("a file");
+    for (share, notes) in [(&["--coverage", "all"][..], 1), (&[], 0)] {
+        let output = inspect(&[&["lint", &path.display().to_string()], share].concat());
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((status(&output), said.matches("--coverage has nothing to go by").count()), (0, notes));
+    }
 }
 
 /// Many equal notes are counted.

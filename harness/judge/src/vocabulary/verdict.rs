@@ -29,7 +29,7 @@ named! {
         /// The unwinder gave up: the CFA does not move towards the base of the
         /// stack.
         NoProgress = "no-progress",
-        /// The section is malformed, or speaks of addresses outside its image.
+        /// The section is malformed, was not merged, is stale, or speaks of addresses outside its image.
         DecodeError = "decode-error",
         /// The backtrace is whole, but does not end as it should.
         WrongEnd = "wrong-end",

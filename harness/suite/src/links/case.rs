@@ -302,12 +302,33 @@ impl LinkCases {
         }
         let all = Self { cases, pages: LinkPage::load(folder)?, folder: folder.to_owned() };
         for (case, source) in all.cases.iter().zip(&sources) {
+            all.hold_objects(case, source)?;
             all.hold_patches(case, source)?;
             all.hold_functions(case, source)?;
         }
         let mut all = all;
         all.cases.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(all)
+    }
+
+    /// Demands that there are the objects that a case names, for each ABI and version that it is tried with.
+    fn hold_objects(&self, case: &LinkCase, source: &Source) -> Result<(), Error> {
+        let tried =
+            case.abis.iter().flat_map(|abi| case.versions.iter().map(move |version| (*abi, *version)));
+        for (abi, version) in tried.filter(|(abi, version)| self.has_objects(*abi, *version)) {
+            for (number, step) in case.steps.iter().enumerate() {
+                for (index, (name, input)) in step.of.iter().zip(step.inputs(case)).enumerate() {
+                    let Input::Object { folder, file, .. } = input else { continue };
+                    if !self.object(&folder, &file, abi, version).is_file() {
+                        let span = source.span(&["steps", &number.to_string(), "of", &index.to_string()]);
+                        let message = format!("there is no object `{name}` for {abi}, version {version}");
+                        let help = "name the ABIs and versions that have it: `abis`, `versions`";
+                        return Err(source.error_at(span, message, Some(help.to_owned())));
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Demands that sections have the bytes that a case changes.
@@ -377,8 +398,14 @@ fn read(path: &Path, folder: &Path) -> Result<(LinkCase, Source), Error> {
     let source = Source::read(path)?;
     let mut case: LinkCase = source.parse()?;
     case.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    if case.steps.is_empty() {
-        return Err(source.error_at(source.span(&["steps"]), "there is no command", None::<String>));
+    let empty = [
+        ("summary", case.summary.trim().is_empty()),
+        ("steps", case.steps.is_empty()),
+        ("abis", case.abis.is_empty()),
+        ("versions", case.versions.is_empty()),
+    ];
+    if let Some((key, _)) = empty.iter().find(|(_, is_empty)| *is_empty) {
+        return Err(source.error_at(source.span(&[key]), format!("`{key}` is empty"), None::<String>));
     }
     if let Some(unknown) = case.versions.iter().position(|version| !(1..=3).contains(version)) {
         let message = format!("there is no version {}: 1, 2 and 3 are", case.versions[unknown]);
@@ -386,14 +413,24 @@ fn read(path: &Path, folder: &Path) -> Result<(LinkCase, Source), Error> {
         return Err(source.error_at(span, message, None::<String>));
     }
     let all = || case.steps.iter().flat_map(|step| &step.of);
-    for patch in case.patched.keys() {
-        if !all().any(|name| name.rsplit(':').next() == Some(patch)) {
-            let span = source.key_span(&["patched", patch]);
-            return Err(source.error_at(span, format!("no command is of `{patch}`"), None::<String>));
+    let made =
+        [("patched", Vec::from_iter(case.patched.keys())), ("generated", case.generated.keys().collect())];
+    for (key, names) in made {
+        if let Some(unused) =
+            names.into_iter().find(|name| !all().any(|of| of.rsplit(':').next() == Some(name)))
+        {
+            let span = source.key_span(&[key, unused]);
+            return Err(source.error_at(span, format!("no command is of `{unused}`"), None::<String>));
         }
     }
-    for (number, step) in case.steps.iter().enumerate() {
-        let number = number.to_string();
+    for (name, patch) in &case.patched {
+        if !folder.join("sources").join(format!("{}.S", patch.of)).is_file() {
+            let span = source.span(&["patched", name, "of"]);
+            return Err(source.error_at(span, format!("there is no object `{}`", patch.of), None::<String>));
+        }
+    }
+    for (index, step) in case.steps.iter().enumerate() {
+        let number = index.to_string();
         let at = |key| source.span(&["steps", &number, key]);
         if step.to.is_empty() || step.to.contains('/') {
             return Err(source.error_at(
@@ -408,6 +445,17 @@ fn read(path: &Path, folder: &Path) -> Result<(LinkCase, Source), Error> {
                 "the command is of nothing: name an object",
                 None::<String>,
             ));
+        }
+        if case.steps[..index].iter().any(|other| other.to == step.to) {
+            let message =
+                format!("an earlier command makes `{}`: give this one's output another name", step.to);
+            return Err(source.error_at(at("to"), message, None::<String>));
+        }
+        let is_made = |name: &String| case.steps[..index].iter().any(|other| other.to == *name);
+        let is_later = |name: &&String| matches!(case.input(name), Input::Made(_)) && !is_made(name);
+        if let Some(later) = step.of.iter().find(is_later) {
+            let message = format!("no earlier command makes `{later}`");
+            return Err(source.error_at(at("of"), message, None::<String>));
         }
         let scripts = step.options.iter().filter_map(|option| option.strip_prefix("script="));
         for script in scripts {

@@ -81,7 +81,8 @@ pub struct LinkFinding {
     /// The rule of the linter that is broken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// What the section says of them that is wrong; or what a tool says that refuses.
+    /// What the section says of them that is wrong; or, of a finding about the whole file, what is wrong, or what the tool
+    /// says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub says: Option<String>,
     /// What is wrong, in a sentence.
@@ -103,12 +104,17 @@ impl LinkFinding {
         Self { rule: Some(rule.to_owned()), ..Self::new(LinkFault::Lint, Vec::new(), message) }
     }
 
-    /// What it names: functions, with what the section says of them if that is wrong, a rule of the linter, or what a tool
-    /// that refuses has said.
+    /// That something is wrong with the whole file, or that a tool has not made it.
+    pub(super) fn of_file(kind: LinkFault, says: String, message: String) -> Self {
+        Self { says: Some(says), ..Self::new(kind, Vec::new(), message) }
+    }
+
+    /// What it names: functions, with what the section says of them if that is wrong, a rule of the linter, or what is said
+    /// of the whole file.
     pub(super) fn names(&self) -> impl Iterator<Item = String> {
-        let refusal = self.says.clone().filter(|_| self.kind == LinkFault::Refused);
+        let of_file = self.says.clone().filter(|_| self.functions.is_empty() && self.rule.is_none());
         let says = self.says.as_ref().map(|says| format!(": {says}")).unwrap_or_default();
-        self.functions.iter().chain(&self.rule).map(move |name| format!("{name}{says}")).chain(refusal)
+        self.functions.iter().chain(&self.rule).map(move |name| format!("{name}{says}")).chain(of_file)
     }
 }
 
@@ -144,11 +150,8 @@ pub(super) fn judge(case: &LinkCase, inputs: &Inputs, output: &[u8]) -> Result<V
     let is_relocatable = is_relocatable(output);
     let mut findings = Vec::new();
     if let Some(why) = &own.unreadable {
-        findings.push(LinkFinding::new(
-            LinkFault::Unreadable,
-            Vec::new(),
-            format!(".sframe can't be read: {why}"),
-        ));
+        let message = format!(".sframe can't be read: {why}");
+        findings.push(LinkFinding::of_file(LinkFault::Unreadable, why.to_string(), message));
     }
     let subject = ObjectFile::parse(output).map_err(|error| error.to_string())?;
     let has_no_bytes = subject.sframe.is_some_and(|section| section.data.is_empty());
@@ -353,7 +356,8 @@ fn of_header(inputs: &Inputs, own: &Functions, is_relocatable: bool) -> Vec<Link
     if is_relocatable && !headers.is_empty() && headers.iter().all(is_pcrel) && !is_pcrel(&header) {
         wrong.push("starts are not said to be relative to their fields, which all objects say".to_owned());
     }
-    wrong.into_iter().map(|message| LinkFinding::new(LinkFault::WrongHeader, Vec::new(), message)).collect()
+    let finding = |message: String| LinkFinding::of_file(LinkFault::WrongHeader, message.clone(), message);
+    wrong.into_iter().map(finding).collect()
 }
 
 /// The rule that says that sections follow one another.
@@ -457,19 +461,19 @@ fn of_bare_tables(output: &[u8], own: &Functions, is_linker_made: &dyn Fn(u64) -
 }
 
 impl LinkFault {
-    /// Whether findings of this kind name functions, sections of linker-made code, rules, or what a tool has said.
+    /// Whether findings of this kind name functions, sections of linker-made code, rules, or what is said of the file.
     pub(super) const fn names(self) -> bool {
         match self {
-            Self::Crashed
-            | Self::Accepted
+            Self::Accepted
             | Self::NoOutput
             | Self::KeptRows
             | Self::NoSection
             | Self::Concatenated
-            | Self::Stale
+            | Self::Stale => false,
+            Self::Crashed
+            | Self::Refused
             | Self::WrongHeader
-            | Self::Unreadable => false,
-            Self::Refused
+            | Self::Unreadable
             | Self::Silent
             | Self::MissingFde
             | Self::DeadFde

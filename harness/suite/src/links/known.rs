@@ -19,9 +19,9 @@ pub struct KnownLink {
     #[serde(deserialize_with = "patterns")]
     #[schemars(with = "Vec<String>")]
     pub cases: Vec<Pattern>,
-    /// The kinds of findings, each with what they name: functions, sections of linker-made code or rules of the linter, by
-    /// patterns. Where rows are wrong, a pattern is of the function, `: ` and what the section says. None for a kind that
-    /// names nothing.
+    /// The kinds of findings, each with what they name: functions, sections of linker-made code, rules of the linter, or what
+    /// is said of a crash, a refusal, a header or a section that can't be read, by patterns. Where rows are wrong, a pattern
+    /// is of the function, `: ` and what the section says. None for a kind that names nothing.
     #[serde(deserialize_with = "named_patterns")]
     #[schemars(with = "BTreeMap<LinkFault, Vec<String>>")]
     pub findings: BTreeMap<LinkFault, Vec<Pattern>>,
@@ -193,6 +193,20 @@ mod tests {
         let has = |text, said| entry_of(text).has("comdat", Abi::Amd64, &says(said));
         assert!(has("two: CFA = SP+8*", "CFA = SP+8, RA = *(CFA-8)") && has("two: *", "no row"));
         assert!(!has("two: CFA = SP+8*", "CFA = SP+16, RA = *(CFA-8)") && !has("two", "no row"));
+        // Nor does one crash, refusal or header excuse another.
+        let crash = |says: &str| {
+            let (says, message) = (says.to_owned(), "crashed".to_owned());
+            LinkFinding::of_file(LinkFault::Crashed, says, message)
+        };
+        let of_crash = KnownLink {
+            findings: [(LinkFault::Crashed, vec![pattern("*assertion fail *elf-sframe.c:*")])].into(),
+            ..known("comdat", &[])
+        };
+        let excused = |said| of_crash.has("comdat", Abi::Amd64, &crash(said));
+        assert!(excused("ld: BFD 2.40 assertion fail ../../bfd/elf-sframe.c:134"));
+        assert!(
+            !excused("ld: BFD 2.40 assertion fail ../../bfd/elflink.c:9") && !excused("signal: 11 (SIGSEGV)")
+        );
         // What it names has to be found, too.
         let mut found = result("comdat", Abi::Amd64, &[]);
         found.findings = vec![missing(&["two"]), lint("segment-longer")];

@@ -22,6 +22,7 @@ use super::result::{LinkOutcome, LinkResult};
 use super::tools::{Command, Ran, Tools};
 use super::wanted::Placement;
 use crate::case::broken_reason;
+use crate::corpus::is_crash;
 use crate::suite::shard::Shard;
 
 /// Which cases are tried, and how.
@@ -181,7 +182,7 @@ impl Attempt<'_> {
         let ended = || first.map_or_else(|| ran.ended.clone(), |first| format!("{}: {first}", ran.ended));
         let one = |kind, message: String| Ok(Ok(vec![LinkFinding::new(kind, Vec::new(), message)]));
         if ran.crashed {
-            return one(LinkFault::Crashed, ended());
+            return Ok(Ok(vec![LinkFinding::of_file(LinkFault::Crashed, crash(ran), ended())]));
         }
         if ran.succeeded && output.is_none() {
             return one(
@@ -203,8 +204,7 @@ impl Attempt<'_> {
                 }
                 Expected::Refused | Expected::LinkedOrRefused | Expected::NoHarm => Ok(Ok(Vec::new())),
                 Expected::Linked | Expected::NoRows => {
-                    let refusal = LinkFinding::new(LinkFault::Refused, Vec::new(), ended());
-                    Ok(Ok(vec![LinkFinding { says: Some(said()), ..refusal }]))
+                    Ok(Ok(vec![LinkFinding::of_file(LinkFault::Refused, said(), ended())]))
                 }
             };
         };
@@ -232,7 +232,10 @@ impl Attempt<'_> {
         let inputs = Inputs { files, broken, placement: Placement::of(last) };
         let mut findings = match judge(self.case, &inputs, output) {
             Ok(findings) => findings,
-            Err(error) => return one(LinkFault::Unreadable, format!("the output can't be read: {error}")),
+            Err(error) => {
+                let message = format!("the output can't be read: {error}");
+                return Ok(Ok(vec![LinkFinding::of_file(LinkFault::Unreadable, error, message)]));
+            }
         };
         if expected == Expected::NoHarm {
             // What is lost with garbage misleads nobody who has been told.
@@ -365,6 +368,12 @@ impl Attempt<'_> {
         }
         Ok(())
     }
+}
+
+/// How a tool has crashed: the line that shows it, or how it has ended.
+fn crash(ran: &Ran) -> String {
+    let shows = ran.said.lines().map(str::trim).find(|line| is_crash(line));
+    shows.unwrap_or(&ran.ended).to_owned()
 }
 
 /// The largest output that is judged, in bytes.

@@ -212,7 +212,20 @@ fn mistakes_of_cases_have_their_places() {
     let right = "summary: Two objects.\nsteps:\n  - {of: [start, main_two, two]}\n";
     std::fs::write(folder.path().join("case.yaml"), right).expect("a file");
     LinkCases::load(folder.path()).expect("a case");
+    let twice = "  - {of: [output], to: merged}\n  - {of: [merged], to: merged}\n";
     for (text, place, message) in [
+        (right.replace("Two objects.", "''"), "1:10", "`summary` is empty"),
+        (format!("{right}abis: []\n"), "4:7", "`abis` is empty"),
+        (format!("{right}versions: []\n"), "4:11", "`versions` is empty"),
+        (format!("{right}generated:\n  many: {{functions: 5}}\n"), "5:3", "no command is of `many`"),
+        (
+            format!("{}patched:\n  bad: {{of: tow, size: 4}}\n", right.replace(" two]", " bad]")),
+            "5:13",
+            "there is no object `tow`",
+        ),
+        (format!("{right}{twice}"), "5:24", "an earlier command makes `merged`"),
+        (right.replace("two]", "two, output]"), "3:10", "no earlier command makes `output`"),
+        (right.replace(" two]", " 'v1:two']"), "3:28", "there is no object `v1:two` for s390x, version 3"),
         (right.replace("[start, main_two, two]", "[]"), "3:10", "the command is of nothing"),
         (format!("{right}versions: [1, 7]\n"), "4:15", "there is no version 7"),
         (right.replace("two]", "tow]"), "3:10", "there is no object `tow`"),

@@ -200,9 +200,12 @@ Examples:
   sframe-testbench matrix acme.yaml --report report
   sframe-testbench matrix gnu-2.44 --reference gnu-2.47 --toolchains target/toolchains
 
+The linker that each compiler calls is also tried with the cases of `links`.
+
 Exit status:
   0  nothing is worse than with the reference
-  1  something is worse; with --strict, also if a build is refused or has no section
+  1  something is worse, or the linker does what its description does not know; with --strict, also if a build is refused or
+     has no section
   2  unusable arguments or definition, or no compiler of a toolchain can be started
   3  nothing was compared
   4  broken: a case that is not broken with the reference; nothing is worse";
