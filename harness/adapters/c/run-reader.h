@@ -35,7 +35,8 @@ run_header (const struct kit_reader *reader, void *opened, struct run_given *giv
 {
   struct kit_header h;
   memset (&h, 0, sizeof h);
-  given->is_there = reader->header (opened, &h);
+  given->is_there = true;
+  given->is_refused = !reader->header (opened, &h);
   int64_t values[RUN_VALUES] = { h.version, h.abi, h.flags, h.fixed_fp, h.fixed_ra, h.aux_len,
 				 h.num_fdes, h.num_fres, h.fre_len, h.fdeoff, h.freoff };
   memcpy (given->values, values, sizeof values);
@@ -67,8 +68,8 @@ run_row (const struct kit_reader *reader, void *opened, const struct run_questio
   run_fde (reader, opened, (uint32_t) question->first, &fde, given);
   if (fde.is_faulty)
     return;
-  row.is_faulty = question->second >= fde.rows;
-  if (!row.is_faulty)
+  given->is_no_row = question->second >= fde.rows;
+  if (!given->is_no_row)
     reader->row (opened, (uint32_t) question->first, (uint32_t) question->second, &row);
   memset (given->values, 0, sizeof given->values);
   given->is_refused = row.is_faulty;

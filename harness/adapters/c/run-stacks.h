@@ -91,6 +91,8 @@ run_walk (const struct kit_reader *reader, const struct run_program *program,
 	return step.kind == KIT_OUTERMOST ? NULL : "it does not end as outermost";
       if (is_last && step.kind == KIT_CALLER)
 	return moment->end == RUN_ANY ? NULL : "there is one frame more";
+      if (step.kind == KIT_OUTERMOST && moment->end == RUN_STOPS)
+	return "it ends as outermost";
       if (step.kind != KIT_CALLER)
 	return may_stop ? NULL : "it ends here";
       if (step.has_cfa && step.cfa != expected->cfa)

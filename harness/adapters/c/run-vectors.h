@@ -61,10 +61,10 @@ struct run_vector
   unsigned question_count;
 };
 
-/* An answer: a rejection, or its numbers.  */
+/* An answer: a rejection, that the function has no such row, or its numbers.  */
 struct run_given
 {
-  bool is_there, is_refused, has_row, has_caller, is_outermost;
+  bool is_there, is_refused, is_no_row, has_row, has_caller, is_outermost;
   const char *kind;
   int64_t values[RUN_VALUES];
 };
@@ -90,6 +90,9 @@ run_has (const struct run_question *question, const struct run_accepted *accepte
     case RUN_REJECT:
       return given->is_refused && (!given->kind || strcmp (given->kind, accepted->kind) == 0);
     case RUN_REFUSED:
+      /* What may be refused may not be overlooked.  */
+      if (given->is_no_row)
+	return accepted->why != RUN_QUALITY;
       return given->is_refused || no_caller;
     case RUN_NO_ROW:
       return given->is_refused || !given->has_row;
@@ -103,7 +106,19 @@ run_has (const struct run_question *question, const struct run_accepted *accepte
 	&& !(question->query == RUN_FDE && i == RUN_ROWS
 	     && accepted->values[i] == RUN_ANY_NUMBER_OF_ROWS))
       return false;
-  return !given->is_refused;
+  return !given->is_refused && !given->is_no_row;
+}
+
+/* The next question that is the same, or 0.  */
+static unsigned
+run_again (const struct run_vector *vector, unsigned q)
+{
+  const struct run_question *one = &vector->questions[q];
+  for (unsigned i = q + 1; one->query == RUN_LOOK_UP && i < vector->question_count; i++)
+    if (vector->questions[i].query == RUN_LOOK_UP && vector->questions[i].first == one->first
+	&& vector->questions[i].second == one->second)
+      return i;
+  return 0;
 }
 
 /* Asks about all vectors, and says what is wrong.  Returns the number of wrong
@@ -118,21 +133,24 @@ run_vectors (const struct kit_reader *reader, const struct run_vector *vectors, 
 {
   static const char *const queries[] = { "opening", "header", "FDE", "row", "look-up", "step" };
   long answered = 0, wrong = 0, classes[3] = { 0 }, skipped = 0;
-  long asked_beyond = 0, beyond = 0, sections = 0, refused = 0;
+  long asked = 0, asked_beyond = 0, beyond = 0, sections = 0, refused = 0;
   for (const struct run_vector *vector = vectors; vector < vectors + count; vector++)
     {
       void *opened = NULL;
-      struct run_given opening, given;
+      struct run_given opening, given, before;
+      unsigned again = 0;
       memset (&opening, 0, sizeof opening);
+      memset (&before, 0, sizeof before);
       opening.is_there = true;
       bool is_read = run_open (reader, vector, &opened, &opening), goes_on = true;
-      uint64_t refused_fde = ~(uint64_t) 0;
+      uint64_t refused_fde = ~(uint64_t) 0, wrong_fde = ~(uint64_t) 0;
       bool is_sound = vector->questions[0].accepted[0].pattern != RUN_REJECT;
       skipped += !is_read;
       sections += is_read && is_sound;
       refused += is_read && is_sound && !opened;
       for (unsigned q = 0; q < vector->question_count; q++)
 	asked_beyond += vector->questions[q].query > RUN_HEADER;
+      asked += vector->question_count;
       for (unsigned q = 0; is_read && goes_on && q < vector->question_count; q++)
 	{
 	  const struct run_question *question = &vector->questions[q];
@@ -149,13 +167,29 @@ run_vectors (const struct kit_reader *reader, const struct run_vector *vectors, 
 	  unsigned a = 0;
 	  while (a < question->accepted_count && !run_has (question, &question->accepted[a], &given))
 	    a++;
-	  goes_on = !is_opening || (opened && a < question->accepted_count);
-	  /* What is refused with its function is said there.  */
+	  bool is_right = a < question->accepted_count;
+	  goes_on = !is_opening || (opened && is_right);
+	  /* What was asked since may have done damage.  */
+	  if (again && q == again)
+	    {
+	      is_right &= given.is_refused == before.is_refused
+			  && (given.is_refused
+			      || memcmp (given.values, before.values, sizeof before.values) == 0);
+	      again = 0;
+	    }
+	  else if (!again && (again = run_again (vector, q)) != 0)
+	    before = given;
+	  /* What is refused with its function, or is not of it, is said there.  */
 	  if (question->query == RUN_FDE && given.is_refused)
 	    refused_fde = question->first;
-	  if (a < question->accepted_count)
+	  if (question->query == RUN_FDE && !is_right)
+	    wrong_fde = question->first;
+	  bool is_said = question->query == RUN_ROW
+			 && ((given.is_refused && question->first == refused_fde)
+			     || (given.is_no_row && question->first == wrong_fde));
+	  if (is_right)
 	    classes[question->accepted[a].why]++;
-	  else if (question->query != RUN_ROW || !given.is_refused || question->first != refused_fde)
+	  else if (!is_said)
 	    {
 	      wrong++;
 	      KIT_SAY ("%s: %s %#llx %llu is wrong\n", vector->name, queries[question->query],
@@ -165,9 +199,10 @@ run_vectors (const struct kit_reader *reader, const struct run_vector *vectors, 
       if (opened && reader->close)
 	reader->close (opened);
     }
-  KIT_SAY ("%s: %ld answers, %ld wrong; %ld by other readings, %ld could be better;"
-	   " %ld of %u vectors not read\n",
-	   reader->name, answered, wrong, classes[RUN_READING], classes[RUN_QUALITY], skipped, count);
+  KIT_SAY ("%s: %ld of %ld questions answered, %ld wrongly; %ld by other readings, %ld could be"
+	   " better; %ld of %u vectors not read\n",
+	   reader->name, answered, asked, wrong, classes[RUN_READING], classes[RUN_QUALITY], skipped,
+	   count);
   bool has_parts = reader->header || reader->fdes || reader->look_up || reader->step;
   bool is_compared = asked_beyond ? beyond && (!sections || refused < sections) : answered != 0;
   if (is_profile && skipped > (long) count / 2)

@@ -197,6 +197,8 @@ struct kit_reader
 
   /* For vectors.  The rows of a function are asked for in their order: with
      many of them, a reader remembers where the last one ended.  */
+  /* False, if there is none to be shown, is a wrong answer; a reader without
+     headers leaves the pointer null.  */
   bool (*header) (void *, struct kit_header *);
   uint32_t (*fdes) (void *);
   void (*fde) (void *, uint32_t index, struct kit_fde *);

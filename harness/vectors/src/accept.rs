@@ -4,7 +4,8 @@ use serde::Serialize;
 
 use crate::alternative::Alternative;
 use crate::answer::StepAnswer;
-use crate::expect::{Answer, Fde, Header, Lookup, Reject, Row};
+use crate::equation::{Equation, Recovery};
+use crate::expect::{Answer, Fde, Header, Lookup, Reject, Row, Rules};
 use crate::names::RejectKind;
 use crate::query::Query;
 use crate::step::End;
@@ -206,6 +207,11 @@ impl Vector {
         all
     }
 
+    /// The register in which calls leave RA.
+    fn link_register(&self) -> Option<u32> {
+        self.header.as_ref()?.abi.ra().map(|register| register.0)
+    }
+
     fn alternatives(&self) -> impl Iterator<Item = (&Alternative, Class)> {
         self.alternatives.iter().map(|alternative| (alternative, Class::Reading(alternative.take.clone())))
     }
@@ -250,6 +256,14 @@ impl Vector {
                 None => Pattern::Refused,
             };
             let mut asked = Asked::new(Query::Row(index, row), pattern(fde));
+            // That RA is in the register where calls leave it is that it has not moved.
+            if let Some(Row::Rules(rules)) = fde.rows.get(row)
+                && let Recovery::Rule(rule) = rules.ra
+                && self.link_register().is_some_and(|link| rule == Equation::of_register(link))
+            {
+                let unchanged = Rules { ra: Recovery::Unchanged, ..rules.clone() };
+                asked.also(Pattern::Row(Row::Rules(unchanged)), Class::Must);
+            }
             for (other, class) in &others {
                 let pattern = match pattern(other) {
                     Pattern::Reject(_) => Pattern::Refused,

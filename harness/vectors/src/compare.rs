@@ -5,7 +5,7 @@ use std::mem::discriminant;
 
 use serde::Serialize;
 
-use crate::accept::{Asked, Class, Pattern};
+use crate::accept::{Accepted, Asked, Class, Pattern};
 use crate::answer::{SectionAnswer, SectionPart, StepAnswer};
 use crate::change::{Change, changes};
 use crate::expect::{Answer, Fde, Header, Lookup, Reject, Row};
@@ -54,6 +54,8 @@ enum Given<'a> {
     Step(&'a StepAnswer),
     /// A rejection: here, with its reason, or of something that contains it.
     Refused(Option<&'a Reject>),
+    /// A row of a function that has fewer, as the reader says.
+    NoSuchRow,
 }
 
 /// Compares an answer. Parts that are not in `parts` are not asked for.
@@ -146,6 +148,7 @@ fn compare_pieces(
 ) -> Compared {
     let mut compared = Compared::default();
     let mut opened = true;
+    let mut wrong_fdes = BTreeSet::new();
     for asked in vector.asked() {
         let part = asked.query.part();
         *compared.questions.entry(part).or_default() += 1;
@@ -168,8 +171,12 @@ fn compare_pieces(
         }
         let Some(given) = given(answer, vector, &asked) else { continue };
         *compared.answered.entry(part).or_default() += 1;
-        // Of what is refused with something that contains it, nothing more can be said.
-        let is_new = !matches!(given, Given::Refused(None));
+        // Of what is refused with something that contains it, or is not of a function, nothing more can be said.
+        let is_new = match (asked.query, &given) {
+            (_, Given::Refused(None)) => false,
+            (Query::Row(index, _), Given::NoSuchRow) => !wrong_fdes.contains(&index),
+            _ => true,
+        };
         match class_of(&asked, &given, vector) {
             Some(Class::Must) => {
                 for accepted in &asked.accepted {
@@ -187,15 +194,38 @@ fn compare_pieces(
             None if is_new => {
                 compared.differences.push(describe(vector, &asked, &given));
                 opened = asked.query != Query::Opening;
+                if let Query::Fde(index) = asked.query {
+                    wrong_fdes.insert(index);
+                }
             }
             None => {}
         }
     }
+    compared.differences.extend(changed_their_mind(vector, answer, parts));
     if answer.reject.is_none() && vector.header.is_some() {
         let missing = lengths(vector, answer, parts).into_iter();
         compared.differences.extend(missing.filter(|difference| !unreadable.contains_key(&difference.query)));
     }
     compared
+}
+
+/// Look-ups that have another answer than the same question had before: what was asked between them has done damage.
+fn changed_their_mind(vector: &Vector, answer: &SectionAnswer, parts: &[SectionPart]) -> Vec<Difference> {
+    let given: Vec<&Lookup> = answer.lookups.iter().flatten().collect();
+    if !parts.contains(&SectionPart::Lookups) || given.len() != vector.lookups.len() {
+        return Vec::new();
+    }
+    let mut changed = Vec::new();
+    for (index, lookup) in vector.lookups.iter().enumerate() {
+        let is_same = |other: &&Lookup| other.question() == lookup.question();
+        let Some(first) = vector.lookups[..index].iter().position(|other| is_same(&other)) else { continue };
+        let rejects = |at: usize| matches!(given[at].answer, Answer::Reject(_));
+        if given[first].answer != given[index].answer && !(rejects(first) && rejects(index)) {
+            let what = format!("look-up {index}, of {}, which was look-up {first} as well", lookup.pc);
+            changed.push(differ(Query::Lookup(index), &what, given[first], given[index]));
+        }
+    }
+    changed
 }
 
 /// Whether a reader says anything about a question itself, and not only about what contains its subject.
@@ -336,7 +366,7 @@ fn given<'a>(answer: &'a SectionAnswer, vector: &Vector, asked: &Asked) -> Optio
             if rejected(fde).is_some() || ends {
                 return Some(Given::Refused(None));
             }
-            let row = fde.rows.get(row)?;
+            let Some(row) = fde.rows.get(row) else { return Some(Given::NoSuchRow) };
             Some(reject_of_row(row).map_or(Given::Row(row), |reject| Given::Refused(Some(reject))))
         }
         Query::Lookup(index) => answer.lookups.as_ref()?.get(index).map(|lookup| match &lookup.answer {
@@ -369,7 +399,12 @@ fn class_of(asked: &Asked, given: &Given<'_>, vector: &Vector) -> Option<Class> 
             return None;
         }
     }
-    asked.accepted.iter().find(|accepted| accepted.pattern.has(given)).map(|accepted| accepted.class.clone())
+    // That something faulty may be refused does not mean that it may be overlooked.
+    let is_overlooked = |class: &Class| {
+        matches!(given, Given::NoSuchRow) && *class == Class::Quality && !vector.only_answered
+    };
+    let is_accepted = |accepted: &&Accepted| accepted.pattern.has(given) && !is_overlooked(&accepted.class);
+    asked.accepted.iter().find(is_accepted).map(|accepted| accepted.class.clone())
 }
 
 impl Pattern {
@@ -377,7 +412,8 @@ impl Pattern {
         match (self, given) {
             (Self::Anything, _)
             | (Self::Opens, Given::Opens)
-            | (Self::Refused | Self::NoRow | Self::NoCaller, Given::Refused(_)) => true,
+            | (Self::Refused | Self::NoRow | Self::NoCaller, Given::Refused(_))
+            | (Self::Refused, Given::NoSuchRow) => true,
             (Self::Reject(expected), Given::Refused(Some(got))) => is_same(got, expected),
             (Self::Header(expected), Given::Header(got)) => expected == *got,
             (Self::Fde(expected, count), Given::Fde(got)) => {
@@ -466,6 +502,7 @@ fn difference(vector: &Vector, asked: &Asked, given: &Given<'_>) -> Difference {
             let expected = vector.fdes[index].rows.get(row).unwrap_or(&none);
             match given {
                 Given::Row(got) => differ(query, &what, expected, got),
+                Given::NoSuchRow => differ(query, &what, expected, &"no such row"),
                 _ => differ(query, &what, expected, &refused(given)),
             }
         }

@@ -33,6 +33,14 @@ pub struct Equation {
     pub dereference: bool,
 }
 
+impl Equation {
+    /// What a register holds that is neither SP nor FP.
+    #[must_use]
+    pub const fn of_register(number: u32) -> Self {
+        Self { base: Base::Register(number), offset: 0, dereference: false }
+    }
+}
+
 /// How RA or FP is recovered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Recovery {

@@ -323,9 +323,14 @@ fn check_answers(vector: &Vector, mistakes: &mut Vec<String>) {
         }
     }
     let mut asked = BTreeSet::new();
-    for lookup in &vector.lookups {
+    for (index, lookup) in vector.lookups.iter().enumerate() {
+        let is_same = |other: &Lookup| other.question() == lookup.question();
         if !asked.insert(lookup.question()) {
-            mistakes.push(format!("asks twice for {}", lookup.pc));
+            // Again, after a fault: it must not have done damage.
+            let mut between = vector.lookups[..index].iter().rev().take_while(|other| !is_same(other));
+            if !between.any(|other| matches!(other.answer, Answer::Reject(_))) {
+                mistakes.push(format!("asks twice for {}, and not after a fault", lookup.pc));
+            }
         }
     }
     for Question { pc, return_address } in boundaries(&vector.fdes).difference(&asked) {

@@ -44,7 +44,7 @@ fn mistakes_are_named_with_their_file() {
         ("ra: \"*(CFA-8)\"", "ra: undefined", "neither cfa nor fp"),
         ("fde: none", "fde: nowhere", "needs `fde: none`"),
         ("fde: 0, row: 0", "fde: 0, row: 77", "answers with something that the section does not have"),
-        ("pc: \"0x1001\", fde", "pc: \"0x1000\", fde", "asks twice for 0x1000"),
+        ("pc: \"0x1001\", fde", "pc: \"0x1000\", fde", "asks twice for 0x1000, and not after a fault"),
         ("\"0x1001\", fde", "\"0x5000\", fde", "forgets to look up the boundary 0x1001"),
         (
             "\"0x1020\", return_address: true",

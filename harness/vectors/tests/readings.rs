@@ -687,3 +687,51 @@ fn without_a_choice_the_accepted_answers_are_those_of_the_vectors() {
         SUITE.vectors.iter().filter(|it| it.chosen(&[]).asked() != it.asked()).map(|it| &*it.id).collect();
     assert_eq!(different, Vec::<&str>::new());
 }
+
+/// A row that can't be read may be refused, with all that contains it; it may not be overlooked.
+#[test]
+fn a_row_that_is_overlooked_is_wrong() {
+    let mut made = 0;
+    for vector in SUITE.vectors.iter().filter(|vector| vector.is_faulty() && !vector.only_answered) {
+        let right = answer(&vector.question(), &Ways::new());
+        for index in 0..vector.fdes.len() {
+            let mut wrong = right.clone();
+            let rows = &mut wrong.fdes.as_mut().expect("functions")[index].rows;
+            if rows.last().is_none_or(|row| !row.is_rejected()) {
+                continue;
+            }
+            rows.pop();
+            made += 1;
+            let only = [SectionPart::Fdes];
+            assert!(!compare(vector, &wrong, &only).differences.is_empty(), "{}, FDE {index}", vector.id);
+        }
+    }
+    assert!(made > 30, "{made} rows");
+}
+
+/// A reader that finds nothing any more after a fault is wrong, although each of its answers is within the text. One that
+/// refuses the whole section is right.
+#[test]
+fn a_fault_does_no_damage() {
+    let mut made = 0;
+    for vector in SUITE.vectors.iter().filter(|vector| vector.id.ends_with("-then-sound")) {
+        let right = answer(&vector.question(), &Ways::new());
+        let refused = Answer::Reject(Reject { kind: RejectKind::Unspecified, offset: None });
+        let with = |damage: &dyn Fn(&Answer) -> bool| {
+            let mut all = right.clone();
+            let mut is_damaged = false;
+            for lookup in all.lookups.iter_mut().flatten() {
+                is_damaged |= damage(&lookup.answer);
+                if is_damaged {
+                    lookup.answer = refused.clone();
+                }
+            }
+            compare(vector, &all, &[SectionPart::Lookups]).differences.len()
+        };
+        let is_reject = |answer: &Answer| matches!(answer, Answer::Reject(_));
+        assert!(with(&is_reject) > 0, "{}: nothing is found after a fault", vector.id);
+        assert_eq!(with(&|_| true), 0, "{}: all is refused", vector.id);
+        made += 1;
+    }
+    assert!(made > 10, "{made} vectors");
+}

@@ -97,7 +97,9 @@ impl<'a> Covered<'a> {
             Role::Topmost | Role::Interrupted => (address.get().wrapping_sub(1), "first"),
         };
         let other = self.sections.lookup(InstructionPointer(other)).ok().flatten();
-        let differs = other.is_none_or(|other| other.row.rules() != found.row.rules());
+        let differs = other.as_ref().is_none_or(|other| other.row.rules() != found.row.rules());
+        // One that finds the right function may still look for the row elsewhere.
+        let within = differs && other.is_some_and(|other| other.fde.index == fde.index);
         let is_interrupted = role == Role::Interrupted;
         let role = match role {
             Role::Topmost => "topmost",
@@ -124,7 +126,8 @@ impl<'a> Covered<'a> {
             format!("{of} functions from the {from}"),
         ];
         if differs {
-            words.push(format!("{of} {role} at the {place} byte of its row"));
+            let beside = if within { "another row of its function" } else { "what is not of its function" };
+            words.push(format!("{of} {role} at the {place} byte of its row, beside {beside}"));
         }
         if is_interrupted {
             words.push(format!("{of} {SIGNAL_CALLER}"));
@@ -134,7 +137,7 @@ impl<'a> Covered<'a> {
             }
         }
         if found.row.mangled_ra {
-            words.push(format!("{of} mangled {}", key_name(fde.pauth_key)));
+            words.push(format!("{of} {role} mangled {}", key_name(fde.pauth_key)));
         }
         words
     }

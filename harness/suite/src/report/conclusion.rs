@@ -57,8 +57,13 @@ impl CheckReport {
         let summary = &self.summary;
         let without_fde: u64 = summary.uncovered.values().sum();
         let rest = summary.counts.instructions.saturating_sub(summary.counts.comparisons);
-        let is_made = self.images.iter().any(|image| image.section == Origin::EhFrame);
-        let what = if is_made { "an FDE that SFrame can express" } else { "SFrame" };
+        let has = |origin| self.images.iter().any(|image| image.section == origin);
+        let is_made = has(Origin::EhFrame);
+        let what = match is_made {
+            true if has(Origin::Sframe) => "an FDE",
+            true => "an FDE that SFrame can express",
+            false => "SFrame",
+        };
         let without_caller = summary.counts.nothing_compared.saturating_sub(without_fde);
         let known = without_fde + without_caller + summary.set_aside + summary.left_out + summary.unobserved;
         let is_own = self.unwinder.is_none();

@@ -10,6 +10,7 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 use sframe_inspect::command::{Failure, Status, print, program as inspect, write_file};
 use sframe_inspect::text::Text;
+use sframe_judge::vocabulary::suggest::hint;
 
 use super::{Arguments, PROGRAM, report};
 
@@ -71,7 +72,9 @@ impl Manual {
         let mut command = &main;
         for name in &self.command {
             command = command.find_subcommand(name).ok_or_else(|| {
-                Failure::unusable(format!("error: there is no command `{}`", self.command.join(" ")))
+                let names = command.get_subcommands().map(clap::Command::get_name);
+                let help = hint(name, names);
+                Failure::unusable(format!("error: there is no command `{}`{help}", self.command.join(" ")))
             })?;
         }
         let page = page(self.program, command)?;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
 use sframe_inspect::command::{Failure, detail, write_file};
 use sframe_inspect::file;
 use sframe_suite::report::{Document, FORMATS, Report};
@@ -64,6 +65,19 @@ pub(super) fn read_report(path: &Path) -> Result<Report, Failure> {
     let unusable =
         |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {}: {error}", path.display()));
     let bytes = file::read(path, MAX_REPORT_BYTES).map_err(|error| unusable(&error))?;
-    serde_json::from_slice(&bytes)
-        .map_err(|error| unusable(&format!("this is not a report of a run: {}", of_json(&error))))
+    serde_json::from_slice(&bytes).map_err(|error| {
+        let other = match serde_json::from_slice::<OtherReport>(&bytes) {
+            Ok(OtherReport { file: Some(_) }) => {
+                "this is a report of `check` or `explore`, and not of `run`".to_owned()
+            }
+            _ => format!("this is not a report of a run: {}", of_json(&error)),
+        };
+        unusable(&other)
+    })
+}
+
+/// A report of another command: of one file.
+#[derive(Deserialize)]
+struct OtherReport {
+    file: Option<serde::de::IgnoredAny>,
 }

@@ -138,7 +138,14 @@ impl Vectors {
     /// The alternatives that the reader takes.
     fn chosen(&self, catalogue: &Catalogue) -> Result<Ways, Failure> {
         let mut ways = Ways::new();
-        for choice in &self.readings {
+        let reading_of = |choice: &str| choice.split('/').next().unwrap_or_default().to_owned();
+        for (index, choice) in self.readings.iter().enumerate() {
+            let is_same = |other: &&String| *other != choice && reading_of(other) == reading_of(choice);
+            if let Some(other) = self.readings[..index].iter().find(is_same) {
+                let message =
+                    format!("error: `{other}` and `{choice}` are of one reading: a reader takes one of them");
+                return Err(Failure::unusable(message));
+            }
             if catalogue.has_alternative(choice) {
                 ways.extend(Way::of_name(choice));
             } else if !catalogue.readings.iter().any(|reading| reading.name == *choice) {

@@ -150,6 +150,22 @@ fn a_reader_that_looks_return_addresses_up_is_found() {
     assert_eq!(status, 1);
 }
 
+/// What it answers after a fault is accepted one by one, since the whole section may be refused.
+#[test]
+fn a_reader_that_finds_nothing_after_a_fault_is_found() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let damaged = |text: String| {
+        let start = "struct kit_place *place)\n{\n";
+        let refuses = "  static bool damaged;\n  place->found = KIT_FAULTY;\n  if (damaged)\n    return;\n  place->found = KIT_NO_FDE;\n";
+        let text = replaced(&text, start, &format!("{start}{refuses}"));
+        text.replace("      place->found = KIT_FAULTY;\n", "      damaged = place->found = KIT_FAULTY;\n")
+    };
+    let Some(reader) = reader(folder.path(), damaged, &["-w"]) else { return };
+    let (status, report) = vectors(&reader, &["hostile/v3-amd64-fre-type-then-sound"]);
+    let message = report["differences"][0]["message"].as_str().unwrap_or_default();
+    assert!(status == 1 && message.contains(" as well: "), "{report}");
+}
+
 /// The names of a reader's mistakes, and the number of wrong answers, of an example with a mistake.
 fn mistakes(right: &str, wrong: &str) -> Option<(Vec<String>, usize)> {
     let folder = tempfile::tempdir().expect("a folder");

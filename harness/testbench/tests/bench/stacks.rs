@@ -219,4 +219,14 @@ fn a_reader_in_c_walks_from_tables() {
     let wrong = |text: String| text.replace("pc - is_return, &f", "pc, &f");
     let Some(output) = run_in_c(folder.path(), &header, wrong) else { return };
     assert!(!output.status.success(), "{output:?}");
+    // To take for outermost what has no FDE is not to say that the walk stops there.
+    let header = export(folder.path(), &[&["--spec", "mixed_objects"], &of_amd64[..]].concat());
+    let marked =
+        |text: String| text.replace("= { KIT_END_NO_FDE, KIT_END_NO_ROW", "= { KIT_OUTERMOST, KIT_OUTERMOST");
+    for (is_wrong, change) in [(false, &(|text: String| text) as &dyn Fn(String) -> String), (true, &marked)]
+    {
+        let Some(output) = run_in_c(folder.path(), &header, change) else { return };
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(said.contains("it ends as outermost"), is_wrong, "{said}");
+    }
 }

@@ -190,6 +190,10 @@ impl<'q> Section<'q> {
             || unknown && self.has(Way::UndefinedFlagsRefused)
             || end < self.bytes.len() && self.has(Way::TrailingBytesRefused)
             || gap && self.has(Way::GapsRefused)
+            || format.entry.is_multiple_of(4)
+                && fdes_len > 0
+                && !self.fdes_at.is_multiple_of(4)
+                && self.has(Way::UnalignedFdesRefused)
             || header.fixed_ra != machine.fixed_ra && self.has(Way::FixedRaRefused)
             || self.has(Way::NumFresRefused) && self.num_rows() != u64::from(header.num_fres);
         if refused { Err(RejectKind::Unspecified) } else { Ok(()) }
@@ -314,6 +318,11 @@ impl<'q> Section<'q> {
         if self.has(Way::UnusedBitsRefused) && (info & unused != 0 || info2 & 0xe0 != 0 || padding != 0) {
             return Err(RejectKind::Unspecified);
         }
+        let is_of_version_1 = self.has(Way::KeyOfVersion1Refused) && !self.format.key;
+        let is_elsewhere = self.has(Way::KeyElsewhereRefused) && !self.machine.signs;
+        if info & 0x20 != 0 && (is_of_version_1 || is_elsewhere) {
+            return Err(RejectKind::Unspecified);
+        }
         let fre_type = match if self.has(Way::FreTypeUnmasked) { info } else { info & 0xf } {
             _ if self.has(Way::FreTypeIgnored) => FreType::Addr1,
             0 => FreType::Addr1,
@@ -428,6 +437,9 @@ impl<'q> Section<'q> {
             }
             let sp = (info & 1 == 1) != self.has(Way::BaseBitInverted) || self.has(Way::BaseBitIgnored);
             let mangled = info & 0x80 != 0 && !self.has(Way::MangledIgnored);
+            if mangled && !self.machine.signs && self.has(Way::MangledElsewhereRefused) {
+                return Err(RejectKind::Unspecified);
+            }
             let mangled = mangled && (self.machine.signs || !self.has(Way::MangledElsewhereUnused));
             Ok(Stored { start, sp, mangled, width: size, count, words_at })
         })();

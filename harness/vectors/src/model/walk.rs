@@ -137,7 +137,8 @@ impl Section<'_> {
 
     pub(super) fn step(&self, functions: &[Function], question: &StepQuestion) -> StepAnswer {
         let end = |end| StepAnswer { caller: None, end };
-        let as_it_is = self.has(Way::CallerByReturnAddress) && !self.has(Way::ByteAfterReturnAddress);
+        let by_itself = self.has(Way::CallerByReturnAddress) || self.has(Way::CallersWithoutKinds);
+        let as_it_is = by_itself && !self.has(Way::ByteAfterReturnAddress);
         let is_return = question.frame.kind == PcKind::Return && !as_it_is;
         let address = self.looked_up(question.frame.pc, is_return);
         let (function, row) = match self.answer(functions, address) {
@@ -145,10 +146,10 @@ impl Section<'_> {
             Answer::NoRow(_) => return end(Some(End::NoRow {})),
             Answer::Outermost(_) if self.has(Way::NoRowsIsNoEnd) => return end(Some(End::NoRow {})),
             Answer::Outermost(_) => return end(Some(End::Outermost {})),
-            Answer::Reject(_) => return end(None),
+            Answer::Reject(_) => return end(Some(End::Malformed {})),
             Answer::Row(function, row) => (&functions[function], row),
         };
-        let Row::Rules(rules) = &function.fde.rows[row] else { return end(None) };
+        let Row::Rules(rules) = &function.fde.rows[row] else { return end(Some(End::Malformed {})) };
         let Some(cfa) = rules.cfa else {
             let is_lost = self.has(Way::NoWordsIsNoEnd);
             return end(Some(if is_lost { End::RaNotSaved {} } else { End::Outermost {} }));
@@ -176,10 +177,13 @@ impl Section<'_> {
         let flex = function.fde.fde_type == FdeType::Flex;
         let is_cfa = self.has(Way::SpIsCfa) || flex && self.has(Way::FlexSpIsCfa);
         let sp = if is_cfa { cfa } else { cfa.wrapping_sub(self.machine.sp_below) };
+        let only_equal = self.has(Way::OnlyEqualIsNoProgress);
         let stays = sp == frame.sp.0
             && frame.kind == PcKind::Return
-            && (self.machine.ra.is_none() || self.has(Way::ProgressStrict));
-        if (sp < frame.sp.0 || stays) && !function.fde.signal && !self.has(Way::NoProgressNeeded) {
+            && (self.machine.ra.is_none() || only_equal || self.has(Way::ProgressStrict));
+        let is_free = function.fde.signal && !self.has(Way::SignalFramesProgress);
+        let is_lower = sp < frame.sp.0 && !only_equal;
+        if (is_lower || stays) && !is_free && !self.has(Way::NoProgressNeeded) {
             return Err(End::NoProgress { cfa: Address(cfa) });
         }
         let in_register = rules.ra == Recovery::Unchanged;
@@ -203,7 +207,11 @@ impl Section<'_> {
             Some(bits) if has_code && bits < 64 => self.without_code(ra, bits),
             _ => ra,
         };
-        let signal = function.fde.signal && !self.has(Way::SignalCallerByReturn);
+        if pc == 0 && self.has(Way::ZeroIsOutermost) {
+            return Err(End::Outermost {});
+        }
+        let is_return = self.has(Way::SignalCallerByReturn) || self.has(Way::CallersWithoutKinds);
+        let signal = function.fde.signal && !is_return;
         let kind = if signal { PcKind::Instruction } else { PcKind::Return };
         let sp = if self.has(Way::SpUnchanged) { frame.sp.0 } else { sp };
         Ok(Caller { pc: Address(pc), kind, cfa: Address(cfa), sp: Address(sp), fp: Address(fp) })

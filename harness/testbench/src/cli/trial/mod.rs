@@ -5,7 +5,8 @@ mod report;
 mod toolchains;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use builds::{TriedToolchain, check_build};
@@ -157,7 +158,9 @@ impl Try {
                     let names = all.iter().map(|program| program.name.as_str()).chain(spec_names());
                     let folder = self.folders.corpus.join("programs");
                     let missing = format!("error: there is no program `{program}` in {}", folder.display());
-                    return Err(Failure::unusable(missing + &hint(name, names)));
+                    // A program's name is that of its file.
+                    let stem = Path::new(name).file_stem().and_then(OsStr::to_str).unwrap_or(name);
+                    return Err(Failure::unusable(missing + &hint(stem, names)));
                 }
             };
         }
