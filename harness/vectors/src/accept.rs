@@ -261,7 +261,7 @@ impl Vector {
                 && let Recovery::Rule(rule) = rules.ra
                 && self.link_register().is_some_and(|link| rule == Equation::of_register(link))
             {
-                let unchanged = Rules { ra: Recovery::Unchanged, ..rules.clone() };
+                let unchanged = Rules { ra: Recovery::Unchanged, ..*rules };
                 asked.also(Pattern::Row(Row::Rules(unchanged)), Class::Must);
             }
             for (other, class) in &others {
