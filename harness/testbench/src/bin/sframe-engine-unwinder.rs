@@ -15,9 +15,8 @@ use sframe_protocol::{
 
 #[derive(Default)]
 struct Engine {
-    /// The addresses of each image, its section, and the section's load
-    /// address. The last one that covers an address counts.
-    images: Vec<(std::ops::Range<u64>, Option<(Vec<u8>, u64)>)>,
+    /// What is there. The last one that covers an address counts.
+    images: Vec<Loaded>,
     follow: Follow,
     address_bits: u32,
     mistake: Option<Mistake>,
@@ -25,6 +24,12 @@ struct Engine {
     /// How many walks have ended early.
     early: u64,
     abi: Option<Abi>,
+}
+
+/// The addresses of an image, and its section with the section's load address.
+struct Loaded {
+    range: std::ops::Range<u64>,
+    section: Option<(Vec<u8>, u64)>,
 }
 
 /// What it says of its walks.
@@ -100,7 +105,7 @@ impl Unwinder for Engine {
     }
 
     fn unmap(&mut self, gone: Unmapped) -> Result<(), String> {
-        let last = self.images.iter().rposition(|(range, _)| *range == (gone.start.0..gone.end.0));
+        let last = self.images.iter().rposition(|image| image.range == (gone.start.0..gone.end.0));
         if let Some(last) = last.filter(|_| self.follow != Follow::Come) {
             self.images.remove(last);
         }
@@ -150,7 +155,7 @@ impl Engine {
     fn add(&mut self, image: &Image) -> Result<(), String> {
         let bytes = image.read_sframe().map_err(|error| error.to_string())?;
         let section = bytes.zip(image.sframe).map(|(bytes, section)| (bytes, section.address.0));
-        self.images.push((image.start.0..image.end.0, section));
+        self.images.push(Loaded { range: image.start.0..image.end.0, section });
         Ok(())
     }
 
@@ -189,7 +194,7 @@ impl Engine {
         let is_near =
             |range: &std::ops::Range<u64>| [pc, pc.wrapping_sub(1)].iter().any(|at| range.contains(at));
         // The first one that covers an address is found: the last one that has come.
-        for (range, section) in self.images.iter().rev().filter(|(range, _)| is_near(range)) {
+        for Loaded { range, section } in self.images.iter().rev().filter(|image| is_near(&image.range)) {
             if let Some((bytes, loaded)) = section {
                 sections.push((range.clone(), Section::parse(bytes, *loaded)?));
             }
