@@ -84,6 +84,7 @@ pub struct CallStack {
     records: Vec<Record>,
     kept: usize,
     pub(crate) bottom: Bottom,
+    beginning: Option<Record>,
     settled: bool,
     pub(crate) exit: Option<Exit>,
     pub(crate) linked: Option<u64>,
@@ -100,6 +101,7 @@ impl CallStack {
             records,
             kept: 0,
             bottom,
+            beginning: None,
             settled: true,
             exit: None,
             linked: None,
@@ -125,7 +127,8 @@ impl CallStack {
     /// Notes that SP is past frames that control has not left yet.
     pub(crate) fn depart(&mut self, from: Self) {
         if self.departed.is_none() {
-            self.departed = Some(Box::new(Self { kept: from.kept, ..Self::new(from.bottom, from.records) }));
+            let Self { kept, bottom, beginning, records, .. } = from;
+            self.departed = Some(Box::new(Self { kept, beginning, ..Self::new(bottom, records) }));
         }
     }
 
@@ -226,6 +229,27 @@ impl CallStack {
         self.bottom
     }
 
+    /// Returns how the first function of a context began, as if it had been called: its return address is what the
+    /// program has put there for it, and nobody is there. `None` if the context began within a function, as
+    /// the child of `clone` does, or if control has reached that address since.
+    #[inline]
+    #[must_use]
+    pub const fn beginning(&self) -> Option<&Record> {
+        self.beginning.as_ref()
+    }
+
+    /// Returns this call stack with a [`Self::beginning`].
+    #[must_use]
+    pub const fn begun_by(mut self, beginning: Record) -> Self {
+        self.beginning = Some(beginning);
+        self
+    }
+
+    /// Notes how the first function of a context begins.
+    pub(crate) const fn begin(&mut self, beginning: Option<Record>) {
+        self.beginning = beginning;
+    }
+
     /// Returns whether the callers of the topmost frame are known.
     ///
     /// They are not known while SP points into fresh memory and the next call or indirect
@@ -252,7 +276,8 @@ impl CallStack {
     pub fn without(&self, positions: Range<usize>) -> Self {
         let is_left =
             |(position, record): (usize, &Record)| (!positions.contains(&position)).then_some(*record);
-        Self::new(self.bottom, self.records.iter().enumerate().filter_map(is_left).collect())
+        let records = self.records.iter().enumerate().filter_map(is_left).collect();
+        Self { beginning: self.beginning, ..Self::new(self.bottom, records) }
     }
 
     /// Puts a call in the place of another.
@@ -274,6 +299,6 @@ impl CallStack {
     pub fn with(&self, position: usize, call: Record) -> Self {
         let mut records = self.records.clone();
         records.insert(position.min(records.len()), call);
-        Self::new(self.bottom, records)
+        Self { beginning: self.beginning, ..Self::new(self.bottom, records) }
     }
 }

@@ -163,6 +163,15 @@ impl<'a> Images<'a> {
         &self.images[0].1
     }
 
+    /// Returns the number of images that are there when the program begins: it loads the others itself.
+    #[must_use]
+    pub fn present_at_start(&self) -> usize {
+        match self.loader {
+            Loader::Machine => self.images.len(),
+            Loader::Program(interpreter) => self.images.len().min(1 + usize::from(interpreter.is_some())),
+        }
+    }
+
     /// Returns whether an address is in the machine's own code: that of its dynamic linker.
     #[must_use]
     pub fn is_linker(&self, address: u64) -> bool {

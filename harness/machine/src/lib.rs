@@ -47,7 +47,7 @@ pub use images::{Images, Library, Loaded};
 pub use link::own_words;
 pub use linux::{System, Usage};
 pub use machine::{Machine, MachineError, Mapped, Options, Survey};
-pub use observer::{Flow, Moment, Observer};
+pub use observer::{Change, Flow, Moment, Observer, Table};
 pub use outcome::{Broken, End, Outcome};
 pub use pc_map::PcMap;
 pub use process::Pattern;

@@ -1,5 +1,8 @@
 //! Observers, which see the machine before each instruction.
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use sframe_engine::Abi;
 
 use crate::address_space::AddressSpace;
@@ -131,6 +134,30 @@ impl Moment<'_> {
     }
 }
 
+/// A change of what there is to unwind by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// A file was mapped to be executed, at these addresses.
+    Mapped(Range<u64>),
+    /// Whatever was mapped at these addresses is there no more.
+    Unmapped(Range<u64>),
+    /// The program has registered a table for code that it has written.
+    Registered(Arc<Table>),
+    /// It has withdrawn the table.
+    Withdrawn(Arc<Table>),
+}
+
+/// A table that describes code, as a program has registered it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// The code.
+    pub code: Range<u64>,
+    /// The address of the table.
+    pub address: u64,
+    /// Its bytes, as they were then.
+    pub bytes: Vec<u8>,
+}
+
 /// Observes the machine before each instruction.
 pub trait Observer {
     /// Called before the instruction at `moment.pc` executes.
@@ -150,6 +177,12 @@ pub trait Observer {
     /// the same, and for some instructions only bounds of what they store are known.
     fn store(&mut self, address: u64, len: u64) {
         let _ = (address, len);
+    }
+
+    /// Called when a system call has changed what there is to unwind by. The moment is that before the call: its
+    /// instruction was shown last.
+    fn changed(&mut self, moment: &Moment<'_>, change: &Change) {
+        let _ = (moment, change);
     }
 
     /// Called before the machine delivers a signal: the instruction that was shown last has not

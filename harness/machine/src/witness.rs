@@ -263,6 +263,8 @@ pub(crate) struct Witness {
     skipped: Option<u64>,
     /// Whether the next instruction is the first of the run.
     starts: bool,
+    /// Whether a function has begun a context, which is not noted yet.
+    begins: bool,
     control_flow: ControlFlow,
 }
 
@@ -296,6 +298,7 @@ impl Witness {
             fetched: None,
             skipped: None,
             starts: true,
+            begins: false,
             control_flow: ControlFlow::default(),
         }
     }
@@ -325,6 +328,7 @@ impl Witness {
         self.levels.clear();
         self.frameless.clear();
         self.starts = true;
+        self.begins = false;
     }
 
     /// The witness of a new task with its own stack, which knows the functions.
@@ -343,6 +347,17 @@ impl Witness {
 
     pub(crate) const fn call_stack(&self) -> &CallStack {
         &self.current.call_stack
+    }
+
+    /// Returns whether the last instruction has led to the first function of a context: once.
+    #[inline]
+    pub(crate) const fn has_begun(&mut self) -> bool {
+        std::mem::replace(&mut self.begins, false)
+    }
+
+    /// Notes how it begins: see [`CallStack::beginning`].
+    pub(crate) const fn begin(&mut self, beginning: Option<Record>) {
+        self.current.call_stack.begin(beginning);
     }
 
     /// Notes that the observer has seen the call stack.
@@ -686,7 +701,9 @@ impl Witness {
             }
             self.control_flow.contexts_begun += 1;
             self.callees.insert(pc);
-            return self.begin_context(sp);
+            self.begin_context(sp);
+            self.begins = true;
+            return;
         }
         if let Some(departed) = departed.filter(|_| has_moved)
             && self.returns_beyond(at, &departed)
@@ -695,6 +712,10 @@ impl Witness {
         }
         let Some(top) = self.top().copied() else {
             self.control_flow.computed_returns += u64::from(is_return);
+            // The first function of a context has returned.
+            if self.current.call_stack.beginning().is_some_and(|beginning| beginning.return_address == pc) {
+                self.current.call_stack.begin(None);
+            }
             return;
         };
         if Self::returns(&top, at) {
@@ -718,6 +739,7 @@ impl Witness {
             self.callees.insert(pc);
             self.current.call_stack.truncate(0);
             self.current.stacks = vec![Stack::new(0, entered, sp)];
+            self.begins = true;
             return;
         }
         let second = self.returned.get(&(pc, sp));
@@ -755,6 +777,13 @@ impl Witness {
             }
             self.control_flow.discarded_frames += 1;
             self.current.call_stack.pop();
+            if is_return && self.links_on_stack && !restored {
+                // The address that a hook has put in the place of the return address: with SP as it leaves it, control is in
+                // no frame further out.
+                self.control_flow.nonlocal_exits += 1;
+                self.current.call_stack.exit = Some(landing(Some(top), None));
+                return;
+            }
             return self.land(at, from, Some(top));
         } else if restored {
             return self.land(at, from, left);

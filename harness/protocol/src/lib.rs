@@ -33,7 +33,7 @@ mod serve;
 
 pub use message::{
     Answer, Backtrace, End, EndKind, Fp, Frame, Hello, Image, MAX_FRAMES, MAX_LINE, MAX_READ, Mangled, Open,
-    Range, Read, Reply, Request, RequestHello, Stack, Stop, VERSION,
+    Range, Read, Reply, Request, RequestHello, Stack, Stop, Unmapped, VERSION,
 };
 pub use serve::{Memory, Unwinder, serve};
 pub use sframe_vectors::{

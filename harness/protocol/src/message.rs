@@ -25,7 +25,8 @@ pub const MAX_READ: u32 = 1 << 16;
     feature = "schema",
     derive(schemars::JsonSchema),
     schemars(extend("anyOf" = [
-        { "required": ["hello"] }, { "required": ["open"] }, { "required": ["unwind"] }, { "required": ["section"] }
+        { "required": ["hello"] }, { "required": ["open"] }, { "required": ["unwind"] }, { "required": ["section"] },
+        { "required": ["map"] }, { "required": ["unmap"] }
     ]))
 )]
 pub struct Request {
@@ -43,6 +44,22 @@ pub struct Request {
     /// Questions about a standalone section.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub section: Option<SectionQuestion>,
+    /// An image that the program has loaded, or code for which it has registered a section.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub map: Option<Image>,
+    /// What is not there any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unmap: Option<Unmapped>,
+}
+
+/// Addresses of an image, or of code with a section of its own, that is not there any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Unmapped {
+    /// The first address, as it was when it came.
+    pub start: Address,
+    /// The first address past its end.
+    pub end: Address,
 }
 
 /// The identity of the bench.
@@ -160,7 +177,7 @@ pub struct Answer {
     /// To `hello`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hello: Option<Hello>,
-    /// To `open`, or to `section`: why the unwinder can't do this. Left out if it can.
+    /// To `open`, `section`, `map` or `unmap`: why the unwinder can't do this. Left out if it can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsupported: Option<String>,
     /// To `unwind`: the stop that is answered, counted from 0.
@@ -202,14 +219,17 @@ pub struct Hello {
     /// Whether each walk says if it is reliable.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reliable: bool,
+    /// Whether it supports `map` and `unmap`: without that, it is not asked while the program has registered sections.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub follows: bool,
 }
 
 impl Hello {
-    /// Returns the identity of an unwinder that walks stacks and does not support `section`.
+    /// Returns the identity of an unwinder that walks stacks and does not support `section`, `map` and `unmap`.
     #[must_use]
     pub fn new(name: &str, version: &str, data: &str) -> Self {
         let [name, version, data] = [name, version, data].map(str::to_owned);
-        Self { protocol: VERSION, name, version, data, section: Vec::new(), reliable: false }
+        Self { protocol: VERSION, name, version, data, section: Vec::new(), reliable: false, follows: false }
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::{self, BufRead, BufReader, BufWriter, Read as _, StdinLock, StdoutL
 
 use serde::Serialize;
 
-use crate::message::{Answer, Backtrace, Hello, MAX_READ, Open, Read, Reply, Request, Stop};
+use crate::message::{Answer, Backtrace, Hello, Image, MAX_READ, Open, Read, Reply, Request, Stop, Unmapped};
 use sframe_vectors::{Address, ByteOrder, SectionAnswer, SectionQuestion};
 
 /// An unwinder under test.
@@ -18,6 +18,25 @@ pub trait Unwinder {
     /// # Errors
     /// Returns why it can't walk the stacks of such a process: the case is skipped.
     fn open(&mut self, open: &Open) -> Result<(), String>;
+
+    /// Receives an image that the program has loaded, or code for which it has registered a section, if
+    /// [`Hello::follows`] says so. Where it covers addresses of others, it counts until it is not there any more.
+    ///
+    /// # Errors
+    /// Returns why it can't follow that: it is asked nothing until it is not there any more.
+    fn map(&mut self, image: &Image) -> Result<(), String> {
+        let _ = image;
+        Err("images that come and go are not followed".to_owned())
+    }
+
+    /// Learns what is not there any more: the last image that came with these addresses.
+    ///
+    /// # Errors
+    /// Returns why it can't follow that.
+    fn unmap(&mut self, unmapped: Unmapped) -> Result<(), String> {
+        let _ = unmapped;
+        Err("images that come and go are not followed".to_owned())
+    }
 
     /// Walks a stack.
     fn unwind(&mut self, stop: &Stop, memory: &mut Memory<'_>) -> Backtrace;
@@ -131,13 +150,17 @@ pub fn serve(mut unwinder: impl Unwinder) -> io::Result<()> {
         if input.by_ref().take(1 << 32).read_until(b'\n', &mut line)? == 0 {
             return Ok(());
         }
-        let Request { id, hello, open, unwind, section } = serde_json::from_slice(&line)?;
+        let Request { id, hello, open, unwind, section, map, unmap } = serde_json::from_slice(&line)?;
         let answer = Answer { id, ..Answer::default() };
         if hello.is_some() {
             send(&mut output, &Answer { hello: Some(unwinder.hello()), ..answer })?;
         } else if let Some(open) = open {
             big_endian = open.endian == ByteOrder::Big;
             send(&mut output, &Answer { unsupported: unwinder.open(&open).err(), ..answer })?;
+        } else if let Some(image) = map {
+            send(&mut output, &Answer { unsupported: unwinder.map(&image).err(), ..answer })?;
+        } else if let Some(unmapped) = unmap {
+            send(&mut output, &Answer { unsupported: unwinder.unmap(unmapped).err(), ..answer })?;
         } else if let Some(stops) = unwind {
             for (index, stop) in stops.iter().enumerate() {
                 let channel = Some((&mut input, &mut output));

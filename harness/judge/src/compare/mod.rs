@@ -654,19 +654,52 @@ fn end_at_bottom(
         (0, End::Failed(StepError::NoFde) | End::TooDeep) => {
             report(disagree(Verdict::WrongEnd, Value::End(End::Outermost), Value::End(end)));
         }
-        _ if truth.call_stack.bottom() != Bottom::Entry => {
-            let beyond = (index + 1..walk.count()).map_while(|extra| walk.frame(extra));
-            if beyond.into_iter().any(|frame| is_found_in_function_before(&frame, rules)) {
-                report(disagree(Verdict::ExtraFrames, Value::Frames(index + 1), Value::Frames(walk.count())));
-                return WalkEnd::Disagreed;
-            }
-            return WalkEnd::Context;
-        }
+        _ if truth.call_stack.bottom() != Bottom::Entry => match beyond_context(truth, index, walk, rules) {
+            None => return WalkEnd::Context,
+            Some(found) => report(found),
+        },
         (0, End::Failed(_) | End::Unspecified) => return WalkEnd::Unmarked,
         (1, End::Failed(StepError::NoFde)) if !covered() => return WalkEnd::Unmarked,
         _ => report(disagree(Verdict::ExtraFrames, Value::Frames(index + 1), Value::Frames(walk.count()))),
     }
     WalkEnd::Disagreed
+}
+
+/// Returns what is wrong with the frames beyond the first function of a context, at `index`. Nobody has called it. It may
+/// have an address to return to, which the program has put there: a walk may find that, and the function there, which may
+/// not be marked either; what that one would return to leads nowhere, and whatever has an FDE is no caller of it.
+fn beyond_context(
+    truth: &Truth<'_>,
+    index: usize,
+    walk: &impl Walked,
+    rules: &impl Rules,
+) -> Option<Disagreement> {
+    let first = walk.frame(index + 1)?;
+    let disagree = |verdict, expected, got| Some(Disagreement::new(truth, index, verdict, expected, got));
+    if let Some(beginning) = beginning(truth, index, rules) {
+        let Record { cfa, return_address, .. } = *beginning;
+        if let Some(got) = walk.frame(index).and_then(|frame| frame.cfa).filter(|got| *got != cfa) {
+            return disagree(Verdict::WrongCfa, Value::Word(cfa), Value::Word(got));
+        }
+        if first.pc != return_address {
+            return disagree(Verdict::WrongRa, Value::Word(return_address), Value::Word(first.pc));
+        }
+    }
+    let has_fde = |frame: &Frame| rules.at(ReturnAddress(frame.pc).into()).has_fde;
+    let most = index + 2 + usize::from(has_fde(&first));
+    let is_too_far = walk.count() > most || walk.frame(index + 2).is_some_and(|second| has_fde(&second));
+    let beyond = (index + 1..walk.count()).map_while(|extra| walk.frame(extra));
+    if is_too_far || beyond.into_iter().any(|frame| is_found_in_function_before(&frame, rules)) {
+        return disagree(Verdict::ExtraFrames, Value::Frames(index + 1), Value::Frames(walk.count()));
+    }
+    None
+}
+
+/// Returns how the context began whose outermost frame is at `index`, if that is still in the function that began it.
+fn beginning<'m>(truth: &Truth<'m>, index: usize, rules: &impl Rules) -> Option<&'m Record> {
+    let beginning = truth.call_stack.beginning()?;
+    let function = rules.at(truth.address(index)).function()?;
+    (function.start == beginning.callee && truth.sp_of(index) <= beginning.caller_sp).then_some(beginning)
 }
 
 /// Whether a frame beyond a context's first function is none: it is where a function begins, as the address of one that a
@@ -760,5 +793,85 @@ mod tests {
         ] {
             assert_eq!(is_found_in_function_before(&frame(pc, interrupted), rules), is_none, "{pc:#x}");
         }
+    }
+
+    /// A context whose first function is at 0x1000, and will return to `return_address`.
+    fn context(return_address: u64) -> CallStack {
+        CallStack::new(Bottom::Context, Vec::new()).begun_by(Record {
+            return_address,
+            cfa: 0x7010,
+            caller_sp: 0x7010,
+            caller_fp: 0,
+            callee: 0x1000,
+            since: 0,
+            interrupted: false,
+            signature: None,
+        })
+    }
+
+    /// Nobody has called a context's first function: it may have an address to return to, and that is all.
+    #[test]
+    fn beyond_a_context_is_what_its_first_function_returns_to_and_nothing_else() {
+        let functions = Functions { signal: false, second_has_fde: true };
+        let begun = context(0x1018);
+        let within = CallStack::new(Bottom::Context, Vec::new());
+        let nowhere = context(0);
+        let extra = Some(Verdict::ExtraFrames);
+        for (call_stack, cfa, beyond, expected) in [
+            (&begun, 0x7010, &[][..], None),
+            (&begun, 0x7010, &[0x1018][..], None),
+            // What the function returns to has no mark either.
+            (&begun, 0x7010, &[0x1018, 0][..], None),
+            (&begun, 0x7010, &[0x1018, 0x1008][..], extra),
+            (&begun, 0x7010, &[0x1018, 0, 0][..], extra),
+            (&begun, 0x7010, &[0x1018, 0, 0x1008][..], extra),
+            (&begun, 0x7010, &[0x1008][..], Some(Verdict::WrongRa)),
+            (&begun, 0x7010, &[0][..], Some(Verdict::WrongRa)),
+            (&begun, 0x7018, &[0x1018][..], Some(Verdict::WrongCfa)),
+            // Where the walk ends, nothing has come of it.
+            (&begun, 0x7018, &[][..], None),
+            (&nowhere, 0x7010, &[0][..], None),
+            (&nowhere, 0x7010, &[0, 0][..], extra),
+            (&nowhere, 0x7010, &[0x1018][..], Some(Verdict::WrongRa)),
+            // It has begun within a function: what that returns to is not known.
+            (&within, 0x7018, &[0x1018][..], None),
+            (&within, 0x7018, &[0x1018, 0][..], None),
+            (&within, 0x7018, &[0x1018, 0x1008][..], extra),
+            (&within, 0x7018, &[0, 0][..], extra),
+            (&within, 0x7018, &[0x1010][..], extra),
+        ] {
+            let truth = Truth {
+                pc: 0x1004,
+                sp: 0x7000,
+                fp: 0,
+                red_zone: 0,
+                call_stack,
+                stores: None,
+                ignores_fp: false,
+            };
+            let frame = |pc, cfa| Frame { pc, cfa, fp: Ok(0), mangled: None, interrupted: None };
+            let mut frames = vec![frame(0x1004, Some(cfa))];
+            frames.extend(beyond.iter().map(|pc| frame(*pc, None)));
+            let walk = Backtrace { frames, end: End::Failed(StepError::NoFde), words: Vec::new() };
+            let (end, found) = disagreements(&truth, &walk, &functions);
+            let verdict = found.first().map(|found| found.verdict);
+            // A walk that ends at a function with an FDE should not say that there is none.
+            let expected = if beyond.is_empty() { Some(Verdict::WrongEnd) } else { expected };
+            assert_eq!(verdict, expected, "{cfa:#x} {beyond:x?}");
+            assert_eq!(end == WalkEnd::Context, expected.is_none(), "{cfa:#x} {beyond:x?}");
+        }
+        // Further in, another function may have taken its place.
+        let truth = Truth {
+            pc: 0x1014,
+            sp: 0x7000,
+            fp: 0,
+            red_zone: 0,
+            call_stack: &begun,
+            stores: None,
+            ignores_fp: false,
+        };
+        assert!(beginning(&truth, 0, &functions).is_none());
+        assert!(beginning(&Truth { pc: 0x1004, sp: 0x7018, ..truth }, 0, &functions).is_none());
+        assert!(beginning(&Truth { pc: 0x1004, ..truth }, 0, &functions).is_some());
     }
 }

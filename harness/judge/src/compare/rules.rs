@@ -6,6 +6,7 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 use sframe_engine::{Abi, Base, LookupAddress, Recovery, RecoveryRule, Row};
 use sframe_inspect::instructions::Registers;
+use sframe_machine::Change;
 
 use crate::target::sections::Sections;
 
@@ -123,17 +124,13 @@ fn rule(recovery: Recovery) -> Option<RecoveryRule> {
 
 impl Rules for Sections<'_> {
     fn at(&self, address: LookupAddress) -> RulesAt {
-        let Some(section) = Self::at(self, address) else { return RulesAt::default() };
-        match section.lookup_fde(address) {
-            Ok(Some(fde)) => {
-                let found = section.lookup_row(&fde, address).ok().flatten();
-                RulesAt {
-                    has_fde: true,
-                    function: Some((fde.start, fde.start.saturating_add(fde.size.into()))),
-                    signal: fde.signal,
-                    row: found.map(|found| RowRules::of(&found.row, section.header().abi)),
-                }
-            }
+        match self.lookup_fde(address) {
+            Ok(Some(fde)) => RulesAt {
+                has_fde: true,
+                function: Some((fde.start, fde.start.saturating_add(fde.size.into()))),
+                signal: fde.signal,
+                row: self.rules(address).ok().map(|(abi, found)| RowRules::of(&found.row, abi)),
+            },
             Ok(None) => RulesAt::default(),
             Err(_) => RulesAt { has_fde: true, ..RulesAt::default() },
         }
@@ -149,6 +146,20 @@ pub(crate) struct Remembered<'a> {
 impl<'a> Remembered<'a> {
     pub(crate) fn new(sections: Sections<'a>) -> Self {
         Self { sections, known: RefCell::default() }
+    }
+
+    /// The sections as they are now.
+    pub(crate) const fn sections(&self) -> &Sections<'a> {
+        &self.sections
+    }
+
+    /// Notes that sections have come or gone. Returns whether look-ups may have changed.
+    pub(crate) fn change(&mut self, change: &Change) -> bool {
+        let is_changed = self.sections.change(change);
+        if is_changed {
+            self.known.borrow_mut().clear();
+        }
+        is_changed
     }
 }
 

@@ -28,8 +28,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use sframe_engine::{Abi, Found, InstructionPointer};
 use sframe_inspect::hazard::Hazard;
 use sframe_machine::{
-    CallStack, End as RunEnd, Exit, Flow, Machine, MachineError, Moment, Observer, Options, Outcome, PcMap,
-    Usage,
+    CallStack, Change, End as RunEnd, Exit, Flow, Machine, MachineError, Moment, Observer, Options, Outcome,
+    PcMap, Usage,
 };
 
 use crate::compare::incremental::Walk;
@@ -193,6 +193,11 @@ pub trait Probe {
 
     /// Called after the comparison.
     fn compared(&mut self, truth: &Truth<'_>, viewpoint: &Viewpoint<'_>);
+
+    /// Called when what there is to unwind by has changed, by the system call at a moment that has been compared.
+    fn changed(&mut self, moment: &Moment<'_>, change: &Change) {
+        let _ = (moment, change);
+    }
 
     /// Called when frames have been left, at the first instruction after that.
     fn left(&mut self, moment: &Moment<'_>) {
@@ -433,6 +438,8 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         interruptions: Option<Interruptions>,
     ) -> Result<Outcome, MachineError> {
         self.begin_comparing();
+        self.unwinder.restart();
+        self.rules = Remembered::new(self.target.sections.clone());
         self.results.findings.start(0);
         self.stores = LastStores::default();
         self.interruptions = interruptions;
@@ -614,7 +621,8 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             }
         }
         let disagreed = found.last().map(|last| last.frame);
-        let scene = Circumstances::new(&truth, &viewpoint, self.target, &self.layouts);
+        let scene =
+            Circumstances::new(&truth, &viewpoint, self.target, &self.layouts).by(self.rules.sections());
         for disagreement in &found {
             self.results.findings.add(*disagreement, &scene);
         }
@@ -665,7 +673,8 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             self.set_aside(moment.pc, SetAsideReason::NoLanding);
             return WalkEnd::Unsettled;
         }
-        let scene = Circumstances::new(&truth, &viewpoint, self.target, &self.layouts);
+        let scene =
+            Circumstances::new(&truth, &viewpoint, self.target, &self.layouts).by(self.rules.sections());
         let mut held = Held::new(moment, &truth, self.backtrace.clone());
         let judged = found.into_iter().map(|found| (found, triage(&found, &scene, true)));
         held.found.extend(judged);
@@ -721,15 +730,15 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             return self.compare_hypotheses(moment);
         }
         let frames = self.backtrace.frames.len();
-        let (target, layouts) = (self.target, &self.layouts);
+        let (target, layouts, sections) = (self.target, &self.layouts, self.rules.sections());
         let requires_reliable = self.look.requires_reliable;
         self.hypotheses.record(moment.pc, &is_right, |index, results| {
             let Some(index) = index else { return results.counts.walk_ends.count(WalkEnd::Unsettled, 0) };
             let (end, found) = &compared[index];
             let truth = truth(&call_stacks[index]);
             let is_as_called = index == 0;
-            let scene =
-                Circumstances { is_as_called, ..Circumstances::new(&truth, &viewpoint, target, layouts) };
+            let scene = Circumstances::new(&truth, &viewpoint, target, layouts).by(sections);
+            let scene = Circumstances { is_as_called, ..scene };
             found.iter().for_each(|found| results.findings.add(*found, &scene));
             let depth = call_stacks[index].depth();
             results.count(Start::at(moment.pc), (*end, found), (frames.min(depth), frames as u64), depth);
@@ -986,6 +995,17 @@ impl Observer for Examiner<'_, '_, '_> {
         let flow = self.see(moment);
         let is_asked = moment.time.is_multiple_of(Progress::INTERVAL) && self.asked(moment);
         if is_asked && flow == Flow::Continue { Flow::Stop } else { flow }
+    }
+
+    fn changed(&mut self, moment: &Moment<'_>, change: &Change) {
+        if let Some(probe) = &mut self.probe {
+            probe.changed(moment, change);
+        }
+        self.unwinder.changed(change);
+        if self.rules.change(change) {
+            self.steady.start();
+            self.walk = self.unwinder.stepper().is_some().then(Walk::default);
+        }
     }
 
     fn interrupted(&mut self) {

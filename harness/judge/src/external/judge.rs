@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use sframe_engine::{LookupAddress, Mangled, PauthKey, ReturnAddress, StepError, Tracked};
+use sframe_machine::{Change, Table};
 use sframe_protocol::{Address, EndKind, Fp, Hello, Image, Open, Range};
 
 use super::probe::Pending;
@@ -54,6 +55,20 @@ pub(super) fn open(target: &Target<'_>, name: &str, folder: &Path) -> std::io::R
     Ok(Open { abi: cpu.abi, endian: cpu.abi.byte_order(), address_bits: cpu.address_bits, images })
 }
 
+/// Returns what is sent of code for which the program has registered a section: the file has the section alone.
+pub(super) fn registered(table: &Table, folder: &Path, number: u64) -> std::io::Result<Image> {
+    let path = folder.join(format!("registered{number}"));
+    std::fs::write(&path, &table.bytes)?;
+    Ok(Image {
+        name: "registered".to_owned(),
+        path,
+        start: Address(table.code.start),
+        end: Address(table.code.end),
+        bias: Address(0),
+        sframe: Some(Range { address: Address(table.address), offset: 0, size: table.bytes.len() as u64 }),
+    })
+}
+
 /// A file for the unwinder: exactly the bytes that the machine has loaded, followed
 /// by the section if it is in no file.
 struct Copy<'f> {
@@ -91,7 +106,7 @@ pub(super) struct Judged {
 
 /// Compares answers with call stacks.
 pub(super) struct Judge<'q, 'a> {
-    sections: &'q Sections<'a>,
+    sections: Sections<'a>,
     /// Where call frame information is; `None` if only the sections are known.
     target: Option<&'q Target<'a>>,
     reads: Data,
@@ -108,19 +123,34 @@ enum Data {
 }
 
 impl<'q, 'a> Judge<'q, 'a> {
-    pub(super) fn new(sections: &'q Sections<'a>, target: Option<&'q Target<'a>>, hello: &Hello) -> Self {
+    pub(super) fn new(sections: &Sections<'a>, target: Option<&'q Target<'a>>, hello: &Hello) -> Self {
         let reads = match hello.data.as_str() {
             "sframe" => Data::Sframe,
             "eh_frame" => Data::EhFrame,
             _ => Data::Other,
         };
-        Self { sections, target, reads, requires_reliable: false }
+        Self { sections: sections.clone(), target, reads, requires_reliable: false }
     }
 
     /// Demands that each walk is complete.
     pub(super) const fn requiring_reliable(mut self, requires: bool) -> Self {
         self.requires_reliable = requires;
         self
+    }
+
+    /// Notes that sections have come or gone. Returns whether look-ups may have changed.
+    pub(super) fn change(&mut self, change: &Change) -> bool {
+        self.sections.change(change)
+    }
+
+    /// Forgets all such changes.
+    pub(super) fn restart(&mut self) {
+        self.sections.withdraw_all();
+    }
+
+    /// The sections as they are now.
+    pub(super) const fn sections(&self) -> &Sections<'a> {
+        &self.sections
     }
 
     /// Judges an answer, given what the engine of this project says.
@@ -172,7 +202,7 @@ impl<'q, 'a> Judge<'q, 'a> {
         let has_fde = |pc: u64| {
             let address = ReturnAddress(pc).into();
             let rules: &dyn Rules = match self.reads {
-                Data::Sframe => self.sections,
+                Data::Sframe => &self.sections,
                 Data::EhFrame => &cfi,
                 Data::Other => &unknown,
             };
@@ -188,7 +218,7 @@ impl<'q, 'a> Judge<'q, 'a> {
         let mut found = Vec::new();
         let report = |disagreement| found.push(disagreement);
         let mut end = match self.reads {
-            Data::Sframe => compare(truth, &backtrace, self.sections, report),
+            Data::Sframe => compare(truth, &backtrace, &self.sections, report),
             Data::EhFrame => compare(truth, &backtrace, &cfi, report),
             Data::Other => compare(truth, &backtrace, &unknown, report),
         };

@@ -97,9 +97,15 @@ impl External {
         let mut engine = sframe_unwinder(target);
         // Dropped last, when no process reads it any more.
         let folder = tempfile::tempdir().map_err(ExternalError::Copy)?;
-        let open = judge::open(target, name, folder.path()).map_err(ExternalError::Copy)?;
+        let mut open = judge::open(target, name, folder.path()).map_err(ExternalError::Copy)?;
+        // An unwinder that can't follow knows all images from the beginning: their addresses are those of no other.
+        let later = match self.hello.follows {
+            true => open.images.split_off(target.images.present_at_start().min(open.images.len())),
+            false => Vec::new(),
+        };
         let session = Session::start(&self.command, Some(open), look.stop.clone())?;
-        let mut questions = Questions::new(target, session, self.stops_per_case, look.requires_reliable);
+        let mut questions = Questions::new(target, session, self.stops_per_case, look.requires_reliable)
+            .following(later, folder.path());
         let examination = examine_with(target, &mut *engine, look, options, Some(&mut questions))?;
         let shown = questions.finish(examination);
         if let Some(ExternalError::Malformed(why)) = &shown.error {

@@ -2,18 +2,19 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 use sframe_engine::{Abi, ByteOrder, DwarfRegister};
-use sframe_machine::{CallStack, Moment};
-use sframe_protocol::{Address, Hex, Stack, Stop};
+use sframe_machine::{CallStack, Change, Moment};
+use sframe_protocol::{Address, Hex, Image, Stack, Stop, Unmapped};
 
 use super::command::ExternalError;
 use super::judge::{FaultFinding, Judge};
 use super::report::{UnwinderExamination, UnwinderReport};
 use super::sample::{Sample, StopsPerCase};
-use super::session::Session;
+use super::session::{Came, Session};
 use super::shadow::Shadow;
 use crate::compare::{ByPc, Disagreement, LastInstructions, Truth, Value, WalkEnd, disagreements};
 use crate::examine::{Examination, Probe, WalkEnds};
@@ -132,6 +133,17 @@ pub(super) struct Questions<'q, 'a> {
     said: FxHashMap<(Verdict, Linked), String>,
     waited: Duration,
     error: Option<ExternalError>,
+    /// Where files for the unwinder go.
+    folder: Option<&'q Path>,
+    /// The images that the program loads itself.
+    later: Vec<Image>,
+    /// What has come in this run, and whether the unwinder follows it.
+    came: Vec<(Unmapped, bool)>,
+    /// The number of files for sections that the program has registered.
+    registered: u64,
+    /// Whether the last moment was asked about.
+    is_asked: bool,
+    not_followed: u64,
 }
 
 impl<'q, 'a> Questions<'q, 'a> {
@@ -174,7 +186,116 @@ impl<'q, 'a> Questions<'q, 'a> {
             said: FxHashMap::default(),
             waited: Duration::ZERO,
             error: None,
+            folder: None,
+            later: Vec::new(),
+            came: Vec::new(),
+            registered: 0,
+            is_asked: false,
+            not_followed: 0,
         }
+    }
+
+    /// With the images that the program loads itself, if the unwinder gets these when they come.
+    pub(super) fn following(self, later: Vec<Image>, folder: &'q Path) -> Self {
+        Self { later, folder: Some(folder), ..self }
+    }
+
+    /// Returns what an unwinder that follows gets for a change: what comes, or what goes.
+    fn told(&mut self, change: &Change) -> Result<Option<Came>, ExternalError> {
+        let is_within = |image: &Image, range: &std::ops::Range<u64>| {
+            range.start < image.end.0 && image.start.0 < range.end
+        };
+        let of = |image: &Image| Unmapped { start: image.start, end: image.end };
+        Ok(match change {
+            Change::Registered(table) => {
+                let Some(folder) = self.folder else { return Ok(None) };
+                self.registered += 1;
+                let image = super::judge::registered(table, folder, self.registered);
+                Some(Came::In(image.map_err(ExternalError::Copy)?))
+            }
+            Change::Withdrawn(table) => {
+                Some(Came::Out(Unmapped { start: Address(table.code.start), end: Address(table.code.end) }))
+            }
+            Change::Mapped(range) => {
+                let is_new = |image: &&Image| {
+                    is_within(image, range) && !self.came.iter().any(|(came, _)| *came == of(image))
+                };
+                self.later.iter().find(is_new).cloned().map(Came::In)
+            }
+            Change::Unmapped(range) => {
+                let has_gone = |image: &&Image| {
+                    range.start <= image.start.0
+                        && image.start.0 < range.end
+                        && self.came.iter().any(|(came, _)| *came == of(image))
+                };
+                self.later.iter().find(has_gone).map(|image| Came::Out(of(image)))
+            }
+        })
+    }
+
+    /// Tells the unwinder what has come or gone, if it follows that.
+    ///
+    /// # Errors
+    /// It can't be asked any more.
+    fn tell(&mut self, told: Came) -> Result<(), ExternalError> {
+        let follows = self.session.hello.follows;
+        match &told {
+            Came::In(image) => {
+                let came = Unmapped { start: image.start, end: image.end };
+                let is_followed = follows && self.session.change(told)?.is_none();
+                self.came.push((came, is_followed));
+            }
+            Came::Out(gone) => {
+                let Some(last) = self.came.iter().rposition(|(came, _)| came == gone) else { return Ok(()) };
+                if self.came[last].1 && self.session.change(told)?.is_some() {
+                    // It goes on with what is not there any more.
+                    self.came[last].1 = false;
+                } else {
+                    self.came.remove(last);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether something has come, or has not gone, that the unwinder does not know of.
+    fn is_behind(&self) -> bool {
+        self.came.iter().any(|(_, is_followed)| !is_followed)
+    }
+
+    /// Takes a moment at which the unwinder is asked.
+    fn take(&mut self, truth: &Truth<'_>, viewpoint: &Viewpoint<'_>) {
+        let depth = truth.call_stack.depth();
+        let innermost = truth.call_stack.records().last().map(|call| call.since);
+        if innermost > std::mem::replace(&mut self.innermost, innermost) {
+            self.straight = self.pending.len();
+        }
+        // Code about to leave frames is asked about only after it has.
+        let is_within = self.straight < self.pending.len() && self.stops.len() < 2 * STOPS;
+        if (self.stops.len() >= STOPS && !is_within)
+            || self.waiting_frames.saturating_add(depth) > FRAMES
+            || self.waiting_bytes.saturating_add(self.shadow.later_bytes()) > BYTES
+        {
+            self.ask();
+            if self.error.is_some() {
+                return;
+            }
+        }
+        let engine = self.of_the_engine(truth, viewpoint);
+        let scene =
+            Circumstances::new(truth, viewpoint, self.target, &self.layouts).by(self.judge.sections());
+        let triages = engine.1.iter().map(|found| triage(found, &scene, true)).collect();
+        self.shadow.keep(viewpoint.memory, self.stops.len());
+        let stack = self.snapshot(truth, viewpoint);
+        let registers =
+            (0..REGISTERS).filter_map(|number| Some((number, Address(viewpoint.register(number)?))));
+        let registers: BTreeMap<u32, Address> = registers.collect();
+        self.waiting_frames += depth;
+        self.waiting_bytes += stack.bytes.0.len() + depth * size_of::<sframe_machine::Record>();
+        self.stops.push(Stop { pc: Address(truth.pc), registers, stack });
+        let call_stack = truth.call_stack.clone();
+        let Truth { pc, sp, fp, red_zone, .. } = *truth;
+        self.pending.push(Pending { pc, sp, fp, red_zone, call_stack, engine, triages, left: None });
     }
 
     /// Returns the engine's result at a stop.
@@ -187,7 +308,7 @@ impl<'q, 'a> Questions<'q, 'a> {
         self.engine.unwind(viewpoint, &mut backtrace);
         // Luck is a property of the section, not of the unwinder.
         let truth = Truth { stores: None, ..*truth };
-        disagreements(&truth, &backtrace, &self.target.sections)
+        disagreements(&truth, &backtrace, self.judge.sections())
     }
 
     fn snapshot(&self, truth: &Truth<'_>, viewpoint: &Viewpoint<'_>) -> Stack {
@@ -364,6 +485,7 @@ impl<'q, 'a> Questions<'q, 'a> {
             different: self.sample.different,
             stops: self.asked,
             nothing_compared: self.nothing_compared,
+            not_followed: self.not_followed,
             agree: self.agree,
             frames: self.frames,
             fp_untold: self.fp_untold,
@@ -431,6 +553,41 @@ impl Probe for Questions<'_, '_> {
         self.ask();
         self.sample.start();
         self.shadow.start();
+        self.judge.restart();
+        self.engine.restart();
+        while let Some((came, _)) = self.came.last().copied()
+            && self.error.is_none()
+        {
+            let known = self.came.len();
+            self.error = self.tell(Came::Out(came)).err();
+            self.came.truncate(known - 1);
+        }
+        self.came.clear();
+    }
+
+    fn changed(&mut self, moment: &Moment<'_>, change: &Change) {
+        if self.error.is_some() {
+            return;
+        }
+        let told = match self.told(change) {
+            Ok(Some(told)) => told,
+            Ok(None) => return,
+            Err(error) => return self.error = Some(error),
+        };
+        // Right before it, and, as the next one, right after it.
+        if !self.is_asked && !self.is_behind() && moment.call_stack.is_settled() {
+            self.take(&Truth::of(moment), &Viewpoint::new(moment));
+        }
+        self.ask();
+        self.sample.changed(match change {
+            Change::Registered(table) | Change::Withdrawn(table) => Some(&table.code),
+            Change::Mapped(_) | Change::Unmapped(_) => None,
+        });
+        self.engine.changed(change);
+        self.judge.change(change);
+        if self.error.is_none() {
+            self.error = self.tell(told).err();
+        }
     }
 
     fn breakpoint(&mut self) {
@@ -438,39 +595,18 @@ impl Probe for Questions<'_, '_> {
     }
 
     fn compared(&mut self, truth: &Truth<'_>, viewpoint: &Viewpoint<'_>) {
-        if self.error.is_some() || !self.sample.wants(truth) {
+        self.is_asked = false;
+        if self.error.is_some() {
             return;
         }
-        let depth = truth.call_stack.depth();
-        let innermost = truth.call_stack.records().last().map(|call| call.since);
-        if innermost > std::mem::replace(&mut self.innermost, innermost) {
-            self.straight = self.pending.len();
+        if self.is_behind() {
+            self.not_followed += 1;
+            return self.sample.pass();
         }
-        // Code about to leave frames is asked about only after it has.
-        let is_within = self.straight < self.pending.len() && self.stops.len() < 2 * STOPS;
-        if (self.stops.len() >= STOPS && !is_within)
-            || self.waiting_frames.saturating_add(depth) > FRAMES
-            || self.waiting_bytes.saturating_add(self.shadow.later_bytes()) > BYTES
-        {
-            self.ask();
-            if self.error.is_some() {
-                return;
-            }
+        if self.sample.wants(truth) {
+            self.is_asked = true;
+            self.take(truth, viewpoint);
         }
-        let engine = self.of_the_engine(truth, viewpoint);
-        let scene = Circumstances::new(truth, viewpoint, self.target, &self.layouts);
-        let triages = engine.1.iter().map(|found| triage(found, &scene, true)).collect();
-        self.shadow.keep(viewpoint.memory, self.stops.len());
-        let stack = self.snapshot(truth, viewpoint);
-        let registers =
-            (0..REGISTERS).filter_map(|number| Some((number, Address(viewpoint.register(number)?))));
-        let registers: BTreeMap<u32, Address> = registers.collect();
-        self.waiting_frames += depth;
-        self.waiting_bytes += stack.bytes.0.len() + depth * size_of::<sframe_machine::Record>();
-        self.stops.push(Stop { pc: Address(truth.pc), registers, stack });
-        let call_stack = truth.call_stack.clone();
-        let Truth { pc, sp, fp, red_zone, .. } = *truth;
-        self.pending.push(Pending { pc, sp, fp, red_zone, call_stack, engine, triages, left: None });
     }
 
     fn left(&mut self, moment: &Moment<'_>) {

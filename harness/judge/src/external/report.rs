@@ -44,6 +44,9 @@ pub struct UnwinderReport {
     /// the topmost frame.
     #[serde(default)]
     pub nothing_compared: u64,
+    /// Instructions before which it was not asked, since the program had registered sections that it can't follow.
+    #[serde(default)]
+    pub not_followed: u64,
     /// Stops at which something was compared, without a disagreement.
     pub agree: u64,
     /// Frames compared.
@@ -92,6 +95,7 @@ impl UnwinderReport {
         self.different += other.different;
         self.stops += other.stops;
         self.nothing_compared += other.nothing_compared;
+        self.not_followed += other.not_followed;
         self.agree += other.agree;
         self.frames += other.frames;
         self.fp_untold += other.fp_untold;
@@ -148,6 +152,13 @@ impl UnwinderReport {
             self.reliability_by_topmost.total(),
             if self.declares { "; it says so of each walk" } else { "" }
         );
+        if self.not_followed > 0 {
+            let _ = writeln!(
+                text,
+                "    not asked at {}: the program had registered sections, which it can't follow",
+                counted(self.not_followed, "stop")
+            );
+        }
         if self.section_findings > 0 {
             let _ = writeln!(
                 text,

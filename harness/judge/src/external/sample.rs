@@ -1,6 +1,7 @@
 //! Selects the stops at which an unwinder is asked.
 
 use std::hash::Hasher as _;
+use std::ops::Range;
 
 use rustc_hash::{FxHashSet, FxHasher};
 use serde::{Deserialize, Serialize};
@@ -57,6 +58,8 @@ pub(super) struct Sample {
     more_stops: u64,
     more_frames: u64,
     is_breakpoint: bool,
+    /// How often the rules of code have changed.
+    changes: u64,
     /// Moments offered.
     pub(super) moments: u64,
     /// Those that differ from all before.
@@ -79,6 +82,7 @@ impl Sample {
             more_stops: 0,
             more_frames: 0,
             is_breakpoint: false,
+            changes: 0,
             moments: 0,
             different: 0,
         }
@@ -88,6 +92,21 @@ impl Sample {
     pub(super) fn start(&mut self) {
         self.calls.clear();
         self.is_breakpoint = false;
+    }
+
+    /// What there is to unwind by has changed: the next moment is asked about. So is what was asked about before, if the
+    /// same code, or other code in the same place, has other rules now.
+    pub(super) fn changed(&mut self, code: Option<&Range<u64>>) {
+        if let Some(code) = code {
+            self.pcs.retain(|pc| !code.contains(pc));
+            self.changes += 1;
+        }
+        self.is_breakpoint = true;
+    }
+
+    /// Counts a moment at which the unwinder can't be asked.
+    pub(super) const fn pass(&mut self) {
+        self.moments += 1;
     }
 
     /// Marks the next moment as one that a spec names.
@@ -116,8 +135,8 @@ impl Sample {
             self.calls.push(Call { since, return_address, path });
         }
         let path = self.calls.last().map_or(0, |call| call.path);
-        let is_new =
-            self.stops.len() >= TOLD_APART || self.stops.insert(hash((path, truth.pc, records.len())));
+        let is_new = self.stops.len() >= TOLD_APART
+            || self.stops.insert(hash((path, truth.pc, records.len(), self.changes)));
         self.different += u64::from(is_new);
         let StopsPerCase::AtMost(most) = self.stops_per_case else { return true };
         let is_first = self.pcs.insert(truth.pc);

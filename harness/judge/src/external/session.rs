@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use serde_json::Value;
 use sframe_protocol::{
-    Answer, Backtrace, Hello, Hex, MAX_LINE, MAX_READ, Open, Read, Reply, Request, RequestHello,
-    SectionAnswer, SectionQuestion, Stop, VERSION,
+    Answer, Backtrace, Hello, Hex, Image, MAX_LINE, MAX_READ, Open, Read, Reply, Request, RequestHello,
+    SectionAnswer, SectionQuestion, Stop, Unmapped, VERSION,
 };
 use sframe_vectors::Unreadable;
 use sframe_vectors::words::of_json_message;
@@ -15,6 +15,14 @@ use super::process::{Fault, Process};
 use crate::examine::stop::StopRequest;
 use crate::vocabulary::Verdict;
 use crate::vocabulary::suggest::quoted_list;
+
+/// What has come or gone.
+pub(super) enum Came {
+    /// An image, or code with a section of its own.
+    In(Image),
+    /// What came with these addresses last.
+    Out(Unmapped),
+}
 
 /// The result of a question about a section.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,6 +155,45 @@ impl<'s> Session<'s> {
         let answer = process.receive(deadline)?;
         is_for(id, &answer)?;
         Ok(answer)
+    }
+
+    /// Tells the unwinder what has come, or what is not there any more. Returns why it can't follow that.
+    ///
+    /// # Errors
+    /// It has failed, and can't be restarted. Otherwise one that is restarted is given what there is now.
+    pub(super) fn change(&mut self, change: Came) -> Result<Option<String>, ExternalError> {
+        let images = self.open.iter_mut().flat_map(|open| &mut open.images);
+        let request = match change {
+            Came::In(image) => {
+                self.open.iter_mut().for_each(|open| open.images.push(image.clone()));
+                Request { map: Some(image), ..Request::default() }
+            }
+            Came::Out(gone) => {
+                let is_gone = |image: &Image| (image.start, image.end) == (gone.start, gone.end);
+                let last = images.enumerate().filter(|(_, image)| is_gone(image)).map(|(at, _)| at).last();
+                if let (Some(open), Some(last)) = (&mut self.open, last) {
+                    open.images.remove(last);
+                }
+                Request { unmap: Some(gone), ..Request::default() }
+            }
+        };
+        let has_come = request.map.is_some();
+        match self.request(request) {
+            Ok(answer) => {
+                if answer.unsupported.is_some() && has_come {
+                    self.open.iter_mut().for_each(|open| drop(open.images.pop()));
+                }
+                Ok(answer.unsupported)
+            }
+            Err(_) if self.stop.reason().is_some() => Err(ExternalError::Stopped),
+            Err(fault) => {
+                let what = if has_come { "map" } else { "unmap" };
+                let message = format!("{}, where `{what}` was to be answered", fault.message);
+                self.unplaced.push(Fault { message, ..fault.clone() });
+                self.restart(&fault)?;
+                Ok(None)
+            }
+        }
     }
 
     /// Asks about a section. Each question may cost a restart, so that only

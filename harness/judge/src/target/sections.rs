@@ -4,14 +4,17 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use sframe_engine::{Abi, Error, Fde, Found, Index, LookupAddress, Section, StepError};
+use sframe_machine::{Change, Table};
 
-/// Sections by image.
+/// Sections by image, and those that the program has registered.
 ///
 /// An address is looked up only in the section of the image that contains it:
-/// entries in other images' sections are ignored.
+/// entries in other images' sections are ignored. Within code for which the program has registered a section, that one
+/// counts alone, the last one if there are several.
 #[derive(Clone, Debug, Default)]
 pub struct Sections<'a> {
     sections: Vec<OfImage<'a>>,
+    registered: Vec<Arc<Table>>,
 }
 
 /// A section, and the loaded addresses of its image. Without the index, look-ups in a function with many rows would take
@@ -28,14 +31,49 @@ impl<'a> Sections<'a> {
     #[must_use]
     pub fn new(sections: Vec<(Range<u64>, Section<'a>)>) -> Self {
         let of_image = |(range, section)| OfImage { range, index: Arc::new(Index::new(&section)) };
-        Self { sections: sections.into_iter().map(of_image).collect() }
+        Self { sections: sections.into_iter().map(of_image).collect(), registered: Vec::new() }
+    }
+
+    /// Registers or withdraws a section. Returns whether look-ups may have changed.
+    pub fn change(&mut self, change: &Change) -> bool {
+        match change {
+            Change::Registered(table) => self.registered.push(Arc::clone(table)),
+            Change::Withdrawn(table) => match self.registered.iter().rposition(|known| known == table) {
+                Some(last) => drop(self.registered.remove(last)),
+                None => return false,
+            },
+            // The addresses of an image are those of no other, before and after.
+            Change::Mapped(_) | Change::Unmapped(_) => return false,
+        }
+        true
+    }
+
+    /// Withdraws all sections that the program has registered.
+    pub fn withdraw_all(&mut self) {
+        self.registered.clear();
+    }
+
+    /// Whether the program has registered sections.
+    #[must_use]
+    pub const fn has_registered(&self) -> bool {
+        !self.registered.is_empty()
+    }
+
+    /// Looks up in the section that the program has registered for the code at an address. `None` if there is none.
+    fn in_registered<T>(
+        &self,
+        address: LookupAddress,
+        look: impl FnOnce(&Section<'_>) -> Result<T, Error>,
+    ) -> Option<Result<T, Error>> {
+        let table = self.registered.iter().rev().find(|table| table.code.contains(&address.get()))?;
+        Some(Section::parse(&table.bytes, table.address).and_then(|section| look(&section)))
     }
 
     fn of_image(&self, address: LookupAddress) -> Option<&OfImage<'a>> {
         self.sections.iter().find(|of| of.range.contains(&address.get()))
     }
 
-    /// Returns the section for an address. `None` outside of all images, or if
+    /// Returns the section of the image at an address. `None` outside of all images, or if
     /// the image has no section.
     #[must_use]
     pub fn at(&self, address: impl Into<LookupAddress>) -> Option<&Section<'a>> {
@@ -48,6 +86,9 @@ impl<'a> Sections<'a> {
     /// The section is malformed there.
     pub fn lookup_fde(&self, address: impl Into<LookupAddress>) -> Result<Option<Fde>, Error> {
         let address = address.into();
+        if let Some(found) = self.in_registered(address, |section| section.lookup_fde(address)) {
+            return found;
+        }
         self.at(address).map_or(Ok(None), |section| section.lookup_fde(address))
     }
 
@@ -57,6 +98,9 @@ impl<'a> Sections<'a> {
     /// The section is malformed there.
     pub fn lookup(&self, address: impl Into<LookupAddress>) -> Result<Option<Found>, Error> {
         let address = address.into();
+        if let Some(found) = self.in_registered(address, |section| section.lookup(address)) {
+            return found;
+        }
         self.of_image(address).map_or(Ok(None), |of| of.index.lookup(address))
     }
 
@@ -66,12 +110,21 @@ impl<'a> Sections<'a> {
     /// There is no FDE or no row, or the section is malformed there.
     pub fn rules(&self, address: impl Into<LookupAddress>) -> Result<(Abi, Found), StepError> {
         let address = address.into();
-        let of = self.of_image(address).ok_or(StepError::NoFde)?;
-        match of.index.lookup(address)? {
-            Some(found) => Ok((of.index.section().header().abi, found)),
-            None if of.index.section().lookup_fde(address)?.is_some() => Err(StepError::NoRow),
-            None => Err(StepError::NoFde),
-        }
+        let registered = self.in_registered(address, |section| {
+            let found = section.lookup(address)?;
+            let has_fde = found.is_some() || section.lookup_fde(address)?.is_some();
+            Ok((section.header().abi, found, has_fde))
+        });
+        let (abi, found, has_fde) = match (registered, self.of_image(address)) {
+            (Some(registered), _) => registered?,
+            (None, None) => return Err(StepError::NoFde),
+            (None, Some(of)) => {
+                let (section, found) = (of.index.section(), of.index.lookup(address)?);
+                let has_fde = found.is_some() || section.lookup_fde(address)?.is_some();
+                (section.header().abi, found, has_fde)
+            }
+        };
+        found.map(|found| (abi, found)).ok_or(if has_fde { StepError::NoRow } else { StepError::NoFde })
     }
 
     /// The sections in the order of the images.

@@ -377,7 +377,7 @@ fn mistakes(found: &Disagreement, scene: &Circumstances<'_, '_>) -> Mistakes {
     let viewpoint = scene.viewpoint;
     let registers = |register: DwarfRegister| viewpoint.register(register.0);
     let frame = FrameView {
-        sections: &scene.target.sections,
+        sections: scene.sections,
         state: scene.truth.state(found.frame),
         call: scene.truth.call_of(found.frame),
         gives_cfa: true,

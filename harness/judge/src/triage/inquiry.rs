@@ -7,6 +7,7 @@ use sframe_engine::{Abi, Found, LookupAddress, PauthKey, RecoveryRule, StepError
 use super::frame_layout::FrameLayouts;
 use crate::compare::{Disagreement, Truth, Value};
 use crate::finding::{Evidence, Side, Witness};
+use crate::target::sections::Sections;
 use crate::target::{Linked, Module, Target};
 use crate::unwind::{Bases, End, SframeUnwinder, State, Stepped, Stepper, Viewpoint};
 use crate::vocabulary::Verdict;
@@ -17,6 +18,8 @@ pub(crate) struct Circumstances<'s, 'a> {
     pub(crate) truth: &'s Truth<'s>,
     pub(crate) viewpoint: &'s Viewpoint<'s>,
     pub(crate) target: &'s Target<'a>,
+    /// The sections as they are now.
+    pub(crate) sections: &'s Sections<'a>,
     /// What is known of the target's functions.
     pub(crate) layouts: &'s RefCell<FrameLayouts>,
     /// Whether calls are what call instructions say. Otherwise one is none, or a jump is one, and what the instructions
@@ -34,7 +37,13 @@ impl<'s, 'a> Circumstances<'s, 'a> {
         target: &'s Target<'a>,
         layouts: &'s RefCell<FrameLayouts>,
     ) -> Self {
-        Self { truth, viewpoint, target, layouts, is_as_called: true, last_store: None }
+        let sections = &target.sections;
+        Self { truth, viewpoint, target, sections, layouts, is_as_called: true, last_store: None }
+    }
+
+    /// With the sections that the program has registered.
+    pub(crate) const fn by(self, sections: &'s Sections<'a>) -> Self {
+        Self { sections, ..self }
     }
 }
 
@@ -148,7 +157,7 @@ impl<'i, 'a> Inquiry<'i, 'a> {
             subject: DisputedValue::of(found),
             module,
             abi: module.and_then(|module| module.subject.abi()),
-            row: scene.target.sections.lookup(found.address).ok().flatten(),
+            row: scene.sections.lookup(found.address).ok().flatten(),
             state: scene.truth.state(found.frame),
             truth: Values::default(),
             section: Values::default(),
@@ -196,7 +205,7 @@ impl<'i, 'a> Inquiry<'i, 'a> {
     pub(super) fn read_section(&mut self) -> Values {
         let target = self.scene.target;
         let bits = target.executable().image.cpu.address_bits;
-        let mut reader = SframeUnwinder::new(target.sections.clone(), bits);
+        let mut reader = SframeUnwinder::new(self.scene.sections.clone(), bits);
         let topmost = (self.found.frame == 0).then_some(self.scene.viewpoint);
         let stepped = reader.step(&self.state, topmost, &|address| self.word(address));
         let values = self.of_step(&stepped);

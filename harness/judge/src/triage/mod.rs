@@ -254,7 +254,7 @@ impl<'i, 'a> Inquiry<'i, 'a> {
 
     /// Whether the unwinder claims that there is no FDE although there is one.
     fn claims_no_fde_falsely(&self) -> bool {
-        let has_fde = self.scene.target.sections.lookup_fde(self.address()).is_ok_and(|fde| fde.is_some());
+        let has_fde = self.scene.sections.lookup_fde(self.address()).is_ok_and(|fde| fde.is_some());
         has_fde && self.found.got == Value::End(End::Failed(StepError::NoFde))
     }
 
@@ -279,7 +279,7 @@ impl<'i, 'a> Inquiry<'i, 'a> {
     fn wrong_mark_below(&self) -> Option<bool> {
         let below = self.found.frame.checked_sub(1)?;
         let interrupted = self.scene.truth.call_of(below)?.interrupted;
-        let fde = self.scene.target.sections.lookup_fde(self.scene.truth.address(below)).ok()??;
+        let fde = self.scene.sections.lookup_fde(self.scene.truth.address(below)).ok()??;
         (fde.signal != interrupted).then_some(fde.signal)
     }
 

@@ -1,7 +1,7 @@
 //! What an unwinder is given, and what it answers.
 
 use sframe_engine::{DwarfRegister, InstructionPointer, LookupAddress, Mangled, Pc, StepError};
-use sframe_machine::{AddressSpace, Moment};
+use sframe_machine::{AddressSpace, Change, Moment};
 
 /// Where an unwinder starts: the registers of the CPU, and memory.
 pub struct Viewpoint<'v> {
@@ -98,6 +98,14 @@ pub trait Unwinder {
     /// Walks the stack from a viewpoint. `backtrace` is empty; it is passed in
     /// so that its memory can be reused.
     fn unwind(&mut self, viewpoint: &Viewpoint<'_>, backtrace: &mut Backtrace);
+
+    /// Notes that what there is to unwind by has changed.
+    fn changed(&mut self, change: &Change) {
+        let _ = change;
+    }
+
+    /// Forgets all such changes: another run begins.
+    fn restart(&mut self) {}
 
     /// The unwinder's steps, if its walks consist of nothing else. An unchanged
     /// frame then need not be walked again; otherwise every walk is done from
@@ -221,5 +229,13 @@ pub struct BlackBox<U>(pub U);
 impl<U: Unwinder> Unwinder for BlackBox<U> {
     fn unwind(&mut self, viewpoint: &Viewpoint<'_>, backtrace: &mut Backtrace) {
         self.0.unwind(viewpoint, backtrace);
+    }
+
+    fn changed(&mut self, change: &Change) {
+        self.0.changed(change);
+    }
+
+    fn restart(&mut self) {
+        self.0.restart();
     }
 }

@@ -7,6 +7,7 @@ use sframe_engine::{
     Abi, Base, Caller, DwarfRegister, Found, InstructionPointer, LookupAddress, PauthMask, Pc, Recovery,
     RecoveryRule, Registers, ReturnAddress, Row, Step, StepError,
 };
+use sframe_machine::Change;
 
 use super::{
     Backtrace, End, FpUse, PlainRow, Saved, State, Stepped, Stepper, Unreadable, Unwinder, Viewpoint,
@@ -66,6 +67,17 @@ impl Unwinder for SframeUnwinder<'_> {
                 Err(end) => break end,
             };
         };
+    }
+
+    fn changed(&mut self, change: &Change) {
+        if self.sections.change(change) {
+            self.rules.clear();
+        }
+    }
+
+    fn restart(&mut self) {
+        self.sections.withdraw_all();
+        self.rules.clear();
     }
 
     fn stepper(&mut self) -> Option<&mut dyn Stepper> {

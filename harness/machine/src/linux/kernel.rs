@@ -13,7 +13,7 @@ use super::ids::{FIRST, ProcessId, SpaceId, TaskId};
 use super::objects::clock::Clock;
 use super::objects::descriptions::{Descriptions, Descriptors, Output};
 use super::objects::disk::{Disk, Entry, path_of};
-use super::objects::memory::{MappedFile, Memory};
+use super::objects::memory::{MappedFile, Mapping, Memory};
 use super::objects::random::Random;
 use super::objects::signals::Actions;
 use super::objects::special::Processes;
@@ -58,6 +58,8 @@ pub(crate) struct Linux {
     /// Whether to keep the files that the first program maps to execute them, which are these.
     pub(crate) keeps_mapped: bool,
     pub(crate) mapped: Vec<MappedFile>,
+    /// Code of the first program that has come and gone with the last call.
+    pub(crate) mappings: Vec<Mapping>,
     /// How much they are, in bytes.
     pub(super) kept_bytes: u64,
     pub(crate) usage: Usage,
@@ -123,6 +125,7 @@ impl Linux {
             next: FIRST + 1,
             keeps_mapped: false,
             mapped: Vec::new(),
+            mappings: Vec::new(),
             kept_bytes: 0,
             usage: Usage::default(),
             system,

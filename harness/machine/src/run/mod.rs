@@ -5,6 +5,7 @@ mod signal;
 mod signals;
 mod snapshot;
 mod system_call;
+mod tables;
 mod tasks;
 mod trail;
 
@@ -13,12 +14,13 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use memmap2::MmapMut;
 use unicorn_engine::{HookType, MemType, Prot, TlbEntry, TlbType, Unicorn, X86Insn, uc_error};
 
 use crate::address_space::{AddressSpace, PAGE};
-use crate::call_stack::Signature;
+use crate::call_stack::{Record, Signature};
 use crate::control_flow::ControlFlow;
 use crate::cpu::{AuthenticationKey, BranchTarget, Control, Cpu, Link, Source, StackPointer, Unreported};
 use crate::effect_cache::{EffectCache, skips_trap, with_code};
@@ -26,7 +28,7 @@ use crate::link::lazy;
 use crate::linux::ids::{FIRST, SpaceId, TaskId};
 use crate::linux::kernel::Linux;
 use crate::linux::objects::signals::{SI_KERNEL, SIGILL, SIGSEGV, SIGTRAP, SignalInfo};
-use crate::observer::{Flow, Moment, Observer};
+use crate::observer::{Flow, Moment, Observer, Table};
 use crate::outcome::{Broken, End};
 use crate::places::Places;
 use crate::process::Pattern;
@@ -116,6 +118,8 @@ pub(crate) struct Run<'o> {
     pub(crate) pause: Option<Pause>,
     /// The state to go back to from a copy of the process.
     snapshot: Option<Snapshot>,
+    /// The tables that the program has registered, in this order.
+    tables: Vec<Arc<Table>>,
     pub(crate) instructions: u64,
     /// The instruction that started last.
     pub(crate) last_pc: u64,
@@ -290,6 +294,7 @@ impl<'o> Run<'o> {
             signing: None,
             pause: None,
             snapshot: None,
+            tables: Vec::new(),
             instructions: 0,
             last_pc: start.entry,
             last_size: 0,
@@ -355,7 +360,11 @@ impl<'o> Run<'o> {
                 .then(|| pc.wrapping_add(size.into())),
         };
         let (cpu, space) = (self.cpu, &self.space);
-        self.witness.follow(Place { pc, sp, fp }, time, action, || branch(cpu, space, unicorn, pc, sp));
+        let place = Place { pc, sp, fp };
+        self.witness.follow(place, time, action, || branch(cpu, space, unicorn, pc, sp));
+        if self.witness.has_begun() {
+            self.note_beginning(unicorn, place, time);
+        }
         if self.signal_waits {
             self.pause = Some(Pause::Signal);
             return;
@@ -422,6 +431,27 @@ impl<'o> Run<'o> {
             return false;
         }
         true
+    }
+
+    /// Notes what the first function of a context finds for its return address.
+    #[cold]
+    fn note_beginning(&mut self, unicorn: &Unicorn<'_, ()>, at: Place, time: u64) {
+        let Place { pc, sp, fp } = at;
+        let return_address = match self.cpu.link {
+            Link::Stack => self.space.read_u64(sp),
+            Link::Register(link) => unicorn.reg_read(link).ok(),
+        };
+        let caller_sp = sp.wrapping_add(self.cpu.abi.pushed_by_calls());
+        self.witness.begin(return_address.map(|return_address| Record {
+            return_address,
+            cfa: caller_sp.wrapping_add(self.cpu.cfa_above_sp),
+            caller_sp,
+            caller_fp: fp,
+            callee: pc,
+            since: time.saturating_sub(1),
+            interrupted: false,
+            signature: None,
+        }));
     }
 
     /// Passes an instruction that is not observed.

@@ -36,9 +36,14 @@ impl Run<'_> {
         unicorn: &mut Unicorn<'_, ()>,
         request: Request,
     ) -> Result<Option<u64>, uc_error> {
+        if let Some(result) = self.table_call(unicorn, &request) {
+            unicorn.reg_write(self.cpu.system_calls.result, result.map_or_else(failure, |()| 0))?;
+            return Ok(Some(request.next));
+        }
         let answer = self.as_kernel(unicorn, |linux, user, now| {
             linux.call(user, request.number, request.arguments, now)
         })?;
+        self.note_changes(unicorn);
         match answer {
             Answer::Done(result) => {
                 let result = result.unwrap_or_else(failure);

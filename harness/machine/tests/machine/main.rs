@@ -13,4 +13,5 @@ mod malformed;
 mod programs;
 mod signals;
 mod stores;
+mod tables;
 mod witness;

@@ -9,21 +9,27 @@ use sframe_engine::{
 use sframe_judge::target::sections::Sections;
 use sframe_judge::unwind::Mistake;
 use sframe_protocol::{
-    Address, Backtrace, End, EndKind, Fp, Frame, Hello, MAX_FRAMES, Mangled, Memory, Open, SectionAnswer,
-    SectionPart, SectionQuestion, Stop, Unwinder, serve,
+    Address, Backtrace, End, EndKind, Fp, Frame, Hello, Image, MAX_FRAMES, Mangled, Memory, Open,
+    SectionAnswer, SectionPart, SectionQuestion, Stop, Unmapped, Unwinder, serve,
 };
 
 #[derive(Default)]
 struct Engine {
-    /// The addresses of each image, its section, and the section's load
-    /// address.
-    images: Vec<(std::ops::Range<u64>, Vec<u8>, u64)>,
+    /// What is there. The last one that covers an address counts.
+    images: Vec<Loaded>,
+    follow: Follow,
     address_bits: u32,
     mistake: Option<Mistake>,
     claim: Claim,
     /// How many walks have ended early.
     early: u64,
     abi: Option<Abi>,
+}
+
+/// The addresses of an image, and its section with the section's load address.
+struct Loaded {
+    range: std::ops::Range<u64>,
+    section: Option<(Vec<u8>, u64)>,
 }
 
 /// What it says of its walks.
@@ -42,6 +48,20 @@ enum Claim {
     Nothing,
 }
 
+/// What it follows of images and sections that come and go.
+#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum Follow {
+    /// All of it.
+    #[default]
+    All,
+    /// What goes, so that it lacks what has come.
+    Gone,
+    /// What comes, so that it keeps what has gone.
+    Come,
+    /// Nothing, and says so.
+    Nothing,
+}
+
 /// Walks stacks with the engine of this project, for `--unwinder`.
 #[derive(Parser)]
 #[command(name = "sframe-engine-unwinder", version = sframe_inspect::version())]
@@ -52,11 +72,14 @@ struct Arguments {
     /// What to say of the reliability of walks, to see how a false word is found.
     #[arg(long, value_enum, default_value_t)]
     claim: Claim,
+    /// What to follow of images and sections that come and go, to see how stale and missing ones are found.
+    #[arg(long, value_enum, default_value_t)]
+    follow: Follow,
 }
 
 fn main() -> std::io::Result<()> {
-    let Arguments { mistake, claim } = Arguments::parse();
-    serve(Engine { mistake, claim, ..Engine::default() })
+    let Arguments { mistake, claim, follow } = Arguments::parse();
+    serve(Engine { mistake, claim, follow, ..Engine::default() })
 }
 
 impl Unwinder for Engine {
@@ -65,6 +88,7 @@ impl Unwinder for Engine {
         Hello {
             section: all,
             reliable: self.claim != Claim::Nothing,
+            follows: self.follow != Follow::Nothing,
             ..Hello::new("sframe-engine", env!("CARGO_PKG_VERSION"), "sframe")
         }
     }
@@ -73,11 +97,17 @@ impl Unwinder for Engine {
         self.images.clear();
         self.address_bits = open.address_bits;
         self.abi = Some(open.abi);
-        for image in &open.images {
-            let bytes = image.read_sframe().map_err(|error| error.to_string())?;
-            if let (Some(bytes), Some(section)) = (bytes, image.sframe) {
-                self.images.push((image.start.0..image.end.0, bytes, section.address.0));
-            }
+        open.images.iter().try_for_each(|image| self.add(image))
+    }
+
+    fn map(&mut self, image: &Image) -> Result<(), String> {
+        if self.follow == Follow::Gone { Ok(()) } else { self.add(image) }
+    }
+
+    fn unmap(&mut self, gone: Unmapped) -> Result<(), String> {
+        let last = self.images.iter().rposition(|image| image.range == (gone.start.0..gone.end.0));
+        if let Some(last) = last.filter(|_| self.follow != Follow::Come) {
+            self.images.remove(last);
         }
         Ok(())
     }
@@ -122,6 +152,13 @@ impl Unwinder for Engine {
 }
 
 impl Engine {
+    fn add(&mut self, image: &Image) -> Result<(), String> {
+        let bytes = image.read_sframe().map_err(|error| error.to_string())?;
+        let section = bytes.zip(image.sframe).map(|(bytes, section)| (bytes, section.address.0));
+        self.images.push(Loaded { range: image.start.0..image.end.0, section });
+        Ok(())
+    }
+
     /// Returns a walk with what is said of it. A mark is what the section says of the end of the stack; every other end is
     /// a way to fail.
     fn claiming(&mut self, mut frames: Vec<Frame>, mut end: End) -> Backtrace {
@@ -156,8 +193,11 @@ impl Engine {
         let pc = state.pc.get();
         let is_near =
             |range: &std::ops::Range<u64>| [pc, pc.wrapping_sub(1)].iter().any(|at| range.contains(at));
-        for (range, bytes, loaded) in self.images.iter().filter(|(range, ..)| is_near(range)) {
-            sections.push((range.clone(), Section::parse(bytes, *loaded)?));
+        // The first one that covers an address is found: the last one that has come.
+        for Loaded { range, section } in self.images.iter().rev().filter(|image| is_near(&image.range)) {
+            if let Some((bytes, loaded)) = section {
+                sections.push((range.clone(), Section::parse(bytes, *loaded)?));
+            }
         }
         let sections = Sections::new(sections);
         let mistaken = self.mistake.and_then(|mistake| mistake.rules(&sections, state.pc));

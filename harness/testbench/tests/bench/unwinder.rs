@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use rstest::rstest;
 use serde_json::Value;
+use sframe_judge::target::Target;
 
 use crate::command::{bench, json, status};
 use crate::common::repository;
@@ -760,6 +761,225 @@ fn a_false_word_about_a_walk_is_a_finding(#[case] claim: &str, #[case] id: &str,
     }
     assert_eq!(total("silent") > 0, verdicts.contains(&"silent"), "{by:?}");
     assert_eq!(total("wrong") > 0, verdicts.contains(&"extra-frames"), "{by:?}");
+}
+
+/// What an unwinder says of frames beyond the first function of a context, which nobody has called: frames that it invents
+/// there, another address to return to than the program has put there, and another CFA. `EXIT` is that address, `MAIN` that of
+/// another function, within it.
+#[rstest]
+#[case("", "gnu-2.47/amd64/contexts.O2", &[])]
+#[case("", "gnu-2.44/aarch64/contexts.O2", &[])]
+#[case(r#"/"EXIT"/s/\],"end"/,{"pc":"MAIN"}&/"#, "gnu-2.47/amd64/contexts.O2", &["extra-frames"])]
+#[case(r#"/"EXIT"/s/\],"end"/,{"pc":"MAIN"}&/"#, "gnu-2.47/s390x/contexts.O2", &["extra-frames"])]
+#[case(r#"/"EXIT"/s/\],"end"/,{"pc":"0x8"},{"pc":"0x8"}&/"#, "gnu-2.44/aarch64/contexts.O2", &["extra-frames"])]
+#[case(r#"s/"EXIT"/"MAIN"/"#, "gnu-2.47/amd64/contexts.O2", &["wrong-ra"])]
+#[case(r#"s/"EXIT"/"MAIN"/"#, "gnu-2.44/aarch64_be/contexts.O2", &["wrong-ra"])]
+#[case(r#"s/"cfa":"0x[0-9a-f]*\([^{]*{[^{]*"EXIT"\)/"cfa":"0x8\1/"#, "gnu-2.47/amd64/contexts.O2", &["wrong-cfa"])]
+#[case(r#"/"pc":"0x0"/s/\],"end"/,{"pc":"MAIN"}&/"#, "gnu-2.44/aarch64/coroutines.O2", &["extra-frames"])]
+fn what_is_beyond_a_context_is_judged(#[case] change: &str, #[case] id: &str, #[case] verdicts: &[&str]) {
+    let bytes = std::fs::read(repository().join(build(id))).expect("a build");
+    let target = Target::open(&bytes).expect("a target");
+    let address = |name: &str| target.addresses_of(name).first().map_or(0, |address| address.0);
+    let change = change.replace("EXIT", &format!("{:#x}", address("context_exit")));
+    let change = change.replace("MAIN", &format!("{:#x}", address("main") + 8));
+    let command = shell(&format!("{ENGINE} --claim nothing | sed -u '{change}'"));
+    let (_, report) = check(id, &command, &["--no-explore"]);
+    let findings = report["findings"].as_array().expect("a list");
+    let of_unwinder = findings.iter().filter(|found| found["blame"] == "consumer");
+    let found: BTreeSet<&str> = of_unwinder.filter_map(|found| found["verdict"].as_str()).collect();
+    assert!(verdicts.iter().all(|verdict| found.contains(verdict)), "{findings:#?}");
+    assert_eq!(found.is_empty(), verdicts.is_empty(), "{findings:#?}");
+}
+
+/// The file is the requests that an unwinder has had, one per line.
+fn requests(log: &std::path::Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(log).expect("the requests");
+    text.lines().map(|line| serde_json::from_str(line).expect("a request")).collect()
+}
+
+/// Code that is written at run time has no section, then one that the program registers, then that of other code. Tables
+/// that are missing and tables that are stale are found; an unwinder that can't follow is asked while there are none.
+#[rstest]
+#[case("all", &[])]
+#[case("gone", &["truncated"])]
+#[case("come", &["wrong-cfa"])]
+#[case("nothing", &[])]
+fn sections_that_come_and_go_are_followed(
+    #[case] follow: &str,
+    #[case] verdicts: &[&str],
+    #[values("gnu-2.47/amd64", "gnu-2.40/aarch64", "gnu-2.44/aarch64_be", "gnu-2.47/s390x")] abi: &str,
+) {
+    let command = format!("{ENGINE} --follow {follow}");
+    let (_, report) = check(&format!("{abi}/generated_code.O2"), &command, &["--no-explore"]);
+    let findings = report["findings"].as_array().expect("a list");
+    let found = verdicts_of(&report);
+    assert!(verdicts.iter().all(|verdict| found.contains(verdict)), "{findings:#?}");
+    assert_eq!(found.is_empty(), verdicts.is_empty(), "{findings:#?}");
+    assert!(findings.iter().all(|found| found["blame"] == "consumer"), "{findings:#?}");
+    let not_followed = report["unwinder"]["not_followed"].as_u64().expect("a number");
+    assert_eq!(not_followed > 200, follow == "nothing", "{not_followed}");
+}
+
+/// A row of a section that the program registers is judged as any other, and quoted.
+#[test]
+fn a_wrong_row_of_a_registered_section_is_found() {
+    let mut bytes =
+        std::fs::read(repository().join(build("gnu-2.47/amd64/generated_code.O2"))).expect("a build");
+    // Two rows of the same shape are in the file's own section, after those that are registered.
+    let rows = [0, 3, 8, 1, 3, 16];
+    let at = bytes.windows(rows.len()).position(|window| window == rows).expect("the rows");
+    bytes[at + 5] = 24;
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("changed");
+    std::fs::write(&file, bytes).expect("a file");
+    let report = json(&bench(&["check", "--json", "--no-explore", &file.display().to_string()]));
+    let findings = report["findings"].as_array().expect("a list");
+    assert!(verdicts_of(&report).contains("wrong-cfa"), "{findings:#?}");
+    let quotes = |found: &&Value| found.to_string().contains("row +0x1: CFA = SP+24");
+    assert!(findings.iter().any(|found| quotes(&found)), "{findings:#?}");
+}
+
+/// The stops right before a change and right after it are asked, at the system call and the instruction behind it, and an
+/// unwinder that does not follow is told nothing.
+#[test]
+fn stops_on_both_sides_of_a_change_are_asked() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = folder.path().join("log");
+    let id = "gnu-2.47/amd64/generated_code.O2";
+    let command = shell(&format!("tee '{}' | {ENGINE}", log.display()));
+    let (status, _) = check(id, &command, &["--no-explore", "--stops-per-case", "0"]);
+    assert_eq!(status, 0);
+    // The unwinder is started twice: `hello` alone comes first.
+    let requests = requests(&log);
+    let stops = |request: &Value| request["unwind"].as_array().cloned().unwrap_or_default();
+    let pc = |stop: &Value| {
+        u64::from_str_radix(stop["pc"].as_str().expect("an address").trim_start_matches("0x"), 16)
+            .expect("an address")
+    };
+    let mut changes = Vec::new();
+    for (index, request) in requests.iter().enumerate() {
+        let is_map = !request["map"].is_null();
+        if !is_map && request["unmap"].is_null() {
+            continue;
+        }
+        let before = stops(&requests[index - 1]).last().map(&pc).expect("a stop");
+        let after = stops(&requests[index + 1]).first().map(&pc).expect("a stop");
+        // syscall
+        assert_eq!(before + 2, after, "{before:#x} {after:#x}");
+        changes.push(is_map);
+    }
+    assert_eq!(changes, [true, true, false, false].repeat(3));
+
+    let command = shell(&format!("tee '{}' | {ENGINE} --follow nothing", log.display()));
+    assert_eq!(check(id, &command, &["--no-explore"]).0, 0);
+    assert!(
+        self::requests(&log).iter().all(|request| request["map"].is_null() && request["unmap"].is_null())
+    );
+}
+
+/// A program loads a library, calls it, and unloads it again, twice: one that can't follow knows it from the beginning.
+#[rstest]
+#[case("all", &[], 2)]
+#[case("gone", &["truncated"], 2)]
+#[case("nothing", &[], 0)]
+fn libraries_that_a_program_loads_are_followed(
+    #[case] follow: &str,
+    #[case] verdicts: &[&str],
+    #[case] maps: usize,
+) {
+    const LIBRARY: &str = r#"
+        unsigned scale(unsigned (*function)(unsigned), unsigned x)
+        {
+            unsigned y = function(x + 1);
+            __asm__ volatile("" ::: "memory");
+            return y * 3;
+        }
+    "#;
+    const PROGRAM: &str = r#"
+        static long call(long number, long a, long b, long c, long d, long e)
+        {
+            register long r10 __asm__("r10") = d;
+            register long r8 __asm__("r8") = e;
+            register long r9 __asm__("r9") = 0;
+            long result;
+            __asm__ volatile("syscall" : "=a"(result)
+                             : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                             : "rcx", "r11", "memory");
+            return result;
+        }
+        __attribute__((noinline)) unsigned back(unsigned x) { return x * 7; }
+        __attribute__((noinline)) static unsigned use(unsigned x)
+        {
+            long file = call(2, (long)"/library.so", 0, 0, 0, 0);
+            long base = call(9, 0, 4096, 5, 2, file);
+            unsigned (*function)(unsigned (*)(unsigned), unsigned) = (void *)(base + *(long *)(base + 24));
+            unsigned y = function(back, x);
+            call(3, file, 0, 0, 0, 0);
+            call(11, base, 4096, 0, 0, 0);
+            return y;
+        }
+        void _start(void)
+        {
+            unsigned sum = use(1) + use(2);
+            call(231, sum != (2 * 7 + 3 * 7) * 3, 0, 0, 0, 0);
+        }
+    "#;
+    let folder = tempfile::tempdir().expect("a folder");
+    let compile = |text: &str, name: &str, flags: &[&str]| {
+        let source = folder.path().join("source.c");
+        std::fs::write(&source, text).expect("a file");
+        let flags_of_both = [
+            "-O1",
+            "-m64",
+            "-ffreestanding",
+            "-fno-stack-protector",
+            "-fasynchronous-unwind-tables",
+            "-nostdlib",
+        ];
+        let mut compiler = Command::new("gcc");
+        compiler.args(flags_of_both).args(flags).arg(&source).arg("-o").arg(folder.path().join(name));
+        compiler.output().is_ok_and(|output| output.status.success())
+    };
+    let linked = ["-fPIC", "-shared", "-Wl,-e,scale", "-Wl,-z,noseparate-code", "-Wl,-z,max-page-size=4096"];
+    if !compile(LIBRARY, "library.so", &linked)
+        || !compile(PROGRAM, "program", &["-static", "-fno-pie", "-no-pie"])
+    {
+        eprintln!("not run: there is no GCC for amd64");
+        return;
+    }
+    let log = folder.path().join("log");
+    let command = shell(&format!("tee '{}' | {ENGINE} --follow {follow}", log.display()));
+    let (root, file) = (folder.path().display().to_string(), folder.path().join("program"));
+    let file = file.display().to_string();
+    let arguments = ["check", "--json", "--no-explore", "--from", "eh-frame", "--root", &root, &file];
+    let report = json(&bench(&[&arguments[..], &["--unwinder", &command]].concat()));
+    assert_eq!(verdicts_of(&report), BTreeSet::from_iter(verdicts.iter().copied()), "{report:#}");
+    assert_eq!(report["unwinder"]["not_followed"], 0, "{}", report["unwinder"]);
+    let requests = requests(&log);
+    let count = |kind: &str| requests.iter().filter(|request| !request[kind].is_null()).count();
+    assert_eq!((count("map"), count("unmap")), (maps, maps));
+    let open = requests.iter().find(|request| !request["open"].is_null()).expect("a program");
+    let images = open["open"]["images"].as_array().expect("a list").len();
+    assert_eq!(images, if follow == "nothing" { 2 } else { 1 });
+}
+
+/// An unwinder that says that it can't follow a section is asked nothing while that is there. One that fails when it is
+/// told is restarted with what there is.
+#[test]
+fn what_can_not_be_followed_is_not_asked_about() {
+    let id = "gnu-2.47/amd64/generated_code.O2";
+    let refusing = shell(&format!(r#"sed -u '/"map"/s|/registered[0-9]*"|/gone"|' | {ENGINE}"#));
+    let (status, report) = check(id, &refusing, &["--no-explore"]);
+    assert_eq!((status, verdicts(&report).len()), (0, 0), "{report:#}");
+    assert!(report["unwinder"]["not_followed"].as_u64() > Some(200), "{}", report["unwinder"]);
+
+    let dying = shell(&format!(r#"sed -u '/"map"/q' | grep --line-buffered -v '"map"' | {ENGINE}"#));
+    let (status, report) = check(id, &dying, &["--no-explore"]);
+    assert_eq!((status, verdicts(&report)), (1, vec!["crashed"]), "{report:#}");
+    let unwinder = &report["unwinder"];
+    assert_eq!((&unwinder["restarts"], &unwinder["not_followed"]), (&6.into(), &0.into()), "{unwinder}");
+    let message = report["findings"][0]["message"].as_str().expect("a message");
+    assert!(message.contains("where `map` was to be answered"), "{message}");
 }
 
 /// What is claimed of a walk is false from the first wrong frame on, however far the walk goes on.

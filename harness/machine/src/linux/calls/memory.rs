@@ -10,7 +10,7 @@ use crate::address_space::{PAGE, Permissions};
 use crate::linux::answer::{Call, Refused};
 use crate::linux::kernel::Linux;
 use crate::linux::objects::disk::FileId;
-use crate::linux::objects::memory::{MappedFile, Memory, Placed, overlap};
+use crate::linux::objects::memory::{MappedFile, Mapping, Memory, Placed, overlap};
 use crate::linux::user::User;
 
 const MAP_SHARED: u64 = 1;
@@ -128,6 +128,9 @@ impl Linux {
             }
             if permissions.execute {
                 self.memory().has_code(&range);
+                if self.is_first_program() {
+                    self.mappings.push(Mapping::Added(range.clone()));
+                }
                 if self.keeps_mapped && self.is_first_program() {
                     self.keep_mapped(file, &path, start, offset)?;
                 }
@@ -199,7 +202,10 @@ impl Linux {
             return Err(Errno::INVAL);
         }
         self.memory().forget(&range);
-        user.unmap(range)?;
+        user.unmap(range.clone())?;
+        if self.is_first_program() {
+            self.mappings.push(Mapping::Removed(range));
+        }
         Ok(0)
     }
 

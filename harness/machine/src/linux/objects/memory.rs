@@ -33,6 +33,15 @@ pub(crate) struct Placed {
     pub(crate) range: Range<u64>,
 }
 
+/// A change of what can be executed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Mapping {
+    /// A file was mapped there.
+    Added(Range<u64>),
+    /// Whatever was there is gone.
+    Removed(Range<u64>),
+}
+
 /// What is known of an address space beyond its regions.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Memory {
