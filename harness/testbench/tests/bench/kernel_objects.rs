@@ -76,3 +76,57 @@ fn nothing_runs_a_kernel() {
         assert_eq!(error.matches("nothing here runs kernels").count(), 1, "{error}");
     }
 }
+
+#[test]
+fn only_relocatable_files_are_loaded_as_modules() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let written_to = folder.path().join("out").display().to_string();
+    let file = repository().join("corpus/builds/gnu-2.47/amd64/leaf.O2").display().to_string();
+    for command in [
+        &["dump"][..],
+        &["lint"],
+        &["diff"],
+        &["explore"],
+        &["convert", "--to", "3", "--output", &written_to],
+    ] {
+        let output = bench(&[command, &["--as-module", &file]].concat());
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!((status(&output), error.lines().count()), (2, 1), "{command:?}: {error}");
+        let message = "this is no relocatable file, as a module is before a kernel loads it";
+        assert!(error.contains(message) && output.stdout.is_empty(), "{command:?}: {error}");
+    }
+}
+
+/// What is converted is the module at its addresses, with its FDEs sorted.
+#[test]
+fn modules_are_converted_as_they_are_loaded() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let module = repository().join("corpus/constructed/kernel-module/amd64").display().to_string();
+    for (from, version) in [("sframe", "3"), ("eh-frame", "3"), ("eh-frame", "2")] {
+        let linked = folder.path().join("linked").display().to_string();
+        let output = bench(&[
+            "convert",
+            "--json",
+            "--as-module",
+            "--from",
+            from,
+            "--to",
+            version,
+            "--elf",
+            &linked,
+            &module,
+        ]);
+        let report = json(&output);
+        assert_eq!(status(&output), 0, "{report}");
+        assert_eq!(report["module"]["fdes"]["total"], 7);
+        let output = bench(&["explore", "--json", &linked]);
+        let report = json(&output);
+        let finding = &report["findings"][0];
+        assert_eq!(
+            (status(&output), &finding["function"]),
+            (1, &"is_wrong".into()),
+            "{from} {version}: {report}"
+        );
+        assert!(finding["pc"].as_str().is_some_and(|pc| pc.starts_with("0xffffffffc00000")), "{finding}");
+    }
+}
