@@ -62,6 +62,12 @@ impl ExploredFile {
         Ok(Self { bytes: file, digest, unapplied: None, module: Some(module), made, debug: None })
     }
 
+    /// Takes the contents of a linked file, which was made of another one.
+    pub(super) fn of_executable(bytes: Vec<u8>, source: SectionSource) -> Self {
+        let made = MadeSections::alone(&bytes, source);
+        Self { bytes, digest: String::new(), unapplied: None, module: None, made, debug: None }
+    }
+
     /// Names its functions by a separate debug file.
     #[must_use]
     pub fn named_by(self, debug: Option<DebugFile>) -> Self {

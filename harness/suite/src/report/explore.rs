@@ -8,7 +8,7 @@ use sframe_engine::Abi;
 use sframe_inspect::elf::link::{Module, Unapplied};
 use sframe_inspect::text::{Text, counted, grouped};
 use sframe_judge::explore::{
-    Certainty, Doubt, Exploration, ExploredFinding, FunctionRows, RowCounts, Undecided,
+    Certainty, Doubt, Exploration, ExploredFinding, ExploredForm, FunctionRows, RowCounts, Undecided,
 };
 use sframe_judge::finding::{Finding, Group};
 use sframe_judge::target::Target;
@@ -43,6 +43,12 @@ pub struct ExploreReport {
     /// What loading the file as a module has done, if it was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub module: Option<Module>,
+    /// The other forms of a kernel's code that were explored.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub forms: Vec<ExploredForm>,
+    /// What could not be read of a kernel's tables.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unread_tables: Vec<String>,
     /// Whether the exploration was ended early: then nothing is known of some functions.
     pub interrupted: bool,
     /// The numbers.
@@ -108,6 +114,8 @@ impl ExploreReport {
             section: JudgedImage::of(module),
             unapplied: None,
             module: None,
+            forms: Vec::new(),
+            unread_tables: Vec::new(),
             interrupted: was_interrupted,
             summary: ExploreSummary {
                 functions,
@@ -223,6 +231,17 @@ impl ExploreReport {
             lines.extend(unapplied.iter().map(|unapplied| format!("not relocated: {unapplied}")));
         }
         lines.extend(module.iter().flat_map(Module::lines));
+        lines.extend(self.forms.iter().map(|form| {
+            format!(
+                "{}: {} of {}; {} judged, {} wrong",
+                form.form.says(),
+                counted(form.places, "place"),
+                counted(form.functions, "function"),
+                counted(form.rows_judged, "row"),
+                grouped(form.rows_wrong)
+            )
+        }));
+        lines.extend(self.unread_tables.iter().map(|what| format!("not explored: {what}")));
         if *interrupted {
             lines.push(
                 "it was interrupted: functions without any judged row may not have been explored".to_owned(),

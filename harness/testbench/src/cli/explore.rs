@@ -15,7 +15,8 @@ use sframe_inspect::file::{MAX_BYTES, read};
 use sframe_inspect::text::counted;
 use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::explore::{
-    ExploreError, ExploreOptions, ExploredFile, Job, Progress, Roots, SharedFile, explore_isolated,
+    ExploreError, ExploreOptions, ExploredFile, Job, PatchedFile, Progress, Roots, SharedFile,
+    explore_isolated,
 };
 use sframe_judge::target::{Loaded, Target, TargetError};
 use sframe_judge::vocabulary::suggest::{hint, quoted_list};
@@ -227,10 +228,25 @@ impl Explore {
         let line = FunctionsLine::begin(&progress);
         let explored = explore_isolated(&job, &isolation, jobs, &progress);
         drop(line);
+        let mut explored = explored?;
+        let (patched, unread) = PatchedFile::of(file, &target, source)?;
+        let mut forms = Vec::new();
+        for form in patched {
+            let shared = SharedFile::of(form.file.linked())?;
+            let target = form.file.open()?;
+            let roots = form.roots(&target, self.roots(&target));
+            let progress = Arc::new(Progress::new(stop.clone()));
+            let job = Job { file: shared.path(), target: &target, roots: &roots, ..job };
+            let line = FunctionsLine::begin(&progress);
+            let other = explore_isolated(&job, &isolation, jobs, &progress);
+            drop(line);
+            forms.push(explored.add_form(&form, other?));
+        }
         detail_since(start, || "explored");
-        let report = ExploreReport::new(name.to_owned(), &target, explored?)
+        let mut report = ExploreReport::new(name.to_owned(), &target, explored)
             .of_relocatable(file.unapplied())
             .of_module(file.module());
+        (report.forms, report.unread_tables) = (forms, unread);
         let invocation = Invocation::of_this_process();
         // What was named may be a folder, or one of several files.
         let is_named = matches!(&self.files[..], [file] if file.to_string_lossy() == name);
