@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::Address;
 use crate::convert::layout::{Layout, Origin};
 use crate::convert::{self, Converted, Request};
+use crate::elf::link::{Module, load_module};
 use crate::elf::object_file::{ObjectFile, Symbols};
 use crate::file;
 use crate::text::Text;
@@ -22,6 +23,9 @@ use super::{Volume, print, print_json, tell, volume, write_output};
 pub struct Convert {
     /// A 64-bit ELF file, or a file that contains only a section.
     file: PathBuf,
+    /// Load an object file as a kernel loads a module, at its addresses, and sort its FDEs.
+    #[arg(long)]
+    as_module: bool,
     /// What to convert. Call frame information is read from executables and shared
     /// libraries; the section expresses as much of it as the version can.
     #[arg(long, value_name = "SOURCE", value_enum, default_value_t = Source::Sframe)]
@@ -69,6 +73,9 @@ struct Report {
     left_out: Vec<Skipped>,
     /// The parts of call frame information that can't be read.
     errors: Vec<String>,
+    /// What loading the file as a module has done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    module: Option<Module>,
 }
 
 #[derive(Serialize)]
@@ -97,7 +104,12 @@ impl Convert {
                 "error: --starts field: this version has starts that are relative to the section only";
             return Err(Failure::unusable(message));
         }
-        let bytes = file::read(&self.file, file::MAX_BYTES).map_err(|error| unusable(&error))?;
+        let mut bytes = file::read(&self.file, file::MAX_BYTES).map_err(|error| unusable(&error))?;
+        let mut module = None;
+        if self.as_module {
+            let loaded = load_module(&bytes[..]).map_err(|error| unusable(&error))?;
+            (bytes, module) = (loaded.file, Some(loaded.module));
+        }
         let request = Request {
             version: self.to,
             byte_order: self.byte_order.map(|order| match order {
@@ -121,13 +133,15 @@ impl Convert {
         }
 
         let symbols = ObjectFile::parse(&bytes).map(|subject| subject.symbols).unwrap_or_default();
-        let report = Report::new(&converted, &symbols);
+        let mut report = Report::new(&converted, &symbols);
+        report.module = module;
         tell(&report.refusals());
         if self.json {
             print_json(&report)?;
         } else if volume() != Volume::Quiet {
             let (carried_over, all) = (report.carried_over, report.functions);
             print(&Text::of(format_args!("{carried_over} of {all} functions carried over")))?;
+            report.module.as_ref().map_or(Ok(()), |module| print(&module.text()))?;
         }
         let is_whole = report.left_out.is_empty() && report.errors.is_empty();
         Ok(if is_whole { Status::AsExpected } else { Status::Finding })
@@ -181,6 +195,7 @@ impl Report {
             carried_over: converted.section.functions.len(),
             left_out: converted.left_out.iter().map(left_out).collect(),
             errors: converted.errors.iter().map(ToString::to_string).collect(),
+            module: None,
         }
     }
 

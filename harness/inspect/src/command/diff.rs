@@ -20,6 +20,9 @@ pub struct Diff {
     /// standard input.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
+    /// Load object files as a kernel loads modules, at its addresses, and sort their FDEs.
+    #[arg(long)]
+    as_module: bool,
     /// A report of `explore --json` about the same file, whose word on rows that differ is evidence.
     #[arg(long, value_name = "FILE")]
     explored: Option<PathBuf>,
@@ -56,7 +59,8 @@ impl Diff {
             }
             (Some(_), _) => return Err(Failure::unusable("error: --explored is for one file")),
         };
-        let mut comparison = Comparison { explored, coverage: self.coverage, point_out };
+        let (coverage, as_module) = (self.coverage, self.as_module);
+        let mut comparison = Comparison { explored, coverage, as_module, point_out };
         execute(&mut comparison, &self.files, self.json)
     }
 }
@@ -69,10 +73,15 @@ struct Comparison<'e> {
     /// What exploring says of the file.
     explored: Option<(&'e Path, Explored)>,
     coverage: Percent,
+    as_module: bool,
     point_out: &'e PointOut,
 }
 
 impl Inspect for Comparison<'_> {
+    fn loads_modules(&self) -> bool {
+        self.as_module
+    }
+
     fn inspect(&mut self, file: &Subject, show: &mut impl Show) -> Result<Status, Stop> {
         let mut report = file.checked(diff_file(file.source(), &file.name))?;
         if let Some((path, explored)) = self.explored.take() {

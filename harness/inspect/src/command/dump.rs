@@ -21,6 +21,9 @@ pub struct Dump {
     /// only a section, folders with ELF files and archives, or - for standard input.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
+    /// Load object files as a kernel loads modules, at its addresses, and sort their FDEs.
+    #[arg(long)]
+    as_module: bool,
     /// Print the section as JSON instead of the text of objdump --sframe.
     #[arg(long)]
     json: bool,
@@ -59,11 +62,20 @@ impl Dump {
         if self.address.is_some() && self.files.len() > 1 {
             return Err(Failure::unusable("error: --address is for one file that contains only a section"));
         }
+        if self.address.is_some() && self.as_module {
+            return Err(Failure::unusable(
+                "error: --address is for a file that contains only a section, and no module",
+            ));
+        }
         execute(&mut &*self, &self.files, self.json)
     }
 }
 
 impl Inspect for &Dump {
+    fn loads_modules(&self) -> bool {
+        self.as_module
+    }
+
     fn inspect(&mut self, file: &Subject, show: &mut impl Show) -> Result<Status, Stop> {
         let name = &file.name;
         let input = file.checked(Input::open(file.source(), self.address))?;

@@ -10,10 +10,12 @@ use serde::{Serialize, Serializer};
 use walkdir::WalkDir;
 
 use super::exit::{Failure, Status};
-use super::subject::{Archive, Given, Kind, Subject, Unusable};
+use super::subject::{Archive, Given, Kind, Subject, SubjectError, Unusable};
 use super::volume::{Volume, volume};
 use super::{detail, print, print_json, print_parts, tell_line};
+use crate::elf::link::{LoadedModule, Module, ModuleError, load_module};
 use crate::json::SCHEMA;
+use crate::source::Contents;
 use crate::text::{Text, counted, grouped};
 
 /// A command that inspects files one by one.
@@ -21,6 +23,11 @@ pub trait Inspect {
     /// The section that files need.
     fn section(&self) -> &'static str {
         ".sframe"
+    }
+
+    /// Whether files are loaded as modules of a kernel first.
+    fn loads_modules(&self) -> bool {
+        false
     }
 
     /// Inspects a file and shows what it has found.
@@ -76,7 +83,7 @@ pub fn execute<C: Inspect>(command: &mut C, arguments: &[PathBuf], json: bool) -
     if let [path] = arguments {
         let name = path.display().to_string();
         if let Given::File(file) = Given::open(path).map_err(|unusable| unusable.failure(&name))? {
-            return command.inspect(&file, &mut One { json }).map_err(|stop| match stop {
+            return inspect(command, &file, &mut One { json }).map_err(|stop| match stop {
                 Stop::File(unusable) => unusable.failure(&name),
                 Stop::Output(failure) => failure,
             });
@@ -95,6 +102,67 @@ pub fn execute<C: Inspect>(command: &mut C, arguments: &[PathBuf], json: bool) -
         print(&tally.text(command.section()))?;
     }
     Ok(tally.status())
+}
+
+/// Inspects a file, or what a kernel makes of it.
+fn inspect<C: Inspect>(command: &mut C, file: &Subject, show: &mut impl Show) -> Result<Status, Stop> {
+    if !command.loads_modules() {
+        return command.inspect(file, show);
+    }
+    let LoadedModule { file: bytes, module } = file.checked(load_module(file.source()))?;
+    let loaded = Subject::new(file.name.clone(), Contents::whole(bytes));
+    command.inspect(&loaded, &mut AsModule { show, module: &module })
+}
+
+impl SubjectError for ModuleError {
+    fn lacks_section(&self) -> bool {
+        false
+    }
+}
+
+/// What is found in a loaded module, and what loading it has done.
+struct AsModule<'s, S> {
+    show: &'s mut S,
+    module: &'s Module,
+}
+
+#[derive(Serialize)]
+struct OfModule<'d, D> {
+    #[serde(flatten)]
+    document: &'d D,
+    module: &'d Module,
+}
+
+/// A part of a text about a module.
+enum Part<T> {
+    Found(T),
+    Module(Text),
+}
+
+impl<T: Borrow<Text>> Borrow<Text> for Part<T> {
+    fn borrow(&self) -> &Text {
+        match self {
+            Self::Found(text) => text.borrow(),
+            Self::Module(text) => text,
+        }
+    }
+}
+
+impl<S: Show> Show for AsModule<'_, S> {
+    fn show<T>(&mut self, document: &impl Serialize, text: impl FnOnce() -> T) -> Result<(), Failure>
+    where
+        T: IntoIterator<Item: Borrow<Text>>,
+    {
+        let module = self.module;
+        self.show.show(&OfModule { document, module }, || {
+            let of_module = (volume() != Volume::Quiet).then(|| Part::Module(module.text()));
+            text().into_iter().map(Part::Found).chain(of_module)
+        })
+    }
+
+    fn refuse(&mut self, file: &str, error: &str) -> Result<(), Failure> {
+        self.show.refuse(file, error)
+    }
 }
 
 /// A file by itself.
@@ -357,7 +425,7 @@ impl<C: Inspect, S: Show> Tour<'_, C, S> {
     /// Inspects a file. Nobody has named those that are found, which need not have a section.
     fn inspect(&mut self, file: &Subject, is_found: bool) -> Result<(), Failure> {
         detail(|| &file.name);
-        match self.command.inspect(file, self.show) {
+        match inspect(self.command, file, self.show) {
             Ok(status) => {
                 self.tally.inspected += 1;
                 self.tally.add(status);

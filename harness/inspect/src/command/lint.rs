@@ -20,6 +20,9 @@ pub struct Lint {
     /// files and archives, or - for standard input.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
+    /// Load object files as a kernel loads modules, at its addresses, and sort their FDEs.
+    #[arg(long)]
+    as_module: bool,
     /// Which share of the instructions whose call frame information can be expressed must have an FDE: `all`, or a
     /// percentage. Below that, functions without one are findings. Files without call frame information have none.
     #[arg(long, value_name = "SHARE", value_parser = Percent::to_reach)]
@@ -40,7 +43,7 @@ impl Lint {
     pub fn execute(&self, program: &str) -> Result<Status, Failure> {
         self.sarif.as_deref().map_or(Ok(()), super::has_place)?;
         let log = self.sarif.is_some().then(Log::default);
-        let mut linter = Linter { log, coverage: self.coverage };
+        let mut linter = Linter { log, coverage: self.coverage, as_module: self.as_module };
         let status = execute(&mut linter, &self.files, self.json);
         // Though standard output may be full. There is none of a single file that can't be used.
         if let (Some(path), Some(log)) =
@@ -56,9 +59,14 @@ struct Linter {
     /// What is written at the end, if it is asked for.
     log: Option<Log>,
     coverage: Option<Percent>,
+    as_module: bool,
 }
 
 impl Inspect for Linter {
+    fn loads_modules(&self) -> bool {
+        self.as_module
+    }
+
     fn inspect(&mut self, file: &Subject, show: &mut impl Show) -> Result<Status, Stop> {
         let mut report = file.checked(lint_file(file.source(), &file.name))?;
         // Without call frame information nothing says that a function is missing.

@@ -7,6 +7,8 @@ pub mod debug_file;
 mod dynamic_relocations;
 pub mod find_sframe;
 pub(crate) mod kept_relocations;
+#[cfg(feature = "disassembly")]
+pub mod kernel;
 pub mod line_table;
 pub mod link;
 pub mod merge_faults;

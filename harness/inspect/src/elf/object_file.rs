@@ -103,6 +103,12 @@ impl<'a> ObjectFile<'a> {
         Ok(Self { sframe, symbols, sframe_index: sframe_index.flatten(), missing, elf, debug })
     }
 
+    /// The file itself.
+    #[cfg(feature = "disassembly")]
+    pub(crate) const fn elf(&self) -> &File<'a> {
+        &self.elf
+    }
+
     /// Returns the `.sframe` section.
     ///
     /// # Errors

@@ -51,6 +51,8 @@ pub enum Doubt {
     /// A system call led there, after which the stack may be another one, or an instruction of systems, which may not go
     /// on.
     SystemCall,
+    /// The function returns from an exception, and was not seen to return to a caller.
+    EntryCode,
     /// The CFA is computed from a register that does not point into the stack.
     BaseOffStack,
     /// The function has set SP to a place above its frame pointer: it allocates memory of a size that it
@@ -70,7 +72,7 @@ pub enum Doubt {
 
 impl Doubt {
     /// All of them.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::RightElsewhere,
         Self::OneSeed,
         Self::UncertainEntry,
@@ -83,6 +85,7 @@ impl Doubt {
         Self::JumpWithFrame,
         Self::RunsInto,
         Self::SystemCall,
+        Self::EntryCode,
         Self::BaseOffStack,
         Self::ComputedSp,
         Self::WildStore,
@@ -109,6 +112,9 @@ impl Doubt {
             Self::JumpWithFrame => "a jump to another function's entry led there, from within a frame",
             Self::RunsInto => "the path has run past the end of a function",
             Self::SystemCall => "a system call led there, or an instruction that may not go on",
+            Self::EntryCode => {
+                "the function returns from an exception, and is not seen to return to a caller"
+            }
             Self::BaseOffStack => "the CFA's register does not point into the stack",
             Self::ComputedSp => "the function allocates memory on the stack, perhaps of an impossible size",
             Self::WildStore => "what the rule reads may have been overwritten by chance",

@@ -108,7 +108,7 @@ impl Parts {
                 *known = (*known).max(judgement);
             }
             let Candidate { row, finding, assumptions, function, .. } = candidate;
-            let found = ExploredFinding { certainty, doubts, assumptions, finding };
+            let found = ExploredFinding { certainty, doubts, assumptions, form: None, finding };
             let key = (verdict, row, if row.is_none() { function } else { 0 });
             findings.entry(key).and_modify(|known| known.merge(&found)).or_insert(found);
         }
@@ -152,6 +152,11 @@ impl Parts {
         let is_part = self.entered_with_frame.contains(&root.entry) && !roots.is_called(root.entry);
         if !is_entry || is_part {
             doubts.push(Doubt::UncertainEntry);
+        }
+        let fde = target.sections.lookup_fde(InstructionPointer(candidate.function)).ok().flatten();
+        let reach = fde.and_then(|fde| self.reach.get(&fde.index)).copied().unwrap_or_default();
+        if reach.returns_from_exception && !ways.to_caller {
+            doubts.push(Doubt::EntryCode);
         }
         if self.may_leave_another_sp(candidate) {
             doubts.push(Doubt::IrregularCallee);

@@ -1,5 +1,6 @@
 //! Assumptions in words.
 
+use sframe_inspect::elf::kernel::Why;
 use sframe_machine::explore::{Assumption, Callee, Returns};
 
 use crate::target::{Loaded, Target};
@@ -33,6 +34,15 @@ pub(super) fn describe(assumption: &Assumption, target: &Target<'_>) -> String {
             format!("an exception leaves the call at {} for {}", place(at), place(to))
         }
         Assumption::Skipped { at, .. } => format!("{} does nothing but set registers", place(at)),
+        Assumption::Detour { at, to, why } => {
+            let (at, to) = (place(at), place(to));
+            match why {
+                Why::JumpLabel => format!("the jump label at {at} is patched, and control goes to {to}"),
+                Why::Fault => format!("a fault of {at} continues at {to}"),
+                Why::Warning => format!("the trap at {at} warns, and goes on"),
+            }
+        }
+        Assumption::Traced { at } => format!("the tracer, called at {}, changes nothing", place(at)),
         Assumption::SystemCall { at } => format!("the system call at {} returns", place(at)),
         Assumption::Shortened { at } => format!("{} may be repeated fewer times", place(at)),
         Assumption::Internal { at } => format!("the call at {} is a jump within the function", place(at)),

@@ -1,6 +1,6 @@
 //! Why exploring fails.
 
-use sframe_inspect::elf::link::LinkError;
+use sframe_inspect::elf::link::{LinkError, ModuleError};
 use sframe_machine::MachineError;
 
 use crate::target::TargetError;
@@ -17,6 +17,9 @@ pub enum ExploreError {
     /// It is relocatable, and no executable can be made of it.
     #[error(transparent)]
     Link(#[from] LinkError),
+    /// It is no module.
+    #[error(transparent)]
+    Module(#[from] ModuleError),
     /// It can't be opened.
     #[error(transparent)]
     Target(#[from] TargetError),

@@ -9,6 +9,7 @@ use super::pc_set::PcSet;
 use super::rows::{FunctionRows, RowCounts, RowId, RowState};
 use crate::finding::Finding;
 use crate::target::Target;
+use sframe_inspect::elf::kernel::FormKind;
 
 /// A wrong row, or one that may be.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -19,6 +20,9 @@ pub struct ExploredFinding {
     pub doubts: Vec<Doubt>,
     /// What the path assumes on which it was seen.
     pub assumptions: Vec<String>,
+    /// The form of a kernel's code in which it was seen, if it is not the one of the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub form: Option<FormKind>,
     /// The finding. Its places are the instructions at which the row was seen to be wrong.
     #[serde(flatten)]
     pub finding: Finding,
@@ -35,7 +39,13 @@ impl ExploredFinding {
     /// A finding about a list of known ones, or about the section as a whole, and not about a row.
     #[must_use]
     pub const fn of_no_row(finding: Finding) -> Self {
-        Self { certainty: Certainty::Proved, doubts: Vec::new(), assumptions: Vec::new(), finding }
+        Self {
+            certainty: Certainty::Proved,
+            doubts: Vec::new(),
+            assumptions: Vec::new(),
+            form: None,
+            finding,
+        }
     }
 }
 

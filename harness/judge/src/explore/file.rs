@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{MemfdFlags, memfd_create};
 use sframe_inspect::elf::debug_file::{DebugFile, DebugFileError};
-use sframe_inspect::elf::link::{Unapplied, link};
+use sframe_inspect::elf::link::{LoadedModule, Module, Unapplied, link, load_module};
 use sframe_inspect::file::{MAX_BYTES, read};
 use sha2::{Digest as _, Sha256};
 
@@ -21,6 +21,7 @@ pub struct ExploredFile {
     /// SHA-256 of the file as it was given, in hexadecimal.
     digest: String,
     unapplied: Option<Vec<Unapplied>>,
+    module: Option<Module>,
     made: MadeSections,
     debug: Option<DebugFile>,
 }
@@ -47,7 +48,24 @@ impl ExploredFile {
             (bytes, unapplied) = (linked.file, Some(linked.unapplied));
         }
         let made = MadeSections::alone(&bytes, source);
-        Ok(Self { bytes, digest, unapplied, made, debug: None })
+        Ok(Self { bytes, digest, unapplied, module: None, made, debug: None })
+    }
+
+    /// Takes the contents of a relocatable file, as a kernel loads it.
+    ///
+    /// # Errors
+    /// It is not relocatable, or can't be linked.
+    pub fn of_module(bytes: &[u8], source: SectionSource) -> Result<Self, ExploreError> {
+        let digest = format!("{:x}", Sha256::digest(bytes));
+        let LoadedModule { file, module } = load_module(bytes)?;
+        let made = MadeSections::alone(&file, source);
+        Ok(Self { bytes: file, digest, unapplied: None, module: Some(module), made, debug: None })
+    }
+
+    /// Takes the contents of a linked file, which was made of another one.
+    pub(super) fn of_executable(bytes: Vec<u8>, source: SectionSource) -> Self {
+        let made = MadeSections::alone(&bytes, source);
+        Self { bytes, digest: String::new(), unapplied: None, module: None, made, debug: None }
     }
 
     /// Names its functions by a separate debug file.
@@ -76,6 +94,18 @@ impl ExploredFile {
     #[must_use]
     pub fn unapplied(&self) -> Option<&[Unapplied]> {
         self.unapplied.as_deref()
+    }
+
+    /// Returns what loading it as a module has done, if it was.
+    #[must_use]
+    pub const fn module(&self) -> Option<&Module> {
+        self.module.as_ref()
+    }
+
+    /// Returns the linked file.
+    #[must_use]
+    pub fn linked(&self) -> &[u8] {
+        &self.bytes
     }
 
     /// SHA-256 of the file, in hexadecimal.

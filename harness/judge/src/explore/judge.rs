@@ -580,6 +580,8 @@ impl Observer for Judge<'_, '_> {
             reach.is_explored = true;
             reach.is_given_up |= result.is_cut;
             reach.has_unresolved_jump |= result.unresolved_jumps > 0;
+            reach.returns_from_exception |= result.returns_from_exception;
+            reach.is_entry_code |= result.returns_from_exception || self.roots.is_kernel && result.lost_stack;
         }
         self.is_disputed |= result.lost_stack;
     }

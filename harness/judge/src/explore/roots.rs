@@ -6,12 +6,16 @@ use std::ops::Range;
 use rustc_hash::{FxHashMap, FxHashSet};
 use sframe_engine::{Abi, DwarfRegister, Fde, PcType};
 use sframe_inspect::diff::Gaps;
+use sframe_inspect::elf::kernel::{Detour, KernelCode, Why};
 use sframe_inspect::instructions::{Destination, Disassembly, Flow, Instruction};
 use sframe_machine::explore::Returns;
 
 use super::exceptions::Exceptions;
 use super::known_returns::returns;
 use crate::target::{Linked, Loaded, Module, Target, is_entry as describes_entry};
+
+/// No instruction leads to more places than this by a kernel's tables.
+const MOST_DETOURS: usize = 16;
 
 /// A first instruction from which a function is explored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,6 +57,12 @@ pub struct Roots {
     pub(super) gaps: Gaps,
     /// Where exceptions go.
     pub exceptions: Exceptions,
+    /// Whether it is code of a kernel.
+    pub is_kernel: bool,
+    /// Where control goes besides what instructions say, as a kernel's tables have it.
+    pub detours: FxHashMap<u64, Vec<(u64, Why)>>,
+    /// The calls of a kernel's tracer.
+    pub traced: FxHashSet<u64>,
     /// The functions that calls skip speculation traps for: parts of those that make the calls.
     behind_traps: FxHashSet<u64>,
     /// The starts of code that is no function, and of which it is not certain whose it is.
@@ -71,6 +81,7 @@ impl Roots {
         let stubs = module.subject.stubs().unwrap_or_default();
         let stubs = loaded(stubs.start)..loaded(stubs.end);
         let mut found = Self { trampolines: trampolines.clone(), stubs, ..Self::default() };
+        found.read_kernel(module);
         let Some(section) = &module.section else { return found };
         let is_trampoline = |address: u64| trampolines.iter().any(|range| range.contains(&address));
         // What a linker has moved says nothing about where functions begin.
@@ -193,6 +204,46 @@ impl Roots {
 }
 
 impl Roots {
+    /// Reads what a kernel's tables say of its code.
+    fn read_kernel(&mut self, module: &Module<'_>) {
+        let loaded = |address| module.loaded(Linked(address)).0;
+        let kernel = KernelCode::of(&module.subject);
+        self.is_kernel = kernel.is_kernel || module.image.is_kernel();
+        self.traced = kernel.traced.iter().map(|call| loaded(*call)).collect();
+        for Detour { at, to, why } in kernel.detours {
+            let known = self.detours.entry(loaded(at)).or_default();
+            if known.len() < MOST_DETOURS {
+                known.push((loaded(to), why));
+            }
+        }
+    }
+
+    /// Keeps the functions with code at some addresses, of which one part may be far from the others.
+    pub(super) fn retain_with(&mut self, target: &Target<'_>, addresses: &[u64]) {
+        let body = |address: u64| {
+            let next = self.bodies.partition_point(|body| body.start <= address);
+            next.checked_sub(1).map(|last| &self.bodies[last]).filter(|body| body.contains(&address))
+        };
+        let name = |address: u64| {
+            let name = target.place(Loaded(address)).function?;
+            Some(name.split(".cold").next().unwrap_or(name))
+        };
+        let bodies: FxHashSet<u64> = addresses.iter().filter_map(|at| Some(body(*at)?.start)).collect();
+        let names: FxHashSet<&str> = bodies.iter().filter_map(|start| name(*start)).collect();
+        let is_one = |entry: u64| {
+            body(entry).is_some_and(|body| bodies.contains(&body.start))
+                || name(entry).is_some_and(|name| names.contains(name))
+        };
+        let wanted: FxHashSet<u64> = self
+            .roots
+            .iter()
+            .map(|root| root.entry)
+            .chain(self.spare.iter().map(|(_, entry)| *entry))
+            .filter(|entry| is_one(*entry))
+            .collect();
+        self.retain(|entry| wanted.contains(&entry));
+    }
+
     /// Returns the root at an entry.
     pub(super) fn root(&self, entry: u64) -> Root {
         let next = self.roots.partition_point(|root| root.entry < entry);

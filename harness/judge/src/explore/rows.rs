@@ -47,6 +47,8 @@ pub enum Undecided {
     GivenUp,
     /// No path leads there.
     NotReached,
+    /// Its function returns from an exception, or switches stacks.
+    EntryCode,
     /// The emulator has crashed in its function, or did not come to an end.
     Failed,
     /// It can't be decoded.
@@ -55,7 +57,7 @@ pub enum Undecided {
 
 impl Undecided {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Outermost,
         Self::SignalFrame,
         Self::LeftCaller,
@@ -63,6 +65,7 @@ impl Undecided {
         Self::IndirectJump,
         Self::GivenUp,
         Self::NotReached,
+        Self::EntryCode,
         Self::Failed,
         Self::Malformed,
     ];
@@ -78,6 +81,9 @@ impl Undecided {
             Self::IndirectJump => "an indirect jump of the function may lead there",
             Self::GivenUp => "the function was given up",
             Self::NotReached => "no path leads there",
+            Self::EntryCode => {
+                "the function returns from an exception, or switches stacks, and no path leads there"
+            }
             Self::Failed => "the emulator failed in the function",
             Self::Malformed => "the row can't be decoded",
         }
@@ -112,6 +118,10 @@ pub(super) struct Reach {
     pub(super) has_unresolved_jump: bool,
     /// Whether the emulator has crashed, or did not come to an end.
     pub(super) has_failed: bool,
+    /// Whether a kernel's function returns from an exception, or has left the stack.
+    pub(super) is_entry_code: bool,
+    /// Whether it returns from an exception.
+    pub(super) returns_from_exception: bool,
 }
 
 impl Reach {
@@ -121,6 +131,8 @@ impl Reach {
         self.is_given_up |= other.is_given_up;
         self.has_unresolved_jump |= other.has_unresolved_jump;
         self.has_failed |= other.has_failed;
+        self.is_entry_code |= other.is_entry_code;
+        self.returns_from_exception |= other.returns_from_exception;
     }
 }
 
@@ -249,6 +261,8 @@ impl Reach {
             Undecided::GivenUp
         } else if self.has_unresolved_jump {
             Undecided::IndirectJump
+        } else if self.is_entry_code {
+            Undecided::EntryCode
         } else if self.is_explored {
             Undecided::NotReached
         } else {

@@ -86,6 +86,9 @@ pub(super) fn observe(
         bodies: roots.bodies.clone(),
         landing_pads: roots.exceptions.landing_pads.clone(),
         pushed_arguments: roots.exceptions.pushed_arguments.clone(),
+        is_kernel: roots.is_kernel,
+        detours: roots.detours.clone(),
+        traced: roots.traced.clone(),
     };
     sframe_machine::explore::explore(&binary, observer)
 }

@@ -101,6 +101,11 @@ const fn cpu(abi: Abi, mode: Mode, machine: &'static str) -> Cpu {
         source,
         unreported,
         is_privileged: |_| false,
+        // eret and those that authenticate its address; drps.
+        returns_from_exception: |code| {
+            matches!(code, [0xe0, 0x03, 0x9f | 0xbf, 0xd6, ..] | [0xff, 0x0b | 0x0f, 0x9f, 0xd6, ..])
+        },
+        kept_for_tracer: Some(R::X9 as i32),
         is_mistaken: |_| false,
         // Scalable and other vectors: op0 of the encoding (Arm ARM, C4.1).
         is_vector: |code| matches!(code, [_, _, _, top, ..] if matches!(top >> 1 & 0xf, 0b0010 | 0b0111 | 0b1111)),

@@ -140,6 +140,8 @@ pub static AMD64: Cpu = Cpu {
     source,
     unreported: |_| Unreported::Nothing,
     is_privileged,
+    returns_from_exception,
+    kept_for_tracer: None,
     is_mistaken,
     // With a prefix of VEX or EVEX (Intel SDM volume 2, 2.3 and 2.7).
     is_vector: |code| matches!(code, [0xc4 | 0xc5 | 0x62, ..]),
@@ -300,6 +302,17 @@ fn is_privileged(code: &[u8]) -> bool {
             (2 | 3 | 7, mode) => mode != 3,
             _ => false,
         },
+        _ => false,
+    }
+}
+
+/// Returns of interrupts, far returns, returns of system calls, and of FRED and system management.
+fn returns_from_exception(code: &[u8]) -> bool {
+    let (_, opcode) = without_prefixes(code);
+    match opcode {
+        [0xca | 0xcb | 0xcf, ..] | [0x0f, 0x07 | 0x35 | 0xaa, ..] => true,
+        // erets, eretu; without their prefixes, it is clac.
+        [0x0f, 0x01, 0xca, ..] => matches!(code, [0xf2 | 0xf3, ..]),
         _ => false,
     }
 }

@@ -301,6 +301,12 @@ pub struct Cpu {
     /// Whether only a kernel may execute an instruction which the emulator, as set up by
     /// `prepare`, would nevertheless execute.
     pub(crate) is_privileged: fn(&[u8]) -> bool,
+    /// Whether an instruction of a kernel returns from an exception or a system call, or goes elsewhere with another
+    /// state of the processor.
+    pub(crate) returns_from_exception: fn(&[u8]) -> bool,
+    /// The register in which functions of a kernel put the return address aside while they are traced, by Unicorn's
+    /// number, if calls leave theirs in the same register.
+    pub(crate) kept_for_tracer: Option<i32>,
     /// Whether the emulator takes the instruction for another one.
     pub(crate) is_mistaken: fn(&[u8]) -> bool,
     /// Whether an instruction computes with vectors, and does nothing else to the system.

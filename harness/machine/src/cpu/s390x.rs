@@ -94,6 +94,12 @@ pub static S390X: Cpu = Cpu {
     source,
     unreported,
     is_privileged: |_| false,
+    // lpsw, lpswe, lpswey.
+    returns_from_exception: |code| {
+        matches!(code, [0x82, ..] | [0xb2, 0xb2, ..] | [0xeb, _, _, _, _, 0x71, ..])
+    },
+    // The return address of a traced function stays in its register: the tracer's is in another one.
+    kept_for_tracer: None,
     is_mistaken,
     // The formats VRI to VSI (z/Architecture Principles of Operation, chapter 5).
     is_vector: |code| matches!(code, [0xe6 | 0xe7, ..]),

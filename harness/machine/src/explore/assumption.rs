@@ -1,5 +1,7 @@
 //! What has to be true for a path to be one that a program takes.
 
+use sframe_inspect::elf::kernel::Why;
+
 /// A callee of a call that is stepped over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Callee {
@@ -73,6 +75,20 @@ pub enum Assumption {
         is_system: bool,
         /// Whether it may store something.
         may_store: bool,
+    },
+    /// A kernel's tables say that control goes from an instruction elsewhere.
+    Detour {
+        /// The instruction.
+        at: u64,
+        /// Where the path continues.
+        to: u64,
+        /// Why.
+        why: Why,
+    },
+    /// A kernel's tracer returns with all registers that functions use.
+    Traced {
+        /// The call.
+        at: u64,
     },
     /// A system call returns.
     SystemCall {

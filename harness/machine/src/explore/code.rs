@@ -50,6 +50,8 @@ pub(super) struct Decoded {
     pub(super) len: u64,
     pub(super) signs: Option<AuthenticationKey>,
     pub(super) stores_unreported: bool,
+    /// Whether it returns from an exception, if it is a kernel's.
+    pub(super) returns_from_exception: bool,
     pub(super) instruction: Instruction,
 }
 
@@ -104,6 +106,7 @@ impl Code {
                 len: instruction.len,
                 signs: effect.signs,
                 stores_unreported: effect.stores_unreported,
+                returns_from_exception: (self.cpu.returns_from_exception)(code),
                 instruction,
             }
         })

@@ -29,6 +29,7 @@ use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use sframe_engine::DwarfRegister;
+use sframe_inspect::elf::kernel::Why;
 
 pub use arena::Seed;
 pub use assumption::{Assumption, Callee, Returns};
@@ -66,6 +67,12 @@ pub struct Binary<'a> {
     /// The sizes of the arguments that are on the stack there, in bytes: landing pads find them popped.
     /// Ranges of code, sorted.
     pub pushed_arguments: Vec<(Range<u64>, u64)>,
+    /// Whether it is code of a kernel, which may execute everything.
+    pub is_kernel: bool,
+    /// Where control also goes from instructions, by their addresses: what a kernel patches, and where faults continue.
+    pub detours: FxHashMap<u64, Vec<(u64, Why)>>,
+    /// The calls of a kernel's tracer, which changes no register except those that are for it.
+    pub traced: FxHashSet<u64>,
 }
 
 /// A function to explore.
@@ -95,6 +102,8 @@ pub struct Explored {
     pub lost_stack: bool,
     /// Indirect jumps whose targets are unknown.
     pub unresolved_jumps: u32,
+    /// Whether a path has ended with a return from an exception, or from a system call.
+    pub returns_from_exception: bool,
 }
 
 /// Where control goes when a function is left.

@@ -341,6 +341,18 @@ impl<'o, 'b> Paths<'o, 'b> {
             self.stop = Some(Stop::End);
             return Ok(());
         }
+        if self.binary.is_kernel {
+            if let Some(detours) = self.binary.detours.get(&pc) {
+                for (to, why) in detours {
+                    self.wait(unicorn, *to, Assumption::Detour { at: pc, to: *to, why: *why })?;
+                }
+            }
+            if decoded.returns_from_exception {
+                self.result.returns_from_exception = true;
+                self.stop = Some(Stop::End);
+                return Ok(());
+            }
+        }
         self.dispatch(unicorn, pc, &decoded)
     }
 
@@ -355,6 +367,7 @@ impl<'o, 'b> Paths<'o, 'b> {
             }
             Kind::Branch(_) => self.branch = Some(pc),
             Kind::Jump(_) => self.is_joint = true,
+            Kind::Call(_) if self.binary.traced.contains(&pc) => self.stop = Some(Stop::Special),
             Kind::Call(Callee::Function(to))
                 if !self.binary.entries.contains(&to) && !self.is_retpoline(to) =>
             {

@@ -47,6 +47,7 @@ impl Paths<'_, '_> {
         let next = pc.wrapping_add(decoded.len);
         self.is_joint = true;
         match decoded.kind {
+            Kind::Call(_) if self.binary.traced.contains(&pc) => self.trace_call(unicorn, pc, next),
             Kind::Call(Callee::Function(to))
                 if self.is_retpoline(to) && !self.binary.entries.contains(&to) =>
             {
@@ -156,6 +157,29 @@ impl Paths<'_, '_> {
         Ok(Some(next))
     }
 
+    /// Steps over a call of a kernel's tracer. It changes nothing, and gives the return address register back what the
+    /// function has put aside for it.
+    fn trace_call(
+        &mut self,
+        unicorn: &mut Unicorn<'_, ()>,
+        pc: u64,
+        next: u64,
+    ) -> Result<Option<u64>, uc_error> {
+        match (self.link_of(pc), self.cpu.kept_for_tracer) {
+            (Some(link), Some(kept)) => {
+                let kept = unicorn.reg_read(kept)?;
+                unicorn.reg_write(link, kept)?;
+            }
+            (Some(link), None) => unicorn.reg_write(link, next)?,
+            (None, _) => {
+                let sp = unicorn.reg_read(self.cpu.sp)?;
+                self.store_word(sp.wrapping_sub(self.cpu.abi.pushed_by_calls()), next);
+            }
+        }
+        self.assumptions.push(Assumption::Traced { at: pc });
+        Ok(Some(next))
+    }
+
     /// The register in which a call leaves the return address: on s390x any may be named, and calls at a
     /// function's entry leave its own one alone.
     fn link_of(&self, pc: u64) -> Option<i32> {
@@ -215,7 +239,8 @@ impl Paths<'_, '_> {
         let has_stored = self.store_unknown(unicorn, decoded)?;
         self.assumptions.push(Assumption::Skipped {
             at: pc,
-            is_system: is_privileged || defs.is_empty() && !is_vector,
+            // A kernel may execute it, and goes on.
+            is_system: !self.binary.is_kernel && (is_privileged || defs.is_empty() && !is_vector),
             may_store: decoded.instruction.may_store && !has_stored,
         });
         Ok(Some(pc.wrapping_add(decoded.len)))

@@ -9,6 +9,7 @@ use goblin::elf::header::{EI_CLASS, EI_DATA, ELFCLASS64, ELFDATA2LSB, ELFDATA2MS
 use goblin::elf::program_header::{
     PF_R, PF_W, PF_X, PT_GNU_STACK, PT_INTERP, PT_LOAD, PT_PHDR, PT_TLS, ProgramHeader,
 };
+use goblin::elf::section_header::{SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, SHT_NOBITS, SectionHeader};
 use sframe_engine::Abi;
 
 use crate::address_space::{PAGE, Permissions};
@@ -19,6 +20,10 @@ use dynamic::Dynamic;
 const PIE_BASE: u64 = 1 << 36;
 /// The limit for the memory of an image, in bytes.
 const MEMORY_LIMIT: u64 = 1 << 30;
+/// From here on, addresses are those of a kernel: the upper half.
+const UPPER_HALF: u64 = 1 << 63;
+/// They end before the last addresses, which stand for errors.
+const KERNEL_END: u64 = 0u64.wrapping_sub(1 << 16);
 /// Linux's limit for program headers, in bytes.
 const PROGRAM_HEADERS_LIMIT: usize = 1 << 16;
 
@@ -34,6 +39,15 @@ pub enum LoadError {
     /// It is a file that can't be run, such as a relocatable object.
     #[error("ELF type {0} is not an executable (relocatable objects can't be run)")]
     NotExecutable(&'static str),
+    /// It is a kernel, or a part of one, which no process can contain.
+    #[error(
+        "the segment at {address:#x} is in the upper half of the address space, as a kernel is: nothing here runs \
+         kernels, but `explore` judges their rows"
+    )]
+    Kernel {
+        /// The address of its first segment.
+        address: u64,
+    },
     /// It is a library that nothing enters by itself.
     #[error("a library without an entry point can't be run by itself")]
     NoEntry,
@@ -145,7 +159,7 @@ impl<'a> Image<'a> {
     /// Not ELF, not an executable for one of the four ABIs, or headers that
     /// no loader should follow.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, LoadError> {
-        let mut image = Self::parse_headers(bytes)?;
+        let mut image = Self::parse_headers(bytes)?.of_process()?;
         // At address 0 there is the file's own header.
         if image.entry == 0 && image.bias > 0 {
             return Err(LoadError::NoEntry);
@@ -159,7 +173,7 @@ impl<'a> Image<'a> {
         Ok(image)
     }
 
-    /// Like [`Self::parse`], without checking the entry point.
+    /// Like [`Self::parse`], without checking the entry point, and for kernels too.
     pub(crate) fn parse_headers(bytes: &'a [u8]) -> Result<Self, LoadError> {
         // An image that was linked to a higher address stays there.
         Self::read(bytes, |first| if first < PIE_BASE { PIE_BASE } else { 0 })
@@ -169,7 +183,7 @@ impl<'a> Image<'a> {
     /// above.
     pub(crate) fn parse_library(bytes: &'a [u8], base: u64) -> Result<Self, LoadError> {
         // The bias is the distance from the first segment's address to `base`.
-        let image = Self::read(bytes, |first| base.saturating_sub(first & !(PAGE - 1)))?;
+        let image = Self::read(bytes, |first| base.saturating_sub(first & !(PAGE - 1)))?.of_process()?;
         if image.bias == 0 {
             return Err(LoadError::Unsupported("this is an executable, not a shared library".into()));
         }
@@ -178,7 +192,7 @@ impl<'a> Image<'a> {
 
     /// Like [`Self::parse_library`], for an image that is loaded with a known bias.
     pub(crate) fn parse_at(bytes: &'a [u8], bias: u64) -> Result<Self, LoadError> {
-        let image = Self::read(bytes, |_| bias)?;
+        let image = Self::read(bytes, |_| bias)?.of_process()?;
         Ok(Self { entry: image.entry.wrapping_add(image.bias), ..image })
     }
 
@@ -203,10 +217,15 @@ impl<'a> Image<'a> {
         if !matches!(header.e_type, ET_EXEC | ET_DYN) {
             return Err(LoadError::NotExecutable(goblin::elf::header::et_to_str(header.e_type)));
         }
-        let headers = program_headers(bytes, &header, cpu)?;
-        let loaded = headers.iter().filter(|header| header.p_type == PT_LOAD && header.p_memsz > 0);
-        let first = loaded.map(|header| header.p_vaddr).min().unwrap_or(0);
-        let bias = if header.e_type == ET_DYN { bias_of(first) } else { 0 };
+        let headers = match program_headers(bytes, &header, cpu) {
+            Ok(headers) if headers.iter().any(is_loaded) => headers,
+            headers => {
+                let of_kernel = kernel_sections(bytes, &header, cpu);
+                if of_kernel.is_empty() { headers? } else { of_kernel }
+            }
+        };
+        let first = headers.iter().filter(|header| is_loaded(header)).map(|header| header.p_vaddr).min();
+        let bias = if header.e_type == ET_DYN { bias_of(first.unwrap_or(0)) } else { 0 };
         let segments = segments(bytes, &headers, bias, cpu)?;
         let phdr = headers
             .iter()
@@ -244,6 +263,20 @@ impl<'a> Image<'a> {
             phnum: header.e_phnum,
             bytes,
         })
+    }
+
+    /// Whether it is a kernel, or a part of one, by its addresses.
+    #[must_use]
+    pub fn is_kernel(&self) -> bool {
+        self.segments.first().is_some_and(|segment| segment.address >= UPPER_HALF)
+    }
+
+    /// Refuses what no process can contain.
+    fn of_process(self) -> Result<Self, LoadError> {
+        match self.segments.first().filter(|segment| segment.address >= UPPER_HALF) {
+            Some(segment) => Err(LoadError::Kernel { address: segment.address }),
+            None => Ok(self),
+        }
     }
 
     /// Returns the addresses from the start of the first segment to the end of the last.
@@ -339,6 +372,39 @@ fn program_headers(bytes: &[u8], header: &Header, cpu: &Cpu) -> Result<Vec<Progr
         .map_err(|error| malformed(error.to_string()))
 }
 
+/// Whether a segment takes part of the address space.
+const fn is_loaded(header: &ProgramHeader) -> bool {
+    header.p_type == PT_LOAD && header.p_memsz > 0
+}
+
+/// Returns the loaded sections of a kernel as segments: what loads it may need no program headers.
+fn kernel_sections(bytes: &[u8], header: &Header, cpu: &Cpu) -> Vec<ProgramHeader> {
+    const ENTRY: usize = 64;
+    let count = usize::from(header.e_shnum);
+    let offset = usize::try_from(header.e_shoff).ok().filter(|offset| {
+        let end = offset.checked_add(count * ENTRY);
+        count > 0 && usize::from(header.e_shentsize) == ENTRY && end.is_some_and(|end| end <= bytes.len())
+    });
+    let sections = offset.map(|offset| SectionHeader::parse(bytes, offset, count, dynamic::context(cpu)));
+    let has = |section: &SectionHeader, flag: u32| section.sh_flags & u64::from(flag) != 0;
+    let segment = |section: SectionHeader| ProgramHeader {
+        p_type: PT_LOAD,
+        p_flags: PF_R
+            | if has(&section, SHF_WRITE) { PF_W } else { 0 }
+            | if has(&section, SHF_EXECINSTR) { PF_X } else { 0 },
+        p_offset: section.sh_offset,
+        p_vaddr: section.sh_addr,
+        p_paddr: section.sh_addr,
+        p_filesz: if section.sh_type == SHT_NOBITS { 0 } else { section.sh_size },
+        p_memsz: section.sh_size,
+        p_align: section.sh_addralign,
+    };
+    let is_part = |section: &SectionHeader| {
+        has(section, SHF_ALLOC) && section.sh_size > 0 && section.sh_addr >= UPPER_HALF
+    };
+    sections.and_then(Result::ok).unwrap_or_default().into_iter().filter(is_part).map(segment).collect()
+}
+
 /// Returns the bytes of a segment in the file. A segment without any may have an offset past
 /// the end: GNU ld writes that for segments that hold only .bss.
 fn file_range(bytes: &[u8], header: &ProgramHeader) -> Result<Range<usize>, LoadError> {
@@ -374,7 +440,12 @@ fn segments(
     cpu: &Cpu,
 ) -> Result<Vec<Segment>, LoadError> {
     let mut segments = Vec::new();
-    for header in headers.iter().filter(|header| header.p_type == PT_LOAD && header.p_memsz > 0) {
+    let is_upper =
+        |header: &ProgramHeader| header.p_vaddr.checked_add(bias).is_some_and(|start| start >= UPPER_HALF);
+    // A kernel's data of each processor may be linked to address 0, and is moved from there.
+    let is_kernel = headers.iter().any(|header| is_loaded(header) && is_upper(header));
+    let (limit, whose) = if is_kernel { (KERNEL_END, "a kernel's") } else { (cpu.user_end, "a process's") };
+    for header in headers.iter().filter(|header| is_loaded(header) && (!is_kernel || is_upper(header))) {
         if header.p_filesz > header.p_memsz {
             return Err(malformed(format!(
                 "the segment at {:#x} has more bytes in the file than in memory",
@@ -383,10 +454,10 @@ fn segments(
         }
         let address = header.p_vaddr.checked_add(bias);
         let end = address.and_then(|address| address.checked_add(header.p_memsz));
-        let (Some(address), Some(_)) = (address, end.filter(|end| *end <= cpu.user_end)) else {
+        let (Some(address), Some(_)) = (address, end.filter(|end| *end <= limit)) else {
             return Err(malformed(format!(
-                "the segment at {:#x} ({:#x} bytes) reaches past {:#x}, the end of a process's addresses on {}",
-                header.p_vaddr, header.p_memsz, cpu.user_end, cpu.abi
+                "the segment at {:#x} ({:#x} bytes) reaches past {limit:#x}, the end of {whose} addresses on {}",
+                header.p_vaddr, header.p_memsz, cpu.abi
             )));
         };
         if address < PAGE {

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 use sframe_engine::Abi;
-use sframe_inspect::elf::link::Unapplied;
+use sframe_inspect::elf::link::{Module, Unapplied};
 use sframe_inspect::text::{Text, counted, grouped};
 use sframe_judge::explore::{
-    Certainty, Doubt, Exploration, ExploredFinding, FunctionRows, RowCounts, Undecided,
+    Certainty, Doubt, Exploration, ExploredFinding, ExploredForm, FunctionRows, RowCounts, Undecided,
 };
 use sframe_judge::finding::{Finding, Group};
 use sframe_judge::target::Target;
@@ -40,6 +40,15 @@ pub struct ExploreReport {
     /// The relocations that were not applied, if the file is relocatable: its addresses are made up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unapplied: Option<Vec<Unapplied>>,
+    /// What loading the file as a module has done, if it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub module: Option<Module>,
+    /// The other forms of a kernel's code that were explored.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub forms: Vec<ExploredForm>,
+    /// What could not be read of a kernel's tables.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unread_tables: Vec<String>,
     /// Whether the exploration was ended early: then nothing is known of some functions.
     pub interrupted: bool,
     /// The numbers.
@@ -104,6 +113,9 @@ impl ExploreReport {
             sframe_version: target.sframe_version(),
             section: JudgedImage::of(module),
             unapplied: None,
+            module: None,
+            forms: Vec::new(),
+            unread_tables: Vec::new(),
             interrupted: was_interrupted,
             summary: ExploreSummary {
                 functions,
@@ -132,6 +144,12 @@ impl ExploreReport {
     pub fn of_relocatable(mut self, unapplied: Option<&[Unapplied]>) -> Self {
         self.unapplied = unapplied.map(<[Unapplied]>::to_vec);
         self
+    }
+
+    /// Says that the file was loaded as a module, and what that has done.
+    #[must_use]
+    pub fn of_module(self, module: Option<&Module>) -> Self {
+        Self { module: module.cloned(), ..self }
     }
 
     pub(super) fn count(&mut self) {
@@ -206,12 +224,24 @@ impl ExploreReport {
 
     /// What all results suppose, line by line.
     fn caveats(&self) -> Vec<String> {
-        let Self { interrupted, unapplied, .. } = self;
+        let Self { interrupted, unapplied, module, .. } = self;
         let mut lines = Vec::new();
         if let Some(unapplied) = unapplied {
             lines.push("the file is relocatable: the addresses of its sections are made up".to_owned());
             lines.extend(unapplied.iter().map(|unapplied| format!("not relocated: {unapplied}")));
         }
+        lines.extend(module.iter().flat_map(Module::lines));
+        lines.extend(self.forms.iter().map(|form| {
+            format!(
+                "{}: {} of {}; {} judged, {} wrong",
+                form.form.says(),
+                counted(form.places, "place"),
+                counted(form.functions, "function"),
+                counted(form.rows_judged, "row"),
+                grouped(form.rows_wrong)
+            )
+        }));
+        lines.extend(self.unread_tables.iter().map(|what| format!("not explored: {what}")));
         if *interrupted {
             lines.push(
                 "it was interrupted: functions without any judged row may not have been explored".to_owned(),

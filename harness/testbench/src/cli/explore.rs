@@ -11,10 +11,12 @@ use sframe_inspect::command::{
     Failure, Inspect, Show, Status, Stop, Subject, SubjectError, detail, detail_since, each_file, is_archive,
     print, print_json,
 };
+use sframe_inspect::file::{MAX_BYTES, read};
 use sframe_inspect::text::counted;
 use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::explore::{
-    ExploreError, ExploreOptions, ExploredFile, Job, Progress, Roots, SharedFile, explore_isolated,
+    ExploreError, ExploreOptions, ExploredFile, Job, PatchedFile, Progress, Roots, SharedFile,
+    explore_isolated,
 };
 use sframe_judge::target::{Loaded, Target, TargetError};
 use sframe_judge::vocabulary::suggest::{hint, quoted_list};
@@ -40,6 +42,9 @@ pub(crate) struct Explore {
     /// folders with any of these.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
+    /// Load object files as a kernel loads modules, at its addresses, and sort their FDEs.
+    #[arg(long)]
+    as_module: bool,
     /// Which section of each file to judge.
     #[arg(long, value_name = "SECTION", value_enum, default_value_t = JudgedSection::Sframe)]
     from: JudgedSection,
@@ -136,7 +141,8 @@ impl Explore {
         let name = path.display().to_string();
         let unusable =
             |error: &ExploreError| Failure::unusable(format!("error: {name}: {}", in_words(error)));
-        let file = ExploredFile::read(path, self.from.source()).map_err(|error| unusable(&error))?;
+        let bytes = read(path, MAX_BYTES).map_err(|error| unusable(&error.into()))?;
+        let file = self.read(bytes).map_err(|error| unusable(&error))?;
         let file = Self::named(file, &name, debug_root);
         self.report.as_deref().map_or(Ok(()), report::begin)?;
         let report = self.explore(&name, path, &file, known.faults(), stop).map_err(|error| match error {
@@ -156,6 +162,12 @@ impl Explore {
             print(&report.text(self.possible, Style::for_stdout()))?;
         }
         Ok(status_of(&report))
+    }
+
+    /// Takes the contents of a file, or loads them as a module.
+    fn read(&self, bytes: Vec<u8>) -> Result<ExploredFile, ExploreError> {
+        let source = self.from.source();
+        if self.as_module { ExploredFile::of_module(&bytes, source) } else { ExploredFile::of(bytes, source) }
     }
 
     /// The functions to explore, by their entries.
@@ -201,6 +213,9 @@ impl Explore {
         let isolation = Limits::new(self.memory, self.timeout).workers(EXPLORER);
         let options = ExploreOptions { budget: self.budget };
         let (source, debug) = (self.from.source(), file.debug_file());
+        // Workers need not load a module again.
+        let loaded = file.module().map(|_| SharedFile::of(file.linked())).transpose()?;
+        let path = loaded.as_ref().map_or(path, SharedFile::path);
         let job = Job { file: path, debug, source, target: &target, roots: &roots, options };
         detail(|| {
             format!(
@@ -213,8 +228,25 @@ impl Explore {
         let line = FunctionsLine::begin(&progress);
         let explored = explore_isolated(&job, &isolation, jobs, &progress);
         drop(line);
+        let mut explored = explored?;
+        let (patched, unread) = PatchedFile::of(file, &target, source)?;
+        let mut forms = Vec::new();
+        for form in patched {
+            let shared = SharedFile::of(form.file.linked())?;
+            let target = form.file.open()?;
+            let roots = form.roots(&target, self.roots(&target));
+            let progress = Arc::new(Progress::new(stop.clone()));
+            let job = Job { file: shared.path(), target: &target, roots: &roots, ..job };
+            let line = FunctionsLine::begin(&progress);
+            let other = explore_isolated(&job, &isolation, jobs, &progress);
+            drop(line);
+            forms.push(explored.add_form(&form, other?));
+        }
         detail_since(start, || "explored");
-        let report = ExploreReport::new(name.to_owned(), &target, explored?).of_relocatable(file.unapplied());
+        let mut report = ExploreReport::new(name.to_owned(), &target, explored)
+            .of_relocatable(file.unapplied())
+            .of_module(file.module());
+        (report.forms, report.unread_tables) = (forms, unread);
         let invocation = Invocation::of_this_process();
         // What was named may be a folder, or one of several files.
         let is_named = matches!(&self.files[..], [file] if file.to_string_lossy() == name);
@@ -249,7 +281,7 @@ impl Inspect for Files<'_> {
         let source = file.source();
         let bytes = source.bytes(0..source.len()).unwrap_or_default();
         let shared = SharedFile::of(bytes).map_err(|error| Failure::broken(format!("error: {error}")))?;
-        let explored = ExploredFile::of(bytes.to_vec(), self.options.from.source()).and_then(|explored| {
+        let explored = self.options.read(bytes.to_vec()).and_then(|explored| {
             let explored = Explore::named(explored, &file.name, self.debug_root);
             let (path, faults) = (shared.path(), self.known.faults());
             self.options.explore(&file.name, path, &explored, faults, self.stop)
@@ -293,8 +325,8 @@ fn in_words(error: &ExploreError) -> String {
 
 /// Whether it is the file that can't be explored; otherwise the bench could not do its work.
 const fn is_of_the_file(error: &ExploreError) -> bool {
-    use ExploreError::{Link, Target, Unloadable};
-    matches!(error, Target(_) | Link(_) | Unloadable(_))
+    use ExploreError::{Link, Module, Target, Unloadable};
+    matches!(error, Target(_) | Link(_) | Module(_) | Unloadable(_))
 }
 
 fn status_of(report: &ExploreReport) -> Status {

@@ -37,7 +37,7 @@ fn findings(report: &Value) -> &Vec<Value> {
 }
 
 /// Functions in the corpus about which explore doubts.
-const DOUBTS: [(Doubt, &str, &str); 11] = [
+const DOUBTS: [(Doubt, &str, &str); 12] = [
     (Doubt::RightElsewhere, "gnu-2.47/aarch64/clash.O2-clash", "with_alloca"),
     (Doubt::UncertainEntry, "gnu-2.40/aarch64/contexts.O2", "context_exit"),
     (Doubt::AfterCall, "gnu-2.47/amd64/long_jump.O2-fp", "finish"),
@@ -48,6 +48,7 @@ const DOUBTS: [(Doubt, &str, &str); 11] = [
     (Doubt::BaseOffStack, "gnu-2.47/amd64/eh_return.O2", "leave"),
     (Doubt::OverwrittenRa, "gnu-2.44/amd64/undefined_ra.O2", "forgets_caller"),
     (Doubt::UnseenStore, "../constructed/frame-filled-by-callee/amd64", "copies_right"),
+    (Doubt::EntryCode, "../constructed/kernel-privileged/amd64", "enters_wrong"),
     (Doubt::FpNotKept, "gnu-2.47/aarch64/flex_rows.O2", "fp_from_sp"),
 ];
 

@@ -35,6 +35,7 @@ mod hostile_tables;
 mod interrupts;
 mod isolate;
 mod kept_walks;
+mod kernel_objects;
 mod kit_in_c;
 mod known;
 mod links;

@@ -10,6 +10,7 @@ mod aarch64;
 mod amd64;
 mod howto;
 mod layout;
+mod module;
 mod psabi;
 mod relocate;
 mod s390x;
@@ -32,7 +33,10 @@ use crate::elf::abi::abi_of;
 use crate::elf::bounded::{self, File, FileSection, SharedBytes, Tables};
 use crate::elf::relocatable::SframeStarts;
 use crate::source::Source;
-use layout::{Layout, Part, Place};
+use layout::{Layout, Part, Place, Placement};
+pub use module::{
+    EqualStart, LoadedModule, LookUps, Module, ModuleError, ModuleFdes, ModulePart, load_module,
+};
 use psabi::Psabi;
 use relocate::{Addresses, Counted, Got};
 pub use relocate::{Reason, Unapplied};
@@ -89,7 +93,10 @@ const SPARE: u64 = 1 << 24;
 /// # Errors
 /// The file is malformed or too large, or not for a known machine.
 pub fn link<'a>(source: impl Into<Source<'a>>) -> Result<Option<Linked>, LinkError> {
-    let source = source.into();
+    link_to(source.into(), Placement::PROGRAM)
+}
+
+fn link_to(source: Source<'_>, placement: Placement) -> Result<Option<Linked>, LinkError> {
     let tables = bounded::tables::<LinkError>(source)?;
     if tables.header.e_type(tables.endian) != ET_REL {
         return Ok(None);
@@ -108,18 +115,20 @@ pub fn link<'a>(source: impl Into<Source<'a>>) -> Result<Option<Linked>, LinkErr
         return Err(LinkError::TooManySections);
     }
     let limit = source.len().saturating_mul(SHARE).saturating_add(SPARE);
+    let endian = tables.endian;
+    let is_init = |header| tables.sections.section_name(endian, header).is_ok_and(module::is_init);
     let parts: Vec<Option<Part>> = tables
         .sections
         .iter()
-        .map(|header| part(header, tables.endian))
+        .map(|header| part(header, endian, is_init(header)))
         .chain(made.iter().map(|(made, len)| Some(made_part(*made, *len, &symbols))))
         .collect();
-    let layout = layout::lay_out(&parts, limit).ok_or(LinkError::NoRoom)?;
+    let layout = layout::lay_out(&parts, placement, limit).ok_or(LinkError::NoRoom)?;
     Linker { tables, elf: &elf, psabi, symbols, got, made, layout }.executable(limit).map(Some)
 }
 
 /// Returns how a section is loaded, if it is.
-fn part(header: &SectionHeader64<Endianness>, endian: Endianness) -> Option<Part> {
+fn part(header: &SectionHeader64<Endianness>, endian: Endianness, is_init: bool) -> Option<Part> {
     let flags = header.sh_flags(endian);
     flags.contains(SHF_ALLOC).then(|| Part {
         size: header.sh_size(endian),
@@ -127,6 +136,7 @@ fn part(header: &SectionHeader64<Endianness>, endian: Endianness) -> Option<Part
         has_content: header.sh_type(endian) != SHT_NOBITS,
         is_code: flags.contains(SHF_EXECINSTR),
         is_writable: flags.contains(SHF_WRITE),
+        is_init,
     })
 }
 
@@ -137,6 +147,7 @@ fn made_part(made: Made, size: u64, symbols: &Symbols) -> Part {
         has_content: made != Made::Common,
         is_code: made == Made::Undefined,
         is_writable: made != Made::Undefined,
+        is_init: false,
     }
 }
 

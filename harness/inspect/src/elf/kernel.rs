@@ -1,0 +1,670 @@
+//! What a kernel's own tables say of its code: where it goes on otherwise than its instructions show, and what other
+//! instructions it may have, as the kernel patches them.
+
+use std::collections::BTreeMap;
+
+use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
+use serde::{Deserialize, Serialize};
+use sframe_engine::Abi;
+
+use crate::elf::bounded::File;
+use crate::elf::object_file::ObjectFile;
+use crate::instructions::{Destination, Disassembly, Flow, Instruction};
+
+/// What the tables of a kernel, or of a module, say of its code. Addresses are those of the file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KernelCode {
+    /// Whether the file is a kernel or a module, by its sections.
+    pub is_kernel: bool,
+    /// Where control may go besides what instructions say.
+    pub detours: Vec<Detour>,
+    /// The other forms of the code.
+    pub forms: Vec<Form>,
+    /// The calls of the tracer at the beginnings of functions.
+    pub traced: Vec<u64>,
+    /// What could not be read of the tables, as sentences.
+    pub unread: Vec<String>,
+}
+
+/// Control that goes from an instruction to another address, in the state before the instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Detour {
+    /// The instruction.
+    pub at: u64,
+    /// Where it goes.
+    pub to: u64,
+    /// Why.
+    pub why: Why,
+}
+
+/// Why control leaves an instruction for elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Why {
+    /// It is patched to a jump, or the jump to no operation (`__jump_table`).
+    JumpLabel,
+    /// It has faulted (`__ex_table`).
+    Fault,
+    /// It is a trap that warns (`__bug_table`).
+    Warning,
+}
+
+/// A form of the code: some of its instructions are replaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Form {
+    /// Which one.
+    pub kind: FormKind,
+    /// What is replaced, by address.
+    pub patches: Vec<Patch>,
+}
+
+/// Why code is replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum FormKind {
+    /// The first alternative of each place (`.altinstructions`).
+    Alternatives,
+    /// Further alternatives of the places that have several.
+    FurtherAlternatives,
+    /// Functions are traced that are not, and the other way round (`__mcount_loc`, `__patchable_function_entries`).
+    Tracing,
+    /// Calls of functions that are not set: no operations, and returns for jumps (`.static_call_sites`).
+    StaticCalls,
+}
+
+impl FormKind {
+    /// Says it in words.
+    #[must_use]
+    pub const fn says(self) -> &'static str {
+        match self {
+            Self::Alternatives => "with alternatives",
+            Self::FurtherAlternatives => "with further alternatives",
+            Self::Tracing => "with tracing switched",
+            Self::StaticCalls => "with static calls unset",
+        }
+    }
+}
+
+/// Bytes that replace those at an address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Patch {
+    /// The address.
+    pub address: u64,
+    /// What is there then.
+    pub bytes: Vec<u8>,
+}
+
+/// Sections by which a kernel or a module is known: no other file has them.
+const OF_KERNELS: [&str; 8] = [
+    ".modinfo",
+    "__ksymtab",
+    "__ksymtab_gpl",
+    "__ex_table",
+    "__bug_table",
+    ".altinstructions",
+    "__jump_table",
+    ".static_call_sites",
+];
+
+/// A table: its section, and the symbols around it where a kernel has it within another one.
+struct Name {
+    section: &'static str,
+    symbols: [&'static str; 2],
+}
+
+const JUMP_LABELS: Name =
+    Name { section: "__jump_table", symbols: ["__start___jump_table", "__stop___jump_table"] };
+const FAULTS: Name = Name { section: "__ex_table", symbols: ["__start___ex_table", "__stop___ex_table"] };
+const WARNINGS: Name =
+    Name { section: "__bug_table", symbols: ["__start___bug_table", "__stop___bug_table"] };
+const ALTERNATIVES: Name =
+    Name { section: ".altinstructions", symbols: ["__alt_instructions", "__alt_instructions_end"] };
+const STATIC_CALLS: Name = Name {
+    section: ".static_call_sites",
+    symbols: ["__start_static_call_sites", "__stop_static_call_sites"],
+};
+const TRACED: [Name; 2] = [
+    Name { section: "__mcount_loc", symbols: ["__start_mcount_loc", "__stop_mcount_loc"] },
+    Name { section: "__patchable_function_entries", symbols: ["__start_mcount_loc", "__stop_mcount_loc"] },
+];
+
+/// No place has more alternatives than this.
+const MOST_ALTERNATIVES: usize = 8;
+
+/// What a tracer's entry is called: any of them will do.
+const TRACERS: [&str; 3] = ["__fentry__", "ftrace_caller", "_mcount"];
+
+impl KernelCode {
+    /// Reads the tables of a file that has addresses.
+    #[must_use]
+    pub fn of(object: &ObjectFile<'_>) -> Self {
+        let elf = object.elf();
+        let is_kernel =
+            elf.sections().any(|section| section.name().is_ok_and(|name| OF_KERNELS.contains(&name)));
+        let Some(abi) = object.abi().filter(|_| is_kernel) else { return Self::default() };
+        let reader = Reader::new(abi, elf);
+        let mut found = Self { is_kernel, ..Self::default() };
+        reader.jump_labels(&mut found);
+        reader.faults(&mut found);
+        reader.warnings(&mut found);
+        reader.alternatives(&mut found);
+        reader.traced(&mut found);
+        reader.static_calls(&mut found);
+        found.detours.sort_by_key(|detour| (detour.at, detour.to));
+        found.detours.dedup();
+        found.forms.retain(|form| !form.patches.is_empty());
+        found
+    }
+}
+
+/// The tables, and the memory that they are about.
+struct Reader<'a> {
+    abi: Abi,
+    /// Sections with content, by address; whether each has code.
+    memory: Vec<(u64, &'a [u8], bool)>,
+    /// By section.
+    sections: BTreeMap<&'a str, (u64, &'a [u8])>,
+    /// Addresses of the symbols that are needed.
+    symbols: BTreeMap<&'static str, u64>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(abi: Abi, elf: &File<'a>) -> Self {
+        let (mut memory, mut sections) = (Vec::new(), BTreeMap::new());
+        for section in elf.sections().filter(|section| section.address() != 0) {
+            let (Ok(name), Ok(data)) = (section.name_bytes(), section.data()) else { continue };
+            let is_code = section.kind() == object::SectionKind::Text;
+            memory.push((section.address(), data, is_code));
+            sections.insert(std::str::from_utf8(name).unwrap_or_default(), (section.address(), data));
+        }
+        memory.sort_by_key(|(address, _, _)| *address);
+        let names = [JUMP_LABELS, FAULTS, WARNINGS, ALTERNATIVES, STATIC_CALLS].into_iter().chain(TRACED);
+        let names: Vec<&'static str> = names.flat_map(|name| name.symbols).chain(TRACERS).collect();
+        let mut symbols = BTreeMap::new();
+        for symbol in elf.symbols().filter(|symbol| symbol.address() != 0) {
+            let name = symbol.name().unwrap_or_default();
+            if let Some(known) = names.iter().find(|known| **known == name) {
+                symbols.insert(*known, symbol.address());
+            }
+        }
+        Self { abi, memory, sections, symbols }
+    }
+
+    /// The bytes of a section from an address on, and whether it has code.
+    fn from(&self, address: u64) -> Option<(&'a [u8], bool)> {
+        let next = self.memory.partition_point(|(start, _, _)| *start <= address);
+        let (start, data, is_code) = self.memory.get(next.checked_sub(1)?)?;
+        Some((data.get(usize::try_from(address - start).ok()?..)?, *is_code))
+    }
+
+    fn bytes(&self, address: u64, len: u64) -> Option<&'a [u8]> {
+        self.from(address)?.0.get(..usize::try_from(len).ok()?)
+    }
+
+    fn is_code(&self, address: u64) -> bool {
+        self.from(address).is_some_and(|(bytes, is_code)| is_code && !bytes.is_empty())
+    }
+
+    fn instruction(&self, address: u64) -> Option<Instruction> {
+        let (bytes, _) = self.from(address).filter(|(_, is_code)| *is_code)?;
+        Disassembly::one(self.abi, address, bytes).filter(|instruction| instruction.len > 0)
+    }
+
+    /// A table: its address and its bytes.
+    fn table(&self, name: &Name) -> Option<(u64, &'a [u8])> {
+        if let Some(found) = self.sections.get(name.section) {
+            return Some(*found);
+        }
+        let [start, end] = name.symbols.map(|symbol| self.symbols.get(symbol).copied());
+        let (start, end) = start.zip(end)?;
+        Some((start, self.bytes(start, end.checked_sub(start)?)?))
+    }
+
+    /// The entries of a table that has entries of one size, with their addresses.
+    fn entries(&self, name: &Name, size: u64) -> Vec<(u64, &'a [u8])> {
+        let Some((address, data)) = self.table(name) else { return Vec::new() };
+        let entries = data.chunks_exact(usize::try_from(size).unwrap_or(1));
+        entries.enumerate().map(|(index, entry)| (address.wrapping_add(index as u64 * size), entry)).collect()
+    }
+
+    fn number(&self, bytes: &[u8]) -> u64 {
+        let fold = |value: u64, byte: &u8| value << 8 | u64::from(*byte);
+        if self.abi.is_big_endian() { bytes.iter().fold(0, fold) } else { bytes.iter().rev().fold(0, fold) }
+    }
+
+    /// The address that a field of 4 bytes leads to, relative to itself.
+    fn relative(&self, address: u64, entry: &[u8], offset: usize) -> Option<u64> {
+        let field = entry.get(offset..offset + 4)?;
+        let distance = i64::from((self.number(field) as u32).cast_signed());
+        Some(address.wrapping_add(offset as u64).wrapping_add_signed(distance))
+    }
+
+    /// `struct jump_entry`: code, target, key.
+    fn jump_labels(&self, found: &mut KernelCode) {
+        for (address, entry) in self.entries(&JUMP_LABELS, 16) {
+            let (Some(at), Some(target)) =
+                (self.relative(address, entry, 0), self.relative(address, entry, 4))
+            else {
+                continue;
+            };
+            let Some(instruction) = self.instruction(at) else {
+                found.leave(format!("a jump label at {at:#x} is not at an instruction"));
+                continue;
+            };
+            let is_jump = matches!(
+                instruction.flow,
+                Flow::Jump { to: Destination::Address(to), is_conditional: false } if to == target
+            );
+            let to = if is_jump { at.wrapping_add(instruction.len) } else { target };
+            found.detours.push(Detour { at, to, why: Why::JumpLabel });
+        }
+    }
+
+    /// `struct exception_table_entry`: instruction and fixup, and what differs.
+    fn faults(&self, found: &mut KernelCode) {
+        for (address, entry) in self.entries(&FAULTS, 12) {
+            let (Some(at), Some(to)) = (self.relative(address, entry, 0), self.relative(address, entry, 4))
+            else {
+                continue;
+            };
+            if self.is_code(at) && self.is_code(to) {
+                found.detours.push(Detour { at, to, why: Why::Fault });
+            }
+        }
+    }
+
+    /// `struct bug_entry`: the trap, and flags at the end. The sizes depend on the configuration.
+    fn warnings(&self, found: &mut KernelCode) {
+        const WARNING: u64 = 1;
+        let Some((_, data)) = self.table(&WARNINGS) else { return };
+        let trap = |address: u64, entry: &[u8]| {
+            let at = self.relative(address, entry, 0)?;
+            let instruction = self.instruction(at)?;
+            // On AMD64, ud1 is another one; s390x has a monitor call.
+            let is_ud1 = || {
+                self.bytes(at, instruction.len)
+                    .is_some_and(|code| code.windows(2).any(|code| code == [0x0f, 0xb9]))
+            };
+            let is_trap = instruction.flow == Flow::Trap
+                || match self.abi {
+                    Abi::Amd64 => is_ud1(),
+                    Abi::Aarch64 | Abi::Aarch64Be => false,
+                    Abi::S390x => true,
+                };
+            is_trap.then_some((at, at.wrapping_add(instruction.len)))
+        };
+        let fits = |size: &u64| {
+            data.len() as u64 % size == 0
+                && self
+                    .entries(&WARNINGS, *size)
+                    .iter()
+                    .all(|(address, entry)| trap(*address, entry).is_some())
+        };
+        let Some(size) = [6, 8, 10, 12, 14, 16].into_iter().find(fits) else {
+            found.leave("the entries of __bug_table are of a form that is not known".to_owned());
+            return;
+        };
+        for (address, entry) in self.entries(&WARNINGS, size) {
+            let Some((at, to)) = trap(address, entry) else { continue };
+            if self.number(&entry[entry.len() - 2..]) & WARNING != 0 {
+                found.detours.push(Detour { at, to, why: Why::Warning });
+            }
+        }
+    }
+
+    /// `struct alt_instr`: the place, the replacement, and their lengths; what is between differs.
+    fn alternatives(&self, found: &mut KernelCode) {
+        let Some((_, data)) = self.table(&ALTERNATIVES) else { return };
+        let alternative = |address: u64, entry: &[u8]| self.alternative(address, entry);
+        let fits = |size: &u64| {
+            !data.is_empty()
+                && data.len() as u64 % size == 0
+                && self
+                    .entries(&ALTERNATIVES, *size)
+                    .iter()
+                    .all(|(at, entry)| alternative(*at, entry).is_some())
+        };
+        let sizes: &[u64] = match self.abi {
+            Abi::Amd64 => &[14, 12, 13],
+            Abi::Aarch64 | Abi::Aarch64Be => &[12],
+            Abi::S390x => &[13, 11, 12],
+        };
+        let Some(size) = sizes.iter().copied().find(fits) else {
+            if !data.is_empty() {
+                found.leave("the entries of .altinstructions are of a form that is not known".to_owned());
+            }
+            return;
+        };
+        let mut by_place: BTreeMap<u64, Vec<Patch>> = BTreeMap::new();
+        let mut by_code = 0;
+        for (address, entry) in self.entries(&ALTERNATIVES, size) {
+            match alternative(address, entry).and_then(|alternative| alternative.patch(self)) {
+                Some(patch) => {
+                    let known = by_place.entry(patch.address).or_default();
+                    let is_new =
+                        self.bytes(patch.address, patch.bytes.len() as u64) != Some(&patch.bytes[..]);
+                    if is_new && known.len() < MOST_ALTERNATIVES && !known.contains(&patch) {
+                        known.push(patch);
+                    }
+                }
+                None => by_code += 1,
+            }
+        }
+        if by_code > 0 {
+            found.leave(format!("{by_code} alternatives are computed by code when the kernel starts"));
+        }
+        let most = by_place.values().map(Vec::len).max().unwrap_or(0);
+        for number in 0..most {
+            let kind = if number == 0 { FormKind::Alternatives } else { FormKind::FurtherAlternatives };
+            let patches = by_place.values().filter_map(|patches| patches.get(number).cloned()).collect();
+            found.forms.push(Form { kind, patches });
+        }
+    }
+
+    fn alternative(&self, address: u64, entry: &[u8]) -> Option<Alternative> {
+        let at = self.relative(address, entry, 0)?;
+        let from = self.relative(address, entry, 4)?;
+        let (len, from_len, is_by_code) = match self.abi {
+            // Flags, if there are any, say that a call through memory becomes a direct one.
+            Abi::Amd64 => match entry {
+                [.., len, from_len] if entry.len() != 13 => {
+                    let is_direct_call = entry.len() == 14 && entry[10] & 2 != 0;
+                    (*len, *from_len, is_direct_call)
+                }
+                [.., len, from_len, _padding] => (*len, *from_len, false),
+                _ => return None,
+            },
+            // A callback has no length.
+            Abi::Aarch64 | Abi::Aarch64Be => {
+                let [.., len, from_len] = entry else { return None };
+                (*len, *from_len, *from_len == 0)
+            }
+            Abi::S390x => {
+                let len = if entry.len() == 12 { entry[entry.len() - 2] } else { entry[entry.len() - 1] };
+                (len, len, false)
+            }
+        };
+        let is_sound = len > 0
+            && from_len <= len
+            && self.is_code(at)
+            && self.bytes(at, len.into()).is_some()
+            && (is_by_code || self.bytes(from, from_len.into()).is_some());
+        is_sound.then_some(Alternative { at, len, from, from_len, is_by_code })
+    }
+
+    /// Words with the addresses of functions' first instructions, or of what follows.
+    fn traced(&self, found: &mut KernelCode) {
+        let tracer = TRACERS.iter().find_map(|name| self.symbols.get(name).copied());
+        let mut patches = BTreeMap::new();
+        for (_, entry) in TRACED.iter().flat_map(|name| self.entries(name, 8)) {
+            let address = self.number(entry);
+            let Some(site) = self.traced_site(address) else { continue };
+            found.traced.extend(site.call);
+            if let Some(bytes) = tracer.and_then(|tracer| site.switched(self, tracer)) {
+                patches.insert(site.address, bytes);
+            }
+        }
+        found.traced.sort_unstable();
+        found.traced.dedup();
+        let patches = patches.into_iter().map(|(address, bytes)| Patch { address, bytes }).collect();
+        found.forms.push(Form { kind: FormKind::Tracing, patches });
+    }
+
+    /// What is at an address at which a function can be traced.
+    fn traced_site(&self, address: u64) -> Option<TracedSite> {
+        match self.abi {
+            Abi::Amd64 => {
+                let is_call = match self.bytes(address, 5)? {
+                    [0xe8, ..] => true,
+                    NOP_5 => false,
+                    _ => return None,
+                };
+                Some(TracedSite { address, call: is_call.then_some(address) })
+            }
+            Abi::Aarch64 | Abi::Aarch64Be => {
+                // Two words before the function are for the tracer's own use, and a landing pad comes first.
+                let behind = |address: u64| {
+                    let is_pad = self.bytes(address, 4).is_some_and(|code| code == BTI_C);
+                    if is_pad { address.wrapping_add(4) } else { address }
+                };
+                let is_site = |address: u64| {
+                    self.bytes(address, 8).is_some_and(|code| code == NOPS || code[..4] == MOV_X9_LR)
+                };
+                let function = behind(address.wrapping_add(8));
+                let is_before = self.bytes(address, 8).is_some_and(|code| code == NOPS) && is_site(function);
+                let address = if is_before { function } else { behind(address) };
+                let code = self.bytes(address, 8)?;
+                let is_call = code[..4] == MOV_X9_LR && code[7] & 0xfc == 0x94;
+                (is_call || code == NOPS)
+                    .then_some(TracedSite { address, call: is_call.then_some(address.wrapping_add(4)) })
+            }
+            Abi::S390x => {
+                let is_call = match self.bytes(address, 6)? {
+                    // brasl %r0.
+                    [0xc0, 0x05, ..] => true,
+                    // brcl 0.
+                    [0xc0, 0x04, ..] => false,
+                    _ => return None,
+                };
+                Some(TracedSite { address, call: is_call.then_some(address) })
+            }
+        }
+    }
+
+    /// `struct static_call_site`: the call or jump, and the key.
+    fn static_calls(&self, found: &mut KernelCode) {
+        let site = |(address, entry): (u64, &[u8])| {
+            let address = self.relative(address, entry, 0)?;
+            let bytes = match self.bytes(address, 5)? {
+                [0xe8, ..] => NOP_5,
+                // ret, and traps behind it.
+                [0xe9, ..] => &[0xc3, 0xcc, 0xcc, 0xcc, 0xcc],
+                _ => return None,
+            };
+            Some(Patch { address, bytes: bytes.to_vec() })
+        };
+        let sites = match self.abi {
+            Abi::Amd64 => self.entries(&STATIC_CALLS, 8),
+            // They have no such sites.
+            Abi::Aarch64 | Abi::Aarch64Be | Abi::S390x => Vec::new(),
+        };
+        let mut patches: Vec<Patch> = sites.into_iter().filter_map(site).collect();
+        patches.sort_by_key(|patch| patch.address);
+        patches.dedup();
+        found.forms.push(Form { kind: FormKind::StaticCalls, patches });
+    }
+}
+
+/// nopl 0(%rax,%rax).
+const NOP_5: &[u8] = &[0x0f, 0x1f, 0x44, 0x00, 0x00];
+/// bti c; mov x9, x30; two nops.
+const BTI_C: [u8; 4] = [0x5f, 0x24, 0x03, 0xd5];
+const MOV_X9_LR: [u8; 4] = [0xe9, 0x03, 0x1e, 0xaa];
+const NOPS: &[u8] = &[0x1f, 0x20, 0x03, 0xd5, 0x1f, 0x20, 0x03, 0xd5];
+
+impl KernelCode {
+    fn leave(&mut self, what: String) {
+        /// A malformed table may have any number.
+        const MOST: usize = 20;
+        if self.unread.len() < MOST {
+            self.unread.push(what);
+        }
+    }
+}
+
+struct Alternative {
+    at: u64,
+    len: u8,
+    from: u64,
+    from_len: u8,
+    is_by_code: bool,
+}
+
+impl Alternative {
+    /// What the kernel writes: the replacement, whose relative branches still lead where they led, and no operations.
+    /// `None` if that is not in the file.
+    fn patch(&self, reader: &Reader<'_>) -> Option<Patch> {
+        let mut bytes = reader.bytes(self.from, self.from_len.into()).filter(|_| !self.is_by_code)?.to_vec();
+        let within = self.from..self.from.saturating_add(self.from_len.into());
+        let mut offset = 0;
+        while offset < bytes.len() {
+            let address = self.from.wrapping_add(offset as u64);
+            let instruction = Disassembly::one(reader.abi, address, &bytes[offset..])?;
+            let len = usize::try_from(instruction.len).ok().filter(|len| *len > 0)?;
+            let target = match instruction.flow {
+                Flow::Call(to) => to,
+                Flow::Jump { to: Destination::Address(to), .. } => Some(to),
+                _ => None,
+            };
+            let code = bytes.get_mut(offset..offset + len)?;
+            if target.is_none_or(|target| !within.contains(&target)) {
+                relocate(reader.abi, code, target.is_some(), self.from, self.at)?;
+            }
+            offset += len;
+        }
+        while bytes.len() < self.len.into() {
+            match reader.abi {
+                Abi::Amd64 => bytes.push(0x90),
+                Abi::Aarch64 | Abi::Aarch64Be => bytes.extend(&NOPS[..4]),
+                // bcr 0,%r0.
+                Abi::S390x => bytes.extend([0x07, 0x00]),
+            }
+        }
+        bytes.truncate(self.len.into());
+        Some(Patch { address: self.at, bytes })
+    }
+}
+
+/// Changes an instruction that is moved so that what it names relative to itself stays the same. `None` if its field is
+/// too small.
+fn relocate(abi: Abi, code: &mut [u8], is_branch: bool, from: u64, to: u64) -> Option<()> {
+    let moved = from.wrapping_sub(to).cast_signed();
+    match abi {
+        Abi::Amd64 => {
+            let at =
+                if is_branch { code.len().checked_sub(4).filter(|at| *at > 0) } else { rip_relative(code) };
+            let Some(at) = at else { return (!is_branch).then_some(()) };
+            let field: &mut [u8; 4] = code.get_mut(at..at + 4)?.try_into().ok()?;
+            let value = i64::from(i32::from_le_bytes(*field)).checked_add(moved)?;
+            *field = i32::try_from(value).ok()?.to_le_bytes();
+        }
+        Abi::Aarch64 | Abi::Aarch64Be => {
+            let field: &mut [u8; 4] = code.try_into().ok()?;
+            let word = u32::from_le_bytes(*field);
+            let is_adrp = word & 0x9f00_0000 == 0x9000_0000;
+            // How many bits of distance in words, from which bit on.
+            let (bits, shift) = match word {
+                _ if is_adrp => return None,
+                _ if word & 0x7c00_0000 == 0x1400_0000 => (26, 0), // b, bl
+                _ if word & 0xff00_0000 == 0x5400_0000 => (19, 5), // b.cond
+                _ if word & 0x7e00_0000 == 0x3400_0000 => (19, 5), // cbz, cbnz
+                _ if word & 0x7e00_0000 == 0x3600_0000 => (14, 5), // tbz, tbnz
+                _ => return Some(()),
+            };
+            let mask = (1_u32 << bits) - 1;
+            let distance = (((word >> shift) & mask) << (32 - bits)).cast_signed() >> (32 - bits);
+            let distance = i64::from(distance).checked_add(moved / 4)?;
+            let fits = distance >= -(1 << (bits - 1)) && distance < 1 << (bits - 1);
+            let new = (distance as u32 & mask) << shift;
+            *field = fits.then(|| word & !(mask << shift) | new)?.to_le_bytes();
+        }
+        Abi::S390x => {
+            // The kernel copies the bytes: what they name has to be right at the place.
+        }
+    }
+    Some(())
+}
+
+/// Where an instruction of AMD64 has a displacement from RIP, in bytes.
+fn rip_relative(code: &[u8]) -> Option<usize> {
+    let is_prefix = |byte: &u8| matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x40..=0x4f | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3);
+    let at = code.iter().position(|byte| !is_prefix(byte))?;
+    let (at, has_modrm) = match code.get(at..)? {
+        [0x0f, 0x38 | 0x3a, ..] => (at + 3, true),
+        [0x0f, opcode, ..] => {
+            let has_none = matches!(opcode, 0x05..=0x09 | 0x0b | 0x30..=0x37 | 0x77 | 0x80..=0x8f | 0xa0..=0xa2
+                | 0xa8..=0xaa | 0xc8..=0xcf);
+            (at + 2, !has_none)
+        }
+        [opcode, ..] => {
+            let has = matches!(opcode, 0x00..=0x3f if opcode & 7 < 4)
+                || matches!(opcode, 0x62 | 0x63 | 0x69 | 0x6b | 0x80..=0x8f | 0xc0 | 0xc1 | 0xc6 | 0xc7
+                    | 0xd0..=0xd3 | 0xd8..=0xdf | 0xf6 | 0xf7 | 0xfe | 0xff);
+            (at + 1, has)
+        }
+        [] => return None,
+    };
+    let modrm = code.get(at).filter(|_| has_modrm)?;
+    (modrm & 0xc7 == 0x05).then_some(at + 1)
+}
+
+/// Where a function can be traced.
+struct TracedSite {
+    address: u64,
+    /// The call, if it is traced.
+    call: Option<u64>,
+}
+
+impl TracedSite {
+    /// The instructions of the other form, given where the tracer is. `None` if it is too far away.
+    fn switched(&self, reader: &Reader<'_>, tracer: u64) -> Option<Vec<u8>> {
+        let is_traced = self.call.is_some();
+        Some(match reader.abi {
+            Abi::Amd64 if is_traced => NOP_5.to_vec(),
+            Abi::Amd64 => {
+                let distance = tracer.wrapping_sub(self.address.wrapping_add(5)).cast_signed();
+                let distance = i32::try_from(distance).ok()?.to_le_bytes();
+                [&[0xe8][..], &distance].concat()
+            }
+            Abi::Aarch64 | Abi::Aarch64Be if is_traced => NOPS.to_vec(),
+            Abi::Aarch64 | Abi::Aarch64Be => {
+                let words = tracer.wrapping_sub(self.address.wrapping_add(4)).cast_signed() / 4;
+                let fits = (-(1 << 25)..1 << 25).contains(&words);
+                let call = fits.then_some(0x9400_0000 | (words as u32 & 0x03ff_ffff))?;
+                [MOV_X9_LR, call.to_le_bytes()].concat()
+            }
+            Abi::S390x if is_traced => vec![0xc0, 0x04, 0, 0, 0, 0],
+            Abi::S390x => {
+                let halfwords = tracer.wrapping_sub(self.address).cast_signed() / 2;
+                [&[0xc0, 0x05][..], &i32::try_from(halfwords).ok()?.to_be_bytes()].concat()
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moved(abi: Abi, code: &[u8], is_branch: bool, by: i64) -> Option<Vec<u8>> {
+        let mut code = code.to_vec();
+        relocate(abi, &mut code, is_branch, 0x10_0000_u64.wrapping_add_signed(by), 0x10_0000).map(|()| code)
+    }
+
+    #[test]
+    fn what_is_moved_names_the_same_addresses() {
+        let amd64 = |code: &[u8], is_branch| moved(Abi::Amd64, code, is_branch, 0x100);
+        // call, jmp, and jne; lea and movq with a constant behind the displacement; with a prefix, and mov of a register.
+        assert_eq!(amd64(&[0xe8, 0, 1, 0, 0], true), Some(vec![0xe8, 0, 2, 0, 0]));
+        assert_eq!(amd64(&[0x0f, 0x85, 0xfc, 0xff, 0xff, 0xff], true), Some(vec![0x0f, 0x85, 0xfc, 0, 0, 0]));
+        assert_eq!(amd64(&[0x48, 0x8d, 0x3d, 1, 0, 0, 0], false), Some(vec![0x48, 0x8d, 0x3d, 1, 1, 0, 0]));
+        assert_eq!(
+            amd64(&[0x48, 0xc7, 0x05, 4, 0, 0, 0, 9, 0, 0, 0], false),
+            Some(vec![0x48, 0xc7, 0x05, 4, 1, 0, 0, 9, 0, 0, 0])
+        );
+        assert_eq!(amd64(&[0x65, 0xff, 0x05, 0, 0, 0, 0], false), Some(vec![0x65, 0xff, 0x05, 0, 1, 0, 0]));
+        assert_eq!(amd64(&[0x48, 0x89, 0xc3], false), Some(vec![0x48, 0x89, 0xc3]));
+        // A short jump has no room.
+        assert_eq!(amd64(&[0xeb, 0], true), None);
+        let aarch64 = |word: u32, is_branch, by| {
+            let code = moved(Abi::Aarch64, &word.to_le_bytes(), is_branch, by)?;
+            Some(u32::from_le_bytes(code.try_into().expect("a word")))
+        };
+        assert_eq!(aarch64(0x9400_0001, true, 0x100), Some(0x9400_0041), "bl");
+        assert_eq!(aarch64(0x17ff_ffff, true, 0x100), Some(0x1400_003f), "b backwards");
+        assert_eq!(aarch64(0xb400_0020, true, 0x100), Some(0xb400_0820), "cbz");
+        assert_eq!(aarch64(0x3600_0020, true, 0x20_0000), None, "tbz does not reach");
+        assert_eq!(aarch64(0x9000_0000, false, 0x100), None, "adrp depends on pages");
+        assert_eq!(aarch64(0x9100_43ff, false, 0x100), Some(0x9100_43ff), "add");
+    }
+}
