@@ -30,7 +30,7 @@ Examples:
 
 Exit status:
   0  no rule is broken: there may be warnings and notes
-  1  an error
+  1  an error; with --coverage also that too little has an FDE
   2  the file can't be used
 
 specs/lints.md has all rules."
@@ -48,11 +48,12 @@ Examples:
 
 Exit status:
   0  no difference
-  1  differences
+  1  differences, or functions without an FDE that could have one (--coverage)
   2  one of the two is missing, or can't be read
   3  no instruction is described by both
 
-Functions that only one of them describes and hazards are listed too; neither changes the status."
+Functions without call frame information, those that SFrame can't express, and hazards are listed too; none of them changes the
+status."
     )
 }
 

@@ -235,7 +235,7 @@ impl<'a> Reader<'a> {
     /// The address that a field of 4 bytes leads to, relative to itself.
     fn relative(&self, address: u64, entry: &[u8], offset: usize) -> Option<u64> {
         let field = entry.get(offset..offset + 4)?;
-        let distance = i64::from((self.number(field) as u32).cast_signed());
+        let distance = self.number(field).cast_signed() << 32 >> 32;
         Some(address.wrapping_add(offset as u64).wrapping_add_signed(distance))
     }
 
@@ -294,7 +294,7 @@ impl<'a> Reader<'a> {
             is_trap.then_some((at, at.wrapping_add(instruction.len)))
         };
         let fits = |size: &u64| {
-            data.len() as u64 % size == 0
+            (data.len() as u64).is_multiple_of(*size)
                 && self
                     .entries(&WARNINGS, *size)
                     .iter()
@@ -318,7 +318,7 @@ impl<'a> Reader<'a> {
         let alternative = |address: u64, entry: &[u8]| self.alternative(address, entry);
         let fits = |size: &u64| {
             !data.is_empty()
-                && data.len() as u64 % size == 0
+                && (data.len() as u64).is_multiple_of(*size)
                 && self
                     .entries(&ALTERNATIVES, *size)
                     .iter()
@@ -565,7 +565,7 @@ fn relocate(abi: Abi, code: &mut [u8], is_branch: bool, from: u64, to: u64) -> O
             let distance = (((word >> shift) & mask) << (32 - bits)).cast_signed() >> (32 - bits);
             let distance = i64::from(distance).checked_add(moved / 4)?;
             let fits = distance >= -(1 << (bits - 1)) && distance < 1 << (bits - 1);
-            let new = (distance as u32 & mask) << shift;
+            let new = (i32::try_from(distance).ok()?.cast_unsigned() & mask) << shift;
             *field = fits.then(|| word & !(mask << shift) | new)?.to_le_bytes();
         }
         Abi::S390x => {
@@ -620,7 +620,8 @@ impl TracedSite {
             Abi::Aarch64 | Abi::Aarch64Be => {
                 let words = tracer.wrapping_sub(self.address.wrapping_add(4)).cast_signed() / 4;
                 let fits = (-(1 << 25)..1 << 25).contains(&words);
-                let call = fits.then_some(0x9400_0000 | (words as u32 & 0x03ff_ffff))?;
+                let words = i32::try_from(words).ok().filter(|_| fits)?.cast_unsigned();
+                let call = 0x9400_0000 | words & 0x03ff_ffff;
                 [MOV_X9_LR, call.to_le_bytes()].concat()
             }
             Abi::S390x if is_traced => vec![0xc0, 0x04, 0, 0, 0, 0],

@@ -87,11 +87,14 @@ pub struct LinkFinding {
     pub says: Option<String>,
     /// What is wrong, in a sentence.
     pub message: String,
+    /// Its known cause.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known: Option<String>,
 }
 
 impl LinkFinding {
     pub(super) fn new(kind: LinkFault, functions: Vec<String>, message: impl Into<String>) -> Self {
-        Self { kind, functions, rule: None, says: None, message: message.into() }
+        Self { kind, functions, rule: None, says: None, message: message.into(), known: None }
     }
 
     /// That rows are wrong, and what they say.
@@ -213,21 +216,26 @@ pub(super) fn is_relocatable(output: &[u8]) -> bool {
     ElfFile64::<Endianness>::parse(output).is_ok_and(|elf| elf.kind() == ObjectKind::Relocatable)
 }
 
-/// What is wrong with the first of several sections, which readers see: it is that of one of the objects.
+/// What is wrong with the first of several sections, which readers see: it is that of the first object that has one, or of all
+/// of them, with a header left behind.
 fn of_first(
     case: &LinkCase,
     inputs: &Inputs,
     own: &Functions,
     is_linker_made: &dyn Fn(u64) -> bool,
 ) -> Vec<LinkFinding> {
-    let with_section = inputs.files.iter().filter(|file| file.header.is_some());
-    let of_each = with_section.map(|file| {
-        let alone =
-            Inputs { files: vec![file.clone()], broken: inputs.broken.clone(), placement: inputs.placement };
-        let mut findings = of_functions(case, &alone, own, is_linker_made);
-        findings.extend(of_header(&alone, own, false));
+    let of = |inputs: &Inputs| {
+        let mut findings = of_functions(case, inputs, own, is_linker_made);
+        findings.extend(of_header(inputs, own, false));
         findings
+    };
+    let first = inputs.files.iter().find(|file| file.header.is_some());
+    let alone = first.map(|file| Inputs {
+        files: vec![file.clone()],
+        broken: inputs.broken.clone(),
+        placement: inputs.placement,
     });
+    let of_each = alone.iter().chain([inputs]).map(of);
     of_each.min_by_key(Vec::len).unwrap_or_default()
 }
 
@@ -282,6 +290,7 @@ fn of_functions(
         .map(|(address, _)| format!("{address:#x}"))
         .collect();
     twice.extend(overlaps(own, is_linker_made));
+    let dead: Vec<String> = dead.into_iter().chain(beyond_tables(own, is_linker_made)).collect();
     let mut say = |kind, functions: Vec<String>, what: &str| {
         if !functions.is_empty() {
             let message = format!(
@@ -313,6 +322,17 @@ fn overlaps(own: &Functions, is_linker_made: &dyn Fn(u64) -> bool) -> Vec<String
         end = end.max(start.saturating_add(size));
     }
     found
+}
+
+/// The FDEs that begin in code that the linker has made and end in other code.
+fn beyond_tables(own: &Functions, is_linker_made: &dyn Fn(u64) -> bool) -> Vec<String> {
+    let all = own.rows.iter().flat_map(|(start, all)| all.iter().map(move |rows| (*start, rows.size())));
+    let is_beyond = |(start, size): &(u64, u64)| {
+        let last = start.saturating_add(size.saturating_sub(1));
+        // Between two tables may be nothing.
+        is_linker_made(*start) && !is_linker_made(last) && Text::with(&own.texts, last).is_some()
+    };
+    all.filter(is_beyond).map(|(start, _)| format!("{start:#x}")).collect()
 }
 
 /// How many functions a sentence lists.

@@ -183,22 +183,25 @@ impl LinksReport {
 /// A finding, and the result that has it.
 type Found<'r> = (&'r LinkResult, &'r LinkFinding);
 
-/// Findings by cause: by kind, and by case unless the whole section is lost. Those of several ABIs are one.
-fn causes<'r>(
-    results: impl Iterator<Item = &'r LinkResult>,
-) -> BTreeMap<(LinkFault, &'r str), Vec<Found<'r>>> {
-    let mut causes: BTreeMap<(LinkFault, &str), Vec<Found<'_>>> = BTreeMap::new();
+/// A kind of finding, a case, and the rule of the linter.
+type Cause<'r> = (LinkFault, &'r str, &'r str);
+
+/// Findings of no known cause: by kind, by the linter's rule, and by case unless the whole section is lost. Those of several
+/// ABIs are one.
+fn causes<'r>(results: impl Iterator<Item = &'r LinkResult>) -> BTreeMap<Cause<'r>, Vec<Found<'r>>> {
+    let mut causes: BTreeMap<Cause<'_>, Vec<Found<'_>>> = BTreeMap::new();
     for result in results {
-        for finding in &result.findings {
+        for finding in result.findings.iter().filter(|finding| finding.known.is_none()) {
             let case = if finding.kind.is_total() { "" } else { &result.case };
-            causes.entry((finding.kind, case)).or_default().push((result, finding));
+            let rule = finding.rule.as_deref().unwrap_or_default();
+            causes.entry((finding.kind, case, rule)).or_default().push((result, finding));
         }
     }
     causes
 }
 
 /// A cause in a line, and the commands that show it.
-fn write_cause((kind, _): &(LinkFault, &str), found: &[Found<'_>], volume: Volume, text: &mut Text) {
+fn write_cause((kind, ..): &Cause<'_>, found: &[Found<'_>], volume: Volume, text: &mut Text) {
     let Some((result, finding)) = found.first() else { return };
     let cases: BTreeSet<&str> = found.iter().map(|(result, _)| result.case.as_str()).collect();
     let more = match cases.len() {
@@ -206,7 +209,12 @@ fn write_cause((kind, _): &(LinkFault, &str), found: &[Found<'_>], volume: Volum
         more => format!(" and {}", counted(more as u64 - 1, "more case")),
     };
     let abis = abis(found.iter().map(|(result, _)| result.abi));
-    text.line(format!("{kind:<14} {}{more} ({abis}): {}", result.case, finding.message));
+    let others = found.iter().skip(1).filter(|(other, _)| std::ptr::eq(*other, *result)).count();
+    let others = match others {
+        0 => String::new(),
+        others => format!("; {others} more there (--json)"),
+    };
+    text.line(format!("{kind:<14} {}{more} ({abis}): {}{others}", result.case, finding.message));
     for command in &result.commands {
         text.line(format!("    {command}"));
     }

@@ -165,10 +165,13 @@ impl Attempt<'_> {
         if result.outcome == LinkOutcome::Wrong {
             result.output_version = made.output.as_deref().and_then(version_of);
         }
-        for cause in causes.into_iter().flatten() {
-            if !result.known.contains(&cause.why) {
-                result.known.push(cause.why.clone());
+        let whys: Vec<Option<String>> =
+            causes.into_iter().map(|cause| cause.map(|cause| cause.why.clone())).collect();
+        for (finding, why) in result.findings.iter_mut().zip(whys) {
+            if let Some(why) = why.as_ref().filter(|why| !result.known.contains(why)) {
+                result.known.push(why.clone());
             }
+            finding.known = why;
         }
         Ok(result)
     }
@@ -199,7 +202,7 @@ impl Attempt<'_> {
                 }
             }
             return match expected {
-                Expected::Refused | Expected::NoHarm if first.is_none() => {
+                Expected::Refused | Expected::LinkedOrRefused | Expected::NoHarm if first.is_none() => {
                     one(LinkFault::Silent, format!("{}, and not a word of why", ran.ended))
                 }
                 Expected::Refused | Expected::LinkedOrRefused | Expected::NoHarm => Ok(Ok(Vec::new())),

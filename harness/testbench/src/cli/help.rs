@@ -200,7 +200,7 @@ Examples:
   sframe-testbench matrix acme.yaml --report report
   sframe-testbench matrix gnu-2.44 --reference gnu-2.47 --toolchains target/toolchains
 
-The linker that each compiler calls is also tried with the cases of `links`.
+The linker that each compiler calls is also tried with the cases of `links`, unless --spec or --variant select programs.
 
 Exit status:
   0  nothing is worse than with the reference
