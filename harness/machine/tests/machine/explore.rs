@@ -91,6 +91,9 @@ fn explored(code: &[u8], known: &Known, seed: Seed, budget: u64) -> Seen {
         bodies: vec![body],
         landing_pads: Vec::new(),
         pushed_arguments: Vec::new(),
+        is_kernel: false,
+        detours: FxHashMap::default(),
+        traced: FxHashSet::default(),
     };
     let mut seen = Seen { next: Some(Function { entry: CODE, seed, budget, link: None }), ..Seen::default() };
     explore(&binary, &mut seen).expect("a machine");

@@ -231,23 +231,31 @@ impl LinkCase {
         Input::Object { folder, file, patch }
     }
 
-    /// The inputs whose functions the last command's output has: libraries stay beside what is linked with them.
-    pub(super) fn parts(&self) -> BTreeSet<Input> {
-        let (mut parts, mut steps) = (BTreeSet::new(), Vec::from_iter(self.steps.last()));
-        while let Some(step) = steps.pop() {
-            for input in step.inputs(self) {
-                let Input::Made(name) = &input else {
-                    parts.insert(input);
-                    continue;
-                };
-                let is_merged =
-                    |from: &&Step| from.to == *name && !from.options.iter().any(|option| option == "shared");
-                steps.extend(
-                    self.steps.iter().take_while(|other| !std::ptr::eq(*other, step)).find(is_merged),
-                );
-            }
+    /// The inputs whose functions the last command's output has, in the order in which they are linked: libraries stay
+    /// beside what is linked with them.
+    pub(super) fn parts(&self) -> Vec<Input> {
+        let mut parts = Vec::new();
+        if let Some(last) = self.steps.last() {
+            self.add_parts(last, &mut parts);
         }
         parts
+    }
+
+    fn add_parts(&self, step: &Step, parts: &mut Vec<Input>) {
+        for input in step.inputs(self) {
+            let Input::Made(name) = &input else {
+                if !parts.contains(&input) {
+                    parts.push(input);
+                }
+                continue;
+            };
+            let is_merged =
+                |from: &&Step| from.to == *name && !from.options.iter().any(|option| option == "shared");
+            let earlier = self.steps.iter().take_while(|other| !std::ptr::eq(*other, step));
+            if let Some(from) = earlier.into_iter().find(is_merged) {
+                self.add_parts(from, parts);
+            }
+        }
     }
 
     /// Whether it is tried with such objects.

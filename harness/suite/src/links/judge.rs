@@ -290,7 +290,6 @@ fn of_functions(
         .map(|(address, _)| format!("{address:#x}"))
         .collect();
     twice.extend(overlaps(own, is_linker_made));
-    let dead: Vec<String> = dead.into_iter().chain(beyond_tables(own, is_linker_made)).collect();
     let mut say = |kind, functions: Vec<String>, what: &str| {
         if !functions.is_empty() {
             let message = format!(
@@ -306,6 +305,11 @@ fn of_functions(
     say(LinkFault::BorrowedRows, borrowed, "with rows that the objects do not have");
     say(LinkFault::DuplicateFde, twice, "described more than once");
     say(LinkFault::DeadFde, dead, "described where none starts");
+    say(
+        LinkFault::DeadFde,
+        beyond_tables(own, is_linker_made),
+        "of the linker described beyond the end of its table",
+    );
     findings
 }
 

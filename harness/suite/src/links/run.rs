@@ -216,8 +216,8 @@ impl Attempt<'_> {
         }
         let mut files = Vec::new();
         let (mut garbage, mut broken) = (BTreeSet::new(), BTreeSet::new());
-        let parts = self.case.parts();
-        for (input, bytes) in made.inputs.iter().filter(|(input, _)| parts.contains(input)) {
+        let bytes_of = |part: &Input| made.inputs.iter().find(|(input, _)| input == part);
+        for (input, bytes) in self.case.parts().iter().filter_map(bytes_of) {
             match Functions::read_all(bytes) {
                 Ok(all) => {
                     if matches!(input, Input::Object { patch: Some(_), .. }) {
