@@ -15,6 +15,10 @@
         .macro  returns_from_exception
         iretq
         .endm
+        .macro  branches to
+        testl   %edi, %edi
+        jne     \to
+        .endm
         .macro  switches_stack
         movq    %gs:0x10, %rsp
         .endm
@@ -31,6 +35,9 @@
         .macro  returns_from_exception
         eret
         .endm
+        .macro  branches to
+        cbnz    w0, \to
+        .endm
         .macro  switches_stack
         mrs     x0, tpidr_el1
         ldr     x0, [x0, #16]
@@ -46,6 +53,10 @@
         .endm
         .macro  returns_from_exception
         lpswe   8(%r2)
+        .endm
+        .macro  branches to
+        ltgr    %r2, %r2
+        jne     \to
         .endm
         .macro  switches_stack
         lg      %r15, 0x350
@@ -104,5 +115,20 @@
         end_frame
         returns_from_exception
         end     enters_wrong
+
+        /* What also returns to its caller has one.  */
+        function returns_both_ways
+        frame
+        off     8
+        call_of helper
+        off     -8
+        branches 1f
+        .cfi_remember_state
+        end_frame
+        returns
+        .cfi_restore_state
+1:      end_frame
+        returns_from_exception
+        end     returns_both_ways
 
         .section .note.GNU-stack, "", %progbits

@@ -27,6 +27,7 @@ Examples:
   {program} lint corpus/builds/gnu-2.40/amd64/leaf.O2
   {program} lint object.o --sarif lint.sarif
   {program} lint --json build/ libx.a
+  {program} lint --as-module module.ko
 
 Exit status:
   0  no rule is broken: there may be warnings and notes

@@ -235,7 +235,7 @@ impl<'a> Reader<'a> {
     /// The address that a field of 4 bytes leads to, relative to itself.
     fn relative(&self, address: u64, entry: &[u8], offset: usize) -> Option<u64> {
         let field = entry.get(offset..offset + 4)?;
-        let distance = self.number(field).cast_signed() << 32 >> 32;
+        let distance = i64::from(u32::try_from(self.number(field)).ok()?.cast_signed());
         Some(address.wrapping_add(offset as u64).wrapping_add_signed(distance))
     }
 
@@ -273,43 +273,52 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// `struct bug_entry`: the trap, and flags at the end. The sizes depend on the configuration.
+    /// `struct bug_entry`: the trap, or what prepares it, and flags at the end. The sizes depend on the configuration.
     fn warnings(&self, found: &mut KernelCode) {
         const WARNING: u64 = 1;
         let Some((_, data)) = self.table(&WARNINGS) else { return };
-        let trap = |address: u64, entry: &[u8]| {
+        let site = |address: u64, entry: &[u8]| {
             let at = self.relative(address, entry, 0)?;
-            let instruction = self.instruction(at)?;
-            // On AMD64, ud1 is another one; s390x has a monitor call.
-            let is_ud1 = || {
-                self.bytes(at, instruction.len)
-                    .is_some_and(|code| code.windows(2).any(|code| code == [0x0f, 0xb9]))
-            };
-            let is_trap = instruction.flow == Flow::Trap
-                || match self.abi {
-                    Abi::Amd64 => is_ud1(),
-                    Abi::Aarch64 | Abi::Aarch64Be => false,
-                    Abi::S390x => true,
-                };
-            is_trap.then_some((at, at.wrapping_add(instruction.len)))
+            Some((at, self.instruction(at)?))
+        };
+        let sites = |size: u64| {
+            let entries = self.entries(&WARNINGS, size);
+            entries.into_iter().map(|(address, entry)| site(address, entry)).collect::<Option<Vec<_>>>()
+        };
+        let is_mostly_traps = |sites: &[(u64, Instruction)]| {
+            let traps = sites.iter().filter(|(at, instruction)| self.may_trap(*at, instruction)).count();
+            4 * traps >= 3 * sites.len()
         };
         let fits = |size: &u64| {
             (data.len() as u64).is_multiple_of(*size)
-                && self
-                    .entries(&WARNINGS, *size)
-                    .iter()
-                    .all(|(address, entry)| trap(*address, entry).is_some())
+                && sites(*size).is_some_and(|sites| is_mostly_traps(&sites))
         };
         let Some(size) = [6, 8, 10, 12, 14, 16].into_iter().find(fits) else {
             found.leave("the entries of __bug_table are of a form that is not known".to_owned());
             return;
         };
         for (address, entry) in self.entries(&WARNINGS, size) {
-            let Some((at, to)) = trap(address, entry) else { continue };
-            if self.number(&entry[entry.len() - 2..]) & WARNING != 0 {
+            let Some((at, instruction)) = site(address, entry) else { continue };
+            if self.number(&entry[entry.len() - 2..]) & WARNING != 0 && self.may_trap(at, &instruction) {
+                let to = at.wrapping_add(instruction.len);
                 found.detours.push(Detour { at, to, why: Why::Warning });
             }
         }
+    }
+
+    /// Whether an instruction may be a trap that warns. On AMD64, ud1 is one, and some call a function with one; s390x has
+    /// a monitor call.
+    fn may_trap(&self, at: u64, instruction: &Instruction) -> bool {
+        let is_ud1 = || {
+            let code = self.bytes(at, instruction.len).unwrap_or_default();
+            code.windows(2).any(|code| code == [0x0f, 0xb9])
+        };
+        instruction.flow == Flow::Trap
+            || match self.abi {
+                Abi::Amd64 => is_ud1() || matches!(instruction.flow, Flow::Call(_)),
+                Abi::Aarch64 | Abi::Aarch64Be => false,
+                Abi::S390x => self.bytes(at, 1) == Some(&[0xaf]),
+            }
     }
 
     /// `struct alt_instr`: the place, the replacement, and their lengths; what is between differs.
@@ -377,15 +386,14 @@ impl<'a> Reader<'a> {
             // A callback has no length.
             Abi::Aarch64 | Abi::Aarch64Be => {
                 let [.., len, from_len] = entry else { return None };
-                (*len, *from_len, *from_len == 0)
+                (*len, *from_len, *len > 0 && *from_len == 0)
             }
             Abi::S390x => {
                 let len = if entry.len() == 12 { entry[entry.len() - 2] } else { entry[entry.len() - 1] };
                 (len, len, false)
             }
         };
-        let is_sound = len > 0
-            && from_len <= len
+        let is_sound = from_len <= len
             && self.is_code(at)
             && self.bytes(at, len.into()).is_some()
             && (is_by_code || self.bytes(from, from_len.into()).is_some());
@@ -400,7 +408,9 @@ impl<'a> Reader<'a> {
             let address = self.number(entry);
             let Some(site) = self.traced_site(address) else { continue };
             found.traced.extend(site.call);
-            if let Some(bytes) = tracer.and_then(|tracer| site.switched(self, tracer)) {
+            // Where the call leads makes no difference: it is stepped over. Where the file has no tracer, it leads right
+            // after itself, which nobody takes for a function that is called.
+            if let Some(bytes) = site.switched(self, tracer.unwrap_or(site.end(self.abi))) {
                 patches.insert(site.address, bytes);
             }
         }
@@ -565,7 +575,7 @@ fn relocate(abi: Abi, code: &mut [u8], is_branch: bool, from: u64, to: u64) -> O
             let distance = (((word >> shift) & mask) << (32 - bits)).cast_signed() >> (32 - bits);
             let distance = i64::from(distance).checked_add(moved / 4)?;
             let fits = distance >= -(1 << (bits - 1)) && distance < 1 << (bits - 1);
-            let new = (i32::try_from(distance).ok()?.cast_unsigned() & mask) << shift;
+            let new = low_bits(distance, mask) << shift;
             *field = fits.then(|| word & !(mask << shift) | new)?.to_le_bytes();
         }
         Abi::S390x => {
@@ -573,6 +583,13 @@ fn relocate(abi: Abi, code: &mut [u8], is_branch: bool, from: u64, to: u64) -> O
         }
     }
     Some(())
+}
+
+/// The lowest bits of a number, which are below 32.
+const fn low_bits(number: i64, mask: u32) -> u32 {
+    #[expect(clippy::cast_possible_truncation, reason = "the mask keeps 32 bits at most")]
+    let low = (number.cast_unsigned() & mask as u64) as u32;
+    low
 }
 
 /// Where an instruction of AMD64 has a displacement from RIP, in bytes.
@@ -606,6 +623,15 @@ struct TracedSite {
 }
 
 impl TracedSite {
+    /// The address after its instructions.
+    const fn end(&self, abi: Abi) -> u64 {
+        self.address.wrapping_add(match abi {
+            Abi::Amd64 => 5,
+            Abi::Aarch64 | Abi::Aarch64Be => 8,
+            Abi::S390x => 6,
+        })
+    }
+
     /// The instructions of the other form, given where the tracer is. `None` if it is too far away.
     fn switched(&self, reader: &Reader<'_>, tracer: u64) -> Option<Vec<u8>> {
         let is_traced = self.call.is_some();
@@ -620,8 +646,7 @@ impl TracedSite {
             Abi::Aarch64 | Abi::Aarch64Be => {
                 let words = tracer.wrapping_sub(self.address.wrapping_add(4)).cast_signed() / 4;
                 let fits = (-(1 << 25)..1 << 25).contains(&words);
-                let words = i32::try_from(words).ok().filter(|_| fits)?.cast_unsigned();
-                let call = 0x9400_0000 | words & 0x03ff_ffff;
+                let call = fits.then_some(0x9400_0000 | low_bits(words, 0x03ff_ffff))?;
                 [MOV_X9_LR, call.to_le_bytes()].concat()
             }
             Abi::S390x if is_traced => vec![0xc0, 0x04, 0, 0, 0, 0],

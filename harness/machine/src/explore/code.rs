@@ -9,7 +9,7 @@ use sframe_inspect::instructions::{Destination, Disassembly, Flow, Instruction, 
 
 use super::assumption::Callee;
 use crate::address_space::AddressSpace;
-use crate::cpu::{AuthenticationKey, Cpu};
+use crate::cpu::{AuthenticationKey, BranchTarget, Cpu};
 use crate::effect_cache::with_code;
 use crate::pc_map::PcMap;
 
@@ -97,6 +97,9 @@ impl Code {
             let effect = self.cpu.effect(code);
             let decoded = Disassembly::one(self.cpu.abi, pc, code);
             let mut instruction = decoded.unwrap_or_default();
+            if let Some(executed) = self.executed_jump(space, pc, code) {
+                instruction = Instruction { len: instruction.len, ..executed };
+            }
             // Only people need it, and not here.
             instruction.text = String::new();
             let is_other = effect.is_privileged || effect.is_mistaken;
@@ -109,6 +112,17 @@ impl Code {
                 returns_from_exception: (self.cpu.returns_from_exception)(code),
                 instruction,
             }
+        })
+    }
+
+    /// Returns the jump that an instruction executes in its place, as returns through thunks of s390x do.
+    fn executed_jump(&self, space: &AddressSpace, pc: u64, code: &[u8]) -> Option<Instruction> {
+        let Some(BranchTarget::Instruction(distance)) = (self.cpu.branch_target)(code) else { return None };
+        let executed = with_code(self.cpu, space, pc.wrapping_add_signed(distance), |code| {
+            Disassembly::one(self.cpu.abi, pc, code)
+        });
+        executed.filter(|executed| {
+            matches!(executed.flow, Flow::Jump { to: Destination::Caller | Destination::Indirect, .. })
         })
     }
 

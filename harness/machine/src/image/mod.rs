@@ -218,7 +218,7 @@ impl<'a> Image<'a> {
             return Err(LoadError::NotExecutable(goblin::elf::header::et_to_str(header.e_type)));
         }
         let headers = match program_headers(bytes, &header, cpu) {
-            Ok(headers) if headers.iter().any(is_loaded) => headers,
+            Ok(headers) if !is_kernel(&headers) && headers.iter().any(is_loaded) => headers,
             headers => {
                 let of_kernel = kernel_sections(bytes, &header, cpu);
                 if of_kernel.is_empty() { headers? } else { of_kernel }
@@ -375,6 +375,11 @@ fn program_headers(bytes: &[u8], header: &Header, cpu: &Cpu) -> Result<Vec<Progr
 /// Whether a segment takes part of the address space.
 const fn is_loaded(header: &ProgramHeader) -> bool {
     header.p_type == PT_LOAD && header.p_memsz > 0
+}
+
+/// Whether segments are those of a kernel. Their permissions mean nothing then: it sets its own.
+fn is_kernel(headers: &[ProgramHeader]) -> bool {
+    headers.iter().any(|header| is_loaded(header) && header.p_vaddr >= UPPER_HALF)
 }
 
 /// Returns the loaded sections of a kernel as segments: what loads it may need no program headers.

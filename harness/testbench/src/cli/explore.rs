@@ -232,6 +232,9 @@ impl Explore {
         let (patched, unread) = PatchedFile::of(file, &target, source)?;
         let mut forms = Vec::new();
         for form in patched {
+            if form.roots(&target, roots.clone()).roots.is_empty() {
+                continue;
+            }
             let shared = SharedFile::of(form.file.linked())?;
             let target = form.file.open()?;
             let roots = form.roots(&target, self.roots(&target));

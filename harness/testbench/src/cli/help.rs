@@ -77,6 +77,7 @@ Examples:
   sframe-testbench explore corpus/builds/gnu-2.47/amd64/recursion.O2
   sframe-testbench explore root/lib/libc.so.6 --from eh-frame --report report
   sframe-testbench explore libfoo.so --functions 'parse_*' --possible
+  sframe-testbench explore module.ko --as-module
 
 Each function is executed from its entry with a made-up caller, both ways at each branch. Calls are
 stepped over, and memory appears where there is none. A row is proved to be wrong if it is wrong on every

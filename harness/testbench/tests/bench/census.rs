@@ -8,6 +8,33 @@ use serde_json::json;
 
 use crate::common::repository;
 
+/// A table whose lines also say at which instruction a finding is.
+#[rstest]
+#[case::the_same("pushfq; pop *", 0)]
+#[case::another("pushq *; pop *", 1)]
+#[case::alone("pop *", 1)]
+fn findings_may_be_known_by_their_instructions(#[case] code: &str, #[case] status: i32) {
+    if !has_python() {
+        return;
+    }
+    let folder = census(&[]);
+    let table = format!(
+        "# ABI\tlibrary\tfunction\tverdict\trules\tcode\tfault\treason\namd64\t*\t*\twrong-cfa\t*\t{code}\t-\tw\n"
+    );
+    std::fs::write(folder.path().join("ci/census/findings.tsv"), table).expect("a table");
+    let line = |pc: &str, text: &str| json!({"pc": pc, "text": text, "row": null});
+    let listing = [line("0x0", "pushfq"), line("0x1", "pop rbx"), line("0x2", "ret")];
+    let finding = json!({"certainty": "proved", "verdict": "wrong-cfa", "function": "f", "row": null, "pc": "0x1",
+        "message": "m", "listing": listing});
+    let document = json!({"file": "vmlinux", "findings": [finding]});
+    let reports = folder.path().join("reports");
+    std::fs::remove_dir_all(&reports).expect("no reports");
+    std::fs::create_dir_all(&reports).expect("a folder");
+    std::fs::write(reports.join("amd64-vmlinux.json"), document.to_string()).expect("a document");
+    assert_eq!(tell(folder.path(), "new reports amd64").0, Some(status));
+    assert_eq!(tell(folder.path(), "faults reports amd64").0, Some(status), "the line is stale otherwise");
+}
+
 /// A line of `findings.tsv`, whose fields are separated by `|` here.
 const PUSHES: &str =
     "amd64|libc.so.*|-|wrong-cfa|CFA = SP+8, RA = *(CFA-8), FP unchanged|glibc-addmul-pushes|within them";

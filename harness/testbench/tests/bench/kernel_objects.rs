@@ -15,7 +15,9 @@ const PROGRAM_HEADERS: usize = 64;
 const PROGRAM_HEADER: usize = 56;
 const E_TYPE: usize = 16;
 const E_PHNUM: usize = 56;
+const E_SHNUM: usize = 60;
 const P_VADDR: usize = 16;
+const P_FLAGS: usize = 4;
 
 fn changed(offset: usize, bytes: &[u8]) -> Vec<u8> {
     let mut file = image();
@@ -33,6 +35,7 @@ fn changed(offset: usize, bytes: &[u8]) -> Vec<u8> {
     file[PROGRAM_HEADERS + PROGRAM_HEADER] = 4;
     file
 })]
+#[case::without_permission_to_execute(changed(PROGRAM_HEADERS + P_FLAGS, &[6, 0, 0, 0]))]
 #[case::with_data_of_each_processor_at_0(changed(PROGRAM_HEADERS + PROGRAM_HEADER + P_VADDR, &[0; 8]))]
 fn kernels_are_explored_whatever_their_headers_say(#[case] file: Vec<u8>) {
     let folder = tempfile::tempdir().expect("a folder");
@@ -58,7 +61,9 @@ fn kernels_are_explored_whatever_their_headers_say(#[case] file: Vec<u8>) {
 #[case::past_the_end(u64::MAX, "the end of a kernel's addresses")]
 fn segments_that_no_kernel_has_are_one_error(#[case] address: u64, #[case] message: &str) {
     let folder = tempfile::tempdir().expect("a folder");
-    let file = changed(PROGRAM_HEADERS + PROGRAM_HEADER + P_VADDR, &address.to_le_bytes());
+    let mut file = changed(PROGRAM_HEADERS + PROGRAM_HEADER + P_VADDR, &address.to_le_bytes());
+    // Sections say where a kernel is, if there are any.
+    file[E_SHNUM..E_SHNUM + 2].fill(0);
     let output = bench(&["explore", &written(folder.path(), "kernel", &file)]);
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!((status(&output), error.lines().count()), (2, 1), "{error}");

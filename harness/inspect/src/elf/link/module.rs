@@ -249,7 +249,7 @@ fn number(bytes: &[u8], is_big: bool) -> i64 {
     let fold = |value: u64, byte: &u8| value << 8 | u64::from(*byte);
     let value =
         if is_big { bytes.iter().fold(0, fold) } else { bytes.iter().rev().fold(0, fold) }.cast_signed();
-    let unused = 64 - 8 * bytes.len();
+    let unused = 64 - 8 * bytes.len().min(8);
     value << unused >> unused
 }
 
