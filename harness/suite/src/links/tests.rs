@@ -122,6 +122,9 @@ const MISTAKES: &[(Mistake, &str, LinkFault)] = &[
     (Mistake::LosesSecondOfAName, "local_names", LinkFault::MissingFde),
     (Mistake::KeepsFdesOfNoCode, "two_objects", LinkFault::Lint),
     (Mistake::ForgetsPcrelFlag, "relocatable", LinkFault::WrongHeader),
+    (Mistake::LosesFirstOfSeveral, "many_objects", LinkFault::MissingFde),
+    (Mistake::LeavesStrayHeader, "two_objects", LinkFault::Concatenated),
+    (Mistake::RefusesOthersWithoutWord, "fixed_offsets_mixed", LinkFault::Silent),
     (Mistake::LosesMaskFdes, "mask_fde", LinkFault::MissingFde),
     (Mistake::CountsInTwoBytes, "large_section", LinkFault::MissingFde),
     (Mistake::LeavesStrayBits, "two_objects", LinkFault::Lint),
@@ -146,11 +149,21 @@ fn each_mistake_is_noticed() {
 fn what_is_known_of_several_sections_does_not_excuse_the_first() {
     let known = serde_yaml::from_str("{cases: ['*'], findings: {concatenated: []}, fault: known}");
     let known = [known.expect("an entry")];
-    for (mistake, outcome) in
-        [(Mistake::Concatenates, LinkOutcome::Known), (Mistake::SpoilsFirstOfSeveral, LinkOutcome::Wrong)]
-    {
+    for (mistake, outcome) in [
+        (Mistake::Concatenates, LinkOutcome::Known),
+        (Mistake::LeavesStrayHeader, LinkOutcome::Known),
+        (Mistake::SpoilsFirstOfSeveral, LinkOutcome::Wrong),
+        (Mistake::LosesFirstOfSeveral, LinkOutcome::Wrong),
+    ] {
         let results = tried_knowing(&known, Some(mistake), "two_objects");
         assert!(results.iter().all(|result| result.outcome == outcome), "{mistake:?}: {results:?}");
+        // What is said is what is not known.
+        let report = LinksReport::new("model", "a model", results, &known, false);
+        let text = report.text(Volume::Normal).to_string();
+        let says = |kind: LinkFault| text.lines().any(|line| line.starts_with(&format!("{kind} ")));
+        assert!(!says(LinkFault::Concatenated), "{mistake:?}: {text}");
+        let others = [LinkFault::WrongRows, LinkFault::MissingFde, LinkFault::DeadFde];
+        assert_eq!(others.into_iter().any(says), outcome == LinkOutcome::Wrong, "{mistake:?}: {text}");
     }
 }
 

@@ -88,6 +88,9 @@ pub(super) enum Mistake {
     LosesSecondOfAName,
     KeepsFdesOfNoCode,
     ForgetsPcrelFlag,
+    LosesFirstOfSeveral,
+    LeavesStrayHeader,
+    RefusesOthersWithoutWord,
     StripsNames,
     KeepsDeadCodeWithoutNames,
 }
@@ -190,7 +193,8 @@ impl Model {
             return Err("objects of several machines".to_owned());
         }
         inputs.retain(|input| !is_other(input));
-        self.check(&inputs)?;
+        let is_silent = self.makes(Mistake::RefusesOthersWithoutWord);
+        self.check(&inputs).map_err(|error| if is_silent { String::new() } else { error })?;
         let mut link = Link {
             model: self,
             abi: command.abi,
@@ -802,8 +806,12 @@ impl Link<'_, '_> {
             let section = elf.section_by_name(name).map_or(0, |section| section.address());
             function.start = section.wrapping_add(*offset);
         }
-        let concatenates = self.makes(Mistake::Concatenates) || self.makes(Mistake::SpoilsFirstOfSeveral);
-        let parts = if concatenates { by_input(&entries) } else { vec![entries] };
+        let mistakes = [Mistake::Concatenates, Mistake::SpoilsFirstOfSeveral, Mistake::LosesFirstOfSeveral];
+        let concatenates = mistakes.iter().any(|mistake| self.makes(*mistake));
+        let mut parts = if concatenates { by_input(&entries) } else { vec![entries] };
+        if self.makes(Mistake::LosesFirstOfSeveral) && parts.len() > 1 {
+            parts.remove(0);
+        }
         let mut sections: Vec<Section> =
             parts.into_iter().map(|entries| self.linked_section(entries)).collect();
         if self.makes(Mistake::SpoilsFirstOfSeveral) {
@@ -815,6 +823,10 @@ impl Link<'_, '_> {
             let mut bytes = Vec::new();
             for section in &sections {
                 bytes.extend(self.section_at(section.clone(), address + bytes.len() as u64)?);
+            }
+            if self.makes(Mistake::LeavesStrayHeader) {
+                let header = bytes[..28].to_vec();
+                bytes.extend(header);
             }
             if self.makes(Mistake::CopiesGarbage) && self.has_garbage() {
                 let again = bytes.clone();
