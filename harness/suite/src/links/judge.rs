@@ -16,9 +16,9 @@ use sframe_inspect::lint::lint_file;
 use sframe_inspect::ranges::merge;
 use sframe_inspect::text::{counted, first_of};
 use sframe_inspect::{Blame, FindingRow};
-use sframe_judge::explore::{Certainty, ExploreError, ExploreOptions, ExploredFile, Roots, explore};
+use sframe_judge::explore::{Certainty, ExploreError, ExploreOptions, ExploredFile, Root, Roots, explore};
 use sframe_judge::finding::Finding;
-use sframe_judge::target::{Loaded, SectionSource};
+use sframe_judge::target::{Linked, Loaded, SectionSource};
 use sframe_judge::vocabulary::named;
 
 use super::case::{Expected, LinkCase, Tool};
@@ -194,7 +194,7 @@ pub(super) fn judge(case: &LinkCase, inputs: &Inputs, output: &[u8]) -> Result<V
         findings.extend(of_lint(rules));
     }
     if !is_relocatable {
-        findings.extend(of_linker_made(output, &is_linker_made));
+        findings.extend(of_linker_made(output, &own, &is_linker_made));
         // What rewrites files has not made these tables.
         let is_linked = case.steps.last().is_some_and(|step| step.tool == Tool::Ld);
         if is_linked && own.unreadable.is_none() {
@@ -417,7 +417,7 @@ fn of_lint(rules: BTreeMap<&str, (String, u64)>) -> impl Iterator<Item = LinkFin
 }
 
 /// What `.eh_frame`, and the code itself, say of the rows of the code that the linker has made.
-fn of_linker_made(output: &[u8], is_linker_made: &dyn Fn(u64) -> bool) -> Vec<LinkFinding> {
+fn of_linker_made(output: &[u8], own: &Functions, is_linker_made: &dyn Fn(u64) -> bool) -> Vec<LinkFinding> {
     let place = |found: &Difference| format!("{}+{:#x}", found.function, found.offset.0);
     let finding = |place, row: Option<&FindingRow>, message| {
         LinkFinding::of_rows(LinkFault::LinkerMade, place, rules_of(row), message)
@@ -428,7 +428,7 @@ fn of_linker_made(output: &[u8], is_linker_made: &dyn Fn(u64) -> bool) -> Vec<Li
     let mut wrong: Vec<LinkFinding> =
         of_tables.map(|found| finding(place(found), found.row.as_ref(), found.message.clone())).collect();
     // A section that can't be read, and one that is not there, are other findings.
-    for found in proved(output, is_linker_made).unwrap_or_default() {
+    for found in proved(output, own, is_linker_made).unwrap_or_default() {
         if found.pc.is_some_and(|pc| is_linker_made(pc.0)) {
             let place = found.message.place.as_ref().map(ToString::to_string).unwrap_or_default();
             let place = place.split(" (").next().unwrap_or_default().to_owned();
@@ -455,11 +455,26 @@ fn tables<'e>(
 }
 
 /// What exploring such functions of a file proves of their rows.
-fn proved(output: &[u8], is_wanted: &dyn Fn(u64) -> bool) -> Result<Vec<Finding>, ExploreError> {
+fn proved(
+    output: &[u8],
+    own: &Functions,
+    is_wanted: &dyn Fn(u64) -> bool,
+) -> Result<Vec<Finding>, ExploreError> {
     let file = ExploredFile::of(output.to_vec(), SectionSource::Sframe)?;
     let target = file.open()?;
     let mut roots = Roots::of(&target);
     roots.retain(|entry| is_wanted(target.place(Loaded(entry)).address.0));
+    if target.executable().image.cpu.abi.has_link_register() {
+        // The common part of a table, and its entry for TLS descriptors, are entered with SP and the return address as calls
+        // leave them, from code that no path leads out of.
+        for start in own.rows.keys().filter(|start| is_wanted(**start)) {
+            let entry = target.executable().loaded(Linked(*start)).0;
+            if roots.entries.insert(entry) {
+                roots.roots.push(Root { entry, is_certain: true, link: None });
+            }
+        }
+        roots.roots.sort_unstable();
+    }
     let explored = explore(&target, &roots, &ExploreOptions::default())?;
     let proved = explored.findings.into_iter().filter(|found| found.certainty == Certainty::Proved);
     Ok(proved.map(|found| found.finding).collect())
@@ -521,6 +536,44 @@ mod tests {
     use sframe_inspect::lint::all_rules;
 
     use super::*;
+
+    /// Nothing of the program leads to the common part of a table, since the addresses that it jumps to are loaded.
+    #[test]
+    fn rows_of_the_common_part_of_a_table_are_judged() {
+        let right = std::fs::read("../../corpus/builds/gnu-2.47/s390x/plt.O2-shared").expect("a build");
+        let wrong = |bytes: &[u8]| {
+            let subject = ObjectFile::parse(bytes).expect("an ELF file");
+            let own = Functions::read(bytes).expect("its functions");
+            let proved =
+                proved(bytes, &own, &|address| subject.linker_made(address).is_some()).expect("explored");
+            proved.len()
+        };
+        assert_eq!(wrong(&right), 0);
+        let subject = ObjectFile::parse(&right).expect("an ELF file");
+        let found = subject.sframe.expect("a section");
+        let section = Section::parse(found.data, found.address).expect("a section that can be read");
+        let fdes = section.fdes().flatten();
+        let common = fdes.filter(|fde| subject.linker_made(fde.start).is_some()).min_by_key(|fde| fde.start);
+        let common = common.expect("the FDE of the common part");
+        let cfa = |data: &[u8]| {
+            let section = Section::parse(data, found.address).expect("a section that can be read");
+            section.rows(&common).flatten().next().and_then(|row| row.cfa)
+        };
+        // The byte of its row that holds the offset of the CFA.
+        let at = right.windows(found.data.len()).position(|bytes| bytes == found.data).expect("its bytes");
+        let own = cfa(found.data).expect("a CFA");
+        let changed = (common.rows_offset..).map(|place| {
+            let mut bytes = right.clone();
+            bytes[at + place] ^= 1;
+            bytes
+        });
+        let is_other = |bytes: &Vec<u8>| {
+            cfa(&bytes[at..at + found.data.len()])
+                .is_some_and(|cfa| cfa.base == own.base && cfa.offset != own.offset)
+        };
+        let bytes = changed.into_iter().find(is_other).expect("the offset of the CFA");
+        assert!(wrong(&bytes) > 0);
+    }
 
     #[test]
     fn rules_that_are_named_exist() {
