@@ -66,7 +66,7 @@ fn each_fault_has_its_message() {
         (changed(56, &[0xe8, 3]), "program headers reach past the end of the file"),
         (changed(56, &[0xff, 0xff]), "65535 program headers are more than a loader reads"),
         (changed(load_field(P_OFFSET), huge), "reaches past the end of the file"),
-        (changed(load_field(P_VADDR), huge), "the end of a process's addresses"),
+        (changed(load_field(P_VADDR), huge), "the end of a kernel's addresses"),
         (changed(load_field(P_VADDR), &[0; 8]), "is mapped at address 0"),
         (changed(load_field(P_FILESZ), &[0, 0, 0, 0, 1]), "more bytes in the file than in memory"),
         (changed(load_field(P_MEMSZ), huge), "the end of a process's addresses"),
