@@ -606,6 +606,38 @@ mod tests {
         assert_eq!((described.len(), omitted), (2, BTreeMap::from([(Verdict::WrongCfa, 3)])));
     }
 
+    /// What is taken back is no finding any more, and is told with how often it was seen; all else stays.
+    #[test]
+    fn what_is_taken_back_is_counted_and_nothing_else_is() {
+        let bytes = build();
+        let target = Target::open(&bytes).expect("a target");
+        let main = target.addresses_of("main")[0].0;
+        let at = |verdict, pc| Disagreement {
+            verdict,
+            frame: 0,
+            pc,
+            address: InstructionPointer(pc).into(),
+            expected: Value::Word(1),
+            got: Value::Word(2),
+            after_wrong_fp: None,
+        };
+        let mut findings = Findings::default();
+        for (verdict, pc, hits) in
+            [(Verdict::WrongRa, main, 3), (Verdict::WrongCfa, main, 1), (Verdict::WrongRa, main + 4, 2)]
+        {
+            for _ in 0..hits {
+                findings.add_triaged(at(verdict, pc), &target, |_| Triage::UNKNOWN);
+            }
+        }
+        let is_first = |found: &Disagreement| (found.verdict, found.pc) == (Verdict::WrongRa, main);
+        let withdrawn = findings.withdraw(is_first);
+        assert_eq!(withdrawn, [(at(Verdict::WrongRa, main), 3)]);
+        assert_eq!(findings.withdraw(is_first), [(at(Verdict::WrongRa, main), 0)], "once");
+        let left = findings.into_findings(&target);
+        let left: Vec<_> = left.iter().map(|found| (found.verdict, found.hits)).collect();
+        assert_eq!(left, [(Verdict::WrongCfa, 1), (Verdict::WrongRa, 2)]);
+    }
+
     #[test]
     fn findings_beyond_the_limit_are_counted_once_for_each_place() {
         let bytes = build();

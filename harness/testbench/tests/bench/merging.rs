@@ -20,6 +20,7 @@ use sframe_judge::target::{SectionSource, Target};
 use sframe_judge::unwind::sframe_unwinder;
 use sframe_judge::vocabulary::Verdict;
 
+use crate::command::{bench, json};
 use crate::common::repository;
 
 fn build(id: &str) -> Vec<u8> {
@@ -202,6 +203,25 @@ fn a_relocation_in_a_row_is_one_finding_of_each_command(#[case] id: &str, #[case
     let [finding] = &found[..] else { panic!("{found:?}") };
     assert_eq!((finding.verdict, finding.blame), (Verdict::DecodeError, Blame::ProducerLinker));
     assert!(finding.message.to_string().contains(&place), "{}", finding.message);
+}
+
+/// What follows from a fault of a whole section is no finding of the engine. That takes nothing back of what an unwinder says
+/// who reads the section as the engine does.
+#[test]
+fn an_unwinder_that_reads_a_spoilt_section_has_findings() {
+    let bytes = unconverted(&build("gnu-2.40/amd64/recursion.O0"), |_| true);
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("spoilt");
+    std::fs::write(&file, bytes).expect("a file");
+    let engine = env!("CARGO_BIN_EXE_sframe-engine-unwinder");
+    let report = json(&bench(&["check", "--json", "--unwinder", engine, &file.display().to_string()]));
+    let findings = report["findings"].as_array().expect("findings").iter();
+    let shared = findings.filter(|found| {
+        let said = found["message"].as_str().unwrap_or_default();
+        said.contains("the engine of this project says the same")
+    });
+    let verdicts: Vec<_> = shared.map(|found| &found["verdict"]).collect();
+    assert!(verdicts.contains(&&"wrong-cfa".into()), "{verdicts:?}: {report}");
 }
 
 /// The section of a build with these FDEs' starts as relocations leave them: counted from their
