@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::alternative::Alternative;
+use crate::alternative::{Alternative, reading_of};
 use crate::answer::StepAnswer;
 use crate::equation::{Equation, Recovery};
 use crate::expect::{Answer, Fde, Header, Lookup, Reject, Row, Rules};
@@ -297,10 +297,6 @@ impl Vector {
         }
         asked
     }
-}
-
-fn reading_of(choice: &str) -> &str {
-    choice.split('/').next().unwrap_or_default()
 }
 
 /// Whether a step has no caller, but not because the frame is outermost.

@@ -31,6 +31,12 @@ pub struct Alternative {
     pub steps: BTreeMap<usize, StepAnswer>,
 }
 
+/// The reading of an alternative, or of a choice that names a reading alone.
+#[must_use]
+pub fn reading_of(choice: &str) -> &str {
+    choice.split('/').next().unwrap_or_default()
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 const fn is_false(is: &bool) -> bool {
     !*is

@@ -6,6 +6,7 @@ use std::mem::discriminant;
 use serde::Serialize;
 
 use crate::accept::{Accepted, Asked, Class, Pattern};
+use crate::alternative::reading_of;
 use crate::answer::{SectionAnswer, SectionPart, StepAnswer};
 use crate::change::{Change, changes};
 use crate::expect::{Answer, Fde, Header, Lookup, Reject, Row};
@@ -110,7 +111,7 @@ const OF_EACH_QUESTION: [&str; 1] = ["size-0"];
 fn ways_to_read(vector: &Vector) -> Vec<Vec<String>> {
     let mut readings: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for taken in vector.alternatives.iter().flat_map(|alternative| &alternative.take) {
-        let reading = taken.split('/').next().unwrap_or_default();
+        let reading = reading_of(taken);
         if OF_EACH_QUESTION.contains(&reading) {
             continue;
         }
@@ -215,10 +216,9 @@ fn changed_their_mind(vector: &Vector, answer: &SectionAnswer, parts: &[SectionP
     if !parts.contains(&SectionPart::Lookups) || given.len() != vector.lookups.len() {
         return Vec::new();
     }
-    let mut changed = Vec::new();
+    let (mut changed, mut asked) = (Vec::new(), BTreeMap::new());
     for (index, lookup) in vector.lookups.iter().enumerate() {
-        let is_same = |other: &&Lookup| other.question() == lookup.question();
-        let Some(first) = vector.lookups[..index].iter().position(|other| is_same(&other)) else { continue };
+        let first = *asked.entry(lookup.question()).or_insert(index);
         let rejects = |at: usize| matches!(given[at].answer, Answer::Reject(_));
         if given[first].answer != given[index].answer && !(rejects(first) && rejects(index)) {
             let what = format!("look-up {index}, of {}, which was look-up {first} as well", lookup.pc);

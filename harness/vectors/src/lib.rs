@@ -50,7 +50,7 @@ pub mod words;
 mod yaml;
 
 pub use accept::{Accepted, Asked, Class, Pattern};
-pub use alternative::Alternative;
+pub use alternative::{Alternative, reading_of};
 pub use answer::{SectionAnswer, SectionPart, StepAnswer};
 pub use boundary::boundaries;
 pub use catalogue::{AlternativeEntry, Catalogue, MistakeEntry, Mistakes, ReadingEntry, Readings};

@@ -6,7 +6,7 @@ use std::{fs, io};
 
 use serde::Deserialize;
 
-use crate::alternative::Alternative;
+use crate::alternative::{Alternative, reading_of};
 use crate::boundary::boundaries;
 use crate::catalogue::{Catalogue, READINGS};
 use crate::expect::{Answer, Fde, Header, Lookup, Question, Reject, Row};
@@ -229,11 +229,6 @@ fn unknown_names(vector: &WrittenVector, catalogue: &Catalogue) -> Vec<(String, 
         }
     }
     unknown
-}
-
-/// The reading of an alternative.
-fn reading_of(alternative: &str) -> &str {
-    alternative.split('/').next().unwrap_or_default()
 }
 
 /// Checks that clauses belong to the section's version, and that a vector names the readings of its alternatives.

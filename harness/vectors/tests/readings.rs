@@ -49,7 +49,7 @@ fn readings() -> impl Iterator<Item = Way> {
 }
 
 fn reading_of(way: Way) -> &'static str {
-    way.name().split('/').next().unwrap_or_default()
+    sframe_vectors::reading_of(way.name())
 }
 
 /// The model reads as the vectors do.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use sframe_engine::Abi;
 
 use crate::elf::bounded::File;
+use crate::elf::numbers::{signed, unsigned};
 use crate::elf::object_file::ObjectFile;
 use crate::instructions::{Destination, Disassembly, Flow, Instruction};
 
@@ -228,14 +229,13 @@ impl<'a> Reader<'a> {
     }
 
     fn number(&self, bytes: &[u8]) -> u64 {
-        let fold = |value: u64, byte: &u8| value << 8 | u64::from(*byte);
-        if self.abi.is_big_endian() { bytes.iter().fold(0, fold) } else { bytes.iter().rev().fold(0, fold) }
+        unsigned(bytes, self.abi.byte_order())
     }
 
     /// The address that a field of 4 bytes leads to, relative to itself.
     fn relative(&self, address: u64, entry: &[u8], offset: usize) -> Option<u64> {
         let field = entry.get(offset..offset + 4)?;
-        let distance = i64::from(u32::try_from(self.number(field)).ok()?.cast_signed());
+        let distance = signed(field, self.abi.byte_order());
         Some(address.wrapping_add(offset as u64).wrapping_add_signed(distance))
     }
 

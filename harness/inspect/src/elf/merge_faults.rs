@@ -11,12 +11,13 @@ use object::elf::ET_REL;
 use object::read::elf::FileHeader;
 use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget, SectionIndex, SectionKind};
 use sframe_engine::constants::V3_FDE_ATTR_SIZE;
-use sframe_engine::{ByteOrder, Fde, Section};
+use sframe_engine::{Fde, Section};
 
 use crate::cfi::CallFrameInfo;
 use crate::elf::bounded::File;
 use crate::elf::call_frame_info::call_frame_info;
 use crate::elf::dynamic_relocations;
+use crate::elf::numbers::signed;
 use crate::elf::object_file::Symbols;
 use crate::ranges::{merge, position};
 use crate::text::counted;
@@ -405,17 +406,6 @@ fn own_bytes<'a>(section: &Section<'a>) -> &'a [u8] {
 /// Returns the size in bytes of the start field of an FDE.
 fn start_width(section: &Section<'_>) -> usize {
     section.header().version.start_size()
-}
-
-/// Returns a signed number of at most 8 bytes.
-fn signed(bytes: &[u8], order: ByteOrder) -> i64 {
-    let push = |value: u64, byte: &u8| value << 8 | u64::from(*byte);
-    let value = match order {
-        ByteOrder::Little => bytes.iter().rev().fold(0, push),
-        ByteOrder::Big => bytes.iter().fold(0, push),
-    };
-    let unused = 64 - 8 * bytes.len().clamp(1, 8);
-    (value << unused).cast_signed() >> unused
 }
 
 /// Returns the FDEs for which any of their own bytes, their attributes or their

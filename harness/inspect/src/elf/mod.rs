@@ -12,6 +12,7 @@ pub mod kernel;
 pub mod line_table;
 pub mod link;
 pub mod merge_faults;
+mod numbers;
 pub mod object_file;
 mod plt;
 pub mod relocatable;

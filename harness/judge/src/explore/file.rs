@@ -47,8 +47,7 @@ impl ExploredFile {
         {
             (bytes, unapplied) = (linked.file, Some(linked.unapplied));
         }
-        let made = MadeSections::alone(&bytes, source);
-        Ok(Self { bytes, digest, unapplied, module: None, made, debug: None })
+        Ok(Self { digest, unapplied, ..Self::of_executable(bytes, source) })
     }
 
     /// Takes the contents of a relocatable file, as a kernel loads it.
@@ -58,8 +57,7 @@ impl ExploredFile {
     pub fn of_module(bytes: &[u8], source: SectionSource) -> Result<Self, ExploreError> {
         let digest = format!("{:x}", Sha256::digest(bytes));
         let LoadedModule { file, module } = load_module(bytes)?;
-        let made = MadeSections::alone(&file, source);
-        Ok(Self { bytes: file, digest, unapplied: None, module: Some(module), made, debug: None })
+        Ok(Self { digest, module: Some(module), ..Self::of_executable(file, source) })
     }
 
     /// Takes the contents of a linked file, which was made of another one.

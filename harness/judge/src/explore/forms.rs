@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use sframe_inspect::elf::kernel::{Form, FormKind, KernelCode, Patch};
 
 use super::certainty::Certainty;
-use super::error::ExploreError;
 use super::exploration::{Exploration, ExploredFinding};
 use super::file::ExploredFile;
 use super::roots::Roots;
@@ -41,17 +40,11 @@ pub struct ExploredForm {
 
 impl PatchedFile {
     /// Returns the other forms of a file, and what could not be read of the tables that have them.
-    ///
-    /// # Errors
-    /// A form can't be made a file.
-    pub fn of(
-        file: &ExploredFile,
-        target: &Target<'_>,
-        source: SectionSource,
-    ) -> Result<(Vec<Self>, Vec<String>), ExploreError> {
+    #[must_use]
+    pub fn of(file: &ExploredFile, target: &Target<'_>, source: SectionSource) -> (Vec<Self>, Vec<String>) {
         let KernelCode { forms, unread, .. } = KernelCode::of(&target.executable().subject);
         let forms = forms.into_iter().filter_map(|form| Self::patched(file, target, source, form));
-        Ok((forms.collect(), unread))
+        (forms.collect(), unread)
     }
 
     fn patched(

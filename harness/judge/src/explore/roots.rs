@@ -8,6 +8,7 @@ use sframe_engine::{Abi, DwarfRegister, Fde, PcType};
 use sframe_inspect::diff::Gaps;
 use sframe_inspect::elf::kernel::{Detour, KernelCode, Why};
 use sframe_inspect::instructions::{Destination, Disassembly, Flow, Instruction};
+use sframe_inspect::ranges::position;
 use sframe_machine::explore::Returns;
 
 use super::exceptions::Exceptions;
@@ -220,18 +221,15 @@ impl Roots {
 
     /// Keeps the functions with code at some addresses, of which one part may be far from the others.
     pub(super) fn retain_with(&mut self, target: &Target<'_>, addresses: &[u64]) {
-        let body = |address: u64| {
-            let next = self.bodies.partition_point(|body| body.start <= address);
-            next.checked_sub(1).map(|last| &self.bodies[last]).filter(|body| body.contains(&address))
-        };
         let name = |address: u64| {
             let name = target.place(Loaded(address)).function?;
             Some(name.split(".cold").next().unwrap_or(name))
         };
-        let bodies: FxHashSet<u64> = addresses.iter().filter_map(|at| Some(body(*at)?.start)).collect();
+        let bodies: FxHashSet<u64> =
+            addresses.iter().filter_map(|at| Some(position(&self.bodies, *at)?.start)).collect();
         let names: FxHashSet<&str> = bodies.iter().filter_map(|start| name(*start)).collect();
         let is_one = |entry: u64| {
-            body(entry).is_some_and(|body| bodies.contains(&body.start))
+            position(&self.bodies, entry).is_some_and(|body| bodies.contains(&body.start))
                 || name(entry).is_some_and(|name| names.contains(name))
         };
         let wanted: FxHashSet<u64> = self
@@ -253,9 +251,7 @@ impl Roots {
 
     /// Whether an address is in code of which it is not certain whose it is.
     pub(super) fn is_uncertain(&self, address: u64) -> bool {
-        let next = self.bodies.partition_point(|body| body.start <= address);
-        let body = next.checked_sub(1).and_then(|last| self.bodies.get(last));
-        body.is_some_and(|body| body.contains(&address) && self.uncertain.contains(&body.start))
+        position(&self.bodies, address).is_some_and(|body| self.uncertain.contains(&body.start))
     }
 
     /// Returns the entries of what may be functions, of all FDEs except those that paths have been in.

@@ -138,17 +138,18 @@ const NOT_OF_LINKERS: [&str; 8] = [
 const SEGMENT_LONGER: &str = "segment-longer";
 
 /// What is known of the inputs.
-pub(super) struct Inputs {
-    /// Each, in the order of the command.
-    pub(super) files: Vec<Functions>,
+#[derive(Clone, Copy)]
+pub(super) struct Inputs<'f> {
+    /// Each, in the order in which they are linked.
+    pub(super) files: &'f [Functions],
     /// The rules of the linter that they break themselves.
-    pub(super) broken: BTreeSet<&'static str>,
+    pub(super) broken: &'f BTreeSet<&'static str>,
     /// How the last tool places functions.
     pub(super) placement: Placement,
 }
 
 /// Compares an output with the objects that it was made of.
-pub(super) fn judge(case: &LinkCase, inputs: &Inputs, output: &[u8]) -> Result<Vec<LinkFinding>, String> {
+pub(super) fn judge(case: &LinkCase, inputs: Inputs<'_>, output: &[u8]) -> Result<Vec<LinkFinding>, String> {
     let own = Functions::read(output)?;
     let is_relocatable = is_relocatable(output);
     let mut findings = Vec::new();
@@ -220,28 +221,24 @@ pub(super) fn is_relocatable(output: &[u8]) -> bool {
 /// of them, with a header left behind.
 fn of_first(
     case: &LinkCase,
-    inputs: &Inputs,
+    inputs: Inputs<'_>,
     own: &Functions,
     is_linker_made: &dyn Fn(u64) -> bool,
 ) -> Vec<LinkFinding> {
-    let of = |inputs: &Inputs| {
+    let of = |inputs: Inputs<'_>| {
         let mut findings = of_functions(case, inputs, own, is_linker_made);
         findings.extend(of_header(inputs, own, false));
         findings
     };
     let first = inputs.files.iter().find(|file| file.header.is_some());
-    let alone = first.map(|file| Inputs {
-        files: vec![file.clone()],
-        broken: inputs.broken.clone(),
-        placement: inputs.placement,
-    });
-    let of_each = alone.iter().chain([inputs]).map(of);
+    let alone = first.map(|file| Inputs { files: std::slice::from_ref(file), ..inputs });
+    let of_each = alone.into_iter().chain([inputs]).map(of);
     of_each.min_by_key(Vec::len).unwrap_or_default()
 }
 
 fn of_functions(
     case: &LinkCase,
-    inputs: &Inputs,
+    inputs: Inputs<'_>,
     own: &Functions,
     is_linker_made: &dyn Fn(u64) -> bool,
 ) -> Vec<LinkFinding> {
@@ -315,11 +312,8 @@ fn of_functions(
 
 /// The code that the linker has made and that has more than one FDE.
 fn overlaps(own: &Functions, is_linker_made: &dyn Fn(u64) -> bool) -> Vec<String> {
-    let all = own.rows.iter().flat_map(|(start, all)| all.iter().map(move |rows| (*start, rows.size())));
-    let of_tables: Vec<(u64, u64)> =
-        all.filter(|(start, size)| *size > 0 && is_linker_made(*start)).collect();
     let (mut end, mut found) = (0, Vec::new());
-    for (start, size) in of_tables {
+    for (start, size) in of_tables(own, is_linker_made).filter(|(_, size)| *size > 0) {
         if start < end {
             found.push(format!("{start:#x}"));
         }
@@ -330,20 +324,28 @@ fn overlaps(own: &Functions, is_linker_made: &dyn Fn(u64) -> bool) -> Vec<String
 
 /// The FDEs that begin in code that the linker has made and end in other code.
 fn beyond_tables(own: &Functions, is_linker_made: &dyn Fn(u64) -> bool) -> Vec<String> {
-    let all = own.rows.iter().flat_map(|(start, all)| all.iter().map(move |rows| (*start, rows.size())));
     let is_beyond = |(start, size): &(u64, u64)| {
         let last = start.saturating_add(size.saturating_sub(1));
         // Between two tables may be nothing.
-        is_linker_made(*start) && !is_linker_made(last) && Text::with(&own.texts, last).is_some()
+        !is_linker_made(last) && Text::with(&own.texts, last).is_some()
     };
-    all.filter(is_beyond).map(|(start, _)| format!("{start:#x}")).collect()
+    of_tables(own, is_linker_made).filter(is_beyond).map(|(start, _)| format!("{start:#x}")).collect()
+}
+
+/// The FDEs that begin in code that the linker has made: where, and their sizes.
+fn of_tables<'o>(
+    own: &'o Functions,
+    is_linker_made: &'o dyn Fn(u64) -> bool,
+) -> impl Iterator<Item = (u64, u64)> + 'o {
+    let all = own.rows.iter().filter(|(start, _)| is_linker_made(**start));
+    all.flat_map(|(start, all)| all.iter().map(move |rows| (*start, rows.size())))
 }
 
 /// How many functions a sentence lists.
 const LISTED: usize = 6;
 
 /// What the header must say (2.1, 2.2).
-fn of_header(inputs: &Inputs, own: &Functions, is_relocatable: bool) -> Vec<LinkFinding> {
+fn of_header(inputs: Inputs<'_>, own: &Functions, is_relocatable: bool) -> Vec<LinkFinding> {
     let Some(header) = own.header else { return Vec::new() };
     let headers: Vec<Header> =
         inputs.files.iter().filter(|file| !file.rows.is_empty()).filter_map(|file| file.header).collect();
@@ -401,7 +403,7 @@ pub(super) fn lint_rules(output: &[u8], name: &str) -> BTreeMap<&'static str, (S
 }
 
 /// Leaves the rules that a tool has broken.
-fn retain_own(rules: &mut BTreeMap<&'static str, (String, u64)>, case: &LinkCase, inputs: &Inputs) {
+fn retain_own(rules: &mut BTreeMap<&'static str, (String, u64)>, case: &LinkCase, inputs: Inputs<'_>) {
     // What was so before is not of this tool.
     rules.retain(|rule, _| {
         !inputs.broken.contains(rule)

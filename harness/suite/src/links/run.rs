@@ -232,8 +232,8 @@ impl Attempt<'_> {
             }
         }
         let last = self.case.steps.last().map_or(Tool::Ld, |step| step.tool);
-        let inputs = Inputs { files, broken, placement: Placement::of(last) };
-        let mut findings = match judge(self.case, &inputs, output) {
+        let inputs = Inputs { files: &files, broken: &broken, placement: Placement::of(last) };
+        let mut findings = match judge(self.case, inputs, output) {
             Ok(findings) => findings,
             Err(error) => {
                 let message = format!("the output can't be read: {error}");

@@ -93,11 +93,11 @@ impl Part<'_> {
 
 impl<'i> Wanted<'i> {
     /// What follows from the inputs.
-    pub(super) fn of(case: &LinkCase, inputs: &'i Inputs, own: &Functions) -> Self {
+    pub(super) fn of(case: &LinkCase, inputs: Inputs<'i>, own: &Functions) -> Self {
         let mut wanted = Self::default();
         let mut parts = Vec::new();
         let (mut seen, mut groups) = (BTreeSet::new(), BTreeSet::new());
-        for file in &inputs.files {
+        for file in inputs.files {
             let mut of_file: BTreeMap<usize, Vec<Sought<'i>>> = BTreeMap::new();
             let mut news = Vec::new();
             for symbol in &file.symbols {

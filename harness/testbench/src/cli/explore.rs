@@ -229,7 +229,7 @@ impl Explore {
         let explored = explore_isolated(&job, &isolation, jobs, &progress);
         drop(line);
         let mut explored = explored?;
-        let (patched, unread) = PatchedFile::of(file, &target, source)?;
+        let (patched, unread) = PatchedFile::of(file, &target, source);
         let mut forms = Vec::new();
         for form in patched {
             if form.roots(&target, roots.clone()).roots.is_empty() {

@@ -11,7 +11,7 @@ use sframe_judge::external::{ExternalError, StopsPerCase};
 use sframe_judge::vocabulary::suggest::hint;
 use sframe_suite::failure::of_vectors;
 use sframe_suite::vectors::{Way, Ways, ask_engine, ask_external, ask_model};
-use sframe_vectors::{AlternativeEntry, Catalogue, Profile, Suite, Vector};
+use sframe_vectors::{AlternativeEntry, Catalogue, Profile, Suite, Vector, reading_of};
 
 use super::export::ask_stacks;
 use super::options::Folders;
@@ -138,7 +138,6 @@ impl Vectors {
     /// The alternatives that the reader takes.
     fn chosen(&self, catalogue: &Catalogue) -> Result<Ways, Failure> {
         let mut ways = Ways::new();
-        let reading_of = |choice: &str| choice.split('/').next().unwrap_or_default().to_owned();
         for (index, choice) in self.readings.iter().enumerate() {
             let is_same = |other: &&String| *other != choice && reading_of(other) == reading_of(choice);
             if let Some(other) = self.readings[..index].iter().find(is_same) {

@@ -13,6 +13,7 @@ use crate::Address;
 use crate::elf::abi::abi_of;
 use crate::elf::bounded;
 use crate::elf::find_sframe::SectionBytes;
+use crate::elf::numbers::signed;
 use crate::elf::object_file::{ObjectFile, Symbols};
 use crate::source::Source;
 use crate::text::{Text, counted};
@@ -232,7 +233,8 @@ fn sorted(section: &Section<'_>, order: &[usize]) -> Option<Vec<u8>> {
         if header.start_is_pcrel() {
             let field = bytes.get_mut(to..to + width)?;
             let is_big = header.abi.is_big_endian();
-            let moved = number(field, is_big).wrapping_add(from as i64).wrapping_sub(to as i64);
+            let moved =
+                signed(field, header.abi.byte_order()).wrapping_add(from as i64).wrapping_sub(to as i64);
             if width == 4 && i32::try_from(moved).is_err() {
                 return None;
             }
@@ -242,15 +244,6 @@ fn sorted(section: &Section<'_>, order: &[usize]) -> Option<Vec<u8>> {
     }
     *bytes.get_mut(3)? |= SFRAME_F_FDE_SORTED;
     Some(bytes)
-}
-
-/// Reads a signed number of 4 or 8 bytes.
-fn number(bytes: &[u8], is_big: bool) -> i64 {
-    let fold = |value: u64, byte: &u8| value << 8 | u64::from(*byte);
-    let value =
-        if is_big { bytes.iter().fold(0, fold) } else { bytes.iter().rev().fold(0, fold) }.cast_signed();
-    let unused = 64 - 8 * bytes.len().min(8);
-    value << unused >> unused
 }
 
 /// Returns the FDEs in the order that a stable sort gives, and what that changes.
