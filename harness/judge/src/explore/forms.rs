@@ -39,12 +39,16 @@ pub struct ExploredForm {
 }
 
 impl PatchedFile {
-    /// Returns the other forms of a file, and what could not be read of the tables that have them.
-    #[must_use]
-    pub fn of(file: &ExploredFile, target: &Target<'_>, source: SectionSource) -> (Vec<Self>, Vec<String>) {
+    /// Returns the other forms of a file, each made when it is asked for, since it is as large as the file; and what could
+    /// not be read of the tables that have them.
+    pub fn of<'f>(
+        file: &'f ExploredFile,
+        target: &'f Target<'_>,
+        source: SectionSource,
+    ) -> (impl Iterator<Item = Self> + 'f, Vec<String>) {
         let KernelCode { forms, unread, .. } = KernelCode::of(&target.executable().subject);
-        let forms = forms.into_iter().filter_map(|form| Self::patched(file, target, source, form));
-        (forms.collect(), unread)
+        let forms = forms.into_iter().filter_map(move |form| Self::patched(file, target, source, form));
+        (forms, unread)
     }
 
     fn patched(

@@ -273,9 +273,9 @@ impl<'a> Image<'a> {
 
     /// Refuses what no process can contain.
     fn of_process(self) -> Result<Self, LoadError> {
-        match self.segments.first().filter(|segment| segment.address >= UPPER_HALF) {
-            Some(segment) => Err(LoadError::Kernel { address: segment.address }),
-            None => Ok(self),
+        match self.segments.first() {
+            Some(first) if self.is_kernel() => Err(LoadError::Kernel { address: first.address }),
+            _ => Ok(self),
         }
     }
 
