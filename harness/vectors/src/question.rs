@@ -32,7 +32,7 @@ pub struct SectionQuestion {
 }
 
 /// A frame to step from.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StepQuestion {
     /// The frame.

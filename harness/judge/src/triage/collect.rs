@@ -606,7 +606,7 @@ mod tests {
         assert_eq!((described.len(), omitted), (2, BTreeMap::from([(Verdict::WrongCfa, 3)])));
     }
 
-    /// What is taken back is no finding any more, and is told with how often it was seen; all else stays.
+    /// What is taken back is no finding any more, and is listed with how often it was seen; all else stays.
     #[test]
     fn what_is_taken_back_is_counted_and_nothing_else_is() {
         let bytes = build();

@@ -315,6 +315,15 @@ impl<'h> Search<'h> {
                 && !unreadable.contains(query)
         };
         wrong.retain(|query| is_answered(*query, vector, answer) && !is_left_out(query));
+        // What can't be read for the mistake is not found by some, and to refuse it may be accepted.
+        let is_lost = |query: &Query| {
+            is_refused(*query, &with)
+                && !is_refused(*query, without)
+                && !is_refused(*query, answer)
+                && is_failure(*query, answer)
+        };
+        let lost: BTreeSet<Query> = self.wrong[index].keys().copied().filter(is_lost).collect();
+        wrong.extend(&lost);
         // What it says of the header need not be what it reads by.
         if wrong.iter().any(|query| *query != Query::Header) {
             wrong.remove(&Query::Header);
@@ -322,7 +331,10 @@ impl<'h> Search<'h> {
         // A number that is out of range is one with a sign, where the mistake gives one.
         let is_same = |query: &&Query| match unreadable.contains(query) {
             true => may_have_sign(**query, &with),
-            false => self.wrong[index].contains_key(query) && is_same_answer(**query, answer, &with),
+            false => {
+                lost.contains(query)
+                    || self.wrong[index].contains_key(query) && is_same_answer(**query, answer, &with)
+            }
         };
         let same: BTreeSet<Query> = wrong.iter().filter(is_same).copied().collect();
         // Where the frame is found, and nothing else is wrong, it says something that it is not the outermost one.

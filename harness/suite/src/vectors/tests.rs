@@ -92,7 +92,7 @@ fn report_by(
             vector.bytes == question.bytes.0
                 && vector.address == question.address.0
                 && vector.question().lookups == question.lookups
-                && vector.steps.len() == question.steps.len()
+                && vector.question().steps == question.steps
         };
         reply(reader.answer(vectors.iter().find(is_it).expect("a vector")))
     };

@@ -211,7 +211,7 @@ static WRONG: LazyLock<Option<usize>> = LazyLock::new(|| {
 #[case("at (opened, attributes + 3, 1) & 31", "0", &["fde-type-ignored"])]
 #[case("at (opened, attributes + 4, 1)", "16", &["block-of-16"])]
 #[case("f->start_size = 1u << (info & 15)", "f->start_size = 1", &["fre-type-ignored"])]
-#[case("at (opened, row, f.start_size)", "(uint64_t) signed_at (opened, row, f.start_size)", &["row-starts-signed"])]
+#[case("at (opened, row, f.start_size)", "(uint64_t) signed_at (opened, row, f.start_size)", &["row-starts-sign-extended"])]
 #[case("info & 1 ? KIT_SP : KIT_FP", "info & 1 ? KIT_FP : KIT_SP", &["base-bit-inverted"])]
 #[case("info & 1 ? KIT_SP : KIT_FP", "KIT_SP", &["base-bit-ignored"])]
 #[case("signed_at (opened, words", "(int64_t) at (opened, words", &["words-unsigned"])]

@@ -408,7 +408,7 @@ impl<'q> Section<'q> {
         let Some(start) = number(bytes, self.order, *at, width) else {
             return (None, Err(RejectKind::Truncated));
         };
-        let start = if self.has(Way::RowStartsSigned) {
+        let start = if self.has(Way::RowStartsSigned) || self.has(Way::RowStartsSignExtended) {
             low32(signed(start, width).cast_unsigned())
         } else {
             low32(start)

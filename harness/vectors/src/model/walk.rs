@@ -103,7 +103,10 @@ impl Section<'_> {
             };
         }
         let covers = |start: u32| {
-            let start = u64::from(start);
+            let start = match self.has(Way::RowStartsSignExtended) {
+                true => i64::from(start.cast_signed()).cast_unsigned(),
+                false => u64::from(start),
+            };
             match is_mask && !self.format.block {
                 true => address & start >= start,
                 false if self.has(Way::RowStartNeverIncluded) => offset > start,

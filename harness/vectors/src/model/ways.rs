@@ -85,6 +85,7 @@ ways! {
     NoAlignmentNeeded = "alignment/none",
     // Mistakes: numbers.
     RowStartsSigned = "row-starts-signed",
+    RowStartsSignExtended = "row-starts-sign-extended",
     WordsUnsigned = "words-unsigned",
     ControlWordsSigned = "control-words-signed",
     ControlWordsSignExtended = "control-words-sign-extended",
