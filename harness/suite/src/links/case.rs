@@ -431,6 +431,15 @@ fn read(path: &Path, folder: &Path) -> Result<(LinkCase, Source), Error> {
             return Err(source.error_at(span, format!("no command is of `{unused}`"), None::<String>));
         }
     }
+    if let Some((name, _)) = case.generated.iter().find(|(_, generated)| generated.functions == 0) {
+        let span = source.span(&["generated", name, "functions"]);
+        return Err(source.error_at(span, "an object has at least one function", None::<String>));
+    }
+    let is_program = |step: &Step| !step.options.iter().any(|it| it == "relocatable" || it == "shared");
+    if case.runs && !case.steps.last().is_some_and(is_program) {
+        let message = "the last command makes no program that can be run";
+        return Err(source.error_at(source.span(&["runs"]), message, None::<String>));
+    }
     for (name, patch) in &case.patched {
         if !folder.join("sources").join(format!("{}.S", patch.of)).is_file() {
             let span = source.span(&["patched", name, "of"]);

@@ -33,6 +33,8 @@ named! {
         Crashed = "crashed",
         /// It refuses what it can link without `.sframe`.
         Refused = "refused",
+        /// It refuses, with or without `.sframe`, what it can do by its description.
+        Unable = "unable",
         /// It has made a file, with status 0, of what no output can be right for.
         Accepted = "accepted",
         /// It says nothing of garbage in its input.
@@ -81,8 +83,8 @@ pub struct LinkFinding {
     /// The rule of the linter that is broken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// What the section says of them that is wrong; or, of a finding about the whole file, what is wrong, or what the tool
-    /// says.
+    /// What the section says of them that is wrong, or what the linter says; or, of a finding about the whole file, what is
+    /// wrong, or what the tool says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub says: Option<String>,
     /// What is wrong, in a sentence.
@@ -103,8 +105,9 @@ impl LinkFinding {
     }
 
     /// That a rule of the linter is broken.
-    pub(super) fn of_rule(rule: &str, message: impl Into<String>) -> Self {
-        Self { rule: Some(rule.to_owned()), ..Self::new(LinkFault::Lint, Vec::new(), message) }
+    pub(super) fn of_rule(rule: &str, says: String, message: impl Into<String>) -> Self {
+        let finding = Self::new(LinkFault::Lint, Vec::new(), message);
+        Self { rule: Some(rule.to_owned()), says: Some(says), ..finding }
     }
 
     /// That something is wrong with the whole file, or that a tool has not made it.
@@ -112,8 +115,8 @@ impl LinkFinding {
         Self { says: Some(says), ..Self::new(kind, Vec::new(), message) }
     }
 
-    /// What it names: functions, with what the section says of them if that is wrong, a rule of the linter, or what is said
-    /// of the whole file.
+    /// What it names: functions, with what the section says of them if that is wrong, a rule of the linter with what is
+    /// said, or what is said of the whole file.
     pub(super) fn names(&self) -> impl Iterator<Item = String> {
         let of_file = self.says.clone().filter(|_| self.functions.is_empty() && self.rule.is_none());
         let says = self.says.as_ref().map(|says| format!(": {says}")).unwrap_or_default();
@@ -175,10 +178,10 @@ pub(super) fn judge(case: &LinkCase, inputs: Inputs<'_>, output: &[u8]) -> Resul
     }
     let mut rules = lint_rules(output, &case.name);
     let is_linker_made = |address| !is_relocatable && subject.linker_made(address).is_some();
-    if let Some((message, _)) = rules.get(CONCATENATED) {
+    if let Some(broken) = rules.remove(CONCATENATED) {
         let mut findings = of_first(case, inputs, &own, &is_linker_made);
-        findings.insert(0, LinkFinding::new(LinkFault::Concatenated, Vec::new(), message.clone()));
-        rules.remove(CONCATENATED);
+        let message = broken.message(CONCATENATED);
+        findings.insert(0, LinkFinding::new(LinkFault::Concatenated, Vec::new(), message));
         retain_own(&mut rules, case, inputs);
         findings.extend(of_lint(rules));
         return Ok(findings);
@@ -389,21 +392,36 @@ fn of_header(inputs: Inputs<'_>, own: &Functions, is_relocatable: bool) -> Vec<L
 /// The rule that says that sections follow one another.
 const CONCATENATED: &str = "concatenated-sections";
 
-/// What the linter says, by rule: its first finding, and their number.
-pub(super) fn lint_rules(output: &[u8], name: &str) -> BTreeMap<&'static str, (String, u64)> {
-    let mut rules: BTreeMap<&str, (String, u64)> = BTreeMap::new();
+/// What the linter says of a rule.
+pub(super) struct Broken {
+    number: &'static str,
+    /// Its first finding.
+    says: String,
+    count: u64,
+}
+
+impl Broken {
+    fn message(&self, rule: &str) -> String {
+        let more = if self.count > 1 { format!(" ({} times)", self.count) } else { String::new() };
+        format!("{} ({rule}): {}{more}", self.number, self.says)
+    }
+}
+
+/// What the linter says, by rule.
+pub(super) fn lint_rules(output: &[u8], name: &str) -> BTreeMap<&'static str, Broken> {
+    let mut rules: BTreeMap<&str, Broken> = BTreeMap::new();
     let report = lint_file(output, name).map(|report| report.findings).unwrap_or_default();
     for finding in &report {
         if finding.severity() != Severity::Note {
-            let first = || (format!("{} ({}): {}", finding.rule, finding.name, finding.message), 0);
-            rules.entry(finding.name).or_insert_with(first).1 += 1;
+            let first = || Broken { number: finding.rule, says: finding.message.to_string(), count: 0 };
+            rules.entry(finding.name).or_insert_with(first).count += 1;
         }
     }
     rules
 }
 
 /// Leaves the rules that a tool has broken.
-fn retain_own(rules: &mut BTreeMap<&'static str, (String, u64)>, case: &LinkCase, inputs: Inputs<'_>) {
+fn retain_own(rules: &mut BTreeMap<&'static str, Broken>, case: &LinkCase, inputs: Inputs<'_>) {
     // What was so before is not of this tool.
     rules.retain(|rule, _| {
         !inputs.broken.contains(rule)
@@ -411,10 +429,10 @@ fn retain_own(rules: &mut BTreeMap<&'static str, (String, u64)>, case: &LinkCase
     });
 }
 
-fn of_lint(rules: BTreeMap<&str, (String, u64)>) -> impl Iterator<Item = LinkFinding> {
-    rules.into_iter().map(|(rule, (message, count))| {
-        let more = if count > 1 { format!(" ({count} times)") } else { String::new() };
-        LinkFinding::of_rule(rule, format!("{message}{more}"))
+fn of_lint(rules: BTreeMap<&str, Broken>) -> impl Iterator<Item = LinkFinding> {
+    rules.into_iter().map(|(rule, broken)| {
+        let message = broken.message(rule);
+        LinkFinding::of_rule(rule, broken.says, message)
     })
 }
 
@@ -513,6 +531,7 @@ impl LinkFault {
             | Self::Stale => false,
             Self::Crashed
             | Self::Refused
+            | Self::Unable
             | Self::WrongHeader
             | Self::Unreadable
             | Self::Silent

@@ -19,9 +19,9 @@ pub struct KnownLink {
     #[serde(deserialize_with = "patterns")]
     #[schemars(with = "Vec<String>")]
     pub cases: Vec<Pattern>,
-    /// The kinds of findings, each with what they name: functions, sections of linker-made code, rules of the linter, or what
-    /// is said of a crash, a refusal, a header or a section that can't be read, by patterns. Where rows are wrong, a pattern
-    /// is of the function, `: ` and what the section says. None for a kind that names nothing.
+    /// The kinds of findings, each with what they name: functions, sections of linker-made code, or what is said of
+    /// a crash, a refusal, a header or a section that can't be read, by patterns. Where rows are wrong, a pattern is of the
+    /// function, `: ` and what the section says; of the linter, it is of the rule, `: ` and what the linter says. None for a kind that names nothing.
     #[serde(deserialize_with = "named_patterns")]
     #[schemars(with = "BTreeMap<LinkFault, Vec<String>>")]
     pub findings: BTreeMap<LinkFault, Vec<Pattern>>,
@@ -39,7 +39,7 @@ pub struct KnownLink {
     pub why: String,
 }
 
-fn patterns<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Pattern>, D::Error> {
+pub(super) fn patterns<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Pattern>, D::Error> {
     of_texts(Vec::<String>::deserialize(deserializer)?)
 }
 
@@ -50,7 +50,7 @@ fn named_patterns<'de, D: Deserializer<'de>>(
     kinds.into_iter().map(|(kind, texts)| Ok((kind, of_texts(texts)?))).collect()
 }
 
-fn of_texts<E: de::Error>(texts: Vec<String>) -> Result<Vec<Pattern>, E> {
+pub(super) fn of_texts<E: de::Error>(texts: Vec<String>) -> Result<Vec<Pattern>, E> {
     texts.iter().map(|text| Pattern::new(text).map_err(E::custom)).collect()
 }
 
@@ -161,14 +161,14 @@ mod tests {
         }
     }
 
-    /// Nothing but what it names is excused: another function, and another rule of the linter, are of no known cause.
+    /// Nothing but what it names is excused: another function, and another rule of the linter or another word of it, are of no known cause.
     #[test]
     fn what_is_known_excuses_what_it_names() {
         let pattern = |text| Pattern::new(text).expect("a pattern");
         let entry = KnownLink {
             findings: [
                 (LinkFault::MissingFde, vec![pattern("two"), pattern("many_*")]),
-                (LinkFault::Lint, vec![pattern("segment-longer")]),
+                (LinkFault::Lint, vec![pattern("segment-longer: 6? bytes")]),
             ]
             .into(),
             ..known("comdat", &[])
@@ -177,10 +177,11 @@ mod tests {
             let names = names.iter().map(|name| (*name).to_owned()).collect();
             LinkFinding::new(LinkFault::MissingFde, names, "missing")
         };
-        let lint = |rule| LinkFinding::of_rule(rule, "wrong");
+        let lint = |rule, says: &str| LinkFinding::of_rule(rule, says.to_owned(), "wrong");
         let is_known = |finding| entry.has("comdat", Abi::Amd64, &finding);
-        assert!(is_known(missing(&["two", "many_1"])) && is_known(lint("segment-longer")));
-        assert!(!is_known(missing(&["two", "main"])) && !is_known(lint("magic")));
+        assert!(is_known(missing(&["two", "many_1"])) && is_known(lint("segment-longer", "62 bytes")));
+        assert!(!is_known(missing(&["two", "main"])) && !is_known(lint("magic", "62 bytes")));
+        assert!(!is_known(lint("segment-longer", "4096 bytes")));
         // Where rows are wrong, so is another wrong row.
         let entry_of = |text| KnownLink {
             findings: [(LinkFault::WrongRows, vec![pattern(text)])].into(),
@@ -209,10 +210,10 @@ mod tests {
         );
         // What it names has to be found, too.
         let mut found = result("comdat", Abi::Amd64, &[]);
-        found.findings = vec![missing(&["two"]), lint("segment-longer")];
+        found.findings = vec![missing(&["two"]), lint("segment-longer", "62 bytes")];
         let entry = std::slice::from_ref(&entry);
         assert_eq!(KnownLink::unfound(entry, &[found.clone()], true), ["missing-fde of many_*: why"]);
-        found.findings = vec![missing(&["two", "many_2"]), lint("segment-longer")];
+        found.findings = vec![missing(&["two", "many_2"]), lint("segment-longer", "62 bytes")];
         assert_eq!(KnownLink::unfound(entry, &[found], true), Vec::<String>::new());
     }
 

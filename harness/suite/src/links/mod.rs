@@ -20,6 +20,7 @@ mod run;
 mod tests;
 mod toolchain;
 mod tools;
+mod unable;
 mod wanted;
 
 pub use case::{CaseError, Expected, Generated, LinkCase, LinkCases, Patch, Step, Tool};
@@ -31,3 +32,4 @@ pub use result::{LinkOutcome, LinkResult};
 pub use run::{Selection, run};
 pub use toolchain::ToolchainLinker;
 pub use tools::{Command, Commands, Ran, Subject, SubjectError, Tools};
+pub use unable::Unable;

@@ -14,6 +14,8 @@ use super::judge::{LinkFault, LinkFinding};
 use super::known::KnownLink;
 use super::page::{LinkPage, LinkPages};
 use super::result::{LinkOutcome, LinkResult};
+use super::tools::Subject;
+use super::unable::Unable;
 
 /// `links --json`: what one linker, or set of rewriters, has done.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
@@ -34,17 +36,14 @@ pub struct LinksReport {
 }
 
 impl LinksReport {
-    /// Makes the report. `is_whole` says that all cases were tried, so that what is known has to be found.
+    /// Makes the report of a subject. `is_whole` says that all cases were tried, so that what is known has to be found.
     #[must_use]
-    pub fn new(
-        linker: &str,
-        summary: &str,
-        results: Vec<LinkResult>,
-        known: &[KnownLink],
-        is_whole: bool,
-    ) -> Self {
-        let stale = KnownLink::unfound(known, &results, is_whole);
-        Self::of(linker, summary, results, stale, Vec::new())
+    pub fn new(subject: &Subject, results: Vec<LinkResult>, is_whole: bool) -> Self {
+        let mut stale = KnownLink::unfound(&subject.known, &results, is_whole);
+        if is_whole {
+            stale.extend(Unable::unfound(&subject.unable, &results));
+        }
+        Self::of(&subject.name, &subject.summary, results, stale, Vec::new())
     }
 
     /// Makes the report of a linker that is compared with another one, of which something is `known`. What is not found

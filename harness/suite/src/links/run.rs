@@ -20,6 +20,7 @@ use super::judge::{Inputs, LinkFault, LinkFinding, is_relocatable, judge, lint_r
 use super::known::KnownLink;
 use super::result::{LinkOutcome, LinkResult};
 use super::tools::{Command, Ran, Tools};
+use super::unable::Unable;
 use super::wanted::Placement;
 use crate::case::broken_reason;
 use crate::corpus::is_crash;
@@ -150,7 +151,15 @@ impl Attempt<'_> {
         match self.findings(&made)? {
             Ok(findings) => result.findings = findings,
             Err(reason) => {
-                result.outcome = LinkOutcome::NotJudged;
+                let is_listed = |unable: &Unable| unable.has(&result.case, result.abi, &reason);
+                if self.tools.unable().is_none_or(|unable| unable.iter().any(is_listed)) {
+                    result.outcome = LinkOutcome::NotJudged;
+                } else {
+                    let message =
+                        format!("with or without .sframe, which its description does not have: {reason}");
+                    result.outcome = LinkOutcome::Wrong;
+                    result.findings = vec![LinkFinding::of_file(LinkFault::Unable, reason.clone(), message)];
+                }
                 result.reason = Some(reason);
                 return Ok(result);
             }
@@ -180,7 +189,8 @@ impl Attempt<'_> {
     fn findings(&self, made: &Made) -> Result<Result<Vec<LinkFinding>, String>, String> {
         let Made { output, ran, .. } = made;
         let expected = self.case.expected;
-        let first = ran.said.lines().map(str::trim).find(|line| !line.is_empty());
+        let lines = || ran.said.lines().map(str::trim).filter(|line| !line.is_empty());
+        let first = lines().find(|line| !line.contains("warning:")).or_else(|| lines().next());
         let said = || first.unwrap_or(&ran.ended).to_owned();
         let ended = || first.map_or_else(|| ran.ended.clone(), |first| format!("{}: {first}", ran.ended));
         let one = |kind, message: String| Ok(Ok(vec![LinkFinding::new(kind, Vec::new(), message)]));

@@ -3,15 +3,19 @@
 
 mod model;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::LazyLock;
 
 use glob::Pattern;
 use sframe_engine::Abi;
 use sframe_inspect::command::Volume;
+use tempfile::TempDir;
 
-use super::{KnownLink, LinkCases, LinkFault, LinkOutcome, LinkResult, LinksReport, Selection, run};
+use super::{
+    Command, KnownLink, LinkCases, LinkFault, LinkOutcome, LinkResult, LinksReport, Ran, Selection, Subject,
+    Tool, Tools, Unable, run,
+};
 use model::{Mistake, Model};
 
 static CASES: LazyLock<LinkCases> = LazyLock::new(|| {
@@ -26,6 +30,12 @@ fn tried_knowing(known: &[KnownLink], mistake: Option<Mistake>, case: &str) -> V
     let only = vec![Pattern::new(case).expect("a pattern")];
     let selection = Selection { sframe_version: 3, only, ..Selection::default() };
     run(&CASES, &Model { mistake }, known, &selection).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn report_of(known: &[KnownLink], results: Vec<LinkResult>) -> LinksReport {
+    let mut subject = Subject::of_commands("model".to_owned(), 3, BTreeMap::new());
+    subject.known = known.to_vec();
+    LinksReport::new(&subject, results, false)
 }
 
 #[test]
@@ -158,13 +168,57 @@ fn what_is_known_of_several_sections_does_not_excuse_the_first() {
         let results = tried_knowing(&known, Some(mistake), "two_objects");
         assert!(results.iter().all(|result| result.outcome == outcome), "{mistake:?}: {results:?}");
         // What is said is what is not known.
-        let report = LinksReport::new("model", "a model", results, &known, false);
+        let report = report_of(&known, results);
         let text = report.text(Volume::Normal).to_string();
         let says = |kind: LinkFault| text.lines().any(|line| line.starts_with(&format!("{kind} ")));
         assert!(!says(LinkFault::Concatenated), "{mistake:?}: {text}");
         let others = [LinkFault::WrongRows, LinkFault::MissingFde, LinkFault::DeadFde];
         assert_eq!(others.into_iter().any(says), outcome == LinkOutcome::Wrong, "{mistake:?}: {text}");
     }
+}
+
+/// A model with a description of what it can't do.
+struct Described(Vec<Unable>);
+
+impl Tools for Described {
+    fn has(&self, tool: Tool, abi: Abi) -> bool {
+        Model { mistake: None }.has(tool, abi)
+    }
+
+    fn folder(&self) -> std::io::Result<TempDir> {
+        Model { mistake: None }.folder()
+    }
+
+    fn line(&self, command: &Command) -> String {
+        Model { mistake: None }.line(command)
+    }
+
+    fn unable(&self) -> Option<&[Unable]> {
+        Some(&self.0)
+    }
+
+    fn run(&self, folder: &Path, command: &Command) -> Result<Ran, String> {
+        Model { mistake: None }.run(folder, command)
+    }
+}
+
+/// A described linker that refuses more than its description says, with or without `.sframe`, is not taken for right.
+#[test]
+fn what_a_described_linker_can_not_do_is_in_its_description() {
+    let tried = |unable: &[&str]| {
+        let entry = |text: &&str| serde_yaml::from_str(text).expect("an entry");
+        let described = Described(unable.iter().map(entry).collect());
+        let only = vec![Pattern::new("shared").expect("a pattern")];
+        let selection = Selection { sframe_version: 3, only, abis: vec![Abi::Amd64], ..Selection::default() };
+        let results = run(&CASES, &described, &[], &selection).unwrap_or_else(|error| panic!("{error}"));
+        let result = results.into_iter().next().expect("a case");
+        (result.outcome, result.findings.first().map(|finding| finding.kind))
+    };
+    let unlisted = (LinkOutcome::Wrong, Some(LinkFault::Unable));
+    assert_eq!(tried(&["{says: 'the model has no *'}"]), (LinkOutcome::NotJudged, None));
+    assert_eq!(tried(&[]), unlisted);
+    assert_eq!(tried(&["{says: 'no memory'}"]), unlisted);
+    assert_eq!(tried(&["{cases: [pie], says: 'the model has no *'}"]), unlisted);
 }
 
 /// What is published of the mistakes is what is tested.
@@ -200,7 +254,7 @@ fn the_page_has_each_mistake() {
 #[test]
 fn a_linker_of_another_version_is_given_the_option() {
     let hint = |mistake| {
-        let report = LinksReport::new("model", "a model", tried(mistake, "two_objects"), &[], false);
+        let report = report_of(&[], tried(mistake, "two_objects"));
         let text = report.text(Volume::Normal).to_string();
         text.lines().find(|line| line.contains("help:")).map(str::to_owned)
     };
@@ -231,6 +285,16 @@ fn mistakes_of_cases_have_their_places() {
         (format!("{right}abis: []\n"), "4:7", "`abis` is empty"),
         (format!("{right}versions: []\n"), "4:11", "`versions` is empty"),
         (format!("{right}generated:\n  many: {{functions: 5}}\n"), "5:3", "no command is of `many`"),
+        (
+            format!("{}generated:\n  two: {{functions: 0}}\n", right),
+            "5:20",
+            "an object has at least one function",
+        ),
+        (
+            format!("{}runs: true\n", right.replace("two]}", "two], options: [relocatable]}")),
+            "4:7",
+            "the last command makes no program",
+        ),
         (
             format!("{}patched:\n  bad: {{of: tow, size: 4}}\n", right.replace(" two]", " bad]")),
             "5:13",

@@ -19,6 +19,7 @@ use super::case::{LinkCases, Tool};
 use super::judge::LinkFault;
 use super::known::KnownLink;
 use super::options;
+use super::unable::Unable;
 use crate::corpus::{SEARCH_PATH, in_root, is_crash, run_command, scratch_inside, scratch_parent};
 use crate::spec::Faults;
 use crate::yaml::{self, Source};
@@ -89,6 +90,11 @@ pub trait Tools: Sync {
     /// The command as it can be repeated.
     fn line(&self, command: &Command) -> String;
 
+    /// What they are described to be unable to do; `None` if nothing is known about that.
+    fn unable(&self) -> Option<&[Unable]> {
+        None
+    }
+
     /// Runs a command in such a folder.
     ///
     /// # Errors
@@ -117,6 +123,12 @@ pub struct Subject {
     /// What is known to be wrong, by cause.
     #[serde(default)]
     pub known: Vec<KnownLink>,
+    /// What they can't do, with or without `.sframe`. Tools without a description can do anything or nothing.
+    #[serde(default)]
+    pub unable: Vec<Unable>,
+    /// Whether there is a description.
+    #[serde(skip)]
+    is_described: bool,
     /// The folder that [`Self::toolchain`] is in.
     #[serde(skip)]
     toolchains: PathBuf,
@@ -136,6 +148,20 @@ pub enum SubjectError {
     NotInstalled(PathBuf),
 }
 
+/// What is wrong with a pattern of what the linter says.
+fn wrong_rule(pattern: &str) -> Option<String> {
+    let rules = || all_rules().map(|rule| rule.name);
+    let is_rule = |text: &str| Pattern::new(text).is_ok_and(|it| rules().any(|rule| it.matches(rule)));
+    match pattern.split_once(": ") {
+        Some((rule, _)) if is_rule(rule) => None,
+        Some((rule, _)) => Some(unknown("rule of the linter", rule, rules())),
+        None if is_rule(pattern) => {
+            Some(format!("what does the linter say? `{pattern}: *` stands for anything by this rule"))
+        }
+        None => Some(unknown("rule of the linter", pattern, rules())),
+    }
+}
+
 impl Subject {
     /// Reads a description.
     ///
@@ -148,6 +174,9 @@ impl Subject {
         let abis = || Abi::ALL.iter().map(|abi| abi.name()).chain([ALL_ABIS]);
         if subject.tools.values().all(BTreeMap::is_empty) {
             return wrong(&["tools"], "at least one command is needed".to_owned());
+        }
+        if subject.summary.trim().is_empty() {
+            return wrong(&["summary"], "`summary` is empty".to_owned());
         }
         if Version::from_number(subject.sframe_version).is_none() {
             let message = format!("SFrame has no version {}; it has 1, 2 and 3", subject.sframe_version);
@@ -188,10 +217,13 @@ impl Subject {
                     };
                     return wrong(&path, message.to_owned());
                 }
-                let rules = || all_rules().map(|rule| rule.name);
-                let is_rule = |pattern: &&Pattern| rules().any(|rule| pattern.matches(rule));
-                if let Some(other) = patterns.iter().find(|name| *kind == LinkFault::Lint && !is_rule(name)) {
-                    return wrong(&path, unknown("rule of the linter", other.as_str(), rules()));
+                if *kind == LinkFault::Unable {
+                    return wrong(&path, "what it can't do is no fault: `unable` lists it".to_owned());
+                }
+                if *kind == LinkFault::Lint
+                    && let Some(message) = patterns.iter().find_map(|pattern| wrong_rule(pattern.as_str()))
+                {
+                    return wrong(&path, message);
                 }
             }
             let title = cases.pages.get(&known.fault).map(|page| &page.title);
@@ -200,6 +232,15 @@ impl Subject {
             };
             known.why = format!("{title} ({})", known.fault);
         }
+        let names = || cases.cases.iter().map(|case| case.name.as_str());
+        for (index, unable) in subject.unable.iter().enumerate() {
+            let is_of_none = |pattern: &&Pattern| !names().any(|name| pattern.matches(name));
+            if let Some(at) = unable.cases.iter().position(|pattern| is_of_none(&pattern)) {
+                let path = ["unable", &index.to_string(), "cases", &at.to_string()];
+                return wrong(&path, unknown("case", unable.cases[at].as_str(), names()));
+            }
+        }
+        subject.is_described = true;
         subject.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         Ok(subject)
     }
@@ -232,6 +273,8 @@ impl Subject {
             sframe_version,
             tools: tools.collect(),
             known: Vec::new(),
+            unable: Vec::new(),
+            is_described: false,
             toolchains: PathBuf::new(),
             limit: None,
         }
@@ -284,6 +327,10 @@ impl Tools for Subject {
     fn line(&self, command: &Command) -> String {
         let words = self.all_words(command);
         shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
+    }
+
+    fn unable(&self) -> Option<&[Unable]> {
+        Some(&*self.unable).filter(|_| self.is_described)
     }
 
     fn run(&self, folder: &Path, command: &Command) -> Result<Ran, String> {

@@ -109,7 +109,7 @@ impl Links {
                 .map_err(|error| Failure::broken(of_subject(&subject.name, &error)))?;
             let is_all = self.shard.is_none() && self.sframe_version.is_none();
             let is_whole = self.only.is_empty() && self.abi.is_empty() && is_all;
-            let report = LinksReport::new(&subject.name, &subject.summary, results, &subject.known, is_whole);
+            let report = LinksReport::new(subject, results, is_whole);
             detail_since(start, || {
                 format!("{}: tried {}", subject.name, counted(report.results.len() as u64, "case"))
             });
