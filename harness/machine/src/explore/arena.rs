@@ -77,7 +77,7 @@ impl Layout {
     /// The memory from which pages are taken. Programs don't know this address.
     const fn pool(self) -> Range<u64> {
         let start = self.start + (4 << 30);
-        start..start + 2 * Pages::MOST * PAGE
+        start..start + Pages::MOST * PAGE
     }
 }
 
@@ -88,8 +88,6 @@ pub(super) struct Pages {
     seed: Seed,
     /// Where each one is in the pool.
     known: FxHashMap<u64, u64>,
-    /// How many of each seed's pages have been given their content.
-    filled: [u64; 2],
     /// Whether there were not enough.
     pub(super) ran_out: bool,
 }
@@ -99,10 +97,10 @@ impl Pages {
     const MOST: u64 = 1024;
 
     pub(super) fn new(layout: Layout) -> Self {
-        Self { layout, seed: Seed::default(), known: FxHashMap::default(), filled: [0; 2], ran_out: false }
+        Self { layout, seed: Seed::default(), known: FxHashMap::default(), ran_out: false }
     }
 
-    /// Forgets all pages. What was stored to them must have been undone.
+    /// Forgets all pages.
     pub(super) fn start(&mut self, seed: Seed) {
         self.known.clear();
         (self.seed, self.ran_out) = (seed, false);
@@ -135,18 +133,14 @@ impl Pages {
             self.ran_out = true;
             return None;
         }
-        let (half, word) = match self.seed {
-            Seed::Pointers => (0, None),
-            Seed::Numbers => (1, Some(16)),
+        let word = match self.seed {
+            Seed::Pointers => 0,
+            Seed::Numbers => 16,
         };
-        let place = self.layout.pool().start + (half as u64 * Self::MOST + index) * PAGE;
-        if self.filled[half] <= index {
-            self.filled[half] = index + 1;
-            if let Some(word) = word
-                && !space.fill(place, 1, |_| word)
-            {
-                return None;
-            }
+        // Of stores that are not reported, some content of another function may be left.
+        let place = self.layout.pool().start + index * PAGE;
+        if !space.fill(place, 1, |_| word) {
+            return None;
         }
         self.known.insert(page, place);
         Some(TlbEntry { paddr: place + offset, perms: Prot::READ | Prot::WRITE })

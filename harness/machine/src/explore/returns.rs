@@ -1,5 +1,7 @@
 //! Whether functions return, and what they remove from the stack then, from their code alone.
 
+use std::collections::hash_map::Entry;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 use sframe_inspect::instructions::{self, Instruction, Removals};
 
@@ -10,14 +12,20 @@ use crate::address_space::AddressSpace;
 
 /// More instructions than this are not read to find out whether a function returns.
 const MOST: usize = 20_000;
-/// Callees of callees, and so on, are looked at up to this depth.
-const DEPTH: usize = 16;
 
 /// What is known of functions.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     returns: FxHashMap<u64, Returns>,
     removals: Removals,
+}
+
+/// What is found out of functions that call each other.
+#[derive(Default)]
+struct Found {
+    returns: FxHashMap<u64, Returns>,
+    /// Who has to be searched again when more is known of a function.
+    callers: FxHashMap<u64, FxHashSet<u64>>,
 }
 
 /// The code of a binary, for [`Removals`].
@@ -34,7 +42,7 @@ impl instructions::Code for InSpace<'_> {
     }
 
     fn callee(&self, called: u64) -> Option<u64> {
-        let entry = self.binary.aliases.get(&called).copied().unwrap_or(called);
+        let entry = entry_of(self.binary, called);
         (!self.binary.stubs.contains(&entry)).then_some(entry)
     }
 
@@ -52,6 +60,10 @@ fn slot_returns(binary: &Binary<'_>, slot: u64) -> Returns {
     binary.returns.get(&slot).copied().unwrap_or(Returns::Unknown)
 }
 
+fn entry_of(binary: &Binary<'_>, entry: u64) -> u64 {
+    binary.aliases.get(&entry).copied().unwrap_or(entry)
+}
+
 impl Known {
     /// Returns whether a callee returns.
     pub(super) fn returns(
@@ -62,7 +74,7 @@ impl Known {
         callee: Callee,
     ) -> Returns {
         match callee {
-            Callee::Function(entry) => self.function(code, space, binary, entry, DEPTH),
+            Callee::Function(entry) => self.function(code, space, binary, entry),
             Callee::Slot(slot) => slot_returns(binary, slot),
             Callee::Unknown => Returns::Unknown,
         }
@@ -92,47 +104,61 @@ impl Known {
         self.removals.passes_return_address(code.cpu.abi, &InSpace { code, space, binary }, entry)
     }
 
-    fn function(
-        &mut self,
-        code: &Code,
-        space: &AddressSpace,
-        binary: &Binary<'_>,
-        entry: u64,
-        depth: usize,
-    ) -> Returns {
-        if let Some(known) = binary.returns.get(&entry) {
-            return *known;
+    /// Finds it out for a function and for those that it depends on: first nothing is known of any of them, then each
+    /// search is repeated when more is known of a callee. So it is the same whichever function is asked for first.
+    fn function(&mut self, code: &Code, space: &AddressSpace, binary: &Binary<'_>, entry: u64) -> Returns {
+        if let Some(known) = self.settled(binary, entry) {
+            return known;
         }
-        let entry = binary.aliases.get(&entry).copied().unwrap_or(entry);
-        if let Some(known) = self.returns.get(&entry) {
-            return *known;
+        let entry = entry_of(binary, entry);
+        let mut found = Found::default();
+        found.returns.insert(entry, Returns::Unknown);
+        let mut open = vec![entry];
+        while let Some(function) = open.pop() {
+            if found.returns[&function] != Returns::Unknown {
+                continue;
+            }
+            let (returns, needed) = self.search(code, space, binary, function, &found);
+            if returns != Returns::Unknown {
+                found.returns.insert(function, returns);
+                open.extend(found.callers.remove(&function).unwrap_or_default());
+                continue;
+            }
+            for callee in needed {
+                found.callers.entry(callee).or_default().insert(function);
+                if let Entry::Vacant(unseen) = found.returns.entry(callee) {
+                    unseen.insert(Returns::Unknown);
+                    open.push(callee);
+                }
+            }
         }
-        if depth == 0 {
-            return Returns::Unknown;
-        }
-        // One that calls itself returns if it does so otherwise.
-        self.returns.insert(entry, Returns::Unknown);
-        let found = self.search(code, space, binary, entry, depth);
-        self.returns.insert(entry, found);
-        found
+        let returns = found.returns[&entry];
+        self.returns.extend(found.returns);
+        returns
+    }
+
+    /// What is known of a function once and for all.
+    fn settled(&self, binary: &Binary<'_>, entry: u64) -> Option<Returns> {
+        let of_entry = || self.returns.get(&entry_of(binary, entry));
+        binary.returns.get(&entry).or_else(of_entry).copied()
     }
 
     /// Follows the code both ways at each branch until it finds a return. What comes after calls that
-    /// may not return is followed last, and proves nothing.
+    /// may not return is followed last, and proves nothing. Returns also the callees of which more has to be known.
     fn search(
         &mut self,
         code: &Code,
         space: &AddressSpace,
         binary: &Binary<'_>,
         entry: u64,
-        depth: usize,
-    ) -> Returns {
-        let mut otherwise = Returns::Never;
+        found: &Found,
+    ) -> (Returns, Vec<u64>) {
+        let (mut otherwise, mut needed) = (Returns::Never, Vec::new());
         let mut seen = FxHashSet::default();
         let (mut certain, mut uncertain) = (vec![entry], Vec::new());
         loop {
             let is_certain = !certain.is_empty();
-            let Some(pc) = certain.pop().or_else(|| uncertain.pop()) else { return otherwise };
+            let Some(pc) = certain.pop().or_else(|| uncertain.pop()) else { return (otherwise, needed) };
             if !seen.insert(pc) {
                 continue;
             }
@@ -141,7 +167,7 @@ impl Known {
                 continue;
             }
             if seen.len() > MOST {
-                return Returns::Unknown;
+                return (Returns::Unknown, needed);
             }
             let decoded = code.at(space, pc);
             let next = pc.wrapping_add(decoded.len);
@@ -151,13 +177,14 @@ impl Known {
             }
             let mut go_on = |to| if is_certain { certain.push(to) } else { uncertain.push(to) };
             match decoded.kind {
-                Kind::Return { .. } if is_certain => return Returns::Sometimes,
-                Kind::Return { .. } => return Returns::Unknown,
+                Kind::Return { .. } if is_certain => return (Returns::Sometimes, needed),
+                // It is not known before more is known of the callees on the way.
+                Kind::Return { .. } => return (Returns::Unknown, needed),
                 Kind::Trap => {}
                 Kind::IndirectJump { is_conditional } => {
                     let code_of = InSpace { code, space, binary };
                     if is_certain && self.removals.returns_by(code.cpu.abi, &code_of, entry, pc) {
-                        return Returns::Sometimes;
+                        return (Returns::Sometimes, needed);
                     }
                     otherwise = Returns::Unknown;
                     if is_conditional {
@@ -176,10 +203,17 @@ impl Known {
                     go_on(next);
                 }
                 Kind::Call(Callee::Function(callee)) => {
-                    match self.function(code, space, binary, callee, depth - 1) {
-                        Returns::Never => {}
-                        Returns::Sometimes => go_on(next),
-                        Returns::Unknown => uncertain.push(next),
+                    let settled = self.settled(binary, callee);
+                    let callee = entry_of(binary, callee);
+                    match settled.or_else(|| found.returns.get(&callee).copied()) {
+                        Some(Returns::Never) => {}
+                        Some(Returns::Sometimes) => go_on(next),
+                        Some(Returns::Unknown) | None => {
+                            if settled.is_none() {
+                                needed.push(callee);
+                            }
+                            uncertain.push(next);
+                        }
                     }
                 }
                 Kind::Call(Callee::Slot(slot)) => match slot_returns(binary, slot) {

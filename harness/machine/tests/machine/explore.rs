@@ -1,6 +1,6 @@
 //! Functions executed by themselves: where their paths lead, and what they assume.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -9,7 +9,7 @@ use sframe_machine::explore::{
     Assumption, Binary, Callee, Class, Content, Departure, Explored, Function, Leaving, Observer, Point,
     Returns, Seed, explore,
 };
-use sframe_machine::{AMD64, Images};
+use sframe_machine::{AMD64, Cpu, Images, S390X};
 
 use crate::executable::{CODE, executable};
 
@@ -72,9 +72,15 @@ struct Known {
 }
 
 fn explored(code: &[u8], known: &Known, seed: Seed, budget: u64) -> Seen {
-    let mut bytes = executable(&AMD64, code);
+    let mut seen = Seen { next: Some(Function { entry: CODE, seed, budget, link: None }), ..Seen::default() };
+    explored_on(&AMD64, code, known, &mut seen);
+    seen
+}
+
+fn explored_on(cpu: &'static Cpu, code: &[u8], known: &Known, observer: &mut dyn Observer) {
+    let mut bytes = executable(cpu, code);
     // Its segment: readable and executable. What can be written is no table's target.
-    bytes[68] = 5;
+    bytes[if cpu.abi.is_big_endian() { 71 } else { 68 }] = 5;
     let images = Images::alone(&bytes).expect("a sound file");
     let at = |offset: u64| CODE + offset;
     let body = CODE..CODE + code.len() as u64;
@@ -95,9 +101,77 @@ fn explored(code: &[u8], known: &Known, seed: Seed, budget: u64) -> Seen {
         detours: FxHashMap::default(),
         traced: FxHashSet::default(),
     };
-    let mut seen = Seen { next: Some(Function { entry: CODE, seed, budget, link: None }), ..Seen::default() };
-    explore(&binary, &mut seen).expect("a machine");
-    seen
+    explore(&binary, observer).expect("a machine");
+}
+
+/// What was shown of several functions: FP and the assumptions, by instruction.
+#[derive(Default)]
+struct InOrder {
+    next: VecDeque<Function>,
+    shown: BTreeMap<u64, (u64, Vec<Assumption>)>,
+}
+
+impl Observer for InOrder {
+    fn next(&mut self) -> Option<Function> {
+        self.next.pop_front()
+    }
+
+    fn instruction(&mut self, point: &Point<'_>) -> Class {
+        self.shown.insert(point.moment.pc - CODE, (point.moment.fp, point.assumptions.to_vec()));
+        0
+    }
+
+    fn leaves(&mut self, _: &Point<'_>, _: Leaving) {}
+
+    fn explored(&mut self, _: &Function, _: &Explored) {}
+}
+
+/// Explores the functions at some offsets, one after another.
+fn in_order(cpu: &'static Cpu, code: &[u8], entries: &[u64]) -> BTreeMap<u64, (u64, Vec<Assumption>)> {
+    let function =
+        |entry: &u64| Function { entry: CODE + entry, seed: Seed::Pointers, budget: 1000, link: None };
+    let mut seen = InOrder { next: entries.iter().map(function).collect(), ..InOrder::default() };
+    let known = Known { entries: entries.to_vec(), ..Known::default() };
+    explored_on(cpu, code, &known, &mut seen);
+    seen.shown
+}
+
+/// Nothing that one function stores is there for the next one, whether the emulator reports it or not.
+#[test]
+fn what_a_function_stores_is_not_left_to_the_next_one() {
+    // mvc 0(8,%r2),0(%r15); br %r14; lg %r11,0(%r2); br %r14.
+    let code = [0xd2, 7, 0x20, 0, 0xf0, 0, 0x07, 0xfe, 0xe3, 0xb0, 0x20, 0, 0, 4, 0x07, 0xfe];
+    for order in [&[0, 8][..], &[8]] {
+        assert_eq!(in_order(&S390X, &code, order)[&14].0, 0, "{order:?}");
+    }
+}
+
+/// What is known of a function does not depend on which one was asked for first: of two that call each other, and of more
+/// than are looked at together.
+#[test]
+fn whether_callees_return_is_the_same_in_any_order() {
+    // test %edi,%edi; je 1f; call 2f; 1: ret; 2: call 0; ret; call 2b; ret.
+    let code = [
+        0x85, 0xff, 0x74, 5, 0xe8, 1, 0, 0, 0, 0xc3, 0xe8, 0xf1, 0xff, 0xff, 0xff, 0xc3, 0xe8, 0xf5, 0xff,
+        0xff, 0xff, 0xc3,
+    ];
+    let returns = |shown: &BTreeMap<u64, (u64, Vec<Assumption>)>, at: u64| {
+        shown[&at].1.iter().find_map(|assumption| match assumption {
+            Assumption::Call { returns, .. } => Some(*returns),
+            _ => None,
+        })
+    };
+    for order in [&[0, 10, 16][..], &[10, 16, 0], &[16, 0, 10]] {
+        assert_eq!(returns(&in_order(&AMD64, &code, order), 21), Some(Returns::Sometimes), "{order:?}");
+    }
+    // Each function calls the next one; the last one is ud2. Nothing comes after the first call.
+    let mut chain: Vec<u8> = [0xe8, 1, 0, 0, 0, 0xc3].repeat(40);
+    chain.extend([0x0f, 0x0b]);
+    let entries: Vec<u64> = (0..=40).map(|number| 6 * number).collect();
+    let backwards: Vec<u64> = entries.iter().rev().copied().collect();
+    for order in [&entries, &backwards] {
+        assert_eq!(in_order(&AMD64, &chain, order).get(&5), None, "{order:?}");
+    }
 }
 
 fn of(code: &[u8]) -> Seen {
