@@ -25,8 +25,9 @@ use super::roots::{Root, Roots};
 use super::rows::{Reach, RowId};
 use crate::compare::{self, Disagreement, Remembered, Truth, Value};
 use crate::finding::Finding;
+use crate::target::layouts::FrameLayouts;
 use crate::target::{Linked, Loaded, Target};
-use crate::triage::{Circumstances, Findings, FrameLayouts, Triage, triage};
+use crate::triage::{Circumstances, Findings, Triage, triage};
 use crate::unwind::{Backtrace, End, SframeUnwinder, Viewpoint};
 use crate::vocabulary::Verdict;
 

@@ -19,10 +19,10 @@ use super::shadow::Shadow;
 use crate::compare::{ByPc, Disagreement, LastInstructions, Truth, Value, WalkEnd, disagreements};
 use crate::examine::{Examination, Probe, WalkEnds};
 use crate::finding::{Blame, Confidence, Finding};
+use crate::target::layouts::FrameLayouts;
 use crate::target::{Linked, Loaded, Target};
 use crate::triage::{
-    Circumstances, Departure, ExitClaim, Findings, FrameLayouts, FrameView, Mistakes, Triage, linked_pc,
-    triage,
+    Circumstances, Departure, ExitClaim, Findings, FrameView, Mistakes, Triage, linked_pc, triage,
 };
 use crate::unwind::{Backtrace, SframeUnwinder, Unwinder as _, Viewpoint};
 use crate::vocabulary::{Reliability, Verdict};

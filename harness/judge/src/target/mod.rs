@@ -3,6 +3,7 @@
 
 mod address;
 pub mod files;
+pub(crate) mod layouts;
 mod made;
 pub mod sections;
 

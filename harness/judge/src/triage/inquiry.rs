@@ -4,9 +4,9 @@ use std::cell::RefCell;
 
 use sframe_engine::{Abi, Found, LookupAddress, PauthKey, RecoveryRule, StepError, Tracked};
 
-use super::frame_layout::FrameLayouts;
 use crate::compare::{Disagreement, Truth, Value};
 use crate::finding::{Evidence, Side, Witness};
+use crate::target::layouts::FrameLayouts;
 use crate::target::sections::Sections;
 use crate::target::{Linked, Module, Target};
 use crate::unwind::{Bases, End, SframeUnwinder, State, Stepped, Stepper, Viewpoint};

@@ -18,8 +18,6 @@ pub use collect::MOST_FINDINGS;
 pub(crate) use collect::{Findings, linked_pc, listing, says, words};
 pub use departure::{Departure, ExitClaim, ExitClaims};
 
-use frame_layout::Followed;
-pub(crate) use frame_layout::FrameLayouts;
 pub(crate) use inquiry::Circumstances;
 
 pub(crate) use mistake::{FrameView, Mistakes};
@@ -30,6 +28,7 @@ use sframe_inspect::diff::{Blamed, Gap, blame_for_gap};
 
 use crate::compare::{Disagreement, Value};
 use crate::finding::{Answer, Blame, Confidence, Evidence, Side, StackView, Witness};
+use crate::target::layouts::Followed;
 use crate::target::{Linked, Loaded, Module, Target};
 use crate::unwind::{End, State};
 use crate::vocabulary::{LayoutFact, Verdict};

@@ -1,11 +1,13 @@
 //! An unwinder for frame records and the backchain, to set beside SFrame.
 
 use sframe_engine::{Abi, PauthMask};
+use sframe_inspect::instructions::SavedLocation;
 use sframe_machine::AddressSpace;
 
 use super::engine::DEPTH_LIMIT;
 use super::{Backtrace, End, Frame, Unreadable, Unwinder, Viewpoint};
-use crate::target::Target;
+use crate::target::layouts::FrameLayouts;
+use crate::target::{Loaded, Target};
 
 /// Where callees of the ABI for s390x save r14, in bytes from their caller's SP.
 const SAVED_R14: u64 = 112;
@@ -62,16 +64,24 @@ impl FramePointerUnwinder {
 /// Where no record can be.
 const NO_RECORD: u64 = u64::MAX;
 
-impl Unwinder for FramePointerUnwinder {
-    fn unwind(&mut self, viewpoint: &Viewpoint<'_>, backtrace: &mut Backtrace) {
-        let mut at = if self.abi.has_backchain() { viewpoint.sp } else { viewpoint.fp };
-        let mut pc = viewpoint.pc;
-        let mut fp = Ok(viewpoint.fp);
-        backtrace.end = loop {
+/// A frame, and where its record is.
+struct Place {
+    pc: u64,
+    /// The frame pointer register.
+    fp: Result<u64, Unreadable>,
+    /// The address of the record.
+    at: u64,
+}
+
+impl FramePointerUnwinder {
+    /// Follows the chain from a frame on. Returns how it ends.
+    fn follow(&self, from: Place, memory: &AddressSpace, backtrace: &mut Backtrace) -> End {
+        let Place { mut pc, mut fp, mut at } = from;
+        loop {
             if backtrace.frames.len() == DEPTH_LIMIT {
                 break End::TooDeep;
             }
-            let link = self.read(at, viewpoint.memory);
+            let link = self.read(at, memory);
             let cfa = link.as_ref().ok().and_then(|link| link.cfa);
             backtrace.frames.push(Frame { pc, cfa, fp, mangled: None, interrupted: None });
             let Link { return_address, next, .. } = match link {
@@ -82,6 +92,69 @@ impl Unwinder for FramePointerUnwinder {
             let is_record = next > at || next == 0;
             (pc, at) = (return_address, if is_record { next } else { NO_RECORD });
             fp = if self.abi.has_backchain() { Err(Unreadable(0)) } else { Ok(next) };
+        }
+    }
+}
+
+impl Unwinder for FramePointerUnwinder {
+    fn unwind(&mut self, viewpoint: &Viewpoint<'_>, backtrace: &mut Backtrace) {
+        let Viewpoint { pc, sp, fp, memory, .. } = *viewpoint;
+        let at = if self.abi.has_backchain() { sp } else { fp };
+        backtrace.end = self.follow(Place { pc, fp: Ok(fp), at }, memory, backtrace);
+    }
+}
+
+/// Walks stacks by the same chain, after a look at the code of the innermost function: what it does from its first
+/// instruction to where it is shows whether it has made its record, and where the return address is if it has not. Without a
+/// symbol, or where the code does not show it, only the chain is followed.
+pub struct CodeReadingUnwinder<'t, 'a> {
+    chain: FramePointerUnwinder,
+    target: &'t Target<'a>,
+    layouts: FrameLayouts,
+}
+
+impl<'t, 'a> CodeReadingUnwinder<'t, 'a> {
+    /// Makes an unwinder for a process.
+    #[must_use]
+    pub fn new(target: &'t Target<'a>) -> Self {
+        Self { chain: FramePointerUnwinder::new(target), target, layouts: FrameLayouts::default() }
+    }
+
+    /// The innermost frame's CFA, and its caller, if the code shows them.
+    fn innermost(&mut self, viewpoint: &Viewpoint<'_>) -> Option<(u64, Place)> {
+        let FramePointerUnwinder { abi, pauth } = self.chain;
+        let Viewpoint { pc, sp, fp, memory, .. } = *viewpoint;
+        let module = self.target.module_at(Loaded(pc))?;
+        let function = self.target.extent(self.target.function_at(Loaded(pc))?)?;
+        let layout = self.layouts.at(module, function, pc)?.layout;
+        let above = |base: u64, distance: Option<i64>| base.checked_add_signed(distance?);
+        let cfa = above(sp, layout.sp).or_else(|| above(fp, layout.fp))?;
+        let saved = |offset| memory.read_u64(cfa.checked_add_signed(offset)?);
+        let return_address = match layout.ra {
+            SavedLocation::InRegister => viewpoint.register(abi.ra()?.0)?,
+            SavedLocation::OnStack(offset) => saved(offset)?,
+            SavedLocation::Unknown => return None,
         };
+        let callers_fp = match layout.caller_fp {
+            SavedLocation::InRegister => Some(fp),
+            SavedLocation::OnStack(offset) => saved(offset),
+            SavedLocation::Unknown => None,
+        };
+        let callers_sp = cfa.checked_add_signed(abi.sp_offset_from_cfa())?;
+        let at = if abi.has_backchain() { callers_sp } else { callers_fp.unwrap_or(NO_RECORD) };
+        let caller = Place { pc: pauth.strip(return_address), fp: callers_fp.ok_or(Unreadable(0)), at };
+        Some((cfa, caller))
+    }
+}
+
+impl Unwinder for CodeReadingUnwinder<'_, '_> {
+    fn unwind(&mut self, viewpoint: &Viewpoint<'_>, backtrace: &mut Backtrace) {
+        let Some((cfa, caller)) = self.innermost(viewpoint) else {
+            self.chain.unwind(viewpoint, backtrace);
+            return;
+        };
+        let Viewpoint { pc, fp, memory, .. } = *viewpoint;
+        backtrace.frames.push(Frame { pc, cfa: Some(cfa), fp: Ok(fp), mangled: None, interrupted: None });
+        backtrace.end = self.chain.follow(caller, memory, backtrace);
     }
 }

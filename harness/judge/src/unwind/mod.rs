@@ -15,7 +15,7 @@ pub(crate) use bases::Bases;
 pub use cfi::CfiUnwinder;
 pub use engine::DEPTH_LIMIT;
 pub use engine::{SframeUnwinder, sframe_unwinder};
-pub use frame_pointers::FramePointerUnwinder;
+pub use frame_pointers::{CodeReadingUnwinder, FramePointerUnwinder};
 pub use mistake::Mistake;
 
 use crate::target::Target;

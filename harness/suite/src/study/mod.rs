@@ -1,7 +1,8 @@
 //! How much of a program's execution each way of walking stacks gets right: SFrame, call frame
-//! information, and frame pointers; and what each of them costs in the file.
+//! information, and frame pointers, without and with a look at the code; and what each of them costs
+//! in the file.
 //!
-//! All three are asked at the same moments of one run, and judged by the call stack alone, in the
+//! All are asked at the same moments of one run, and judged by the call stack alone, in the
 //! same way. [`Walks`] says what counts as right.
 
 mod image;
@@ -18,7 +19,9 @@ use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::examine::{Examination, ExamineOptions, examine_with};
 use sframe_judge::target::Target;
 use sframe_judge::truth::cross_check::Traces;
-use sframe_judge::unwind::{CfiUnwinder, FramePointerUnwinder, Unwinder, sframe_unwinder};
+use sframe_judge::unwind::{
+    CfiUnwinder, CodeReadingUnwinder, FramePointerUnwinder, Unwinder, sframe_unwinder,
+};
 use sframe_machine::{MachineError, Options};
 
 pub use image::{ImageSizes, Skipped};
@@ -54,6 +57,8 @@ pub struct Unwinders<'u> {
     pub cfi: Box<dyn Unwinder + 'u>,
     /// Follows frame records, or the backchain.
     pub frame_pointers: Box<dyn Unwinder + 'u>,
+    /// Follows these after a look at the code of the innermost function.
+    pub with_code: Box<dyn Unwinder + 'u>,
 }
 
 impl<'u> Unwinders<'u> {
@@ -64,6 +69,7 @@ impl<'u> Unwinders<'u> {
             sframe: sframe_unwinder(target),
             cfi: Box::new(CfiUnwinder::new(target)),
             frame_pointers: Box::new(FramePointerUnwinder::new(target)),
+            with_code: Box::new(CodeReadingUnwinder::new(target)),
         }
     }
 }

@@ -13,7 +13,7 @@ use sframe_vectors::words::of_json;
 
 use super::image::{ImageSizes, VersionSize};
 use super::report::{ImageStudy, StudyReport, WrongRow, share};
-use super::walks::{Executed, Walks};
+use super::walks::{Executed, WAYS, Walks};
 use crate::report::{Origin, cell};
 
 /// The largest report that is read, in bytes.
@@ -179,11 +179,7 @@ impl Group {
     }
 
     fn walks(&self) -> String {
-        let mut text = String::from(
-            "\n| image | instructions | SFrame: whole | cut short | silently | wrong | CFI: whole | cut short | silently | wrong \
-             | frame pointers: whole | cut short | silently | wrong |\n\
-             |---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
-        );
+        let mut text = format!("\n{}", head("image | instructions"));
         for (name, image) in self.listed(|_| "") {
             let executed = &image.executed;
             let _ = writeln!(text, "| {name} | {} | {} |", grouped(executed.instructions), shares(executed));
@@ -288,11 +284,7 @@ const fn section(image: &ImageStudy) -> &'static str {
 }
 
 fn overview(groups: &BTreeMap<String, Group>) -> String {
-    let mut text = String::from(
-        "## All\n\n| | programs | instructions | walked | SFrame: whole | cut short | silently | wrong | CFI: whole | cut \
-         short | silently | wrong | frame pointers: whole | cut short | silently | wrong |\n\
-         |---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
-    );
+    let mut text = format!("## All\n\n{}", head(" | programs | instructions | walked"));
     for (name, group) in groups {
         let _ = writeln!(
             text,
@@ -307,19 +299,20 @@ fn overview(groups: &BTreeMap<String, Group>) -> String {
     let total = |of: fn(&Executed) -> u64| {
         groups.values().map(|group| of(&group.executed)).fold(0, u64::saturating_add)
     };
+    let unsettled = |of: fn(&Executed) -> &Walks| {
+        let counts = groups.values().map(|group| of(&group.executed).unsettled);
+        grouped(counts.fold(0, u64::saturating_add))
+    };
     let every: BTreeSet<u64> = groups.values().flat_map(|group| group.every.iter().copied()).collect();
     let every: Vec<String> = every.into_iter().map(grouped).collect();
     let _ = writeln!(
         text,
         "\nStacks were walked at one in {} instructions.\nNot walked, by the same estimate: {} instructions \
-         with a call stack that was not certain, {} with one\nthat was too deep. Walked, and not settled: {} \
-         by SFrame, {} by CFI, {} by frame pointers.",
+         with a call stack that was not certain, {} with one\nthat was too deep. Walked, and not settled: {}.",
         every.join(" or "),
         grouped(total(|executed| executed.unsettled)),
         grouped(total(|executed| executed.too_deep)),
-        grouped(total(|executed| executed.sframe.unsettled)),
-        grouped(total(|executed| executed.cfi.unsettled)),
-        grouped(total(|executed| executed.frame_pointers.unsettled))
+        WAYS.map(|(way, of)| format!("{} by {way}", unsettled(of))).join(", "),
     );
     text + &sizes(groups)
 }
@@ -359,11 +352,18 @@ fn ratio(all: u64, of: u64) -> String {
     format!("{}.{}", tenths / 10, tenths % 10)
 }
 
-/// Cells for the three ways.
+/// The head of a table whose last columns are of all ways; `first` are the names of the others.
+fn head(first: &str) -> String {
+    let ways = WAYS.map(|(way, _)| format!("{way}: whole | cut short | silently | wrong")).join(" | ");
+    let numbers = first.matches('|').count() + 4 * WAYS.len();
+    format!("| {first} | {ways} |\n|---|{}\n", "--:|".repeat(numbers))
+}
+
+/// Cells for all ways.
 fn shares(executed: &Executed) -> String {
     let of = |walks: &Walks| {
         let Walks { whole, cut_short, silent, wrong, .. } = *walks;
         [whole, cut_short, silent, wrong].map(|part| share(part, walks.total())).join(" | ")
     };
-    [&executed.sframe, &executed.cfi, &executed.frame_pointers].map(of).join(" | ")
+    WAYS.map(|(_, walks)| of(walks(executed))).join(" | ")
 }

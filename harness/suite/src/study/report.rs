@@ -10,7 +10,7 @@ use sframe_judge::target::Target;
 use sframe_judge::vocabulary::Verdict;
 
 use super::image::{ImageSizes, Skipped};
-use super::walks::{Executed, Walks};
+use super::walks::{Executed, WAYS, Walks};
 use super::{Study, StudyOptions};
 use crate::report::{Origin, SCHEMA};
 
@@ -151,11 +151,11 @@ impl StudyReport {
     /// How many walks are whole, in each way, in a sentence.
     fn conclusion(&self) -> String {
         let all = || self.images.iter().map(|image| &image.executed).chain([&self.elsewhere]);
-        let part = |way: &str, of: fn(&Executed) -> &Walks| {
+        let [sframe, cfi, frame_pointers, with_code] = WAYS.map(|(way, of)| {
             let whole = all().map(|executed| of(executed).whole).sum();
             let walks = all().map(|executed| of(executed).total()).sum();
             format!("{} by {way}", share(whole, walks))
-        };
+        });
         let count = |of: fn(&WrongRow) -> bool| {
             let rows = self.images.iter().flat_map(|image| &image.wrong_rows);
             rows.filter(|row| of(row)).count() as u64
@@ -171,12 +171,9 @@ impl StudyReport {
         }
         let broken = self.broken.as_ref().map_or_else(String::new, |reason| format!("broken: {reason}; "));
         format!(
-            "{broken}stacks were walked at {} of {}, and whole in {}, {} and {}{rows}",
+            "{broken}stacks were walked at {} of {}, and whole in {sframe}, {cfi}, {frame_pointers} and {with_code}{rows}",
             grouped(self.walked()),
             counted(self.instructions, "instruction"),
-            part("SFrame", |executed| &executed.sframe),
-            part("CFI", |executed| &executed.cfi),
-            part("frame pointers", |executed| &executed.frame_pointers),
         )
     }
 
@@ -189,12 +186,8 @@ impl StudyReport {
             }
             text.blank();
             let _ = writeln!(text, "{name}: {}", counted(executed.instructions, "instruction"));
-            let walks = [
-                ("SFrame", &executed.sframe),
-                ("CFI", &executed.cfi),
-                ("frame pointers", &executed.frame_pointers),
-            ];
-            for (way, walks) in walks {
+            for (way, of) in WAYS {
+                let walks = of(executed);
                 let Walks { whole, cut_short, silent, wrong, unsettled } = *walks;
                 let all = walks.total();
                 let _ = writeln!(

@@ -10,7 +10,7 @@ use sframe_judge::examine::Probe;
 use sframe_judge::examine::sampling::Strides;
 use sframe_judge::target::{Loaded, Target};
 use sframe_judge::triage::{ExitClaim, ExitClaims};
-use sframe_judge::unwind::{Backtrace, End, Unwinder, Viewpoint};
+use sframe_judge::unwind::{Backtrace, End, Frame, Unwinder, Viewpoint};
 use sframe_machine::{Bottom, Moment, Record};
 
 use super::Unwinders;
@@ -23,8 +23,9 @@ pub const MAX_DEPTH: usize = 1024;
 ///
 /// A walk is *whole* if it has all frames of the call stack, each with the right PC, and with the
 /// right CFA as far as the unwinder gives one; and if it then ends. Where nothing marks the
-/// outermost frame, one more frame is no fault if its PC lies in none of the images. What a walk
-/// finds below a context that the program itself has made, such as a coroutine's, is not judged.
+/// outermost frame, one more frame is no fault if its PC lies in none of the images; below the first
+/// function of a context that the program itself has made, such as a coroutine's, nor is the one
+/// that it would return to.
 ///
 /// A walk is *cut short* if all of its frames are right, and some are missing at its end; it is *silent* if it then ends
 /// as if at the outermost frame. All other walks are *wrong*: they have a frame that is not on the call stack, or leave one
@@ -80,7 +81,18 @@ pub struct Executed {
     pub cfi: Walks,
     /// Walks with frame pointers, or on s390x the backchain.
     pub frame_pointers: Walks,
+    /// Walks with these, after a look at the code of the innermost function.
+    #[serde(default)]
+    pub with_code: Walks,
 }
+
+/// The ways to walk stacks, as reports name them, and their walks.
+pub(super) const WAYS: [(&str, fn(&Executed) -> &Walks); 4] = [
+    ("SFrame", |executed| &executed.sframe),
+    ("CFI", |executed| &executed.cfi),
+    ("frame pointers", |executed| &executed.frame_pointers),
+    ("these and code", |executed| &executed.with_code),
+];
 
 impl Executed {
     /// Adds another run's. Its walks count as many times as there were instructions for each of
@@ -92,6 +104,7 @@ impl Executed {
         self.sframe.add(&other.sframe, every);
         self.cfi.add(&other.cfi, every);
         self.frame_pointers.add(&other.frame_pointers, every);
+        self.with_code.add(&other.with_code, every);
     }
 }
 
@@ -99,7 +112,7 @@ impl Executed {
 pub(super) struct Walkers<'t, 'a, 'u> {
     target: &'t Target<'a>,
     abi: Option<Abi>,
-    walkers: [Walker<'u>; 3],
+    walkers: [Walker<'u>; 4],
     strides: Strides,
     /// What executed in each image, and then elsewhere.
     executed: Vec<Executed>,
@@ -119,11 +132,12 @@ struct Walker<'u> {
 impl<'t, 'a, 'u> Walkers<'t, 'a, 'u> {
     pub(super) fn new(target: &'t Target<'a>, unwinders: Unwinders<'u>, every: NonZeroU64) -> Self {
         let elsewhere = target.modules.len();
-        let Unwinders { sframe, cfi, frame_pointers } = unwinders;
+        let Unwinders { sframe, cfi, frame_pointers, with_code } = unwinders;
         let walkers = [
             Walker::new(sframe, |executed| &mut executed.sframe),
             Walker::new(cfi, |executed| &mut executed.cfi),
             Walker::new(frame_pointers, |executed| &mut executed.frame_pointers),
+            Walker::new(with_code, |executed| &mut executed.with_code),
         ];
         Self {
             target,
@@ -251,11 +265,15 @@ fn judge<'m>(truth: &Truth<'m>, backtrace: &Backtrace, target: &Target<'_>) -> W
         }
         inner = call;
     }
+    let is_nowhere = |frame: &Frame| target.module_at(Loaded(frame.pc)).is_none();
+    let is_context = truth.call_stack.bottom() != Bottom::Entry;
     match backtrace.frames.get(depth..) {
         None => Worth::CutShort { silent: backtrace.end == End::Outermost },
         Some([]) => Worth::Whole,
-        Some(_) if truth.call_stack.bottom() != Bottom::Entry => Worth::Whole,
-        Some([extra]) if target.module_at(Loaded(extra.pc)).is_none() => Worth::Whole,
+        Some([extra]) if is_nowhere(extra) => Worth::Whole,
+        // The first function of a context has an address to return to, which the program has put there.
+        Some([_]) if is_context => Worth::Whole,
+        Some([_, extra]) if is_context && is_nowhere(extra) => Worth::Whole,
         Some(_) => Worth::Wrong(None),
     }
 }

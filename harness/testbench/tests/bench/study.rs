@@ -109,6 +109,23 @@ fn frame_pointers_lead_on_where_code_has_them(#[case] id: &str, #[case] expected
     assert!(expected.contains(&whole(&walks)), "{id}: {walks:?}");
 }
 
+/// The code of the innermost function shows its caller where there is no record yet, or no more. Further out, functions
+/// without one are still missing.
+#[rstest]
+#[case("amd64/recursion.O0", 100..101)]
+#[case("amd64/recursion.O2", 0..30)]
+#[case("aarch64/recursion.O0", 100..101)]
+#[case("aarch64/leaf_calls.O0", 60..75)]
+#[case("s390x/backchain.O2", 95..101)]
+fn the_code_of_the_innermost_function_shows_its_caller(
+    #[case] id: &str,
+    #[case] expected: std::ops::Range<u64>,
+) {
+    let executed = executable(&study(&doctor::build(&format!("gnu-2.47/{id}")), 1));
+    assert!(expected.contains(&whole(&executed.with_code)), "{id}: {:?}", executed.with_code);
+    assert!(executed.with_code.whole > executed.frame_pointers.whole, "{id}: {executed:?}");
+}
+
 /// Where a function has made its record, the chain is the call stack: all of the frames that it
 /// gives agree, to the bottom.
 #[test]
@@ -187,7 +204,8 @@ fn faults_of_an_unwinder_are_noticed() {
     for (fault, change, expected) in faults {
         let Unwinders { sframe, cfi, .. } = Unwinders::of(&target);
         let cfi = Box::new(Changed { inner: cfi, change });
-        let unwinders = Unwinders { sframe, cfi, frame_pointers: Box::new(Silent) };
+        let unwinders =
+            Unwinders { sframe, cfi, frame_pointers: Box::new(Silent), with_code: Box::new(Silent) };
         let found = executable(&study_with(&target, unwinders, 1));
         let Walks { whole, cut_short, silent, wrong, unsettled } = found.cfi;
         assert_eq!(unsettled, 0, "{fault}");
@@ -197,7 +215,7 @@ fn faults_of_an_unwinder_are_noticed() {
         // The others are judged for themselves.
         assert_eq!(found.sframe, sound.sframe, "{fault}");
         let silent = Walks { cut_short: found.sframe.total(), ..Walks::default() };
-        assert_eq!(found.frame_pointers, silent, "{fault}");
+        assert_eq!((found.frame_pointers, found.with_code), (silent, silent), "{fault}");
     }
 }
 
@@ -303,7 +321,7 @@ fn a_page_joins_the_reports_of_a_group() {
     let once = walks(&report["images"][1]["executed"]["sframe"]);
     // The walks of a longer run may be further apart, and then stand for more instructions.
     report["every"] = 4.into();
-    for way in ["sframe", "cfi", "frame_pointers"] {
+    for way in ["sframe", "cfi", "frame_pointers", "with_code"] {
         report["images"][1]["executed"][way] =
             serde_json::json!({ "whole": 0, "cut_short": 25, "wrong": 75, "unsettled": 5 });
     }
@@ -335,7 +353,7 @@ fn a_page_joins_the_reports_of_a_group() {
         assert!(page_text.contains(&row), "{row}\n{page_text}");
     }
     assert!(!page_text.contains("| `crossing.O2-dynamic` |"), "{page_text}");
-    let unsettled = "Walked, and not settled: 20 by SFrame, 20 by CFI, 20 by frame pointers.";
+    let unsettled = "Walked, and not settled: 20 by SFrame, 20 by CFI, 20 by frame pointers, 20 by these and code.";
     assert!(page_text.contains(unsettled), "{page_text}");
     assert!(page_text.contains(r"Not counted: `three`: `a reason \| with a bar`."), "{page_text}");
 
