@@ -86,8 +86,11 @@ pub struct Executed {
     pub with_code: Walks,
 }
 
-/// The ways to walk stacks, as reports name them, and their walks.
-pub(super) const WAYS: [(&str, fn(&Executed) -> &Walks); 4] = [
+/// A way to walk stacks, as reports name it, and its walks.
+type Way = (&'static str, fn(&Executed) -> &Walks);
+
+/// All of them.
+pub(super) const WAYS: [Way; 4] = [
     ("SFrame", |executed| &executed.sframe),
     ("CFI", |executed| &executed.cfi),
     ("frame pointers", |executed| &executed.frame_pointers),

@@ -353,7 +353,8 @@ fn a_page_joins_the_reports_of_a_group() {
         assert!(page_text.contains(&row), "{row}\n{page_text}");
     }
     assert!(!page_text.contains("| `crossing.O2-dynamic` |"), "{page_text}");
-    let unsettled = "Walked, and not settled: 20 by SFrame, 20 by CFI, 20 by frame pointers, 20 by these and code.";
+    let unsettled =
+        "Walked, and not settled: 20 by SFrame, 20 by CFI, 20 by frame pointers, 20 by these and code.";
     assert!(page_text.contains(unsettled), "{page_text}");
     assert!(page_text.contains(r"Not counted: `three`: `a reason \| with a bar`."), "{page_text}");
 
