@@ -16,7 +16,7 @@ sframe_engine::lint_rules! {
         "The specification names SHT_GNU_SFRAME only since version 2 errata 1; older sections have another type.",
         "the section has the type {}";
     NOT_LOADED: "SF405" "not-loaded", Error, ALL, Overview,
-        "The section is loaded: it has SHF_ALLOC and, in a linked file, lies in a loaded segment.",
+        "The section is loaded: it has SHF_ALLOC and, in a linked file, its bytes lie in a loaded segment.",
         "the section is not loaded: {}";
     SEVERAL_SECTIONS: "SF406" "several-sections", Warning, ALL, Overview,
         "A linked file has one .sframe section; loaders find only one.",
@@ -54,7 +54,7 @@ sframe_engine::lint_rules! {
         "With --coverage: code with call frame information that the version can express has an FDE.",
         "{}: {}";
     SECTION_FLAGS: "SF417" "section-flags", Warning, ALL, Overview,
-        "The section is read, and nothing else: no flags say that it is written, executed, or merged by linkers.",
+        "The section is read, and nothing else: no flags say that it is written, executed, merged or compressed.",
         "the section has {}";
     SEGMENT_FLAGS: "SF418" "segment-flags", Warning, ALL, Overview,
         "The PT_GNU_SFRAME segment can be read, and neither written nor executed.",

@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use object::elf::{
-    ET_REL, PF_R, PF_W, PF_X, PT_LOAD, ProgramFlags, ProgramHeader64, SHF_ALLOC, SHF_EXECINSTR, SHF_MERGE,
-    SHF_STRINGS, SHF_TLS, SHF_WRITE, SHN_UNDEF, SHT_GNU_SFRAME, SHT_PROGBITS, STT_FUNC, SectionFlags,
-    SectionType,
+    ET_REL, PF_R, PF_W, PF_X, PT_LOAD, ProgramFlags, ProgramHeader64, SHF_ALLOC, SHF_COMPRESSED, SHF_EXCLUDE,
+    SHF_EXECINSTR, SHF_GROUP, SHF_LINK_ORDER, SHF_MERGE, SHF_OS_NONCONFORMING, SHF_STRINGS, SHF_TLS,
+    SHF_WRITE, SHN_UNDEF, SHT_GNU_SFRAME, SHT_PROGBITS, STT_FUNC, SectionFlags, SectionType,
 };
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
 use object::{Endianness, Object, ObjectSymbol, SectionIndex};
@@ -117,7 +117,7 @@ impl Sframe<'_> {
     }
 }
 
-/// A PT_GNU_SFRAME segment.
+/// A segment: PT_GNU_SFRAME, or one that is loaded.
 struct Segment {
     /// Its addresses.
     memory: Range<u64>,
@@ -129,8 +129,7 @@ struct Segment {
 struct File<'a> {
     elf: bounded::File<'a>,
     relocatable: bool,
-    /// Addresses of loaded segments.
-    loaded: Vec<Range<u64>>,
+    loaded: Vec<Segment>,
     /// Addresses of executable segments, sorted and merged if they meet.
     executable: Vec<Range<u64>>,
     segments: Vec<Segment>,
@@ -142,17 +141,18 @@ impl<'a> File<'a> {
         let elf = bounded::open::<LintError>(source)?;
         let tables = Tables::of(&elf);
         let endian = tables.endian;
-        let range = |segment: &ProgramHeader64<Endianness>| {
-            let start = segment.p_vaddr(endian);
-            start..start.saturating_add(segment.p_memsz(endian))
-        };
-        let (mut loaded, mut executable) = (Vec::new(), Vec::new());
-        for segment in tables.segments.iter().filter(|segment| segment.p_type(endian) == PT_LOAD) {
-            if segment.p_flags(endian).contains(PF_X) {
-                executable.push(range(segment));
+        let segment = |segment: &ProgramHeader64<Endianness>| {
+            let range = |start: u64, len| start..start.saturating_add(len);
+            Segment {
+                memory: range(segment.p_vaddr(endian), segment.p_memsz(endian)),
+                file: range(segment.p_offset(endian), segment.p_filesz(endian)),
+                flags: segment.p_flags(endian),
             }
-            loaded.push(range(segment));
-        }
+        };
+        let is_loaded = |segment: &&ProgramHeader64<Endianness>| segment.p_type(endian) == PT_LOAD;
+        let loaded: Vec<Segment> = tables.segments.iter().filter(is_loaded).map(segment).collect();
+        let executable = loaded.iter().filter(|segment| segment.flags.contains(PF_X));
+        let executable = merge(executable.map(|segment| segment.memory.clone()).collect());
         let mut sframes = Vec::new();
         for (index, header) in tables.sframe_sections() {
             let SectionBytes { data, address } = tables.bytes_of_section(header)?;
@@ -161,12 +161,8 @@ impl<'a> File<'a> {
             let section = Some((header.sh_type(endian), header.sh_flags(endian), alignment, index));
             sframes.push(Sframe { data, address, offset: header.sh_offset(endian), section });
         }
-        let segment = |(_, segment): (usize, &ProgramHeader64<Endianness>)| {
-            let start = segment.p_offset(endian);
-            let file = start..start.saturating_add(segment.p_filesz(endian));
-            Segment { memory: range(segment), file, flags: segment.p_flags(endian) }
-        };
-        let segments: Vec<Segment> = tables.sframe_segments(Segments::InFile).map(segment).collect();
+        let segments = tables.sframe_segments(Segments::InFile).map(|(_, header)| segment(header));
+        let segments: Vec<Segment> = segments.collect();
         if sframes.is_empty() {
             let (SectionBytes { data, address }, _) =
                 tables.sframe()?.ok_or_else(|| tables.missing_sframe())?;
@@ -175,7 +171,7 @@ impl<'a> File<'a> {
         }
         let header = tables.header;
         let relocatable = header.e_type(endian) == ET_REL;
-        Ok(Self { relocatable, loaded, executable: merge(executable), segments, sframes, elf })
+        Ok(Self { relocatable, loaded, executable, segments, sframes, elf })
     }
 
     fn lint(&self, findings: &mut Vec<Finding>) -> Result<Option<Header>, LintError> {
@@ -260,9 +256,14 @@ impl<'a> File<'a> {
                 (SHF_MERGE, "SHF_MERGE"),
                 (SHF_STRINGS, "SHF_STRINGS"),
                 (SHF_TLS, "SHF_TLS"),
+                (SHF_COMPRESSED, "SHF_COMPRESSED"),
+                (SHF_EXCLUDE, "SHF_EXCLUDE"),
+                (SHF_OS_NONCONFORMING, "SHF_OS_NONCONFORMING"),
             ];
-            let wrong = wrong.into_iter().filter(|(flag, _)| flags.contains(*flag));
-            let wrong: Vec<&str> = wrong.map(|(_, name)| name).collect();
+            let for_linkers = [(SHF_GROUP, "SHF_GROUP"), (SHF_LINK_ORDER, "SHF_LINK_ORDER")];
+            let wrong = wrong.into_iter().chain(for_linkers.into_iter().filter(|_| !self.relocatable));
+            let wrong: Vec<&str> =
+                wrong.filter(|(flag, _)| flags.contains(*flag)).map(|(_, name)| name).collect();
             if !wrong.is_empty() {
                 report(findings, &rules::SECTION_FLAGS, &[&wrong.join(" and ")]);
             }
@@ -271,20 +272,20 @@ impl<'a> File<'a> {
                 return;
             }
         }
-        let range = sframe.range();
-        if self.relocatable {
-            return;
-        }
-        if !self.loaded.iter().any(|loaded| loaded.start <= range.start && range.end <= loaded.end) {
-            report(findings, &rules::NOT_LOADED, &[&"it lies in no loaded segment"]);
-        }
-        if !sframe.address.is_multiple_of(4) {
-            report(findings, &rules::ALIGNMENT, &[&format!("lies at {:#x}", sframe.address)]);
-        }
         if let Some((.., alignment, _)) = sframe.section
             && !alignment.is_multiple_of(4)
         {
             report(findings, &rules::ALIGNMENT, &[&format!("is aligned to {alignment}")]);
+        }
+        let range = sframe.range();
+        if self.relocatable {
+            return;
+        }
+        if let Some(why) = self.why_not_loaded(sframe) {
+            report(findings, &rules::NOT_LOADED, &[&why]);
+        }
+        if !sframe.address.is_multiple_of(4) {
+            report(findings, &rules::ALIGNMENT, &[&format!("lies at {:#x}", sframe.address)]);
         }
         // The segment that belongs to this section, or otherwise the first.
         let segment = self.segments.iter().find(|segment| segment.memory.start == range.start);
@@ -315,6 +316,25 @@ impl<'a> File<'a> {
             let flags = if flags.is_empty() { "0".to_owned() } else { flags.join(" and ") };
             report(findings, &rules::SEGMENT_FLAGS, &[&flags]);
         }
+    }
+
+    /// Why a loader does not put the bytes of a section where it is said to be.
+    fn why_not_loaded(&self, sframe: &Sframe<'_>) -> Option<String> {
+        let range = sframe.range();
+        let holds =
+            |segment: &&Segment| segment.memory.start <= range.start && range.end <= segment.memory.end;
+        let Some(segment) = self.loaded.iter().find(holds) else {
+            return Some("it lies in no loaded segment".to_owned());
+        };
+        let from = segment.file.start.saturating_add(range.start - segment.memory.start);
+        if from != sframe.offset {
+            let offset = hex(sframe.offset);
+            return Some(format!("it is at offset {offset}, and its address is loaded from {}", hex(from)));
+        }
+        let end = sframe.offset.saturating_add(sframe.data.len() as u64);
+        let cut = end.saturating_sub(segment.file.end.max(sframe.offset));
+        (cut > 0)
+            .then(|| format!("of its {} bytes, the segment ends before the last {cut}", sframe.data.len()))
     }
 
     /// Returns the code of every function symbol: its start, its end, its name.

@@ -65,6 +65,18 @@ impl Elf {
         headers.into_iter().find(|at| self.number(*at, 4) == kind).expect("a program header")
     }
 
+    /// Where the program header of the loaded segment is that holds the section.
+    fn load_of_sframe(&self) -> usize {
+        let address = self.number(self.section_header(".sframe") + 0x10, 8);
+        let first = self.number(0x20, 8);
+        let headers = (0..self.number(0x38, 2)).map(|index| first + index * 56);
+        let is_its = |at: &usize| {
+            let start = self.number(*at + 0x10, 8);
+            self.number(*at, 4) == 1 && (start..start + self.number(*at + 0x28, 8)).contains(&address)
+        };
+        headers.into_iter().find(is_its).expect("a loaded segment")
+    }
+
     /// Where the .sframe section is.
     fn sframe(&self) -> usize {
         self.number(self.section_header(".sframe") + 0x18, 8)
@@ -89,7 +101,20 @@ fn every_rule_on_files_is_reported_for_a_file_that_breaks_it() {
         ("SF402", elf().put(0x12, &[183, 0])),
         ("SF403", in_section_header(4, &[1, 0, 0, 0])),
         ("SF405", in_section_header(8, &[0; 8])),
+        ("SF405", {
+            // The file's part of the segment that holds it ends too early, or begins elsewhere.
+            let at = elf().load_of_sframe() + 0x20;
+            let short = elf().number(elf().section_header(".sframe") + 0x18, 8) + 10
+                - elf().number(elf().load_of_sframe() + 8, 8);
+            elf().put(at, &(short as u64).to_le_bytes())
+        }),
+        ("SF405", {
+            let at = elf().section_header(".sframe") + 0x18;
+            elf().put(at, &(elf().sframe() as u64 + 4).to_le_bytes())
+        }),
         ("SF417", in_section_header(8, &3_u64.to_le_bytes())),
+        ("SF417", in_section_header(8, &0x802_u64.to_le_bytes())),
+        ("SF417", in_section_header(8, &0x202_u64.to_le_bytes())),
         ("SF406", {
             let at = elf().section_header(".eh_frame") + 4;
             elf().put(at, &0x6fff_fff4_u32.to_le_bytes())

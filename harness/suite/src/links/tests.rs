@@ -114,6 +114,8 @@ const MISTAKES: &[(Mistake, &str, LinkFault)] = &[
     (Mistake::LosesArchiveMembers, "archive", LinkFault::MissingFde),
     (Mistake::OneFdeForEachStart, "empty_function", LinkFault::MissingFde),
     (Mistake::TypeOfProgbits, "two_objects", LinkFault::Lint),
+    (Mistake::LoadsNotAll, "two_objects", LinkFault::Lint),
+    (Mistake::RelocatableWithoutAlignment, "relocatable", LinkFault::Lint),
     (Mistake::WritesOtherVersion, "two_objects", LinkFault::WrongHeader),
     (Mistake::CopiesGarbage, "garbage_count", LinkFault::Concatenated),
     (Mistake::CrashesOnGarbage, "garbage_rows_offset", LinkFault::Crashed),

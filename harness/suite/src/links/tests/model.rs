@@ -8,11 +8,11 @@ use std::mem::offset_of;
 use std::path::Path;
 
 use object::elf::{
-    R_390_PC64, R_AARCH64_PREL64, R_X86_64_PC64, SHF_ALLOC, SHF_EXECINSTR, SHT_GNU_SFRAME, SHT_PROGBITS,
-    Sym64,
+    PT_LOAD, ProgramHeader64, R_390_PC64, R_AARCH64_PREL64, R_X86_64_PC64, SHF_ALLOC, SHF_EXECINSTR,
+    SHT_GNU_SFRAME, SHT_PROGBITS, Sym64,
 };
 use object::read::archive::ArchiveFile;
-use object::read::elf::{ElfFile64, FileHeader as _, SectionHeader as _};
+use object::read::elf::{ElfFile64, FileHeader as _, ProgramHeader as _, SectionHeader as _};
 use object::write::{self as made, SectionId, SymbolId, SymbolSection};
 use object::{
     Architecture, BinaryFormat, Endianness, Object as _, ObjectComdat as _, ObjectSection as _,
@@ -84,6 +84,8 @@ pub(super) enum Mistake {
     NamesOtherObjects,
     LosesNamesWithFdes,
     MovesNamesWithFdes,
+    LoadsNotAll,
+    RelocatableWithoutAlignment,
     SpoilsFirstOfSeveral,
     LosesSecondOfAName,
     KeepsFdesOfNoCode,
@@ -232,7 +234,14 @@ impl Model {
         if self.makes(Mistake::MovesNamesWithFdes) {
             move_symbols(&mut linked, NAMES_MOVE)?;
         }
-        if needs_section { link.add_section(&linked, entries) } else { Ok(linked) }
+        if !needs_section {
+            return Ok(linked);
+        }
+        let mut made = link.add_section(&linked, entries)?;
+        if self.makes(Mistake::LoadsNotAll) {
+            load_less(&mut made)?;
+        }
+        Ok(made)
     }
 
     /// The objects: those of archives as far as they are needed.
@@ -777,7 +786,8 @@ impl Link<'_, '_> {
                 section.flags = Flags(section.flags.0 & !PCREL);
             }
             let bytes = section.write(0).unwrap_or_else(|error| panic!("{error}"));
-            let start = output.object.append_section_data(id, &bytes, 1);
+            let alignment = if self.makes(Mistake::RelocatableWithoutAlignment) { 1 } else { 8 };
+            let start = output.object.append_section_data(id, &bytes, alignment);
             for (number, Entry { place: (name, offset), .. }) in (0..).zip(&entries) {
                 let symbol = output.object.section_symbol(output.sections[name]);
                 let r_type = match self.abi {
@@ -937,6 +947,25 @@ fn strip(file: &mut [u8]) -> Result<(), String> {
         let range = usize::try_from(start).and_then(|start| Ok(start..start + usize::try_from(size)?));
         file[range.map_err(|error| error.to_string())?].fill(0);
     }
+    Ok(())
+}
+
+/// Ends the file's part of the segment that has the section within that.
+fn load_less(file: &mut [u8]) -> Result<(), String> {
+    let elf = ElfFile64::<Endianness>::parse(&*file).map_err(|error| error.to_string())?;
+    let (order, first) = (elf.endian(), elf.elf_header().e_phoff(elf.endian()));
+    let address = elf.section_by_name(".sframe").map(|section| section.address()).ok_or("no section")?;
+    let holds = |header: &&ProgramHeader64<Endianness>| {
+        let start = header.p_vaddr(order);
+        header.p_type(order) == PT_LOAD && (start..start + header.p_memsz(order)).contains(&address)
+    };
+    let number = elf.elf_program_headers().iter().position(|header| holds(&header)).ok_or("not loaded")?;
+    let field = usize::try_from(first).map_err(|error| error.to_string())?
+        + number * size_of::<ProgramHeader64<Endianness>>()
+        + offset_of!(ProgramHeader64<Endianness>, p_filesz);
+    let size = address + 30 - elf.elf_program_headers()[number].p_vaddr(order);
+    let bytes = if order == Endianness::Big { size.to_be_bytes() } else { size.to_le_bytes() };
+    file.get_mut(field..field + 8).ok_or("no such header")?.copy_from_slice(&bytes);
     Ok(())
 }
 
