@@ -156,7 +156,13 @@ impl Gimli {
             };
             match step() {
                 Ok((caller, column, found, signal)) => {
+                    let cfa = this.cfa;
                     frames.push(this);
+                    // A frame that is its own caller: nothing marks the first function of a stack.
+                    let is_same = (strip(open, found), caller.get(&sp)) == (pc, registers.get(&sp));
+                    if is_same && is_return == !signal {
+                        break End { cfa, ..End::of(EndKind::NoProgress) };
+                    }
                     (registers, pc, is_return) = (caller, strip(open, found), !signal);
                     // The call has put its return address there.
                     if !signal && open.abi.has_link_register() {

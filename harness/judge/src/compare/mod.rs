@@ -607,10 +607,14 @@ fn end_before_caller(
         {
             Ok(WalkEnd::InRegister { frame: index })
         }
-        End::Failed(StepError::NoProgress { .. }) => {
-            if frame.cfa.is_some() && call.caller_sp < truth.sp_of(index) {
+        End::Failed(StepError::NoProgress { cfa, .. }) => {
+            let sp = truth.sp_of(index);
+            // A frame's own CFA has been compared; the end says it as well.
+            if (frame.cfa.is_some() || cfa == call.cfa) && call.caller_sp < sp {
                 return Ok(WalkEnd::NoProgress { frame: index });
             }
+            // Who only says how the walk has ended does not say from where.
+            let end = End::Failed(StepError::NoProgress { cfa, sp });
             disagree(Verdict::NoProgress, Value::Word(call.cfa), Value::End(end))
         }
         End::Failed(StepError::Unreadable { tracked: Tracked::Ra, address }) => {
@@ -793,6 +797,44 @@ mod tests {
         ] {
             assert_eq!(is_found_in_function_before(&frame(pc, interrupted), rules), is_none, "{pc:#x}");
         }
+    }
+
+    /// An end may have the CFA that makes no progress, and the last frame none; a wrong one is no such end.
+    #[test]
+    fn a_walk_without_progress_has_the_right_cfa_in_its_frame_or_in_its_end() {
+        let call = Record {
+            return_address: 0x1018,
+            cfa: 0x6010,
+            caller_sp: 0x6010,
+            caller_fp: 0,
+            callee: 0x1000,
+            since: 0,
+            interrupted: false,
+            signature: None,
+        };
+        let call_stack = CallStack::new(Bottom::Entry, vec![call]);
+        let truth = Truth {
+            pc: 0x1004,
+            sp: 0x7000,
+            fp: 0,
+            red_zone: 0,
+            call_stack: &call_stack,
+            stores: None,
+            ignores_fp: false,
+        };
+        let functions = Functions { signal: false, second_has_fde: true };
+        let ends = |in_frame: Option<u64>, in_end: u64| {
+            let frame = Frame { pc: 0x1004, cfa: in_frame, fp: Ok(0), mangled: None, interrupted: None };
+            let end = End::Failed(StepError::NoProgress { cfa: in_end, sp: 0 });
+            let walk = Backtrace { frames: vec![frame], end, words: Vec::new() };
+            let (end, found) = disagreements(&truth, &walk, &functions);
+            (matches!(end, WalkEnd::NoProgress { frame: 0 }), found.first().map(|found| found.got))
+        };
+        assert_eq!(ends(Some(0x6010), 0), (true, None));
+        assert_eq!(ends(None, 0x6010), (true, None));
+        let got = |cfa| Some(Value::End(End::Failed(StepError::NoProgress { cfa, sp: 0x7000 })));
+        assert_eq!(ends(None, 0x6020), (false, got(0x6020)));
+        assert_eq!(ends(None, 0), (false, got(0)));
     }
 
     /// A context whose first function is at 0x1000, and will return to `return_address`.
