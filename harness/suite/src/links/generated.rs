@@ -20,7 +20,7 @@ use sframe_inspect::source::Source;
 use super::case::Generated;
 
 impl Generated {
-    /// Makes the object. Header and first row are those of another one; `plain` leaves the section out.
+    /// Makes the object. Header and first row are those of another one, with other CFAs; `plain` leaves the section out.
     ///
     /// # Errors
     /// The other can't be read, or the section can't be written: why.
@@ -37,7 +37,13 @@ impl Generated {
         let mut template = section.functions.swap_remove(0);
         template.rows.truncate(1);
         template.size = u32::try_from(code.len()).unwrap_or(u32::MAX);
-        let function = |number| Function { start: 0, rows_position: number, ..template.clone() };
+        // Rows that differ show where they are exchanged.
+        let function = |number: u32| {
+            let mut function = Function { start: 0, rows_position: number, ..template.clone() };
+            let cfa = function.rows.iter_mut().find_map(|row| row.cfa.as_mut());
+            cfa.into_iter().for_each(|cfa| cfa.offset += 8 * i64::from(number % DIFFERENT));
+            function
+        };
         section.functions = (0..self.functions).map(function).collect();
 
         let order = match abi.byte_order() {
@@ -91,6 +97,9 @@ impl Generated {
         object.write().map_err(|error| error.to_string())
     }
 }
+
+/// So many functions, one after another, have different rows. Their offsets fit one byte.
+const DIFFERENT: u32 = 13;
 
 /// A function that only returns, of 4 bytes.
 const fn leaf(abi: Abi) -> &'static [u8] {
