@@ -90,40 +90,50 @@ const SHOWN: usize = 3;
 const SHOWN_ERRORS: usize = 10;
 
 impl LintReport {
-    /// Returns the report as text: one paragraph for each rule, the most severe first.
+    /// Returns the report as text: one paragraph for each rule, the most severe first, and their numbers last.
     #[must_use]
     pub fn text(&self) -> Text {
-        self.text_from(Severity::Note)
+        let Summary { errors, warnings, notes } = self.summary;
+        let counted = |count: usize, name: &str| counted(count as u64, name);
+        let (errors, warnings, notes) =
+            (counted(errors, "error"), counted(warnings, "warning"), counted(notes, "note"));
+        let verdict = format!("{errors}, {warnings}, {notes}");
+        let mut text = self.text_from(Severity::Note);
+        if text.is_empty() {
+            text.line(format!("{}: {verdict}", self.heading()));
+        } else {
+            text.blank();
+            text.line(verdict);
+        }
+        text
     }
 
-    /// Returns what is wrong as text: the report without notes, which are only counted.
+    /// Returns what is wrong as text: the report without notes; nothing if there is nothing else.
     #[must_use]
     pub fn brief(&self) -> Text {
         self.text_from(Severity::Warning)
     }
 
-    /// Returns the report as text, with what is at least as severe.
-    fn text_from(&self, least: Severity) -> Text {
+    /// The name of the file, and what its section is.
+    fn heading(&self) -> String {
         let what = match (self.sframe_version, self.abi) {
             (Some(version), Some(abi)) => format!(" (version {version}, {abi})"),
             _ => String::new(),
         };
-        let Summary { errors, warnings, notes } = self.summary;
-        let counted = |count: usize, name: &str| counted(count as u64, name);
+        format!("{}{what}", self.file)
+    }
+
+    /// Returns what is at least as severe, below the heading; nothing if there is none.
+    fn text_from(&self, least: Severity) -> Text {
         let mut text = Text::default();
-        let _ = writeln!(
-            text,
-            "{}{what}: {}, {}, {}",
-            self.file,
-            counted(errors, "error"),
-            counted(warnings, "warning"),
-            counted(notes, "note")
-        );
         let mut rules: Vec<(Severity, &str)> =
             self.findings.iter().map(|finding| (finding.severity_rank, finding.rule)).collect();
         rules.retain(|(severity, _)| *severity >= least);
         rules.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
         rules.dedup();
+        if !rules.is_empty() {
+            text.line(self.heading());
+        }
         for (severity, rule) in rules {
             let findings: Vec<&Finding> =
                 self.findings.iter().filter(|finding| finding.rule == rule).collect();

@@ -374,7 +374,10 @@ fn the_command_ends_with_0_1_or_2() {
     };
     let sound = inspect(&["lint", &format!("corpus/builds/{BUILD}")]);
     assert_eq!(status(&sound), 0);
-    assert!(String::from_utf8_lossy(&sound.stdout).contains("(version 3, amd64): 0 errors, "));
+    let said = String::from_utf8_lossy(&sound.stdout);
+    let lines: Vec<&str> = said.lines().collect();
+    assert!(lines[0].ends_with(" (version 3, amd64)"), "{said}");
+    assert!(lines.last().is_some_and(|line| line.starts_with("0 errors, ")), "{said}");
 
     let at = elf().sframe();
     let faulty = path("faulty", &elf().put(at + 3, &[0x85]));
