@@ -1,8 +1,13 @@
 //! The relocations that a loader applies. A library can have more of them than of
 //! everything that describes its frames, so they are read in blocks and not kept.
 
-use object::elf::{SHT_CREL, SHT_REL, SHT_RELA};
-use object::read::elf::{CrelIterator, SectionHeader};
+use std::ops::Range;
+
+use object::elf::{
+    DT_JMPREL, DT_PLTREL, DT_PLTRELSZ, DT_REL, DT_RELA, DT_RELASZ, DT_RELSZ, PT_DYNAMIC, PT_LOAD, SHT_CREL,
+    SHT_REL, SHT_RELA,
+};
+use object::read::elf::{CrelIterator, ProgramHeader, SectionHeader};
 use object::{Endian as _, Endianness, SymbolIndex};
 
 use crate::elf::bounded::File;
@@ -10,16 +15,23 @@ use crate::source::Source;
 
 /// Bytes that are read together: a whole number of entries of both kinds.
 const BLOCK: u64 = 48 << 11;
+/// No dynamic segment has more bytes.
+const MOST_TAGS: u64 = 1 << 16;
 /// The length of an entry without an addend, and with one.
 const REL: usize = 16;
 const RELA: usize = 24;
 
-/// Calls `visit` with the address and the symbol of each relocation, in their order.
+/// Calls `visit` with the address and the symbol of each relocation, in their order: those of sections, and then those that
+/// only the dynamic segment leads to, as it leads loaders.
 pub(crate) fn each(elf: &File<'_>, mut visit: impl FnMut(u64, Option<SymbolIndex>)) {
     let (endian, source) = (elf.endian(), elf.data());
     let symbols = elf.elf_dynamic_symbol_table().section();
     let sections = elf.elf_section_table().iter().skip(1);
+    let mut seen: Vec<Range<u64>> = Vec::new();
     for section in sections.filter(|section| section.link(endian) == symbols) {
+        if let Some((start, len)) = section.file_range(endian) {
+            seen.push(start..start.saturating_add(len));
+        }
         let mut all = |size| in_blocks(source, endian, section.file_range(endian), size, &mut visit);
         match section.sh_type(endian) {
             SHT_REL => all(REL),
@@ -33,6 +45,39 @@ pub(crate) fn each(elf: &File<'_>, mut visit: impl FnMut(u64, Option<SymbolIndex
             _ => {}
         }
     }
+    for (start, len, size) in tables_of_segment(elf) {
+        if !seen.iter().any(|range| range.contains(&start)) {
+            in_blocks(source, endian, Some((start, len)), size, &mut visit);
+        }
+    }
+}
+
+/// The tables that the dynamic segment names: where they are in the file, their lengths, and those of their entries.
+fn tables_of_segment(elf: &File<'_>) -> Vec<(u64, u64, usize)> {
+    let (endian, headers) = (elf.endian(), elf.elf_program_headers());
+    let dynamic = headers.iter().find(|header| header.p_type(endian) == PT_DYNAMIC);
+    let range = dynamic.map(|header| {
+        let start = header.p_offset(endian);
+        start..start.saturating_add(header.p_filesz(endian).min(MOST_TAGS))
+    });
+    let Some(entries) = range.and_then(|range| elf.data().copy(range)) else { return Vec::new() };
+    let value = |tag: i64| {
+        let mut entries = entries.as_chunks::<8>().0.as_chunks::<2>().0.iter();
+        let found = entries.find(|[own, _]| endian.read_u64(*own) == tag.cast_unsigned());
+        found.map(|[_, value]| endian.read_u64(*value))
+    };
+    let in_file = |address: u64| {
+        let segments = headers.iter().filter(|header| header.p_type(endian) == PT_LOAD);
+        let mut offsets = segments.filter_map(|header| {
+            let from = address.checked_sub(header.p_vaddr(endian))?;
+            (from < header.p_filesz(endian)).then(|| header.p_offset(endian).saturating_add(from))
+        });
+        offsets.next()
+    };
+    let of_plt = if value(DT_PLTREL.0) == Some(DT_REL.0.cast_unsigned()) { REL } else { RELA };
+    let tables = [(DT_RELA, DT_RELASZ, RELA), (DT_REL, DT_RELSZ, REL), (DT_JMPREL, DT_PLTRELSZ, of_plt)];
+    let table = |(start, len, size): (_, _, usize)| Some((in_file(value(start)?)?, value(len)?, size));
+    tables.map(|(start, len, size)| (start.0, len.0, size)).into_iter().filter_map(table).collect()
 }
 
 /// Visits the entries of a table, unless it is not wholly in the file, or has a part
@@ -92,6 +137,34 @@ mod tests {
         each(&elf, |address, symbol| read.push((address, symbol)));
         assert!(read.iter().any(|(_, symbol)| symbol.is_some()), "{read:?}");
         assert_eq!(read, expected);
+    }
+
+    /// A table without a section is found as loaders find it.
+    #[rstest]
+    fn tables_that_no_section_has_are_those_of_the_dynamic_segment(
+        #[values("amd64", "aarch64", "aarch64_be", "s390x")] abi: &str,
+    ) {
+        let builds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/builds/gnu-2.47");
+        let bytes = std::fs::read(builds.join(abi).join("crossing.O2-dynamic")).expect("a build");
+        let read = |bytes: &Vec<u8>| {
+            let elf = bounded::open::<ObjectFileError>(bytes.into()).expect("an ELF file");
+            let mut read = Vec::new();
+            each(&elf, |address, _| read.push(address));
+            read.sort_unstable();
+            read
+        };
+        let mut without = bytes.clone();
+        let elf = bounded::open::<ObjectFileError>((&bytes).into()).expect("an ELF file");
+        let (endian, symbols) = (elf.endian(), elf.elf_dynamic_symbol_table().section());
+        let start = usize::try_from(elf.elf_header().e_shoff.get(endian)).expect("a place");
+        for (index, section) in elf.elf_section_table().iter().enumerate() {
+            if section.link(endian) == symbols {
+                // sh_link.
+                without[start + 64 * index + 40..][..4].fill(0);
+            }
+        }
+        assert!(!read(&bytes).is_empty());
+        assert_eq!(read(&without), read(&bytes));
     }
 
     #[test]
