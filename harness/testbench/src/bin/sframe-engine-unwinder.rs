@@ -66,7 +66,8 @@ enum Follow {
 #[derive(Parser)]
 #[command(name = "sframe-engine-unwinder", version = sframe_inspect::version())]
 struct Arguments {
-    /// Make a usual mistake of unwinders in each walk, to see how it is found.
+    /// Make a usual mistake of unwinders in each walk, to see how it is found. Questions about sections, as `vectors` has them,
+    /// are not answered then.
     #[arg(long)]
     mistake: Option<Mistake>,
     /// What to say of the reliability of walks, to see how a false word is found.
@@ -86,7 +87,8 @@ impl Unwinder for Engine {
     fn hello(&self) -> Hello {
         let all = vec![SectionPart::Header, SectionPart::Fdes, SectionPart::Lookups, SectionPart::Steps];
         Hello {
-            section: all,
+            // The mistakes are those of walks: without them, it would seem that they are not noticed.
+            section: if self.mistake.is_some() { Vec::new() } else { all },
             reliable: self.claim != Claim::Nothing,
             follows: self.follow != Follow::Nothing,
             ..Hello::new("sframe-engine", env!("CARGO_PKG_VERSION"), "sframe")

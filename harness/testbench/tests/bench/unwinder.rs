@@ -738,6 +738,14 @@ fn the_limit_on_address_space_does_not_apply_to_the_unwinder() {
     assert_eq!(status, 0, "{report}");
 }
 
+/// A mistake in walks does not show in vectors: who makes one answers none, and does not seem to have been right.
+#[test]
+fn an_engine_that_makes_a_mistake_in_walks_answers_no_vectors() {
+    let vectors = |command: &str| status(&bench(&["vectors", "--only", "step/v3-*", "--unwinder", command]));
+    assert_eq!(vectors(ENGINE), 0);
+    assert_eq!(vectors(&format!("{ENGINE} --mistake row-before")), 3);
+}
+
 /// What an unwinder says of its walks, and what is found: no false word of one that is honest, and every false one.
 #[rstest]
 #[case("marks", "mixed_objects.O2", &[])]
