@@ -55,11 +55,12 @@ pub(super) fn of_texts<E: de::Error>(texts: Vec<String>) -> Result<Vec<Pattern>,
 }
 
 impl KnownLink {
-    /// Whether a finding is of this cause: all that it names is.
+    /// Whether a finding is of this cause: all that it names is, or neither names anything.
     #[must_use]
     pub fn has(&self, case: &str, abi: Abi, finding: &LinkFinding) -> bool {
         let Some(patterns) = self.findings.get(&finding.kind) else { return false };
         finding.names().all(|name| patterns.iter().any(|pattern| pattern.matches(&name)))
+            && (patterns.is_empty() || finding.names().next().is_some())
             && self.has_abi(abi)
             && self.cases.iter().any(|pattern| pattern.matches(case))
     }
@@ -182,6 +183,8 @@ mod tests {
         assert!(is_known(missing(&["two", "many_1"])) && is_known(lint("segment-longer", "62 bytes")));
         assert!(!is_known(missing(&["two", "main"])) && !is_known(lint("magic", "62 bytes")));
         assert!(!is_known(lint("segment-longer", "4096 bytes")));
+        // What names nothing is nothing of what an entry names, as a program that can't be run at all.
+        assert!(!is_known(missing(&[])));
         // Where rows are wrong, so is another wrong row.
         let entry_of = |text| KnownLink {
             findings: [(LinkFault::WrongRows, vec![pattern(text)])].into(),
