@@ -156,14 +156,13 @@ impl Gimli {
             };
             match step() {
                 Ok((caller, column, found, signal)) => {
-                    let cfa = this.cfa;
+                    let (cfa, return_address) = (this.cfa, strip(open, found));
                     frames.push(this);
                     // A frame that is its own caller: nothing marks the first function of a stack.
-                    let is_same = (strip(open, found), caller.get(&sp)) == (pc, registers.get(&sp));
-                    if is_same && is_return == !signal {
+                    if (return_address, !signal, caller.get(&sp)) == (pc, is_return, registers.get(&sp)) {
                         break End { cfa, ..End::of(EndKind::NoProgress) };
                     }
-                    (registers, pc, is_return) = (caller, strip(open, found), !signal);
+                    (registers, pc, is_return) = (caller, return_address, !signal);
                     // The call has put its return address there.
                     if !signal && open.abi.has_link_register() {
                         registers.insert(column, pc);

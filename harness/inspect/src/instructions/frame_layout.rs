@@ -34,7 +34,37 @@ pub struct FrameLayout {
     pub caller_fp: SavedLocation,
 }
 
+/// What a layout gives of a frame and its caller, each if it is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FrameValues {
+    /// The CFA.
+    pub cfa: Option<u64>,
+    /// The return address, as it is found: it may be signed.
+    pub ra: Option<u64>,
+    /// The caller's FP.
+    pub fp: Option<u64>,
+}
+
 impl FrameLayout {
+    /// Returns the values that the registers and memory give. `link` is what the return address register holds.
+    #[must_use]
+    pub fn values(
+        &self,
+        sp: u64,
+        fp: Option<u64>,
+        link: Option<u64>,
+        memory: &dyn Fn(u64) -> Option<u64>,
+    ) -> FrameValues {
+        let from = |base: Option<u64>, offset: Option<i64>| Some(base?.wrapping_add_signed(offset?));
+        let cfa = from(Some(sp), self.sp).or_else(|| from(fp, self.fp));
+        let value = |saved, register| match saved {
+            SavedLocation::InRegister => register,
+            SavedLocation::OnStack(offset) => memory(cfa?.wrapping_add_signed(offset)),
+            SavedLocation::Unknown => None,
+        };
+        FrameValues { cfa, ra: value(self.ra, link), fp: value(self.caller_fp, fp) }
+    }
+
     /// The frame before a function's first instruction.
     #[must_use]
     pub fn at_entry(abi: Abi) -> Self {

@@ -18,7 +18,7 @@ mod s390x;
 mod tests;
 
 pub use disassembly::{Disassembly, starts};
-pub use frame_layout::{FrameLayout, SavedLocation};
+pub use frame_layout::{FrameLayout, FrameValues, SavedLocation};
 pub use instruction::{Destination, Flow, Instruction, Registers};
 pub use operation::{Comparand, Condition, Extension, Operation, Place, Relation, Value, Width};
 pub use removal::{Code, MOST_REMOVED, Removals};

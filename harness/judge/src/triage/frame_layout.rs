@@ -1,7 +1,7 @@
 //! What the frames of functions, as their code makes them, say of a disagreement.
 
 use sframe_engine::{Abi, Base, Recovery, Row};
-use sframe_inspect::instructions::{FrameLayout, SavedLocation};
+use sframe_inspect::instructions::{FrameLayout, FrameValues, SavedLocation};
 
 use super::inquiry::Values;
 use crate::finding::Side;
@@ -37,17 +37,9 @@ pub(super) fn values(
     link: Option<u64>,
     memory: &dyn Fn(u64) -> Option<u64>,
 ) -> Values {
-    let from = |base: Option<u64>, offset: Option<i64>| Some(base?.wrapping_add_signed(offset?));
-    let cfa = from(Some(state.sp), layout.sp).or_else(|| from(state.fp.ok(), layout.fp));
-    let load = |kept| match (kept, cfa) {
-        (SavedLocation::OnStack(offset), Some(cfa)) => memory(cfa.wrapping_add_signed(offset)),
-        _ => None,
-    };
-    let fp =
-        if layout.caller_fp == SavedLocation::InRegister { state.fp.ok() } else { load(layout.caller_fp) };
+    let FrameValues { cfa, ra, fp } = layout.values(state.sp, state.fp.ok(), link, memory);
     // What is loaded may be signed.
-    let loaded = load(layout.ra).filter(|_| !abi.signs_return_addresses());
-    let ra = if layout.ra == SavedLocation::InRegister { link } else { loaded };
-    let ra = ra.map(Some);
+    let may_be_signed = abi.signs_return_addresses() && layout.ra != SavedLocation::InRegister;
+    let ra = ra.filter(|_| !may_be_signed).map(Some);
     Values { cfa, ra, fp, ..Values::default() }
 }

@@ -1,7 +1,6 @@
 //! An unwinder for frame records and the backchain, to set beside SFrame.
 
 use sframe_engine::{Abi, PauthMask};
-use sframe_inspect::instructions::SavedLocation;
 use sframe_machine::AddressSpace;
 
 use super::engine::DEPTH_LIMIT;
@@ -127,22 +126,12 @@ impl<'t, 'a> CodeReadingUnwinder<'t, 'a> {
         let module = self.target.module_at(Loaded(pc))?;
         let function = self.target.extent(self.target.function_at(Loaded(pc))?)?;
         let layout = self.layouts.at(module, function, pc)?.layout;
-        let above = |base: u64, distance: Option<i64>| base.checked_add_signed(distance?);
-        let cfa = above(sp, layout.sp).or_else(|| above(fp, layout.fp))?;
-        let saved = |offset| memory.read_u64(cfa.checked_add_signed(offset)?);
-        let return_address = match layout.ra {
-            SavedLocation::InRegister => viewpoint.register(abi.ra()?.0)?,
-            SavedLocation::OnStack(offset) => saved(offset)?,
-            SavedLocation::Unknown => return None,
-        };
-        let callers_fp = match layout.caller_fp {
-            SavedLocation::InRegister => Some(fp),
-            SavedLocation::OnStack(offset) => saved(offset),
-            SavedLocation::Unknown => None,
-        };
+        let link = abi.ra().and_then(|ra| viewpoint.register(ra.0));
+        let found = layout.values(sp, Some(fp), link, &|address| memory.read_u64(address));
+        let (cfa, return_address) = (found.cfa?, found.ra?);
         let callers_sp = cfa.checked_add_signed(abi.sp_offset_from_cfa())?;
-        let at = if abi.has_backchain() { callers_sp } else { callers_fp.unwrap_or(NO_RECORD) };
-        let caller = Place { pc: pauth.strip(return_address), fp: callers_fp.ok_or(Unreadable(0)), at };
+        let at = if abi.has_backchain() { callers_sp } else { found.fp.unwrap_or(NO_RECORD) };
+        let caller = Place { pc: pauth.strip(return_address), fp: found.fp.ok_or(Unreadable(0)), at };
         Some((cfa, caller))
     }
 }

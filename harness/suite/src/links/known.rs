@@ -59,8 +59,9 @@ impl KnownLink {
     #[must_use]
     pub fn has(&self, case: &str, abi: Abi, finding: &LinkFinding) -> bool {
         let Some(patterns) = self.findings.get(&finding.kind) else { return false };
-        finding.names().all(|name| patterns.iter().any(|pattern| pattern.matches(&name)))
-            && (patterns.is_empty() || finding.names().next().is_some())
+        let names: Vec<String> = finding.names().collect();
+        names.is_empty() == patterns.is_empty()
+            && names.iter().all(|name| patterns.iter().any(|pattern| pattern.matches(name)))
             && self.has_abi(abi)
             && self.cases.iter().any(|pattern| pattern.matches(case))
     }
@@ -162,7 +163,8 @@ mod tests {
         }
     }
 
-    /// Nothing but what it names is excused: another function, and another rule of the linter or another word of it, are of no known cause.
+    /// Nothing but what it names is excused: another function, another rule of the linter, and another word of it are of no
+    /// known cause.
     #[test]
     fn what_is_known_excuses_what_it_names() {
         let pattern = |text| Pattern::new(text).expect("a pattern");

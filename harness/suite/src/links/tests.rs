@@ -10,12 +10,8 @@ use std::sync::LazyLock;
 use glob::Pattern;
 use sframe_engine::Abi;
 use sframe_inspect::command::Volume;
-use tempfile::TempDir;
 
-use super::{
-    Command, KnownLink, LinkCases, LinkFault, LinkOutcome, LinkResult, LinksReport, Ran, Selection, Subject,
-    Tool, Tools, Unable, run,
-};
+use super::{KnownLink, LinkCases, LinkFault, LinkOutcome, LinkResult, LinksReport, Selection, Subject, run};
 use model::{Mistake, Model};
 
 static CASES: LazyLock<LinkCases> = LazyLock::new(|| {
@@ -29,7 +25,7 @@ fn tried(mistake: Option<Mistake>, case: &str) -> Vec<LinkResult> {
 fn tried_knowing(known: &[KnownLink], mistake: Option<Mistake>, case: &str) -> Vec<LinkResult> {
     let only = vec![Pattern::new(case).expect("a pattern")];
     let selection = Selection { sframe_version: 3, only, ..Selection::default() };
-    run(&CASES, &Model { mistake }, known, &selection).unwrap_or_else(|error| panic!("{error}"))
+    run(&CASES, &Model { mistake, unable: None }, known, &selection).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn report_of(known: &[KnownLink], results: Vec<LinkResult>) -> LinksReport {
@@ -179,37 +175,12 @@ fn what_is_known_of_several_sections_does_not_excuse_the_first() {
     }
 }
 
-/// A model with a description of what it can't do.
-struct Described(Vec<Unable>);
-
-impl Tools for Described {
-    fn has(&self, tool: Tool, abi: Abi) -> bool {
-        Model { mistake: None }.has(tool, abi)
-    }
-
-    fn folder(&self) -> std::io::Result<TempDir> {
-        Model { mistake: None }.folder()
-    }
-
-    fn line(&self, command: &Command) -> String {
-        Model { mistake: None }.line(command)
-    }
-
-    fn unable(&self) -> Option<&[Unable]> {
-        Some(&self.0)
-    }
-
-    fn run(&self, folder: &Path, command: &Command) -> Result<Ran, String> {
-        Model { mistake: None }.run(folder, command)
-    }
-}
-
 /// A described linker that refuses more than its description says, with or without `.sframe`, is not taken for right.
 #[test]
 fn what_a_described_linker_can_not_do_is_in_its_description() {
     let tried = |unable: &[&str]| {
         let entry = |text: &&str| serde_yaml::from_str(text).expect("an entry");
-        let described = Described(unable.iter().map(entry).collect());
+        let described = Model { mistake: None, unable: Some(unable.iter().map(entry).collect()) };
         let only = vec![Pattern::new("shared").expect("a pattern")];
         let selection = Selection { sframe_version: 3, only, abis: vec![Abi::Amd64], ..Selection::default() };
         let results = run(&CASES, &described, &[], &selection).unwrap_or_else(|error| panic!("{error}"));
@@ -288,7 +259,7 @@ fn mistakes_of_cases_have_their_places() {
         (format!("{right}versions: []\n"), "4:11", "`versions` is empty"),
         (format!("{right}generated:\n  many: {{functions: 5}}\n"), "5:3", "no command is of `many`"),
         (
-            format!("{}generated:\n  two: {{functions: 0}}\n", right),
+            format!("{right}generated:\n  two: {{functions: 0}}\n"),
             "5:20",
             "an object has at least one function",
         ),

@@ -296,12 +296,8 @@ fn overview(groups: &BTreeMap<String, Group>) -> String {
             shares(&group.executed)
         );
     }
-    let total = |of: fn(&Executed) -> u64| {
-        groups.values().map(|group| of(&group.executed)).fold(0, u64::saturating_add)
-    };
-    let unsettled = |of: fn(&Executed) -> &Walks| {
-        let counts = groups.values().map(|group| of(&group.executed).unsettled);
-        grouped(counts.fold(0, u64::saturating_add))
+    let total = |of: &dyn Fn(&Executed) -> u64| {
+        grouped(groups.values().map(|group| of(&group.executed)).fold(0, u64::saturating_add))
     };
     let every: BTreeSet<u64> = groups.values().flat_map(|group| group.every.iter().copied()).collect();
     let every: Vec<String> = every.into_iter().map(grouped).collect();
@@ -310,9 +306,9 @@ fn overview(groups: &BTreeMap<String, Group>) -> String {
         "\nStacks were walked at one in {} instructions.\nNot walked, by the same estimate: {} instructions \
          with a call stack that was not certain, {} with one\nthat was too deep. Walked, and not settled: {}.",
         every.join(" or "),
-        grouped(total(|executed| executed.unsettled)),
-        grouped(total(|executed| executed.too_deep)),
-        WAYS.map(|(way, of)| format!("{} by {way}", unsettled(of))).join(", "),
+        total(&|executed| executed.unsettled),
+        total(&|executed| executed.too_deep),
+        WAYS.map(|(way, of)| format!("{} by {way}", total(&|executed| of(executed).unsettled))).join(", "),
     );
     text + &sizes(groups)
 }

@@ -28,6 +28,7 @@ use tempfile::TempDir;
 
 use super::super::case::Tool;
 use super::super::tools::{Command, Ran, Tools};
+use super::super::unable::Unable;
 
 /// A mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +101,8 @@ pub(super) enum Mistake {
 /// The linker.
 pub(super) struct Model {
     pub(super) mistake: Option<Mistake>,
+    /// What it is described to be unable to do.
+    pub(super) unable: Option<Vec<Unable>>,
 }
 
 impl Tools for Model {
@@ -113,6 +116,10 @@ impl Tools for Model {
 
     fn line(&self, command: &Command) -> String {
         command.arguments().join(" ")
+    }
+
+    fn unable(&self) -> Option<&[Unable]> {
+        self.unable.as_deref()
     }
 
     fn run(&self, folder: &Path, command: &Command) -> Result<Ran, String> {
