@@ -107,8 +107,9 @@ impl Section<'_> {
                 true => i64::from(start.cast_signed()).cast_unsigned(),
                 false => u64::from(start),
             };
+            let masked = if self.has(Way::MaskOfOffset) { offset } else { address };
             match is_mask && !self.format.block {
-                true => address & start >= start,
+                true => masked & start >= start,
                 false if self.has(Way::RowStartNeverIncluded) => offset > start,
                 false if self.has(Way::RowStartExcluded) => offset > start || offset == 0 && start == 0,
                 false => offset >= start,

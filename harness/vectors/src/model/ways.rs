@@ -44,6 +44,7 @@ ways! {
     MangledElsewhereRefused = "mangled-ra-elsewhere/refused",
     BlocksOfAddresses = "mask-fdes/pc",
     FirstMaskCounts = "mask-fdes-of-version-1/first",
+    MaskOfOffset = "mask-fdes-of-version-1/offset",
     FirstOfEqualRows = "extent-of-rows/first-of-equals",
     RowsPastTheEndRefused = "extent-of-rows/past-the-end-refused",
     LastHides = "size-0/last-hides",
