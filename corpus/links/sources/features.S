@@ -66,4 +66,17 @@ other_register:
         .zero   4
         .cfi_endproc
         .size   other_register, . - other_register
+#if defined(__x86_64__)
+        /* The CFA is loaded from *(FP-8), and FP from *(FP+0), as where GCC has aligned the stack.  */
+        .type   loaded_cfa, %function
+loaded_cfa:
+        .cfi_startproc
+        .zero   4
+        .cfi_escape 0x10, 6, 2, 0x76, 0
+        .zero   4
+        .cfi_escape 0x0f, 3, 0x76, 0x78, 6
+        .zero   4
+        .cfi_endproc
+        .size   loaded_cfa, . - loaded_cfa
+#endif
 #endif

@@ -150,7 +150,7 @@ pub fn without_addresses(text: &str) -> String {
     shape
 }
 
-/// The tools that a file names in `.comment`, as compilers and some linkers write it.
+/// The tools that a file names in `.comment`, or in a note, as compilers and some linkers write it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Makers {
     compilers: Vec<Tool<Compiler>>,
@@ -164,7 +164,7 @@ impl Makers {
         let mut makers = Self::default();
         for comment in comments {
             // `GCC: (Debian 14.2.0-19) 14.2.0`, `Debian clang version 19.1.7 (3)`, `Linker: LLD 22.1.0`,
-            // `mold 2.40.1 (compatible with GNU ld)`, `Linker: Wild version 0.10.0`
+            // `mold 2.40.1 (compatible with GNU ld)`, `gold 1.16`, `Linker: Wild version 0.10.0`
             if let Some(version) = comment.strip_prefix("GCC: (").and_then(|rest| rest.rsplit_once(") ")) {
                 makers.compilers.extend(tool("gcc", version.1));
             } else if let Some((_, version)) = comment.split_once("clang version ") {
@@ -173,6 +173,8 @@ impl Makers {
                 makers.linkers.extend(tool("lld", version));
             } else if let Some(version) = comment.strip_prefix("mold ") {
                 makers.linkers.extend(tool("mold", version));
+            } else if let Some(version) = comment.strip_prefix("gold ") {
+                makers.linkers.extend(tool("gold", version));
             } else if comment.starts_with("Linker: ") {
                 makers.has_other_linker = true;
             }
@@ -391,6 +393,8 @@ mod tests {
         let of = |comment: &str| Makers::of(&[comment.to_owned()]);
         let mold = of("mold 2.40.1 (compatible with GNU ld)");
         assert!(may_have(&mold, linker("mold < 3")) && !may_have(&mold, linker("ld")));
+        let gold = of("gold 1.16");
+        assert!(may_have(&gold, linker("gold")) && !may_have(&gold, linker("ld")));
         assert!(!may_have(&of("Linker: Wild version 0.10.0"), linker("ld")));
         assert!(!may_have(&makers, linker("ld")) && may_have(&makers, linker("lld < 23")));
     }

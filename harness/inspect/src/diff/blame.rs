@@ -9,7 +9,7 @@ use serde::Serialize;
 use sframe_engine::{Fde, Row};
 
 use super::gaps::Gap;
-use super::reason::Reason;
+use super::reason::{Maker, Reason};
 use crate::cfi::{CfiError, CfiFde};
 use crate::elf::merge_faults::MergeFault;
 use crate::{Address, Blame, Confidence, Witness};
@@ -126,6 +126,9 @@ pub fn blame_for_gap(gap: &Gap, is_relocatable: bool) -> Blamed {
     };
     let is_moved = gap.fde.start != gap.function.start;
     let (blame, confidence, why) = match (is_moved, is_relocatable) {
+        _ if gap.maker == Maker::Linker => {
+            (Blame::ProducerLinker, Confidence::High, "linkers make both, and the code")
+        }
         (true, false) => (Blame::ProducerLinker, Confidence::Medium, "assemblers start both at one label"),
         (_, true) => (
             Blame::ProducerAssembler,

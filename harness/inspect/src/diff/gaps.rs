@@ -10,7 +10,7 @@ use std::ops::Range;
 use sframe_engine::{Abi, Fde, Section};
 
 use super::pieces::{Functions, Piece, pieces};
-use super::reason::reason_to_leave_out;
+use super::reason::{Maker, reason_to_leave_out};
 use crate::cfi::{CallFrameInfo, CfiFde, CfiSection};
 use crate::elf::merge_faults::MergeFault;
 use crate::elf::object_file::ObjectFile;
@@ -28,6 +28,8 @@ pub struct Gap {
     /// The FDE of call frame information that covers them. `None` if no FDE covers any of the function, and
     /// its symbol says how far it extends.
     pub cfi: Option<(CfiSection, usize)>,
+    /// Who has written the code.
+    pub maker: Maker,
     /// Where instructions can be read from: at the start of one, before the gap.
     origin: u64,
 }
@@ -200,8 +202,6 @@ impl Search<'_> {
     pub(super) fn gaps(&self) -> Gaps {
         let mut gaps = self.by_cfi();
         gaps.extend(self.by_symbols());
-        // Their FDEs are the linker's, and cover what it wrote them for.
-        gaps.retain(|gap| self.subject.linker_made(gap.range.start).is_none());
         gaps.sort_by_key(|gap| gap.range.start);
         Gaps(gaps)
     }
@@ -224,6 +224,7 @@ impl Search<'_> {
                     function: function.range.clone(),
                     fde,
                     cfi: Some((function.section, function.offset)),
+                    maker: Maker::of(self.subject, piece.range.start),
                     origin: before.filter(is_next).map_or(piece.range.start, |before| before.range.start),
                 });
             }
@@ -276,14 +277,18 @@ impl Search<'_> {
     /// Whether assemblers write an FDE for a function. An FDE of size 0 at the start of one that they leave
     /// out is that of an empty part of another.
     fn is_expected(&self, function: &CfiFde) -> bool {
-        let version = self.section.header().version;
-        reason_to_leave_out(self.cfi, function, version, self.section.header().abi).is_none()
+        let header = self.section.header();
+        let maker = Maker::of(self.subject, function.range.start);
+        reason_to_leave_out(self.cfi, function, header.version, header.abi, maker).is_none()
     }
 
     /// Gaps of functions whose symbols have a size: of those without call frame information, and of others
     /// between two FDEs, where that information has the same gap.
     fn by_symbols(&self) -> Vec<Gap> {
-        let symbols: Vec<_> = self.subject.symbols.sized_functions().collect();
+        let symbols = self.subject.symbols.sized_functions();
+        // Those of linkage tables are made up.
+        let symbols = symbols.filter(|range| Maker::of(self.subject, range.start) == Maker::Assembler);
+        let symbols: Vec<_> = symbols.collect();
         let starts = |start: u64| symbols.binary_search_by_key(&start, |range| range.start).is_ok();
         let mut gaps = Vec::new();
         for (position, symbol) in symbols.iter().enumerate() {
@@ -311,7 +316,8 @@ impl Search<'_> {
                 if let Some(fde) =
                     nearest(&own, &range).filter(|_| at < covered.start && (is_between || !has_cfi))
                 {
-                    gaps.push(Gap { range, function: function.clone(), fde, cfi: None, origin });
+                    let function = function.clone();
+                    gaps.push(Gap { range, function, fde, cfi: None, maker: Maker::Assembler, origin });
                 }
                 origin = covered.start.max(function.start);
                 at = covered.end;

@@ -17,7 +17,7 @@ mod sweep;
 pub use blame::{Blamed, Evidence, blame_for_gap};
 pub use explored::{Explored, ExploredError};
 pub use gaps::{Gap, GapCode, Gaps};
-pub use reason::{Reason, reason_to_leave_out};
+pub use reason::{Maker, Reason, reason_to_leave_out};
 pub use report::{CfiPlace, DiffReport, Difference, Extent, FdePlace, Line, Missing, Uncovered};
 pub use rules::Field;
 

@@ -1,12 +1,13 @@
-//! Why an assembler may have written no FDE for a function: what GNU as of that
-//! generation rejects in its call frame information, because the version can't
-//! express it, or because the assembler does not try.
+//! Why there may be no FDE for a function: what GNU as of that generation rejects in its call frame information,
+//! because the version can't express it, or because the assembler does not try. Linkers reject nothing of what they
+//! write themselves.
 
 use gimli::{CfaRule, RegisterRule, UnwindExpression};
 use serde::{Deserialize, Serialize};
 use sframe_engine::{Abi, Base, CfaOffsetScaling, Recovery, RecoveryRule, Version};
 
 use crate::cfi::{CallFrameInfo, CfiFde, CfiRow, Rules, register_column};
+use crate::elf::object_file::ObjectFile;
 
 /// Why there is no FDE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -71,12 +72,35 @@ impl Reason {
     }
 }
 
+/// Who writes code, its call frame information and its FDE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Maker {
+    /// An assembler.
+    Assembler,
+    /// A linker: entries of linkage tables.
+    Linker,
+}
+
+impl Maker {
+    /// Returns that of the code at an address.
+    #[must_use]
+    pub fn of(subject: &ObjectFile<'_>, address: u64) -> Self {
+        if subject.linker_made(address).is_some() { Self::Linker } else { Self::Assembler }
+    }
+}
+
 /// Returns the first reason in an FDE's instructions why `.sframe` has no FDE for it. `None` without a
 /// reason: an assembler has left it out by mistake, or a linker has lost it.
 #[must_use]
-pub fn reason_to_leave_out(info: &CallFrameInfo, fde: &CfiFde, version: Version, abi: Abi) -> Option<Reason> {
+pub fn reason_to_leave_out(
+    info: &CallFrameInfo,
+    fde: &CfiFde,
+    version: Version,
+    abi: Abi,
+    maker: Maker,
+) -> Option<Reason> {
     match info.rows(fde) {
-        Ok(rows) => reason(info, fde, &rows, version, abi).map(|(reason, _)| reason),
+        Ok(rows) => reason(info, fde, &rows, version, abi, maker).map(|(reason, _)| reason),
         Err(_) => Some(Reason::Malformed),
     }
 }
@@ -183,20 +207,21 @@ pub(super) fn reason(
     rows: &[CfiRow],
     version: Version,
     abi: Abi,
+    maker: Maker,
 ) -> Option<(Reason, Option<u64>)> {
     if fde.is_signal && !version.marks_signal_frames() {
         return Some((Reason::SignalFrame, None));
     }
     let of_rows = rows.iter().find_map(|row| {
         let start = row.range.start;
-        let found = of_row(row, &info.rules(row, start), version, abi)?;
+        let found = of_row(row, &info.rules(row, start), version, abi, maker)?;
         Some((found, Some(start.wrapping_sub(fde.range.start))))
     });
     of_rows.or_else(|| info.tells_args_size(fde).then_some((Reason::ArgsSize, None)))
 }
 
 /// Returns what GNU as of that version rejects in a row, as found by trying each rule.
-fn of_row(row: &CfiRow, rules: &Rules, version: Version, abi: Abi) -> Option<Reason> {
+fn of_row(row: &CfiRow, rules: &Rules, version: Version, abi: Abi, maker: Maker) -> Option<Reason> {
     if u32::from(row.ra_column) != abi.ra_column().0 {
         return Some(Reason::RaColumn);
     }
@@ -204,7 +229,7 @@ fn of_row(row: &CfiRow, rules: &Rules, version: Version, abi: Abi) -> Option<Rea
         return (!version.marks_outermost_functions()).then_some(Reason::RaUndefined);
     }
     let gas = Gas::writing(version);
-    of_cfa(row, rules, &gas, abi).or_else(|| {
+    of_cfa(row, rules, &gas, abi, maker).or_else(|| {
         let (sp, fp) = (register_column(abi.sp()), register_column(abi.fp()));
         row.registers.iter().find_map(|(register, rule)| {
             let (is_refused, reason) = if *register == sp {
@@ -221,12 +246,16 @@ fn of_row(row: &CfiRow, rules: &Rules, version: Version, abi: Abi) -> Option<Rea
     })
 }
 
-fn of_cfa(row: &CfiRow, rules: &Rules, gas: &Gas, abi: Abi) -> Option<Reason> {
+fn of_cfa(row: &CfiRow, rules: &Rules, gas: &Gas, abi: Abi, maker: Maker) -> Option<Reason> {
     if !row.has_cfa {
         return Some(Reason::NoCfa);
     }
     let Ok(cfa) = rules.cfa else { return Some(Reason::CfaExpression) };
-    if let CfaRule::Expression(expression) = &row.cfa {
+    // What repeats from entry to entry, call frame information says by an expression of the PC, and mask FDEs by rows.
+    let repeats = maker == Maker::Linker && matches!(cfa.base, Base::Sp | Base::Fp) && !cfa.dereference;
+    if let CfaRule::Expression(expression) = &row.cfa
+        && !repeats
+    {
         let is_slot = cfa.base == Base::Fp && cfa.dereference && expression.length == SHORT + 1;
         return (!(gas.reads_expressions && !abi.has_link_register() && is_slot))
             .then_some(Reason::CfaExpression);

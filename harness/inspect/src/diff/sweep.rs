@@ -12,7 +12,7 @@ use sframe_engine::{Abi, Error, Fde, PcType, Recovery, Row, Section};
 use super::blame::{Blamed, Dispute, blame_for_gap, blame_for_missing, blame_for_moved, evidence_of_merging};
 use super::gaps::{Gap, GapCode, Gaps};
 use super::pieces::{Functions, Piece};
-use super::reason::{Reason, reason};
+use super::reason::{Maker, Reason, reason};
 use super::report::{CfiPlace, DiffReport, Difference, Extent, FdePlace, Line, Missing, Uncovered};
 use super::rules::{Disagreement, Field, compare};
 use crate::cfi::{CallFrameInfo, CfiError, CfiFde, CfiRow, CfiSection, Inexpressible, Rules};
@@ -332,13 +332,18 @@ impl<'s> Sweep<'s> {
             let is_lost = self.faults.iter().any(|fault| fault.has_lost(fde.range.start));
             let reason = match self.cfi.rows(fde) {
                 _ if is_lost => Some((Reason::NotMerged, None)),
-                Ok(rows) => reason(self.cfi, fde, &rows, self.section.header().version, self.abi),
+                Ok(rows) => self.reason(fde, &rows),
                 Err(_) => Some((Reason::Malformed, None)),
             };
             part.uncovered.push((fde, pcs, reason));
         }
         let fdes = &self.functions.fdes;
         part.only_sframe = only.into_iter().filter_map(|(at, pcs)| Some((*fdes.get(at)?, pcs))).collect();
+    }
+
+    fn reason(&self, fde: &CfiFde, rows: &[CfiRow]) -> Because {
+        let maker = Maker::of(self.subject, fde.range.start);
+        reason(self.cfi, fde, rows, self.section.header().version, self.abi, maker)
     }
 
     /// Returns the code in a range, with its addresses. It is read on demand.
@@ -587,10 +592,7 @@ impl<'s> Sweep<'s> {
 
     fn blame(&self, group: &Group<'_>) -> Blamed {
         let rows = self.cfi.rows(group.cfi);
-        let inexpressible = rows
-            .as_ref()
-            .ok()
-            .and_then(|rows| reason(self.cfi, group.cfi, rows, self.section.header().version, self.abi));
+        let inexpressible = rows.as_ref().ok().and_then(|rows| self.reason(group.cfi, rows));
         Dispute {
             fde: &group.fde,
             row: group.row.as_ref(),

@@ -228,7 +228,7 @@ impl<'a> ObjectFile<'a> {
         Some(self.elf.section_by_name(name)?.size())
     }
 
-    /// Returns what compilers and linkers say of themselves in `.comment`.
+    /// Returns what compilers and linkers say of themselves in `.comment`, and gold in a note.
     #[must_use]
     pub fn comments(&self) -> Vec<String> {
         let own = comments(&self.elf);
@@ -312,11 +312,17 @@ pub(crate) fn is_linkage_table(name: &str) -> bool {
     [".plt", ".iplt"].iter().any(|table| name.starts_with(table))
 }
 
-/// The texts in `.comment`.
+/// The texts in `.comment`, and in the note of gold, which writes no comment.
 fn comments(elf: &File<'_>) -> Vec<String> {
-    let section = elf.section_by_name(".comment");
-    let bytes = section.and_then(|section| section.data().ok()).unwrap_or_default();
-    let texts = bytes.split(|byte| *byte == 0).filter(|text| !text.is_empty());
+    /// Bytes of a note before its text: three numbers, and the name `GNU`.
+    const BEFORE_TEXT: usize = 16;
+    let bytes_of = |name| {
+        let section = elf.section_by_name(name);
+        section.and_then(|section| section.data().ok()).unwrap_or_default()
+    };
+    let of_gold = bytes_of(".note.gnu.gold-version").get(BEFORE_TEXT..).unwrap_or_default();
+    let texts = [bytes_of(".comment"), of_gold].into_iter().flat_map(|bytes| bytes.split(|byte| *byte == 0));
+    let texts = texts.filter(|text| !text.is_empty());
     texts.map(|text| String::from_utf8_lossy(text).into_owned()).collect()
 }
 

@@ -460,6 +460,35 @@ fn a_missing_row_and_a_missing_fde_are_told() {
     assert_eq!((&*early.function, early.instructions, &early.row), ("descend", uncovered.extent.pcs, &None));
 }
 
+/// Call frame information says of the entries of a linkage table by an expression what rows say: no assembler could, and the
+/// linker that writes one writes the other.
+#[test]
+fn lost_and_cut_fdes_of_linkage_tables_are_told() {
+    let id = "gnu-2.47/amd64/plt.O2-shared";
+    let subject = build(id);
+    let subject = ObjectFile::parse(&subject).expect("a build");
+    let of_table = |start| subject.linker_made(start).is_some_and(|name| name == ".plt");
+    assert!(diff(&build(id)).missing.iter().all(|missing| missing.blame != Blame::ProducerLinker));
+
+    let report = diff(&with_section(id, |section| {
+        section.functions.retain(|function| !of_table(function.start));
+        section.functions.sort_by_key(|function| function.rows_position);
+        for (position, function) in (0..).zip(&mut section.functions) {
+            function.rows_position = position;
+        }
+        section.functions.sort_by_key(|function| function.start);
+    }));
+    let [missing] = &report.missing[..] else { panic!("{:?}", report.missing) };
+    assert_eq!((&*missing.functions[0].function, missing.blame), (".plt", Blame::ProducerLinker));
+
+    let report = diff(&with_section(id, |section| {
+        let tables = section.functions.iter_mut().filter(|function| of_table(function.start));
+        tables.max_by_key(|function| function.start).expect("an FDE of a table").size -= 16;
+    }));
+    let cut: Vec<_> = report.findings.iter().filter(|found| found.field == Field::NoFde).collect();
+    assert!(matches!(cut[..], [found] if found.blame == Blame::ProducerLinker), "{cut:?}");
+}
+
 /// Where call frame information refuses, so do assemblers: each function that
 /// they left out has the reason that they gave.
 #[rstest]

@@ -23,7 +23,7 @@ use crate::target::sections::Sections;
 use crate::vocabulary::QualifiedName;
 use sframe_inspect::cfi::CallFrameInfo;
 use sframe_inspect::convert::ConvertError;
-use sframe_inspect::diff::{Gap, GapCode, Gaps, reason_to_leave_out};
+use sframe_inspect::diff::{Gap, GapCode, Gaps, Maker, reason_to_leave_out};
 use sframe_inspect::elf::debug_file::DebugFile;
 use sframe_inspect::elf::object_file::{
     MissingSection, ObjectFile, ObjectFileError, SectionBytes, SectionError, Symbols,
@@ -298,7 +298,8 @@ impl<'a> Module<'a> {
         let fde = self.cfi().and_then(|cfi| Some((cfi, cfi.fde_at(address.0)?)));
         let header = self.section.as_ref().map(Section::header);
         let (Some((cfi, fde)), Some(header)) = (fde, header) else { return false };
-        reason_to_leave_out(cfi, fde, header.version, header.abi).is_none()
+        let maker = Maker::of(&self.subject, fde.range.start);
+        reason_to_leave_out(cfi, fde, header.version, header.abi, maker).is_none()
     }
 
     /// Whether the section was made from call frame information.

@@ -1,6 +1,7 @@
 //! The functions of a file, and the rows that its `.sframe` has for them.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use object::elf::{SHN_UNDEF, STT_FUNC, STT_NOTYPE};
 use object::read::archive::ArchiveFile;
@@ -10,6 +11,7 @@ use sframe_engine::write::{self, Function};
 use sframe_engine::{Header, Section};
 use sframe_inspect::elf::object_file::ObjectFile;
 use sframe_inspect::elf::relocatable::lay_out;
+use sframe_inspect::ranges::merge;
 use sframe_inspect::source::Source;
 use sframe_inspect::text::counted;
 
@@ -78,6 +80,24 @@ pub(super) struct Symbol {
     pub(super) is_local: bool,
 }
 
+/// A section with code that linkers make.
+#[derive(Clone, Debug)]
+pub(super) struct Table {
+    pub(super) name: String,
+    pub(super) range: Range<u64>,
+}
+
+impl Table {
+    fn all(elf: &ElfFile64<'_, Endianness>, file: &ObjectFile<'_>) -> Vec<Self> {
+        let sections = elf.sections().filter(|section| section.size() > 0);
+        let made = sections.filter_map(|section| {
+            let (name, start) = (section.name().ok()?.to_owned(), section.address());
+            file.linker_made(start).map(|_| Self { name, range: start..start.saturating_add(section.size()) })
+        });
+        made.collect()
+    }
+}
+
 /// What was read of a file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Functions {
@@ -91,6 +111,8 @@ pub(super) struct Functions {
     pub(super) texts: Vec<Text>,
     /// Whether there is a section table.
     pub(super) has_sections: bool,
+    /// The sections with code that linkers make, in a linked file.
+    pub(super) tables: Vec<Table>,
     by_name: BTreeMap<String, Vec<u64>>,
     /// Why the section can't be read.
     pub(super) unreadable: Option<String>,
@@ -130,6 +152,9 @@ impl Functions {
             functions.by_name.entry(name.clone()).or_default().push(*address);
         }
         let file = ObjectFile::parse(bytes).map_err(|error| error.to_string())?;
+        if laid_out.is_none() {
+            functions.tables = Table::all(&elf, &file);
+        }
         let Some(section) = file.sframe else { return Ok(functions) };
         if let Err(error) = functions.read_section(section.data, section.address) {
             functions.unreadable = Some(error.to_string());
@@ -161,6 +186,21 @@ impl Functions {
             Self::read(data)
         });
         members.collect()
+    }
+
+    /// The parts of a table that no row describes.
+    pub(super) fn bare_parts(&self, table: &Table) -> Vec<Range<u64>> {
+        let of_start = |(start, all): (&u64, &Vec<Rows>)| {
+            all.iter().map(|rows| *start..start.saturating_add(rows.size())).collect()
+        };
+        let (mut bare, mut at) = (Vec::new(), table.range.start);
+        for described in merge(self.rows.iter().flat_map::<Vec<_>, _>(of_start).collect()) {
+            bare.push(at..described.start.min(table.range.end));
+            at = at.max(described.end);
+        }
+        bare.push(at..table.range.end);
+        bare.retain(|part| part.start < part.end);
+        bare
     }
 
     /// The addresses of the functions with a name.

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use object::read::elf::{ElfFile64, ElfSection64};
-use object::{Endianness, Object as _, ObjectKind, ObjectSection as _};
+use object::read::elf::ElfFile64;
+use object::{Endianness, Object as _, ObjectKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sframe_engine::lint::Severity;
@@ -13,7 +13,6 @@ use sframe_inspect::diff::{Difference, diff_file};
 use sframe_inspect::elf::merge_faults::MergeFault;
 use sframe_inspect::elf::object_file::ObjectFile;
 use sframe_inspect::lint::lint_file;
-use sframe_inspect::ranges::merge;
 use sframe_inspect::text::{counted, first_of};
 use sframe_inspect::{Blame, FindingRow};
 use sframe_judge::explore::{Certainty, ExploreError, ExploreOptions, ExploredFile, Root, Roots, explore};
@@ -23,7 +22,7 @@ use sframe_judge::vocabulary::named;
 
 use super::case::{Expected, LinkCase, Tool};
 use super::code::Text;
-use super::functions::{Functions, Rows};
+use super::functions::{Functions, Rows, Table};
 use super::wanted::{Placement, Wanted};
 
 named! {
@@ -199,10 +198,11 @@ pub(super) fn judge(case: &LinkCase, inputs: Inputs<'_>, output: &[u8]) -> Resul
     }
     if !is_relocatable {
         findings.extend(of_linker_made(output, &own, &is_linker_made));
-        // What rewrites files has not made these tables.
-        let is_linked = case.steps.last().is_some_and(|step| step.tool == Tool::Ld);
-        if is_linked && own.unreadable.is_none() {
-            findings.extend(of_bare_tables(output, &own, &is_linker_made));
+        let last = case.steps.last().map_or(Tool::Ld, |step| step.tool);
+        // A stale section is why.
+        let is_stale = findings.iter().any(|finding| finding.kind == LinkFault::Stale);
+        if own.unreadable.is_none() && !is_stale {
+            findings.extend(of_bare_tables(last, inputs, &own));
         }
     }
     Ok(findings)
@@ -466,14 +466,6 @@ pub(super) fn rules_of(row: Option<&FindingRow>) -> String {
     row.map_or_else(|| "no row".to_owned(), |row| row.rules.to_string())
 }
 
-/// The sections with such code.
-fn tables<'e>(
-    elf: &'e ElfFile64<'e, Endianness>,
-    is_linker_made: &'e dyn Fn(u64) -> bool,
-) -> impl Iterator<Item = ElfSection64<'e, 'e, Endianness>> {
-    elf.sections().filter(|section| section.size() > 0 && is_linker_made(section.address()))
-}
-
 /// What exploring such functions of a file proves of their rows.
 fn proved(
     output: &[u8],
@@ -500,23 +492,33 @@ fn proved(
     Ok(proved.map(|found| found.finding).collect())
 }
 
-/// The code that the linker has made and that has no rows. SFrame can describe each form of it, and no assembler can.
-fn of_bare_tables(output: &[u8], own: &Functions, is_linker_made: &dyn Fn(u64) -> bool) -> Vec<LinkFinding> {
-    let described = |(start, all): (&u64, &Vec<Rows>)| {
-        all.iter().map(|rows| *start..start.saturating_add(rows.size())).collect()
+/// The code that a linker has made and that has no rows, or, after what rewrites files, has none any more. SFrame can
+/// describe each form of it, and no assembler can.
+fn of_bare_tables(last: Tool, inputs: Inputs<'_>, own: &Functions) -> impl Iterator<Item = LinkFinding> {
+    let size = |parts: &[Range<u64>]| parts.iter().map(|part| part.end - part.start).sum::<u64>();
+    let was_described = move |name: &str, bare: u64| {
+        let tables = inputs.files.iter().flat_map(|file| file.tables.iter().map(move |table| (file, table)));
+        let mut same = tables.filter(|(_, table)| table.name == name);
+        same.any(|(file, table)| size(&file.bare_parts(table)) < bare)
     };
-    let described = merge(own.rows.iter().flat_map::<Vec<_>, _>(described).collect());
-    let Ok(elf) = ElfFile64::<Endianness>::parse(output) else { return Vec::new() };
-    let missing = tables(&elf, is_linker_made).filter_map(|table| {
-        let (start, end) = (table.address(), table.address().saturating_add(table.size()));
-        let within = |range: &Range<u64>| range.end.min(end).saturating_sub(range.start.max(start));
-        let bare = end - start - described.iter().map(within).sum::<u64>();
-        let name = table.name().unwrap_or_default().to_owned();
-        let of_all = if start + bare == end { String::new() } else { format!(" of {}", table.size()) };
-        let message = format!("{}{of_all} of {name} without a row", counted(bare, "byte"));
-        (bare > 0).then(|| LinkFinding::new(LinkFault::MissingFde, vec![name], message))
-    });
-    missing.collect()
+    own.tables.iter().filter_map(move |table| {
+        let Table { name, range } = table;
+        let parts = own.bare_parts(table);
+        let bare = size(&parts);
+        if bare == 0 || last != Tool::Ld && !was_described(name, bare) {
+            return None;
+        }
+        let within = range.end - range.start;
+        if bare == within {
+            let message = format!("{} of {name} without a row", counted(bare, "byte"));
+            return Some(LinkFinding::new(LinkFault::MissingFde, vec![name.clone()], message));
+        }
+        let offsets = |part: &Range<u64>| {
+            format!("{name}+{:#x}..{:#x}", part.start - range.start, part.end - range.start)
+        };
+        let message = format!("{} of {within} of {name} without a row", counted(bare, "byte"));
+        Some(LinkFinding::new(LinkFault::MissingFde, parts.iter().map(offsets).collect(), message))
+    })
 }
 
 impl LinkFault {
@@ -554,9 +556,45 @@ impl LinkFault {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use sframe_engine::write;
+    use sframe_inspect::elf::replace_section::embed;
     use sframe_inspect::lint::all_rules;
 
+    use super::super::case::LinkCases;
     use super::*;
+
+    /// What changes code where it is keeps the rows of linkage tables as well: none is lost, and none is cut.
+    #[test]
+    fn what_rewrites_files_keeps_the_rows_of_tables() {
+        let cases = LinkCases::load(Path::new("../../corpus/links")).expect("the cases");
+        let case = cases.cases.iter().find(|case| case.name == "bolt_in_place").expect("a case");
+        let linked = std::fs::read("../../corpus/links/objects/v3/amd64/linked").expect("an object");
+        let subject = ObjectFile::parse(&linked).expect("an ELF file");
+        let bytes = subject.sframe.expect("a section");
+        let read = Section::parse(bytes.data, bytes.address).expect("a section that can be read");
+        let of_table = |function: &write::Function| subject.linker_made(function.start).is_some();
+        let inputs = [Functions::read(&linked).expect("functions")];
+        let broken = BTreeSet::new();
+        let inputs = Inputs { files: &inputs, broken: &broken, placement: Placement::of(Tool::Bolt) };
+        let named = |change: &dyn Fn(&mut write::Section)| {
+            let mut section = write::Section::from_read(&read).expect("a section that can be written");
+            change(&mut section);
+            let output = embed(&linked, object::elf::SHT_GNU_SFRAME, |at| section.write(at));
+            let output = output.expect("room for the section");
+            let findings = judge(case, inputs, &output).expect("an output that can be judged");
+            let missing = findings.into_iter().filter(|finding| finding.kind == LinkFault::MissingFde);
+            missing.flat_map(|finding| finding.functions).collect::<Vec<_>>()
+        };
+        assert_eq!(named(&|_| {}), [""; 0]);
+        assert_eq!(named(&|section| section.functions.retain(|function| !of_table(function))), [".plt"]);
+        let cut = named(&|section| {
+            let last = section.functions.iter_mut().filter(|function| of_table(function));
+            last.max_by_key(|function| function.start).expect("an FDE of a table").size -= 16;
+        });
+        assert_eq!(cut, [".plt+0x20..0x30"]);
+    }
 
     /// Nothing of the program leads to the common part of a table, since the addresses that it jumps to are loaded.
     #[test]

@@ -100,6 +100,8 @@ enum Objects {
     Plain,
     /// Those of the case, as they are before they are patched.
     Sound,
+    /// Sound ones, all of the ABI that is tried.
+    OneAbi,
 }
 
 /// What the commands of a case have made.
@@ -195,7 +197,8 @@ impl Attempt<'_> {
         let ended = || first.map_or_else(|| ran.ended.clone(), |first| format!("{}: {first}", ran.ended));
         let one = |kind, message: String| Ok(Ok(vec![LinkFinding::new(kind, Vec::new(), message)]));
         if ran.crashed {
-            return Ok(Ok(vec![LinkFinding::of_file(LinkFault::Crashed, crash(ran), ended())]));
+            let says = format!("{}{}", self.crash_beyond_the_case()?.unwrap_or_default(), crash(ran));
+            return Ok(Ok(vec![LinkFinding::of_file(LinkFault::Crashed, says, ended())]));
         }
         if ran.succeeded && output.is_none() {
             return one(
@@ -204,12 +207,11 @@ impl Attempt<'_> {
             );
         }
         let Some(output) = output.as_ref().filter(|_| ran.succeeded) else {
-            // A tool that refuses this without .sframe, too, says nothing of SFrame.
-            if expected != Expected::Refused {
-                let control = self.make(Objects::Plain)?;
-                if !control.ran.succeeded || control.output.is_none() {
-                    return Ok(Err(said()));
-                }
+            // A tool that refuses this without .sframe, too, says nothing of SFrame; nor does one that refuses what is sound.
+            let with = if expected == Expected::Refused { Objects::OneAbi } else { Objects::Plain };
+            let control = self.make(with)?;
+            if !control.ran.succeeded || control.output.is_none() {
+                return Ok(Err(said()));
             }
             return match expected {
                 Expected::Refused | Expected::LinkedOrRefused | Expected::NoHarm if first.is_none() => {
@@ -268,6 +270,15 @@ impl Attempt<'_> {
             findings.extend(made.run.iter().cloned());
         }
         Ok(Ok(findings))
+    }
+
+    /// Whether a tool crashes with objects, too, that are not what the case is about: what is said first then of the crash.
+    fn crash_beyond_the_case(&self) -> Result<Option<&'static str>, String> {
+        let (with, says) = match self.case.patched.is_empty() {
+            true => (Objects::Plain, "also without .sframe: "),
+            false => (Objects::Sound, "also with sound objects: "),
+        };
+        Ok(self.make(with)?.ran.crashed.then_some(says))
     }
 
     /// Whether a message names an object with garbage, or the section: one that is not also said of sound objects.
@@ -352,6 +363,8 @@ impl Attempt<'_> {
         let (from, patch) = match objects {
             Objects::Plain => (&Folder::Plain, None),
             Objects::Sound => (from, None),
+            Objects::OneAbi if matches!(from, Folder::Abi(_)) => (&Folder::Own, None),
+            Objects::OneAbi => (from, None),
             Objects::Own => (from, patch.as_ref().and_then(|name| self.case.patched.get(name))),
         };
         let path = self.cases.object(from, file, self.abi, self.version);

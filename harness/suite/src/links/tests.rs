@@ -59,6 +59,26 @@ fn a_linker_without_mistakes_passes() {
     }
 }
 
+/// What happens to sound objects, and to those without a section, shows nothing of the case: a crash is another one than an
+/// entry for garbage has, and a refusal is not the one that is wanted.
+#[test]
+fn a_linker_that_does_the_same_with_all_objects_shows_nothing() {
+    for (case, first) in
+        [("garbage_count", "also with sound objects: "), ("comdat", "also without .sframe: ")]
+    {
+        let results = tried(Some(Mistake::CrashesAlways), case);
+        let findings: Vec<_> = results.iter().flat_map(|result| &result.findings).collect();
+        assert!(!findings.is_empty());
+        for finding in findings {
+            assert_eq!(finding.kind, LinkFault::Crashed);
+            assert!(finding.says.as_ref().is_some_and(|says| says.starts_with(first)), "{finding:?}");
+        }
+    }
+    let results = tried(Some(Mistake::RefusesEverything), "*");
+    let judged = results.iter().filter(|result| result.outcome != LinkOutcome::NotJudged);
+    assert_eq!(judged.map(|result| &result.case).collect::<Vec<_>>(), [""; 0]);
+}
+
 /// Names are no part of what is judged: a linker that writes none is not told that rows are of nothing.
 #[test]
 fn a_linker_without_names_passes() {

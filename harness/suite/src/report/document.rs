@@ -467,6 +467,9 @@ impl CheckSummary {
     }
 }
 
+/// What is said first of functions that could have an FDE and have none.
+const MISSING_FDE: &str = "missing-fde";
+
 impl CheckReport {
     /// Describes the section of each image, line by line. Empty if each image has an
     /// `.sframe` section, which needs no words.
@@ -666,8 +669,7 @@ impl CheckReport {
     }
 
     /// Says which FDEs are missing, in a sentence.
-    #[must_use]
-    pub fn missing(&self) -> String {
+    fn missing(&self) -> String {
         const LISTED: usize = 5;
         let missing = self.summary.instructions_missing();
         let mut functions: Vec<(&String, &u64)> = self.summary.missing.iter().collect();
@@ -680,6 +682,19 @@ impl CheckReport {
             counted(self.summary.instructions_covered.saturating_add(missing), "instruction"),
             first_of(&names, LISTED)
         )
+    }
+
+    /// Which FDEs are missing, unless that is why what was judged is too little.
+    pub(super) fn missing_line(&self) -> Option<String> {
+        let missing = format!("{MISSING_FDE}: {}", self.missing());
+        let is_said = self.too_little.iter().any(|reason| reason.starts_with(&missing));
+        (self.summary.instructions_missing() > 0 && !is_said).then_some(missing)
+    }
+
+    /// Why what was judged is too little: which FDEs are missing.
+    #[must_use]
+    pub fn lacks_fdes(&self) -> String {
+        format!("{MISSING_FDE}: {} (--coverage)", self.missing())
     }
 
     /// Why there is no result, or one that proves nothing.

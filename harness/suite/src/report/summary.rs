@@ -224,6 +224,9 @@ pub fn check_summary(report: &CheckReport, style: Style) -> Text {
         show_explored(&mut text, &report.unexercised);
     }
     report.set_aside.iter().for_each(|set_aside| text.line(set_aside.line()));
+    if !style.is_brief() {
+        report.missing_line().into_iter().for_each(|missing| text.line(missing));
+    }
     if style.is_full() {
         show_uncovered(&mut text, &report.summary.uncovered);
         report.program().iter().for_each(|line| text.line(format!("program     {line}")));

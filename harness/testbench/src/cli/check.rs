@@ -231,7 +231,7 @@ impl Check {
             );
         }
         if self.lacks_fdes(report) {
-            reasons.push(format!("missing-fde: {} (--coverage)", report.missing()));
+            reasons.push(report.lacks_fdes());
         }
         reasons
     }

@@ -96,6 +96,8 @@ pub(super) enum Mistake {
     RefusesOthersWithoutWord,
     StripsNames,
     KeepsDeadCodeWithoutNames,
+    CrashesAlways,
+    RefusesEverything,
 }
 
 /// The linker.
@@ -129,7 +131,11 @@ impl Tools for Model {
         if self.makes(Mistake::TalksOfSections) {
             said.push_str(&format!("merging .sframe of {} files", files.len()));
         }
-        let linked = self.link(command, &files, &mut said);
+        let linked = match self.mistake {
+            Some(Mistake::CrashesAlways) => Err(CRASH.to_owned()),
+            Some(Mistake::RefusesEverything) => Err("not today".to_owned()),
+            _ => self.link(command, &files, &mut said),
+        };
         let (succeeded, crashed) = (linked.is_ok(), matches!(&linked, Err(error) if error == CRASH));
         match linked {
             Ok(output) => {
