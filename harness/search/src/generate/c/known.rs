@@ -49,6 +49,7 @@ impl<'f> KnownCauses<'f> {
             flags: Some(flags),
             code_in: fault.code_in.as_deref(),
             function: Some(&fault.function),
+            entry: Vec::new(),
             library: None,
         };
         self.causes.page_of(&seen)
@@ -95,6 +96,7 @@ impl Place {
             layout: None,
             code_in: None,
             function: None,
+            entry: Vec::new(),
             library: None,
         }
     }
