@@ -51,12 +51,11 @@ pub fn mutation_summary(report: &MutationReport, elapsed: Duration) -> Text {
         grouped(report.survived.len() as u64),
         report.seed
     );
-    let score = report.score.map_or_else(|| "none".to_owned(), |score| format!("{score:.2} %"));
-    let _ = writeln!(
-        text,
-        "score: {score} of those exercised and not equivalent; {:.1} s",
-        elapsed.as_secs_f64()
+    let score = report.score.map_or_else(
+        || "none, since no mutant was exercised".to_owned(),
+        |score| format!("{score:.2} % of those exercised and not equivalent"),
     );
+    let _ = writeln!(text, "score: {score}; {:.1} s", elapsed.as_secs_f64());
     text
 }
 

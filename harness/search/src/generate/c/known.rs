@@ -141,6 +141,7 @@ mod tests {
             layout: Some(LayoutFact::LinkageTable),
             code_in: Some(".plt.got".to_owned()),
             function: Some("f*".parse().expect("a pattern")),
+            entry: Vec::new(),
             library: None,
         }
     }
