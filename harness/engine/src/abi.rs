@@ -149,15 +149,26 @@ impl Abi {
         }
     }
 
-    /// The name of a register in assembly, where that does not have its number.
+    /// The name of a register in assembly, where that is not `r` and its number in DWARF.
     #[must_use]
     pub fn register_name(self, register: DwarfRegister) -> Option<&'static str> {
         const AMD64: [&str; 8] = ["rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp"];
-        let names: &[&str] = match self {
-            Self::Amd64 => &AMD64,
-            Self::Aarch64 | Self::Aarch64Be | Self::S390x => &[],
+        const AARCH64: [&str; 32] = [
+            "x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14",
+            "x15", "x16", "x17", "x18", "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28",
+            "x29", "x30", "sp",
+        ];
+        // Floating-point registers follow the sixteen general ones.
+        const S390X: [&str; 16] = [
+            "f0", "f2", "f4", "f6", "f1", "f3", "f5", "f7", "f8", "f10", "f12", "f14", "f9", "f11", "f13",
+            "f15",
+        ];
+        let (names, first): (&[&str], u32) = match self {
+            Self::Amd64 => (&AMD64, 0),
+            Self::Aarch64 | Self::Aarch64Be => (&AARCH64, 0),
+            Self::S390x => (&S390X, 16),
         };
-        names.get(usize::try_from(register.0).ok()?).copied()
+        names.get(usize::try_from(register.0.checked_sub(first)?).ok()?).copied()
     }
 
     /// Whether a call leaves its return address in a register, and not on the stack.

@@ -23,8 +23,8 @@ pub enum InvalidPercent {
     /// Not a number with up to two decimals.
     #[error("`{0}` is not a percentage; write `100%` or `99.5%`")]
     NoNumber(String),
-    /// More than the whole.
-    #[error("`{0}` is more than 100%")]
+    /// More than the whole, or less than nothing.
+    #[error("`{0}` is no share; write `0%` to `100%`")]
     TooMuch(String),
 }
 
@@ -69,7 +69,11 @@ impl FromStr for Percent {
         let no_number = || InvalidPercent::NoNumber(text.to_owned());
         let Some(number) = text.strip_suffix('%') else {
             let is_number = text.parse::<f64>().is_ok();
-            return Err(if is_number { InvalidPercent::NoSign(text.to_owned()) } else { no_number() });
+            return Err(match format!("{text}%").parse::<Self>() {
+                Ok(_) => InvalidPercent::NoSign(text.to_owned()),
+                Err(_) if is_number => InvalidPercent::TooMuch(text.to_owned()),
+                Err(_) => no_number(),
+            });
         };
         let (whole, decimals) = number.split_once('.').unwrap_or((number, "0"));
         let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());

@@ -8,7 +8,7 @@ use sframe_inspect::diff::{DiffReport, Field};
 use sframe_inspect::elf::object_file::ObjectFile;
 use sframe_inspect::source::Source;
 use sframe_judge::finding::{Address, Answer, Evidence, Finding, Side, Witness};
-use sframe_judge::target::{Module, Target};
+use sframe_judge::target::{Linked, Module, Target};
 use sframe_judge::vocabulary::{LayoutFact, Verdict};
 
 use crate::spec::{Assembler, Compiler, Component, Fault, Faults, Linker, Producer, Sign, Tool, ToolName};
@@ -36,6 +36,8 @@ pub struct SeenCause<'s> {
     pub code_in: Option<&'s str>,
     /// The function, if it has a name.
     pub function: Option<&'s str>,
+    /// The first instructions of a function without a name, without their numbers.
+    pub entry: Vec<String>,
     /// The name that the library gives itself.
     pub library: Option<&'s str>,
 }
@@ -53,12 +55,24 @@ impl SeenCause<'_> {
             && self.has_flags_of(known)
             && known.layout.is_none_or(|fact| self.layout.contains(&fact))
             && known.code_in.as_ref().is_none_or(|known| self.code_in == Some(known))
-            && known
-                .function
-                .as_ref()
-                .is_none_or(|known| self.function.is_some_and(|name| known.matches(name)))
+            && self.is_in_function(known)
             && known.library.as_ref().is_none_or(|known| self.library == Some(known))
             && self.is_at(known)
+    }
+
+    /// Whether it is in the function of a known cause, if it names one: by the name, or by the code where the file has
+    /// no name for it.
+    fn is_in_function(&self, known: &Sign) -> bool {
+        let Some(pattern) = &known.function else { return true };
+        match self.function {
+            Some(name) => pattern.matches(name),
+            None => {
+                let is_same = |(known, this): (&String, &String)| is_instruction(known, this);
+                !known.entry.is_empty()
+                    && known.entry.len() <= self.entry.len()
+                    && known.entry.iter().zip(&self.entry).all(is_same)
+            }
+        }
     }
 
     /// Whether the flags of a known cause were given. Where none are known, its place must do.
@@ -317,6 +331,7 @@ pub fn point_out_differences(source: Source<'_>, report: &mut DiffReport, faults
             flags: None,
             code_in: subject.linker_made(difference.pc.0),
             function: Some(&difference.function),
+            entry: Vec::new(),
             library: None,
         };
         let page = causes.page_of(&seen).and_then(|name| Some((name, faults.get(name)?)));
@@ -354,13 +369,33 @@ fn page_of<'f>(finding: &Finding, causes: &KnownCauses<'f>, module: &Module<'_>)
         flags: None,
         code_in: finding.pc.and_then(|pc| module.subject.linker_made(pc.0)),
         function: finding.function.as_deref(),
+        entry: entry_of(finding, module),
         library: module.image.dynamic.as_ref().and_then(|dynamic| dynamic.soname.as_deref()),
     };
     causes.page_of(&seen)
 }
 
+/// The first instructions of the function of a finding that has no name, without their numbers, and without what only
+/// marks the entry: builds of one source have it or not.
+fn entry_of(finding: &Finding, module: &Module<'_>) -> Vec<String> {
+    let (None, Some(row), Some(row_pc)) = (&finding.function, &finding.row, finding.row_pc) else {
+        return Vec::new();
+    };
+    let start = module.loaded(Linked(row_pc.0.wrapping_sub(row.start.0))).0;
+    let code = module.code_in(start..start.saturating_add(ENTRY_BYTES));
+    let is_mark = |text: &String| text == "nop" || text == "endbr64" || text.starts_with("bti");
+    let texts = code.iter().map(|(_, instruction)| without_numbers(&instruction.text));
+    texts.skip_while(is_mark).take(ENTRY).collect()
+}
+
+/// How many instructions of a function's entry are compared, at most, and the bytes that hold them.
+const ENTRY: usize = 8;
+const ENTRY_BYTES: u64 = 128;
+
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]
@@ -397,6 +432,50 @@ mod tests {
         assert!(may_have(&gold, linker("gold")) && !may_have(&gold, linker("ld")));
         assert!(!may_have(&of("Linker: Wild version 0.10.0"), linker("ld")));
         assert!(!may_have(&makers, linker("ld")) && may_have(&makers, linker("lld < 23")));
+    }
+
+    /// In a file without symbols, the code of the entry says which function it is: nothing else does, and never a row.
+    #[test]
+    fn a_function_without_a_name_is_known_by_its_entry() {
+        let faults = Faults::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../specs")).expect("pages");
+        let causes =
+            KnownCauses::of_components(&faults, Abi::Aarch64, |component| component.name() == "glibc");
+        let entry = [
+            "stp x8, x9, [sp, #-N]!",
+            "stp x6, x7, [sp, #N]",
+            "stp x4, x5, [sp, #N]",
+            "stp x2, x3, [sp, #N]",
+        ];
+        let seen = |function: Option<&'static str>, row: &str, entry: &[&str], library: &'static str| {
+            let seen = SeenCause {
+                wrong: "wrong-ra",
+                sections: &["both sections"],
+                blame: Blame::CompilerOrCfi,
+                row: row.to_owned(),
+                before_row: None,
+                around: None,
+                layout: Vec::new(),
+                flags: None,
+                code_in: None,
+                function,
+                entry: entry.iter().map(|text| (*text).to_owned()).collect(),
+                library: Some(library),
+            };
+            causes.page_of(&seen)
+        };
+        let (row, library) = ("CFA = SP+208, RA = *(CFA+8), FP unchanged", "ld-linux-aarch64.so.1");
+        let page = Some("glibc-resolve-entry");
+        assert_eq!(seen(None, row, &entry, library), page);
+        assert_eq!(seen(Some("_dl_runtime_resolve"), row, &[], library), page);
+        // Another function, whatever its code; another row; another library; other code, or too little of it.
+        assert_eq!(seen(Some("_dl_fixup"), row, &entry, library), None);
+        assert_eq!(seen(None, "CFA = SP+208, RA = *(CFA-8), FP unchanged", &entry, library), None);
+        assert_eq!(seen(None, row, &entry, "libc.so.6"), None);
+        let mut other = entry;
+        other[2] = "stp x4, x5, [x0, #N]";
+        assert_eq!(seen(None, row, &other, library), None);
+        assert_eq!(seen(None, row, &entry[..2], library), None);
+        assert_eq!(seen(None, row, &[], library), None);
     }
 
     #[test]

@@ -111,12 +111,36 @@ impl Profile {
         read_yaml(path).map(|Profiles { profiles }| profiles)
     }
 
-    /// Returns a pattern that no vector matches.
+    /// Returns a pattern that no vector matches, with the key that has it and its index there.
     #[must_use]
-    pub fn unmatched<'p>(&'p self, vectors: &[Vector]) -> Option<&'p str> {
-        let mut patterns = self.only.iter().chain(&self.except).map(|Pattern(pattern)| pattern);
-        let unmatched = patterns.find(|pattern| !vectors.iter().any(|vector| pattern.matches(&vector.id)));
-        unmatched.map(glob::Pattern::as_str)
+    pub fn unmatched<'p>(&'p self, vectors: &[Vector]) -> Option<(&'static str, usize, &'p str)> {
+        let of = |key, patterns: &'p [Pattern]| {
+            let patterns = patterns.iter().enumerate();
+            patterns.map(move |(index, Pattern(pattern))| (key, index, pattern))
+        };
+        let mut patterns = of("only", &self.only).chain(of("except", &self.except));
+        let (key, index, pattern) =
+            patterns.find(|(.., pattern)| !vectors.iter().any(|vector| pattern.matches(&vector.id)))?;
+        Some((key, index, pattern.as_str()))
+    }
+
+    /// Returns the key that excludes all vectors that would be left without it, if none is left. Without a key, it is
+    /// several of them together.
+    #[must_use]
+    pub fn emptied_by(&self, vectors: &[Vector]) -> Option<Option<&'static str>> {
+        if vectors.iter().any(|vector| self.has(vector)) {
+            return None;
+        }
+        let without = [
+            ("except", Self { except: Vec::new(), ..self.clone() }),
+            ("only", Self { only: Vec::new(), ..self.clone() }),
+            ("versions", Self { versions: None, ..self.clone() }),
+            ("abis", Self { abis: None, ..self.clone() }),
+            ("starts", Self { starts: None, ..self.clone() }),
+            ("sorted", Self { sorted: false, ..self.clone() }),
+        ];
+        let excludes = |(_, profile): &&(&str, Self)| vectors.iter().any(|vector| profile.has(vector));
+        Some(without.iter().find(excludes).map(|(key, _)| *key))
     }
 
     /// Returns whether such a reader must answer a vector.

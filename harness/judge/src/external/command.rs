@@ -62,7 +62,7 @@ pub enum ExternalError {
     #[error("the unwinder was restarted {RESTARTS} times, and failed again: {0}")]
     GivenUp(Fault),
     /// It gives the same malformed answer again and again.
-    #[error("each of its answers is malformed in the same way: {0}")]
+    #[error("several answers in a row are malformed in the same way: {0}")]
     Malformed(String),
     /// The run was ended while it was silent.
     #[error("the run was ended while the unwinder was silent")]

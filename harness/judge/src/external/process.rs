@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, sleep};
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::error::Category;
 use sframe_vectors::words::of_json_message;
 use wait_timeout::ChildExt as _;
@@ -49,6 +49,32 @@ impl Fault {
     pub(super) fn bad_answer(message: impl Into<String>) -> Self {
         Self { verdict: Verdict::BadAnswer, message: message.into(), out_of_memory: false, malformed: None }
     }
+}
+
+/// Reads an answer.
+///
+/// # Errors
+/// It is none: the key that is wrong, as text for before the message, and what is wrong.
+fn answer_in<T: DeserializeOwned>(line: &[u8]) -> Result<T, (String, serde_json::Error)> {
+    let mut json = serde_json::Deserializer::from_slice(line);
+    let answer = read_at(&mut json)?;
+    json.end().map(|()| answer).map_err(|error| (String::new(), error))
+}
+
+/// Reads a part of an answer, likewise.
+pub(super) fn read_at<'d, T: Deserialize<'d>, D: Deserializer<'d>>(
+    answer: D,
+) -> Result<T, (String, D::Error)> {
+    serde_path_to_error::deserialize(answer).map_err(|error| {
+        let path = error.path().to_string();
+        let said = error.inner().to_string();
+        // Such a message names the key itself.
+        let unknown = said.strip_prefix("unknown field `").and_then(|said| said.split('`').next());
+        let path = unknown.and_then(|key| path.strip_suffix(key)).unwrap_or(&path).trim_end_matches('.');
+        // What is wrong with the whole answer has no key.
+        let key = if path.is_empty() { String::new() } else { format!("`{path}`: ") };
+        (key, error.into_inner())
+    })
 }
 
 /// A line that the process wrote, without its line end.
@@ -162,9 +188,9 @@ impl Process {
     /// Returns the next answer.
     pub fn receive<T: DeserializeOwned>(&mut self, deadline: Instant) -> Result<T, Fault> {
         match self.next_line(deadline) {
-            Ok(Line::Whole(line)) => serde_json::from_slice(&line).map_err(|error| {
+            Ok(Line::Whole(line)) => answer_in(&line).map_err(|(key, error)| {
                 let start = shown(&line[..line.len().min(SHOWN)]);
-                let why = of_json_message(&error);
+                let why = key + &of_json_message(&error);
                 // What the unwinder prints among its answers is no JSON at all.
                 let (what, malformed) = match error.classify() {
                     Category::Data => {

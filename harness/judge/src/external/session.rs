@@ -11,7 +11,7 @@ use sframe_vectors::Unreadable;
 use sframe_vectors::words::of_json_message;
 
 use super::command::{CommandLine, ExternalError, RESTARTS};
-use super::process::{Fault, Process};
+use super::process::{Fault, Process, read_at};
 use crate::examine::stop::StopRequest;
 use crate::vocabulary::Verdict;
 use crate::vocabulary::suggest::quoted_list;
@@ -244,12 +244,8 @@ impl<'s> Session<'s> {
     /// # Errors
     /// There are so many that no others are to be expected.
     fn count_malformed(&mut self, how: &str, why: &str) -> Result<(), ExternalError> {
-        let (last, count) = &mut self.malformed;
-        if !is_same_way(last, how) {
-            (*last, *count) = (how.to_owned(), 0);
-        }
-        *count += 1;
-        if *count >= SAME_MALFORMED { Err(ExternalError::Malformed(why.to_owned())) } else { Ok(()) }
+        let count = count_alike(&mut self.malformed, how);
+        if count >= SAME_MALFORMED { Err(ExternalError::Malformed(why.to_owned())) } else { Ok(()) }
     }
 
     /// Asks for walks. `got` is called for each stop in order, with the answer or
@@ -272,16 +268,16 @@ impl<'s> Session<'s> {
         let mut suspect = None;
         while next < stops.len() {
             let range = next..if next < alone_until { next + 1 } else { stops.len() };
-            let first = next;
-            if let Err(fault) = self.exchange(range.clone(), stops, read, &mut |answer| {
-                got(next, Ok(answer));
+            let answered = self.exchange(range.clone(), stops, read, &mut |answer| {
+                got(next, answer);
                 next += 1;
-            }) {
+            });
+            if self.malformed.1 >= SAME_MALFORMED {
+                return Err(ExternalError::Malformed(self.malformed.0.clone()));
+            }
+            if let Err(fault) = answered {
                 if self.stop.reason().is_some() {
                     return Err(ExternalError::Stopped);
-                }
-                if next > first {
-                    self.malformed.1 = 0;
                 }
                 if let Some(why) = &fault.malformed {
                     self.count_malformed(why, why)?;
@@ -304,13 +300,28 @@ impl<'s> Session<'s> {
         Ok(())
     }
 
-    /// Asks about some stops. `got` is called for each that is answered.
+    /// Asks about some stops. `got` is called for each that is answered. Answers in a row that are malformed in the same
+    /// way are counted, and the rest is not waited for once there are enough.
     fn exchange(
         &mut self,
         range: Range<usize>,
         stops: &[Stop],
         read: &ReadMemory<'_>,
-        got: &mut dyn FnMut(Backtrace),
+        got: &mut dyn FnMut(Result<Backtrace, Fault>),
+    ) -> Result<(), Fault> {
+        let mut malformed = std::mem::take(&mut self.malformed);
+        let answered = self.exchange_counting(range, stops, read, &mut malformed, got);
+        self.malformed = malformed;
+        answered
+    }
+
+    fn exchange_counting(
+        &mut self,
+        range: Range<usize>,
+        stops: &[Stop],
+        read: &ReadMemory<'_>,
+        malformed: &mut (String, u32),
+        got: &mut dyn FnMut(Result<Backtrace, Fault>),
     ) -> Result<(), Fault> {
         let id = self.next_id;
         self.next_id += 1;
@@ -340,7 +351,22 @@ impl<'s> Session<'s> {
                 Answer { stop: Some(stop), frames: Some(frames), end: Some(end), reliable, .. }
                     if first + stop == expected && reliable.is_some() == declares =>
                 {
-                    got(Backtrace { frames, end, reliable });
+                    let backtrace = Backtrace { frames, end, reliable };
+                    match backtrace.frames.is_empty() {
+                        false => {
+                            malformed.1 = 0;
+                            got(Ok(backtrace));
+                        }
+                        // Its line is whole: the process can go on.
+                        true => {
+                            let count = count_alike(malformed, NO_FRAME);
+                            let malformed = Some(NO_FRAME.to_owned());
+                            got(Err(Fault { malformed, ..Fault::bad_answer(NO_FRAME) }));
+                            if count >= SAME_MALFORMED {
+                                return Ok(());
+                            }
+                        }
+                    }
                 }
                 Answer { stop: Some(stop), frames: Some(_), end: Some(_), reliable, .. }
                     if first + stop == expected =>
@@ -384,8 +410,20 @@ struct Unwind<'s> {
 /// After how many answers in a row that are malformed in the same way a reader is not asked any more.
 const SAME_MALFORMED: u32 = 3;
 
+/// How a backtrace is malformed that has not even the frame of its stop.
+const NO_FRAME: &str = "`frames` is empty: the first frame is the one that executes at the PC of the stop";
+
 /// How an answer is malformed that is no JSON, or has no end, whatever it says.
 const NO_LINE: &str = "not a line of JSON";
+
+/// Counts one more answer that is malformed, and returns how many in a row are so in the same way.
+fn count_alike((last, count): &mut (String, u32), how: &str) -> u32 {
+    if !is_same_way(last, how) {
+        (*last, *count) = (how.to_owned(), 0);
+    }
+    *count += 1;
+    *count
+}
 
 /// Whether two answers are malformed in the same way: what is quoted may be another value each time.
 pub(super) fn is_same_way(one: &str, other: &str) -> bool {
@@ -403,7 +441,7 @@ struct AboutSection {
 
 fn read_section(id: u64, answer: Value) -> Result<SectionReply, String> {
     let AboutSection { id: theirs, unsupported, section } =
-        serde_json::from_value(answer).map_err(|error| of_json_message(&error))?;
+        read_at(answer).map_err(|(key, error)| key + &of_json_message(&error))?;
     if theirs != id {
         return Err("an answer to another request".to_owned());
     }

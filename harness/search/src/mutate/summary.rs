@@ -26,14 +26,19 @@ pub fn mutation_summary(report: &MutationReport, elapsed: Duration) -> Text {
         parts.collect::<Vec<_>>().join(", ")
     };
     let killed_by = report.killed_by.iter().map(|(name, count)| (name.clone(), *count)).collect();
-    let _ = writeln!(text, "noticed by: {}", list(killed_by));
+    let mut line = |what: &str, counts: Vec<(String, u64)>| {
+        if !counts.is_empty() {
+            let _ = writeln!(text, "{what}: {}", list(counts));
+        }
+    };
+    line("noticed by", killed_by);
     let equivalent_by = report.equivalent_by.iter().map(|(reason, count)| (reason.to_string(), *count));
-    let _ = writeln!(text, "equivalent: {}", list(equivalent_by.collect()));
+    line("equivalent", equivalent_by.collect());
     let possible = if report.total.possible == 0 {
         String::new()
     } else {
         let doubts = report.possible_by.iter().map(|(doubt, count)| (doubt.says().to_owned(), *count));
-        let _ = writeln!(text, "not proved: {}", list(doubts.collect()));
+        line("not proved", doubts.collect());
         format!(" {} possible,", grouped(report.total.possible))
     };
     let _ = writeln!(
@@ -46,12 +51,11 @@ pub fn mutation_summary(report: &MutationReport, elapsed: Duration) -> Text {
         grouped(report.survived.len() as u64),
         report.seed
     );
-    let score = report.score.map_or_else(|| "none".to_owned(), |score| format!("{score:.2} %"));
-    let _ = writeln!(
-        text,
-        "score: {score} of those exercised and not equivalent; {:.1} s",
-        elapsed.as_secs_f64()
+    let score = report.score.map_or_else(
+        || "none, since no mutant was exercised".to_owned(),
+        |score| format!("{score:.2} % of those exercised and not equivalent"),
     );
+    let _ = writeln!(text, "score: {score}; {:.1} s", elapsed.as_secs_f64());
     text
 }
 

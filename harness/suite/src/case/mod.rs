@@ -37,7 +37,7 @@ use sframe_judge::examine::listings::Listing;
 use sframe_judge::examine::{Breakpoint, Examination, ExamineOptions, Probe, Signals, examine_with};
 use sframe_judge::explore::{Explorer, Progress};
 use sframe_judge::external::{External, ExternalError, UnwinderExamination};
-use sframe_judge::finding::Finding;
+use sframe_judge::finding::{Finding, Message};
 use sframe_judge::target::files::Files;
 use sframe_judge::target::{Linked, Loaded, Target};
 use sframe_judge::truth::control_flow::Features;
@@ -492,7 +492,7 @@ impl Case<'_> {
             *listing = Some(Listing::of(target, &examination)?);
         }
         let broken = broken_reason(&examination, target, self.spec.exit_status)
-            .map(BrokenReason::from)
+            .map(|run| self.located(run))
             .or_else(|| (examination.counts.comparisons == 0).then_some(BrokenReason::NothingCompared));
         record(&examination, report);
         report.uncovered.clone_from(&examination.coverage.uncovered_places);
@@ -501,7 +501,13 @@ impl Case<'_> {
         if broken.is_none() {
             for ((_, stop, pc), arrival) in stops.iter().zip(&examination.arrivals) {
                 let ended_at = arrival.1.as_ref().map_or(*pc, |arrival| arrival.ended_at);
-                findings.extend(judge_stop(stop, arrival).into_iter().map(|finding| {
+                findings.extend(judge_stop(stop, arrival).into_iter().map(|mut finding| {
+                    let key = match finding.verdict {
+                        Verdict::UnexpectedFrames => "frames",
+                        Verdict::NotReached => "hit",
+                        _ => "end",
+                    };
+                    finding.message = self.asked_at(finding.message, &stop.path_of(key));
                     let is_end = matches!(finding.verdict, Verdict::NoFde | Verdict::WrongEnd);
                     finding.at(Loaded(if is_end { ended_at } else { *pc }), target)
                 }));
@@ -530,6 +536,21 @@ impl Case<'_> {
         broken.map_or(Ok(()), Err)
     }
 
+    /// Adds to a message where the spec says what it is about.
+    fn asked_at<S: AsRef<str>>(&self, message: Message, key: &[S]) -> Message {
+        message.and(format_args!(" ({})", self.source.place(key)))
+    }
+
+    /// The reason of an invalid run, with the place of the exit status that the spec wants, if that is it.
+    fn located(&self, run: BrokenRun) -> BrokenReason {
+        let is_status = matches!(run, BrokenRun::ExitStatus { .. } | BrokenRun::Killed { .. });
+        if is_status && self.source.has(&["exit_status"]) {
+            BrokenReason::OtherThanAsked { run, place: self.source.place(&["exit_status"]) }
+        } else {
+            run.into()
+        }
+    }
+
     /// Returns the rows that were not exercised, with the spec's reasons.
     fn unreached(&self, coverage: &Coverage) -> Vec<UnexercisedRow> {
         let facts = self.facts();
@@ -548,7 +569,10 @@ impl Case<'_> {
         let Settled { known, unexpected, changed } = settle(self.spec.known_for(&facts), findings, complete);
         report.known.extend(known);
         report.findings.extend(unexpected);
-        report.findings.extend(changed.into_iter().map(|(_, finding)| finding));
+        report.findings.extend(changed.into_iter().map(|(entry, finding)| {
+            let message = self.asked_at(finding.message.clone(), &["known", &entry.to_string()]);
+            Finding { message, ..finding }
+        }));
         let all_known = report.findings.is_empty() && report.findings_omitted.is_empty();
         report.outcome = match (all_known, report.known.is_empty()) {
             (true, true) => Outcome::Agree,

@@ -48,6 +48,14 @@ pub enum BrokenReason {
     /// The run is invalid.
     #[error(transparent)]
     Run(#[from] BrokenRun),
+    /// The program has ended in another way than the spec asks for.
+    #[error("{run} ({place})")]
+    OtherThanAsked {
+        /// How it has ended.
+        run: BrokenRun,
+        /// Where the spec says how it is to end.
+        place: String,
+    },
     /// No walk got past the topmost frame.
     #[error("{NOTHING_COMPARED}")]
     NothingCompared,
@@ -91,7 +99,7 @@ impl BrokenReason {
             Self::Run(BrokenRun::At { broken, .. } | BrokenRun::Machine(broken)) => {
                 !matches!(broken, Broken::Budget(_) | Broken::SystemCall { .. } | Broken::Harness(_))
             }
-            Self::Run(run) => {
+            Self::Run(run) | Self::OtherThanAsked { run, .. } => {
                 matches!(run, BrokenRun::ExitStatus { .. } | BrokenRun::Killed { .. } | BrokenRun::Output(_))
             }
             _ => false,

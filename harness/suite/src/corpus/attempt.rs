@@ -25,7 +25,7 @@ use super::order::Order;
 use super::rebuild::make_build;
 use super::scratch::{scratch_parent, write_error};
 use super::steps::is_rust;
-use super::toolchain::AbiTools;
+use super::toolchain::{AbiTools, mistake_in};
 use super::workshop::{Versions, Workshop};
 use super::{Build, Error, Program, Toolchain, Variant};
 
@@ -216,7 +216,13 @@ impl<'w> Attempts<'w> {
             tools: BTreeMap::new(),
             sources: BTreeMap::new(),
         };
-        attempts.ask(root.as_deref())?;
+        if let Err(error) = attempts.ask(root.as_deref()) {
+            let Error::NoTools { .. } = error else { return Err(error) };
+            let abis = &attempts.options.abis;
+            let first = attempts.workshop.toolchain().abis.keys().find(|abi| wanted(abis, abi));
+            let keys = ["abis", first.map_or("", |abi| abi.name()), "compiler"];
+            return Err(mistake_in(path, &keys, error.to_string()));
+        }
         attempts.hash_sources()?;
         Ok(attempts)
     }

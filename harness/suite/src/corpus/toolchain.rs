@@ -19,6 +19,14 @@ fn at(keys: &[&str]) -> Vec<String> {
     keys.iter().map(|key| (*key).to_owned()).collect()
 }
 
+/// The error about a value of a definition that was read before.
+pub(super) fn mistake_in(path: &Path, keys: &[&str], message: String) -> Error {
+    match Source::read(path) {
+        Ok(source) => Error::Yaml(source.error_at(source.span(keys), message, None::<&str>)),
+        Err(_) => Error::Invalid { path: path.to_path_buf(), message },
+    }
+}
+
 /// The minimum length of a reason, in characters.
 const SHORTEST_REASON: usize = 20;
 
@@ -163,9 +171,18 @@ impl AbiTools {
 /// What may be in braces in a word of a wrapper.
 const PLACEHOLDERS: [&str; 3] = ["sources", "work", "command"];
 
-/// Returns what is wrong with text in braces that resembles one of these. Other
+/// Returns what is wrong with a word in braces that is not one of these, or with text in braces that resembles one. Other
 /// text may be for the shell or a tool, such as `${HOME}` and `{{.ID}}`.
 fn mistaken_placeholder(word: &str) -> Option<String> {
+    let is_name = |name: &&str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric());
+    let whole = word.strip_prefix('{').and_then(|word| word.strip_suffix('}')).filter(is_name);
+    if let Some(name) = whole.filter(|name| !PLACEHOLDERS.contains(name)) {
+        let meant = closest(name, PLACEHOLDERS).map_or_else(
+            || format!("there are {}", PLACEHOLDERS.map(|name| format!("`{{{name}}}`")).join(", ")),
+            |meant| format!("did you mean `{{{meant}}}`?"),
+        );
+        return Some(format!("`{word}` in `wrapper` is unknown; {meant}"));
+    }
     let opened = word.match_indices('{').filter(|(at, _)| !word[..*at].ends_with(['$', '{']));
     let names = opened.filter_map(|(at, _)| word[at + 1..].split_once('}')).map(|(name, _)| name);
     names.filter(|name| name.chars().all(|c| c.is_ascii_alphanumeric())).find_map(|name| {
@@ -281,6 +298,12 @@ impl Toolchain {
             let optional = [("rust", rust), ("assembler", assembler), ("linker", linker)];
             let optional = optional.into_iter().filter_map(|(key, tool)| Some((key, tool.as_mut()?)));
             let all = std::iter::once(("compiler", compiler)).chain(optional);
+            let all: Vec<_> = all.collect();
+            if let Some((key, _)) = all.iter().find(|(_, tool)| tool.trim().is_empty()) {
+                let message = format!("this `{key}` has no name");
+                return Err((at(&["abis", abi.name(), key]), message));
+            }
+            let all = all.into_iter();
             for (key, tool) in all.filter(|(_, tool)| tool.contains('/')) {
                 let wrong = |message: String| (at(&["abis", abi.name(), key]), message);
                 if is_hidden && relative(tool) {
@@ -374,15 +397,16 @@ impl Toolchain {
     /// Checks that everything excluded is among `programs`. `path` is the path of
     /// the definition.
     pub(super) fn check_excluded(&self, path: &Path, programs: &[Program]) -> Result<(), Error> {
-        let is_none = |name: &&String| !programs.iter().any(|program| program.name == **name);
-        match self.excluded.iter().filter_map(|excluded| excluded.program.as_ref()).find(is_none) {
-            None => Ok(()),
-            Some(name) => {
-                let names = programs.iter().map(|program| program.name.as_str());
-                let message = format!("it excludes `{name}`, which is no program{}", hint(name, names));
-                Err(Error::Invalid { path: path.to_path_buf(), message })
+        for (index, excluded) in self.excluded.iter().enumerate() {
+            let Some(name) = &excluded.program else { continue };
+            if programs.iter().any(|program| program.name == *name) {
+                continue;
             }
+            let names = programs.iter().map(|program| program.name.as_str());
+            let message = format!("it excludes `{name}`, which is no program{}", hint(name, names));
+            return Err(mistake_in(path, &["excluded", &index.to_string(), "program"], message));
         }
+        Ok(())
     }
 
     /// Returns where a corpus keeps the toolchain of that name.

@@ -182,8 +182,12 @@ impl ExploreReport {
         ]);
         let mut clauses = vec![match &*results {
             "" => judged,
-            _ if summary.rows_agree == summary.rows_judged => format!("{judged}, and agree"),
-            _ => format!("{judged}: {results}"),
+            _ if summary.rows_agree < summary.rows_judged => format!("{judged}: {results}"),
+            // The finding is about code that the kernel has patched.
+            _ if self.findings.iter().any(|found| found.form.is_some()) => {
+                format!("{judged}, and agree with the code as it is in the file")
+            }
+            _ => format!("{judged}, and agree"),
         }];
         clauses.push(match (proved, in_words(&self.known)) {
             (0, None) => "no finding".to_owned(),

@@ -49,7 +49,10 @@ pub fn run_summary(report: &Report, elapsed: Duration, notes: &Text, style: Styl
         show_numbers(&mut text, &report.summary, elapsed);
     }
     show_set_aside(&mut text, &report.cases);
-    show_reasons(&mut text, &report.cases);
+    // Directly below the cases it would say the same again.
+    if report.summary.unexpected > 0 || style.is_full() {
+        show_reasons(&mut text, &report.cases);
+    }
     if !style.is_brief() {
         if report.cases.iter().any(|case| case.unwinder.is_some()) {
             text.append(&unwinder_summary(&report.cases));

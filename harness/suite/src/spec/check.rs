@@ -199,7 +199,7 @@ impl Check<'_, Spec> {
             }
         }
         if spec.stack_size.is_some_and(|size| !Options::STACK_SIZES.contains(&size)) {
-            let help = "in bytes: 64 KiB (65536) to 1 GiB (1073741824)";
+            let help = "64 KiB (65536) to 1 GiB (1073741824)";
             self.wrong(&["stack_size"], "no stack of this size", help);
         }
         if spec.stops.is_empty() && spec.sweep.is_none() && spec.signals.is_empty() {

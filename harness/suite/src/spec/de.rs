@@ -3,8 +3,10 @@
 use std::fmt;
 use std::marker::PhantomData;
 
+use parse_size::Config;
+use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::de::value::SeqAccessDeserializer;
-use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, SeqAccess, Unexpected, Visitor};
 
 /// Reads an optional key that must have a value if it is there. Serde takes
 /// `key:` with nothing after it as absent, which hides a forgotten value.
@@ -37,5 +39,40 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for List<T> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Vec<T>, A::Error> {
         Vec::deserialize(SeqAccessDeserializer::new(seq))
+    }
+}
+
+/// Reads a size in bytes: a number, or text such as `64K` and `8 MiB`, as on the command line.
+pub(super) fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    deserializer.deserialize_any(Size).map(Some)
+}
+
+/// What such a size is in an editor.
+pub(super) fn schema_of_size(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "anyOf": [
+            { "type": "integer", "minimum": 65_536, "maximum": 1_073_741_824 },
+            { "type": "string", "pattern": "^[0-9]+ ?[kKmMgG]([iI]?[bB])?$" },
+        ],
+    })
+}
+
+struct Size;
+
+impl Visitor<'_> for Size {
+    type Value = u64;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a size in bytes, such as 65536, 64K or 8M")
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, size: u64) -> Result<u64, E> {
+        Ok(size)
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<u64, E> {
+        let is_size = text.starts_with(|first: char| first.is_ascii_digit()) && !text.contains('.');
+        let size = is_size.then(|| Config::new().with_binary().parse_size(text).ok()).flatten();
+        size.ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
     }
 }

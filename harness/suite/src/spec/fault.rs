@@ -94,6 +94,10 @@ pub struct Sign {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "NamePattern")]
     pub function: Option<NamePattern>,
+    /// The first instructions of the function, in the same way, after `bti`, `endbr64` or `nop`: they show which one it
+    /// is where the file has no name for it. With `function` only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub entry: Vec<String>,
     /// The name that the library gives itself (`DT_SONAME`). Signs of a library's faults have it, and no others.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String", length(min = 1))]
@@ -103,12 +107,14 @@ pub struct Sign {
 /// What the search prints of functions without an FDE, and before the field of a difference.
 const LEFT_OUT: &str = "left out";
 const DIFFERENT: &str = "different ";
+/// Fewer instructions are the start of many functions.
+const LEAST_ENTRY: usize = 3;
 const SECTIONS: [&str; 3] = [".sframe", ".eh_frame", "both sections"];
 
 impl Sign {
     /// The key that nothing can match, and why.
     pub(super) fn mistake(&self) -> Option<(&'static str, &'static str)> {
-        let Self { wrong, section, row, after, at, code_in, .. } = self;
+        let Self { wrong, section, row, after, at, code_in, function, entry, .. } = self;
         let is_verdict = Verdict::ALL.iter().any(|verdict| verdict.as_str() == wrong);
         if !is_verdict && wrong != LEFT_OUT && !wrong.starts_with(DIFFERENT) {
             return Some(("wrong", "this is no verdict, nor `left out` or `different` and a field"));
@@ -132,6 +138,15 @@ impl Sign {
         }
         if !at.iter().all(is_instruction) {
             return Some(("at", "this is no instruction"));
+        }
+        if !entry.iter().all(is_instruction) {
+            return Some(("entry", "this is no instruction"));
+        }
+        if !entry.is_empty() && (function.is_none() || entry.len() < LEAST_ENTRY) {
+            return Some((
+                "entry",
+                "these are at least three instructions, with the name of their `function`",
+            ));
         }
         let is_of_linker = |name: &String| name.starts_with(".plt") || name.starts_with(".iplt");
         if !code_in.iter().all(is_of_linker) {

@@ -441,6 +441,18 @@ upstream: {state: unreported}
                 20,
                 "this sign is one of any finding",
             ),
+            (
+                "upstream:",
+                "signs: [{abi: amd64, wrong: wrong-ra, section: .sframe, row: none, at: ret, entry: [nop, nop, ret]}]\nupstream:",
+                20,
+                "with the name of their `function`",
+            ),
+            (
+                "upstream:",
+                "signs: [{abi: amd64, wrong: wrong-ra, section: .sframe, row: none, function: f, entry: [endbr64]}]\nupstream:",
+                20,
+                "these are at least three instructions",
+            ),
             ("It writes no offset where the register is saved twice.", "Wrong.", 3, "at least 20 characters"),
             ("      f: ret\n", lines.as_str(), 8, "between 1 and 30 lines of source, not 31"),
             ("twice.s: |", "../twice.s: |", 8, "`../twice.s` is not the name of a file"),

@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer};
 use sframe_engine::Abi;
 use sframe_judge::vocabulary::{End, Feature, QualifiedName, Trace, Verdict};
 
-use super::de::{list, present};
+use super::de::{list, present, schema_of_size, size};
 use super::stop::{Entry, stops};
 use super::{
     Ability, Blame, BuildFacts, Location, NamePattern, OneOrMany, Percent, RowOffset, Selector, Stop,
@@ -45,9 +45,9 @@ pub struct Spec {
     /// The exit status that the program must end with.
     #[serde(default)]
     pub exit_status: u8,
-    /// Size of the stack in bytes. Without this key: 8 MiB.
-    #[serde(default, deserialize_with = "present")]
-    #[schemars(with = "u64", range(min = 65_536, max = 1_073_741_824))]
+    /// Size of the stack in bytes, from 64 KiB to 1 GiB; `8M` is understood. Without this key: 8 MiB.
+    #[serde(default, deserialize_with = "size")]
+    #[schemars(schema_with = "schema_of_size")]
     pub stack_size: Option<u64>,
     /// Where to stop and compare the whole stack with an expected one.
     #[serde(default, deserialize_with = "stops")]

@@ -200,8 +200,23 @@ fn a_stack_of_a_size_that_no_program_needs_is_refused() {
             "no stack of this size",
         );
     }
-    for size in ["-1", "8M", "1e9", "18446744073709551616"] {
-        assert_refused(&format!("stack_size: {size}\nstops: [{{at: main}}]\n"), (3, 13), "whole number");
+    for size in ["1k", "2G", "63 KiB"] {
+        assert_refused(
+            &format!("stack_size: {size}\nstops: [{{at: main}}]\n"),
+            (3, 13),
+            "no stack of this size",
+        );
+    }
+    for size in ["-1", "1e9", "18446744073709551616", "much", "1.5M", "8 parsecs", "[8M]", "true"] {
+        assert_refused(
+            &format!("stack_size: {size}\nstops: [{{at: main}}]\n"),
+            (3, 13),
+            "a size in bytes, such as 65536, 64K or 8M",
+        );
+    }
+    for (size, bytes) in [("8M", 8 << 20), ("64k", 64 << 10), ("1 GiB", 1 << 30)] {
+        let spec = body(&format!("stack_size: {size}\nstops: [{{at: main}}]\n")).expect("a size");
+        assert_eq!(spec.stack_size, Some(bytes), "{size}");
     }
     assert!(body("stack_size: 65536\nstops: [{at: main}]\n").is_ok());
     assert!(body("stack_size: 1073741824\nstops: [{at: main}]\n").is_ok());
@@ -262,7 +277,7 @@ fn an_invalid_location_says_why() {
 
 #[test]
 fn percentages_end_at_a_hundred() {
-    assert_refused("sweep: {rows: 101%}\n", (3, 15), "`101%` is more than 100%");
+    assert_refused("sweep: {rows: 101%}\n", (3, 15), "`101%` is no share; write `0%` to `100%`");
     assert_refused("sweep: {rows: '90'}\n", (3, 15), "write `90%`");
     assert_refused("sweep: {rows: 90}\n", (3, 15), "a percentage with its sign");
 }

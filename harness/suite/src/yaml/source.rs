@@ -87,6 +87,14 @@ impl Source {
         self.locate(path, Aim::Key)
     }
 
+    /// Where the value at a path of keys and indices is: `path:line:column`.
+    #[must_use]
+    pub fn place<S: AsRef<str>>(&self, path: &[S]) -> String {
+        let error = self.error_at(self.span(path), "", None::<&str>);
+        let at = error.position().map_or_else(String::new, |(line, column)| format!(":{line}:{column}"));
+        format!("{}{at}", self.path.display())
+    }
+
     /// The byte range of the word at a line and a column, both from 1; the column in characters.
     #[must_use]
     pub fn span_of(&self, line: usize, column: usize) -> Range<usize> {

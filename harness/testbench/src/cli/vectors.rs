@@ -11,6 +11,7 @@ use sframe_judge::external::{ExternalError, StopsPerCase};
 use sframe_judge::vocabulary::suggest::hint;
 use sframe_suite::failure::of_vectors;
 use sframe_suite::vectors::{Way, Ways, ask_engine, ask_external, ask_model};
+use sframe_suite::yaml::Source;
 use sframe_vectors::{AlternativeEntry, Catalogue, Profile, Suite, Vector, reading_of};
 
 use super::export::ask_stacks;
@@ -183,12 +184,26 @@ fn profile(name: &str, suite: &Suite, folders: &Folders) -> Result<Profile, Fail
         }));
     };
     let profile = profiles.swap_remove(position);
-    match profile.unmatched(&suite.vectors) {
-        None => Ok(profile),
-        Some(pattern) => {
-            let help = hint(pattern, suite.vectors.iter().map(|vector| &*vector.id));
-            let path = path.display();
-            Err(Failure::unusable(format!("error: {path}: no vector matches `{pattern}`{help}")))
+    let index = position.to_string();
+    let mistake = |keys: &[&str], message: String| -> Failure {
+        match Source::read(&path) {
+            Ok(source) => {
+                let place = [&["profiles", &index], keys].concat();
+                source.error_at(source.span(&place), message, None::<&str>).into()
+            }
+            Err(error) => error.into(),
         }
+    };
+    if let Some((key, index, pattern)) = profile.unmatched(&suite.vectors) {
+        let help = hint(pattern, suite.vectors.iter().map(|vector| &*vector.id));
+        return Err(mistake(&[key, &index.to_string()], format!("no vector matches `{pattern}`{help}")));
+    }
+    match profile.emptied_by(&suite.vectors) {
+        None => Ok(profile),
+        Some(Some(key)) => Err(mistake(&[key], format!("this excludes all vectors of `{}`", profile.name))),
+        Some(None) => Err(mistake(
+            &["name"],
+            format!("no vector is left to a reader with all these features: `{}`", profile.name),
+        )),
     }
 }

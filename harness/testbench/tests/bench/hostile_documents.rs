@@ -476,7 +476,7 @@ fn words(text: &str) -> Vec<String> {
 #[case("program: leaf", "program: laef", "did you mean `leaf`?")]
 #[case("targets: all", "targets: [amd46]", "unknown name `amd46`; did you mean `amd64`?")]
 #[case("min_depth: 4", "min_depth: 0", "expected a whole number, 1 or more")]
-#[case("rows: 100%", "rows: 101%", "`101%` is more than 100%")]
+#[case("rows: 100%", "rows: 101%", "`101%` is no share; write `0%` to `100%`")]
 #[case("[leaf, caller, main, _start]", "leaf, caller", "expected a list")]
 #[case("variant: O0", "variant: O9", "of the variants O0, ")]
 #[case("compiler: gcc >= 16", "compiler: gcc => 16", "write `gcc`, `gcc >= 14`")]

@@ -442,3 +442,25 @@ fn every_output_names_the_page_of_a_known_fault() {
     let fault = document["findings"][0]["fault"].as_str().expect("a fault");
     assert!(fault.starts_with("ld-plt-got, "), "{fault}");
 }
+
+/// Distributions strip their libraries: a function without a name is known by its code. Not without a toolchain's root.
+#[test]
+fn findings_in_stripped_libraries_name_their_page() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let libraries = repository().join("target/toolchains/gnu-2.47/usr/aarch64-linux-gnu/lib");
+    for (library, page, least) in
+        [("ld-linux-aarch64.so.1", "glibc-resolve-entry", 20), ("libc.so.6", "glibc-fork-return-address", 2)]
+    {
+        let library = libraries.join(library);
+        if !library.exists() {
+            continue;
+        }
+        let library = library.display().to_string();
+        let explored =
+            bench_in(folder.path(), &["explore", &library, "--from", "either", "--known-faults", "--json"]);
+        let report = json(&explored);
+        let known = report["known"].as_array().expect("known findings").iter();
+        let places = known.filter(|known| known["fault"] == page).map(|known| known["findings"].as_u64());
+        assert!(places.flatten().sum::<u64>() >= least, "{report}");
+    }
+}

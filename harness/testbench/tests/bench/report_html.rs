@@ -572,6 +572,41 @@ fn a_hundred_thousand_findings_can_be_looked_at() {
     browser.has_no_problems();
 }
 
+/// The page of a check with one finding in a caller's frame, in a function without a name.
+fn page_of_a_nameless_caller() -> String {
+    let bytes = std::fs::read(repository().join("corpus/builds/gnu-2.47/amd64/realign.O2")).expect("a build");
+    let target = Target::open(&bytes).expect("a target");
+    let mut unwinder = sframe_unwinder(&target);
+    let mut examination =
+        examine(&target, &mut *unwinder, &ExamineOptions::default(), &Options::default()).expect("a run");
+    let finding = examination.findings.first().expect("a finding").clone();
+    let here = finding.listing.iter().position(|line| Some(line.pc) == finding.pc).expect("its line");
+    // A frame that has made a call has the address behind the call as its PC.
+    let pc = Some(finding.listing[here + 1].pc);
+    examination.findings = vec![Finding { function: None, frame: Some(1), pc, ..finding }];
+    let report = CheckReport::new("nameless".to_owned(), &target, examination, None);
+    html_of_check(&report, &Listings::default()).expect("a page")
+}
+
+/// A finding without a name is headed by the address of the instruction that is marked, also in frames that have made a
+/// call.
+#[test]
+fn a_nameless_finding_is_headed_by_the_marked_instruction() {
+    let Some(mut browser) = Browser::start() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = folder.path().join("report.html");
+    std::fs::write(&page, page_of_a_nameless_caller()).expect("a file");
+    browser.load(&page, "#/case/nameless");
+    let marked =
+        browser.text("document.querySelector('details.finding tr.here td:nth-child(3)').textContent");
+    assert!(marked.starts_with("0x"), "{marked}");
+    let head = browser.text("document.querySelector('details.finding > summary').textContent");
+    assert!(head.contains(&format!(" in {marked}:")), "{head}: {marked}");
+    let listed = browser.text("document.querySelector('td.name').textContent");
+    assert_eq!(listed, marked);
+    browser.has_no_problems();
+}
+
 /// What is wrong comes first and is open, with the functions that it is in; those that are right are folded, by library;
 /// what was run comes last. Of a row's rules none is broken over lines.
 #[test]

@@ -49,6 +49,7 @@ impl<'f> KnownCauses<'f> {
             flags: Some(flags),
             code_in: fault.code_in.as_deref(),
             function: Some(&fault.function),
+            entry: Vec::new(),
             library: None,
         };
         self.causes.page_of(&seen)
@@ -95,6 +96,7 @@ impl Place {
             layout: None,
             code_in: None,
             function: None,
+            entry: Vec::new(),
             library: None,
         }
     }
@@ -139,6 +141,7 @@ mod tests {
             layout: Some(LayoutFact::LinkageTable),
             code_in: Some(".plt.got".to_owned()),
             function: Some("f*".parse().expect("a pattern")),
+            entry: Vec::new(),
             library: None,
         }
     }

@@ -95,6 +95,14 @@
   const headOf = (names) => el("thead", {}, el("tr", {}, names.map((name) => el("th", { scope: "col" },
     name.startsWith("(") ? el("span", { class: "heard" }, name.slice(1, -1)) : name))));
 
+  /** Which line of its listing a finding is about: a frame that has made a call is at the call, before its PC. */
+  function hereOf(finding) {
+    const pc = finding.pc === null ? -1n : BigInt(finding.pc);
+    return finding.listing.findLastIndex((line) => (finding.frame > 0 ? BigInt(line.pc) < pc : BigInt(line.pc) <= pc));
+  }
+  const addressOf = (finding) => finding.listing[hereOf(finding)]?.pc ?? finding.pc;
+  const titleOf = (finding) => nameAt(finding.function, finding.image, addressOf(finding));
+
   // Places within the page.
   const path = (id) => encodeURIComponent(id).replaceAll("%2F", "/");
   const caseLink = (entry, at) => `#/case/${path(entry.id)}${at === undefined ? "" : `?at=${encodeURIComponent(at)}`}`;
@@ -352,8 +360,8 @@
   const findingColumns = (withCase) => [
     { name: "verdict", key: (finding) => finding.verdict, cell: (finding) => el("td", { class: "head" },
       el("a", { href: findingLink(finding), title: meaningOf("verdict", finding.verdict) }, finding.verdict), " ", chipOf(finding)) },
-    { name: "function", key: (finding) => nameAt(finding.function, finding.image, finding.pc),
-      cell: (finding) => el("td", { class: "name" }, nameAt(finding.function, finding.image, finding.pc)) },
+    { name: "function", key: (finding) => titleOf(finding),
+      cell: (finding) => el("td", { class: "name" }, titleOf(finding)) },
     { name: "row, or what it is", key: (finding) => (finding.row ? `+${finding.row.start}: ${finding.row.rules}` : finding.message),
       cell: (finding) => (finding.row ? el("td", { class: "code" }, prose(`+${finding.row.start}: ${finding.row.rules}`)) : el("td", {}, prose(finding.message))) },
     { name: "blame", key: (finding) => (isBlamed(finding) ? finding.blame : ""), cell: (finding) => el("td", {}, isBlamed(finding) ? term("blame", finding.blame) : "") },
@@ -466,7 +474,7 @@
   const [OPEN_DETAILS, MOST_DETAILS] = [3, 50];
   function findingDetails(finding, isOpen) {
     const details = el("details", { class: "finding", open: isOpen, toggle: () => fill() },
-      el("summary", {}, el("b", {}, finding.verdict), ` in ${nameAt(finding.function, finding.image, finding.pc)}: ${finding.certainty ?? kindOf(finding)}`));
+      el("summary", {}, el("b", {}, finding.verdict), ` in ${titleOf(finding)}: ${finding.certainty ?? kindOf(finding)}`));
     const fill = () => details.open && details.children.length === 1 && details.append(el("div", { class: "body" }, findingBody(finding)));
     fill();
     return details;
@@ -538,12 +546,7 @@
 
   // A finding.
   function instructions(finding) {
-    const pc = finding.pc === null ? -1n : BigInt(finding.pc);
-    const isCaller = finding.frame > 0;
-    let here = -1;
-    finding.listing.forEach((line, position) => {
-      if (isCaller ? BigInt(line.pc) < pc : BigInt(line.pc) <= pc) here = position;
-    });
+    const here = hereOf(finding);
     let last;
     const rows = finding.listing.map((line, position) => {
       const isNew = last !== line.row;
@@ -618,12 +621,12 @@
       block(example.commands.map((line) => `$ ${line}`)));
   }
   function findingView(finding) {
-    const title = `${finding.verdict} in ${nameAt(finding.function, finding.image, finding.pc)}`;
+    const title = `${finding.verdict} in ${titleOf(finding)}`;
     return [el("h2", { tabindex: -1 }, isBlamed(finding) || finding.function ? title : finding.verdict, " ", chipOf(finding)), ...findingBody(finding)];
   }
   function findingBody(finding) {
     const entry = finding.of;
-    const where = (finding.image ? `${finding.image}!` : "") + (finding.pc ?? "");
+    const where = (finding.image ? `${finding.image}!` : "") + (addressOf(finding) ?? "");
     const facts = [
       ["case", el("a", { href: caseLink(entry) }, entry.id)],
       ...(finding.row ? [["row", el("code", {}, prose(`+${finding.row.start}: ${finding.row.rules}`))]] : []),
