@@ -337,6 +337,29 @@ pub fn point_out_differences(source: Source<'_>, report: &mut DiffReport, faults
         let page = causes.page_of(&seen).and_then(|name| Some((name, faults.get(name)?)));
         difference.fault = page.map(|(name, fault)| fault.known_as(name).to_string());
     }
+    // What leaves out linkage tables leaves out all of them: where .plt has rows, there is another cause.
+    for missing in &mut report.missing {
+        let mut tables = missing.functions.iter().map(|function| subject.linker_made(function.start.0));
+        if !tables.any(|table| table == Some(".plt")) {
+            continue;
+        }
+        let seen = SeenCause {
+            wrong: "left out",
+            sections: &[".sframe"],
+            blame: missing.blame,
+            row: "none".to_owned(),
+            before_row: None,
+            around: None,
+            layout: vec![LayoutFact::LinkageTable],
+            flags: None,
+            code_in: Some(".plt"),
+            function: None,
+            entry: Vec::new(),
+            library: None,
+        };
+        let page = causes.page_of(&seen).and_then(|name| Some((name, faults.get(name)?)));
+        missing.fault = page.map(|(name, fault)| fault.known_as(name).to_string());
+    }
 }
 
 /// The page of a finding in a file that can have these causes.

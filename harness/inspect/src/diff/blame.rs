@@ -5,6 +5,8 @@
 //! `.eh_frame` from the same directives, and linkers copy both without looking into
 //! them, except for their own tables.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use sframe_engine::{Fde, Row};
 
@@ -74,7 +76,7 @@ impl Dispute<'_> {
         if self.is_rewritten {
             let says = "the file says that BOLT has rewritten it, so that rows and code may have been changed since \
                         they were linked";
-            return of(Blame::Unknown, Low, Witness::Layout, says.to_owned());
+            return of(Blame::Rewriter, Low, Witness::Layout, says.to_owned());
         }
         if start != cfi_start {
             let says = format!(
@@ -146,21 +148,24 @@ pub fn blame_for_gap(gap: &Gap, is_relocatable: bool) -> Blamed {
     Blamed { blame, confidence, evidence: [evidence, vec![covers]].concat() }
 }
 
-/// Returns whose doing it is that functions have no FDE, though their rules can be expressed. `linker_section` is that
-/// of their code, if linkers make it.
-pub(super) fn blame_for_missing(linker_section: Option<&str>, is_relocatable: bool) -> Blamed {
-    let (blame, confidence, says) = match linker_section {
-        Some(section) => (
+/// Returns whose doing it is that functions have no FDE, though their rules can be expressed. `tables` are the sections
+/// of their code that linkers make.
+pub(super) fn blame_for_missing(tables: &BTreeSet<&str>, is_relocatable: bool) -> Blamed {
+    let (blame, confidence, says) = match tables.len() {
+        1.. => (
             Blame::ProducerLinker,
             Confidence::High,
-            format!("the code lies in {section}, which linkers make"),
+            format!(
+                "the code lies in {}, which linkers make",
+                Vec::from_iter(tables.iter().copied()).join(" and ")
+            ),
         ),
-        None if is_relocatable => (
+        0 if is_relocatable => (
             Blame::ProducerAssembler,
             Confidence::High,
             "the file is relocatable, and its FDEs are as the assembler wrote them".to_owned(),
         ),
-        None => (
+        0 => (
             Blame::Unknown,
             Confidence::Low,
             "a linker has lost them, or they come from objects without .sframe".to_owned(),

@@ -44,6 +44,9 @@ pub enum Reason {
     /// The size of pushed arguments is given (`DW_CFA_GNU_args_size`), which
     /// compilers have to write as bytes that assemblers do not interpret.
     ArgsSize,
+    /// It is the entry point of a program, and its return address is undefined: the object of the C library that has it
+    /// may have no section, and walks end there with an FDE as without one.
+    EntryPoint,
     /// A linker has lost it: another difference explains how.
     NotMerged,
 }
@@ -67,6 +70,7 @@ impl Reason {
             Self::SpRule => "its CFI has a rule for SP of its own",
             Self::OtherRule => "its CFI has a rule for another register that assemblers refuse",
             Self::ArgsSize => "its CFI gives the size of pushed arguments",
+            Self::EntryPoint => "it is where the system starts the program, and walks end there in any case",
             Self::NotMerged => "its FDE is lost because the linker did not merge the section",
         }
     }
@@ -79,13 +83,19 @@ pub enum Maker {
     Assembler,
     /// A linker: entries of linkage tables.
     Linker,
+    /// An assembler, for the C library: the entry point of a program.
+    CLibrary,
 }
 
 impl Maker {
     /// Returns that of the code at an address.
     #[must_use]
     pub fn of(subject: &ObjectFile<'_>, address: u64) -> Self {
-        if subject.linker_made(address).is_some() { Self::Linker } else { Self::Assembler }
+        match subject.linker_made(address) {
+            Some(_) => Self::Linker,
+            None if subject.is_entry_point(address) => Self::CLibrary,
+            None => Self::Assembler,
+        }
     }
 }
 
@@ -226,7 +236,9 @@ fn of_row(row: &CfiRow, rules: &Rules, version: Version, abi: Abi, maker: Maker)
         return Some(Reason::RaColumn);
     }
     if rules.ra == Ok(Recovery::Undefined) {
-        return (!version.marks_outermost_functions()).then_some(Reason::RaUndefined);
+        let is_end = maker == Maker::CLibrary;
+        let of_version = (!version.marks_outermost_functions()).then_some(Reason::RaUndefined);
+        return of_version.or_else(|| is_end.then_some(Reason::EntryPoint));
     }
     let gas = Gas::writing(version);
     of_cfa(row, rules, &gas, abi, maker).or_else(|| {

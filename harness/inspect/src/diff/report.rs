@@ -180,6 +180,9 @@ pub struct Missing {
     pub confidence: Confidence,
     /// The evidence for the blame.
     pub evidence: Vec<Evidence>,
+    /// The known fault that seems to be its cause, in short.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
     /// The whole finding in a sentence.
     pub message: String,
 }
@@ -336,7 +339,7 @@ impl Missing {
             "{} {have} call frame information that can be expressed, and no FDE",
             counted(count, "function")
         );
-        Self { functions, blame, confidence, evidence, message }
+        Self { functions, blame, confidence, evidence, fault: None, message }
     }
 
     fn show(&self, text: &mut Text) {
@@ -344,6 +347,7 @@ impl Missing {
         let _ = writeln!(text, "missing-fde: {}", self.message);
         list(text, &self.functions.iter().collect::<Vec<_>>());
         show_blame(text, self.blame, self.confidence, &self.evidence);
+        self.fault.iter().for_each(|fault| text.line(format!("      = looks like: {fault}")));
     }
 }
 

@@ -386,8 +386,8 @@ impl<'s> Sweep<'s> {
         let is_moved = |start: u64| {
             moved.is_some() && self.subject.section_at(start).is_some_and(|name| name.starts_with(".text"))
         };
-        // Those of one linker's table have one cause, and so have, as far as the file shows, all others.
-        let mut missing: BTreeMap<(Option<&str>, bool), Vec<Extent>> = BTreeMap::new();
+        // Those of a linker's tables have one cause, and so have, as far as the file shows, all others.
+        let mut missing: BTreeMap<(bool, bool), (Vec<Extent>, BTreeSet<&str>)> = BTreeMap::new();
         for (fde, pcs, reason) in uncovered {
             let cause = self.faults.iter().position(|fault| fault.has_lost(fde.range.start));
             if let Some((functions, instructions)) = cause.and_then(|cause| lost.get_mut(cause)) {
@@ -397,17 +397,19 @@ impl<'s> Sweep<'s> {
             let uncovered = self.uncovered(fde, pcs, reason);
             if uncovered.reason.is_none() {
                 let section = self.subject.linker_made(fde.range.start);
-                let key = (section, is_moved(fde.range.start));
-                missing.entry(key).or_default().push(uncovered.extent.clone());
+                let key = (section.is_some(), is_moved(fde.range.start));
+                let (functions, tables) = missing.entry(key).or_default();
+                functions.push(uncovered.extent.clone());
+                tables.extend(section);
             }
             report.uncovered.push(uncovered);
         }
         let is_relocatable = !self.code_names.is_empty();
         report.missing = missing
             .into_iter()
-            .map(|((of, is_moved), functions)| match moved.filter(|_| is_moved) {
+            .map(|((_, is_moved), (functions, tables))| match moved.filter(|_| is_moved) {
                 Some(fault) => Missing::by(functions, blame_for_moved(fault)),
-                None => Missing::by(functions, blame_for_missing(of, is_relocatable)),
+                None => Missing::by(functions, blame_for_missing(&tables, is_relocatable)),
             })
             .collect();
         for (fde, pcs) in only_sframe {

@@ -172,10 +172,11 @@ pub(crate) fn is_rewritten(elf: &File<'_>) -> bool {
 /// Checks a linked file for FDEs of functions that were moved: there are functions without an FDE where the moved ones
 /// are, and FDEs without a function where they were. The old code is still there, with call frame information.
 fn stale(elf: &File<'_>, section: &Section<'_>, symbols: &Symbols) -> Option<MergeFault> {
-    // A stripped file does not say which code is used.
-    if !is_rewritten(elf) || elf.symbol_table().is_none() {
+    if !is_rewritten(elf) {
         return None;
     }
+    // A stripped file does not say which functions were moved. Where none is described in the code that is used, all were.
+    let is_stripped = elf.symbol_table().is_none();
     let code = |prefix: &str| {
         let named = |name: &str| name.starts_with(prefix);
         let sections = elf.sections().filter(|section| section.kind() == SectionKind::Text);
@@ -194,7 +195,8 @@ fn stale(elf: &File<'_>, section: &Section<'_>, symbols: &Symbols) -> Option<Mer
     let covered =
         merge(fdes.iter().map(|fde| fde.start..fde.start.saturating_add(fde.size.into())).collect());
     let is_left_out = |start: &u64| position(&now, *start).is_some() && position(&covered, *start).is_none();
-    if !functions.iter().any(is_left_out) {
+    let is_all_old = || !now.is_empty() && !fdes.iter().any(|fde| position(&now, fde.start).is_some());
+    if !(if is_stripped { is_all_old() } else { functions.iter().any(is_left_out) }) {
         return None;
     }
     let is_stale = |fde: &&Fde| !functions.contains(&fde.start) && position(&before, fde.start).is_some();

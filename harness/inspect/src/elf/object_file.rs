@@ -8,14 +8,11 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-#[cfg(feature = "disassembly")]
-use object::elf::ET_REL;
 use object::elf::{
-    PF_X, PT_LOAD, SHF_EXECINSTR, SHN_UNDEF, STB_LOCAL, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT,
+    ET_REL, PF_X, PT_LOAD, SHF_EXECINSTR, SHN_UNDEF, STB_LOCAL, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE,
+    STT_OBJECT,
 };
-#[cfg(feature = "disassembly")]
-use object::read::elf::FileHeader;
-use object::read::elf::{ElfSymbol64, ProgramHeader, SectionHeader, Sym};
+use object::read::elf::{ElfSymbol64, FileHeader, ProgramHeader, SectionHeader, Sym};
 use object::{
     Endianness, Object, ObjectSection, ObjectSymbol, ObjectSymbolTable as _, SectionIndex, SectionKind,
 };
@@ -228,6 +225,15 @@ impl<'a> ObjectFile<'a> {
         Some(self.elf.section_by_name(name)?.size())
     }
 
+    /// Whether an address is the entry point of a program, where the system starts it.
+    #[must_use]
+    pub fn is_entry_point(&self, address: u64) -> bool {
+        let header = self.elf.elf_header();
+        header.e_type(self.elf.endian()) != ET_REL
+            && header.e_entry(self.elf.endian()) == address
+            && address != 0
+    }
+
     /// Returns what compilers and linkers say of themselves in `.comment`, and gold in a note.
     #[must_use]
     pub fn comments(&self) -> Vec<String> {
@@ -257,8 +263,8 @@ impl<'a> ObjectFile<'a> {
     }
 
     /// Whether a program has rewritten its code after the linker, and says so.
-    #[cfg(feature = "disassembly")]
-    pub(crate) fn is_rewritten(&self) -> bool {
+    #[must_use]
+    pub fn is_rewritten(&self) -> bool {
         merge_faults::is_rewritten(&self.elf)
     }
 

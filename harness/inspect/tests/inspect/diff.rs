@@ -460,6 +460,36 @@ fn a_missing_row_and_a_missing_fde_are_told() {
     assert_eq!((&*early.function, early.instructions, &early.row), ("descend", uncovered.extent.pcs, &None));
 }
 
+/// A build without the FDE of a function, whose entry point is another one.
+fn without(id: &str, name: &str, entry: &str) -> Vec<u8> {
+    let mut bytes = with_section(id, |section| {
+        let removed = section.functions.remove(position(id, section, name));
+        let behind = section.functions.iter_mut();
+        for function in behind.filter(|function| function.rows_position > removed.rows_position) {
+            function.rows_position -= 1;
+        }
+    });
+    let entry = ObjectFile::parse(&bytes).expect("a build").symbols.addresses_of(entry)[0];
+    bytes[0x18..0x20].copy_from_slice(&entry.to_le_bytes());
+    bytes
+}
+
+/// Every program has the start file of its C library, whose object has no section: that alone is nothing to be told. But
+/// what is not where the system starts a program, or has a caller, is missed.
+#[test]
+fn only_an_outermost_entry_point_needs_no_fde() {
+    let id = "gnu-2.47/amd64/recursion.O2";
+    let told = |name, entry| {
+        let report = diff(&without(id, name, entry));
+        let [uncovered] = &report.uncovered[..] else { panic!("{:?}", report.uncovered) };
+        assert_eq!(uncovered.extent.function, name);
+        (uncovered.reason, report.missing.len())
+    };
+    assert_eq!(told("_start", "_start"), (Some(Reason::EntryPoint), 0));
+    assert_eq!(told("_start", "descend"), (None, 1));
+    assert_eq!(told("descend", "descend"), (None, 1));
+}
+
 /// Call frame information says of the entries of a linkage table by an expression what rows say: no assembler could, and the
 /// linker that writes one writes the other.
 #[test]

@@ -183,7 +183,7 @@ impl<'i, 'a> Inquiry<'i, 'a> {
     }
 
     fn blame(
-        &self,
+        &mut self,
         cfi: Option<Side>,
         chain: Option<Side>,
         instructions: Option<Side>,
@@ -236,6 +236,12 @@ impl<'i, 'a> Inquiry<'i, 'a> {
                 Some(_) => (Blame::CompilerOrCfi, Medium),
                 None => (Blame::Unknown, if for_truth { Medium } else { Low }),
             };
+        }
+        if cfi == Some(CallStack) && self.module.is_some_and(|module| module.subject.is_rewritten()) {
+            let says =
+                "the file says that BOLT has rewritten it, which changes code and .eh_frame, and not .sframe";
+            self.note(Witness::Layout, says.to_owned(), None);
+            return (Blame::Rewriter, Medium);
         }
         match cfi {
             Some(CallStack) if self.is_moved() => (Blame::ProducerLinker, Medium),

@@ -55,6 +55,17 @@ fn a_row_that_is_wrong_where_cfi_is_right_is_blamed_on_the_assembler(#[case] id:
     assert!(marks.contains(&"CFA by the section"), "{marks:?}");
 }
 
+/// What rewrites files in place changes code and call frame information, and leaves rows as they were.
+#[test]
+fn a_row_that_is_wrong_where_cfi_is_right_in_a_rewritten_file_is_blamed_on_what_rewrote_it() {
+    let mut bytes = build("gnu-2.47/amd64/recursion.O2");
+    patch_first_row(&mut bytes, "leaf");
+    let name = b".debug_rnglists";
+    let at = bytes.windows(name.len()).rposition(|bytes| bytes == name).expect("the name of a section");
+    bytes[at..at + name.len()].copy_from_slice(b".note.bolt_info");
+    assert_eq!(only_blame(&check(&bytes, &sframe_unwinder)), (Blame::Rewriter, Confidence::Medium));
+}
+
 #[test]
 fn a_wrong_row_of_a_plt_entry_is_blamed_on_the_linker() {
     let mut bytes = build("gnu-2.47/amd64/plt.O2-shared");
