@@ -8,7 +8,7 @@ use object::read::archive::ArchiveFile;
 use object::read::elf::{ElfFile64, Sym as _};
 use object::{Endianness, Object as _, ObjectSection as _, ObjectSymbol as _, SectionKind};
 use sframe_engine::write::{self, Function};
-use sframe_engine::{Header, Section};
+use sframe_engine::{Header, Row, Section};
 use sframe_inspect::elf::object_file::ObjectFile;
 use sframe_inspect::elf::relocatable::lay_out;
 use sframe_inspect::ranges::merge;
@@ -25,7 +25,15 @@ impl Rows {
     fn of(function: &Function) -> Self {
         // Places, and how it is encoded.
         let (wide_rows, fre_type) = (BTreeMap::new(), None);
-        Self(Function { start: 0, rows_position: 0, wide_rows, fre_type, ..function.clone() })
+        // A row with the rules of the one before it changes nothing.
+        let mut rows: Vec<Row> = Vec::new();
+        for row in &function.rows {
+            match rows.last_mut().filter(|last| last.rules() == row.rules()) {
+                Some(last) => last.end = row.end,
+                None => rows.push(*row),
+            }
+        }
+        Self(Function { start: 0, rows_position: 0, wide_rows, fre_type, rows, ..function.clone() })
     }
 
     /// Whether it describes any code.
@@ -237,6 +245,11 @@ mod tests {
         let expected = format!("+{:#x}: ", rows.0.rows[1].start + 1);
         assert!(start.starts_with(&expected), "{start}, not {expected}");
         assert_eq!(changed(&|function| function.rows.truncate(1)), "no row");
+        let mut repeated = rows.0.clone();
+        let first = repeated.rows[0];
+        repeated.rows.insert(1, sframe_engine::Row { start: first.start + 1, ..first });
+        repeated.rows[0].end = first.start + 1;
+        assert_eq!(Rows::of(&repeated), *rows, "a repeated row says the same");
         assert_eq!(changed(&|function| function.size += 1), format!("{} bytes", rows.size() + 1));
         assert_eq!(changed(&|function| function.signal = true), "the mark of signal frames");
         assert!(changed(&|function| function.rep_size = Some(8)).ends_with("block size 8"));

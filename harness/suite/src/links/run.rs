@@ -197,7 +197,13 @@ impl Attempt<'_> {
         let ended = || first.map_or_else(|| ran.ended.clone(), |first| format!("{}: {first}", ran.ended));
         let one = |kind, message: String| Ok(Ok(vec![LinkFinding::new(kind, Vec::new(), message)]));
         if ran.crashed {
-            let says = format!("{}{}", self.crash_beyond_the_case()?.unwrap_or_default(), crash(ran));
+            // As of a refusal: what it does without .sframe says nothing of that.
+            if self.make(Objects::Plain)?.ran.crashed {
+                return Ok(Err(crash(ran)));
+            }
+            let with_sound = !self.case.patched.is_empty() && self.make(Objects::Sound)?.ran.crashed;
+            let first = if with_sound { "also with sound objects: " } else { "" };
+            let says = format!("{first}{}", crash(ran));
             return Ok(Ok(vec![LinkFinding::of_file(LinkFault::Crashed, says, ended())]));
         }
         if ran.succeeded && output.is_none() {
@@ -270,15 +276,6 @@ impl Attempt<'_> {
             findings.extend(made.run.iter().cloned());
         }
         Ok(Ok(findings))
-    }
-
-    /// Whether a tool crashes with objects, too, that are not what the case is about: what is said first then of the crash.
-    fn crash_beyond_the_case(&self) -> Result<Option<&'static str>, String> {
-        let (with, says) = match self.case.patched.is_empty() {
-            true => (Objects::Plain, "also without .sframe: "),
-            false => (Objects::Sound, "also with sound objects: "),
-        };
-        Ok(self.make(with)?.ran.crashed.then_some(says))
     }
 
     /// Whether a message names an object with garbage, or the section: one that is not also said of sound objects.

@@ -20,6 +20,7 @@ use object::{
 };
 use sframe_engine::write::{Function, Section, WriteError};
 use sframe_engine::{Abi, Base, FdeType, Flags, PauthKey, PcType, Recovery, RecoveryRule, Row, Version};
+use sframe_inspect::elf::find_sframe::find_sframe;
 use sframe_inspect::elf::link::link;
 use sframe_inspect::elf::relocatable::lay_out;
 use sframe_inspect::elf::replace_section::embed;
@@ -97,6 +98,7 @@ pub(super) enum Mistake {
     StripsNames,
     KeepsDeadCodeWithoutNames,
     CrashesAlways,
+    CrashesOnSections,
     RefusesEverything,
 }
 
@@ -133,6 +135,9 @@ impl Tools for Model {
         }
         let linked = match self.mistake {
             Some(Mistake::CrashesAlways) => Err(CRASH.to_owned()),
+            Some(Mistake::CrashesOnSections) if files.iter().any(|file| has_section(file)) => {
+                Err(CRASH.to_owned())
+            }
             Some(Mistake::RefusesEverything) => Err("not today".to_owned()),
             _ => self.link(command, &files, &mut said),
         };
@@ -145,6 +150,10 @@ impl Tools for Model {
         }
         Ok(Ran { succeeded, crashed, ended: if succeeded { "0" } else { "1" }.to_owned(), said })
     }
+}
+
+fn has_section(file: &[u8]) -> bool {
+    find_sframe(file).is_ok_and(|section| section.is_some())
 }
 
 /// What is said where a mistake ends the process.
