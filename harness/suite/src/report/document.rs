@@ -684,6 +684,12 @@ impl CheckReport {
         )
     }
 
+    /// Whether all sections were made from call frame information.
+    pub(super) fn is_made(&self) -> bool {
+        let has = |origin| self.images.iter().any(|image| image.section == origin);
+        has(Origin::EhFrame) && !has(Origin::Sframe)
+    }
+
     /// Which FDEs are missing, unless that is why what was judged is too little.
     pub(super) fn missing_line(&self) -> Option<String> {
         let missing = format!("{MISSING_FDE}: {}", self.missing());

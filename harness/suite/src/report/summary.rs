@@ -212,7 +212,8 @@ pub fn check_summary(report: &CheckReport, style: Style) -> Text {
     let mut text = Text::default();
     if !style.is_brief() {
         let CheckReport { file, abi, sframe_version, .. } = report;
-        text.line(format!("{file}: {abi}, SFrame version {sframe_version}"));
+        let made = if report.is_made() { ".eh_frame as " } else { "" };
+        text.line(format!("{file}: {abi}, {made}SFrame version {sframe_version}"));
         report.sample().into_iter().for_each(|sample| text.line(sample));
         report.stack().into_iter().for_each(|stack| text.line(format!("stack       {stack}")));
     }
@@ -226,8 +227,8 @@ pub fn check_summary(report: &CheckReport, style: Style) -> Text {
     if !style.is_brief() {
         show_explored(&mut text, &report.unexercised);
     }
-    report.set_aside.iter().for_each(|set_aside| text.line(set_aside.line()));
     if !style.is_brief() {
+        report.set_aside.iter().for_each(|set_aside| text.line(set_aside.line()));
         report.missing_line().into_iter().for_each(|missing| text.line(missing));
     }
     if style.is_full() {

@@ -94,7 +94,8 @@ fn of_components() -> String {
     let open: usize = components.values().map(unreported).sum();
     let mut text = format!(
         "{all} faults are known, {open} of them unreported. Each has [a page](specs/faults/README.md): which component has \
-         it, the\nsmallest program that shows it, and what each witness says.\n\n| component | known faults | \
+         it, the\nsmallest program that shows it, and what each witness says. Those of linkers that only \
+         [their suite](harness/guide/links.md)\nshows are not among them.\n\n| component | known faults | \
          unreported |\n|---|---:|---:|\n"
     );
     for (component, faults) in &components {
