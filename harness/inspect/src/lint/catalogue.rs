@@ -50,7 +50,7 @@ sframe_engine::lint_rules! {
     STALE_FDES: "SF415" "stale-fdes", Error, ALL, FdeIndex,
         "An FDE describes a function that is there; BOLT moves code and leaves the section as it was.",
         "FDEs where functions were before they were moved: {}, the first at {}";
-    MISSING_FDE: "SF416" "missing-fde", Error, ALL, FdeIndex,
+    MISSING_FDE: "SF416" "missing-fde", Warning, ALL, FdeIndex,
         "With --coverage: code with call frame information that the version can express has an FDE.",
         "{}: {}";
     SECTION_FLAGS: "SF417" "section-flags", Warning, ALL, Overview,
