@@ -387,7 +387,8 @@ impl<'s> Sweep<'s> {
             moved.is_some() && self.subject.section_at(start).is_some_and(|name| name.starts_with(".text"))
         };
         // Those of a linker's tables have one cause, and so have, as far as the file shows, all others.
-        let mut missing: BTreeMap<(bool, bool), (Vec<Extent>, BTreeSet<&str>)> = BTreeMap::new();
+        let mut missing: BTreeMap<(bool, bool), Vec<Extent>> = BTreeMap::new();
+        let mut tables = BTreeSet::new();
         for (fde, pcs, reason) in uncovered {
             let cause = self.faults.iter().position(|fault| fault.has_lost(fde.range.start));
             if let Some((functions, instructions)) = cause.and_then(|cause| lost.get_mut(cause)) {
@@ -398,8 +399,7 @@ impl<'s> Sweep<'s> {
             if uncovered.reason.is_none() {
                 let section = self.subject.linker_made(fde.range.start);
                 let key = (section.is_some(), is_moved(fde.range.start));
-                let (functions, tables) = missing.entry(key).or_default();
-                functions.push(uncovered.extent.clone());
+                missing.entry(key).or_default().push(uncovered.extent.clone());
                 tables.extend(section);
             }
             report.uncovered.push(uncovered);
@@ -407,9 +407,13 @@ impl<'s> Sweep<'s> {
         let is_relocatable = !self.code_names.is_empty();
         report.missing = missing
             .into_iter()
-            .map(|((_, is_moved), (functions, tables))| match moved.filter(|_| is_moved) {
-                Some(fault) => Missing::by(functions, blame_for_moved(fault)),
-                None => Missing::by(functions, blame_for_missing(&tables, is_relocatable)),
+            .map(|((is_of_table, is_moved), functions)| {
+                let tables = if is_of_table { tables.clone() } else { BTreeSet::new() };
+                let blamed = match moved.filter(|_| is_moved) {
+                    Some(fault) => blame_for_moved(fault),
+                    None => blame_for_missing(&tables, is_relocatable),
+                };
+                Missing::by(functions, blamed)
             })
             .collect();
         for (fde, pcs) in only_sframe {

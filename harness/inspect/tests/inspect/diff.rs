@@ -212,6 +212,16 @@ fn position(id: &str, section: &Section, name: &str) -> usize {
     section.functions.iter().position(|function| addresses.contains(&function.start)).expect("an FDE")
 }
 
+/// Removes the functions at other starts, and closes the gaps that their rows leave.
+fn keep(section: &mut Section, is_kept: impl Fn(u64) -> bool) {
+    section.functions.retain(|function| is_kept(function.start));
+    let mut functions: Vec<_> = section.functions.iter_mut().collect();
+    functions.sort_by_key(|function| function.rows_position);
+    for (position, function) in (0..).zip(functions) {
+        function.rows_position = position;
+    }
+}
+
 /// A build with another row in a function.
 fn with_row(id: &str, name: &str, row: usize, change: impl Fn(&mut sframe_engine::Row)) -> Vec<u8> {
     with_section(id, |section| {
@@ -437,12 +447,8 @@ fn a_missing_row_and_a_missing_fde_are_told() {
     assert_eq!(report.findings[0].sframe, "no row");
 
     let report = diff(&with_section(id, |section| {
-        let descend = position(id, section, "descend");
-        let removed = section.functions.remove(descend);
-        let behind = section.functions.iter_mut();
-        for function in behind.filter(|function| function.rows_position > removed.rows_position) {
-            function.rows_position -= 1;
-        }
+        let start = section.functions[position(id, section, "descend")].start;
+        keep(section, |function| function != start);
     }));
     assert_eq!((found(&report), report.pcs), (vec![], sound.pcs));
     let [uncovered] = &report.uncovered[..] else { panic!("{:?}", report.uncovered) };
@@ -463,11 +469,8 @@ fn a_missing_row_and_a_missing_fde_are_told() {
 /// A build without the FDE of a function, whose entry point is another one.
 fn without(id: &str, name: &str, entry: &str) -> Vec<u8> {
     let mut bytes = with_section(id, |section| {
-        let removed = section.functions.remove(position(id, section, name));
-        let behind = section.functions.iter_mut();
-        for function in behind.filter(|function| function.rows_position > removed.rows_position) {
-            function.rows_position -= 1;
-        }
+        let start = section.functions[position(id, section, name)].start;
+        keep(section, |function| function != start);
     });
     let entry = ObjectFile::parse(&bytes).expect("a build").symbols.addresses_of(entry)[0];
     bytes[0x18..0x20].copy_from_slice(&entry.to_le_bytes());
@@ -501,12 +504,7 @@ fn lost_and_cut_fdes_of_linkage_tables_are_told() {
     assert!(diff(&build(id)).missing.iter().all(|missing| missing.blame != Blame::ProducerLinker));
 
     let report = diff(&with_section(id, |section| {
-        section.functions.retain(|function| !of_table(function.start));
-        section.functions.sort_by_key(|function| function.rows_position);
-        for (position, function) in (0..).zip(&mut section.functions) {
-            function.rows_position = position;
-        }
-        section.functions.sort_by_key(|function| function.start);
+        keep(section, |function| !of_table(function));
     }));
     let [missing] = &report.missing[..] else { panic!("{:?}", report.missing) };
     assert_eq!((&*missing.functions[0].function, missing.blame), (".plt", Blame::ProducerLinker));

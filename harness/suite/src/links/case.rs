@@ -208,6 +208,11 @@ impl Step {
 }
 
 impl LinkCase {
+    /// The tool whose output is judged.
+    pub(super) fn last_tool(&self) -> Tool {
+        self.steps.last().map_or(Tool::Ld, |step| step.tool)
+    }
+
     fn input(&self, name: &str) -> Input {
         if self.steps.iter().any(|step| step.to == name) {
             return Input::Made(name.to_owned());

@@ -186,7 +186,8 @@ pub(super) fn judge(case: &LinkCase, inputs: Inputs<'_>, output: &[u8]) -> Resul
         return Ok(findings);
     }
     findings.extend(of_functions(case, inputs, &own, &is_linker_made));
-    if let Some(stale) = stale(&subject) {
+    let stale = stale(&subject);
+    if let Some(stale) = &stale {
         // It is why these have none, and others that are no more have some.
         findings.retain(|finding| !matches!(finding.kind, LinkFault::DeadFde | LinkFault::MissingFde));
         findings.push(LinkFinding::new(LinkFault::Stale, Vec::new(), stale.to_string()));
@@ -198,11 +199,9 @@ pub(super) fn judge(case: &LinkCase, inputs: Inputs<'_>, output: &[u8]) -> Resul
     }
     if !is_relocatable {
         findings.extend(of_linker_made(output, &own, &is_linker_made));
-        let last = case.steps.last().map_or(Tool::Ld, |step| step.tool);
         // A stale section is why.
-        let is_stale = findings.iter().any(|finding| finding.kind == LinkFault::Stale);
-        if own.unreadable.is_none() && !is_stale {
-            findings.extend(of_bare_tables(last, inputs, &own));
+        if own.unreadable.is_none() && stale.is_none() {
+            findings.extend(of_bare_tables(case.last_tool(), inputs, &own));
         }
     }
     Ok(findings)

@@ -14,7 +14,7 @@ use sframe_judge::target::{MadeSections, SectionSource, Target};
 use sframe_judge::unwind::sframe_unwinder;
 use sframe_machine::Options;
 
-use super::case::{Expected, Folder, Input, LinkCase, LinkCases, Tool};
+use super::case::{Expected, Folder, Input, LinkCase, LinkCases};
 use super::functions::Functions;
 use super::judge::{Inputs, LinkFault, LinkFinding, is_relocatable, judge, lint_rules, rules_of};
 use super::known::KnownLink;
@@ -249,8 +249,8 @@ impl Attempt<'_> {
                 Err(error) => return Err(format!("{}: {input:?}: {error}", self.case.name)),
             }
         }
-        let last = self.case.steps.last().map_or(Tool::Ld, |step| step.tool);
-        let inputs = Inputs { files: &files, broken: &broken, placement: Placement::of(last) };
+        let inputs =
+            Inputs { files: &files, broken: &broken, placement: Placement::of(self.case.last_tool()) };
         let mut findings = match judge(self.case, inputs, output) {
             Ok(findings) => findings,
             Err(error) => {
@@ -328,7 +328,6 @@ impl Attempt<'_> {
         let output = self.case.steps.last().map_or("", |step| step.to.as_str());
         let path = folder.path().join(output);
         made.output = read(&path, MOST).ok();
-        let has_section = |output: &[u8]| find_sframe(output).is_ok_and(|section| section.is_some());
         let is_judged = |output: &[u8]| !is_relocatable(output) && has_section(output);
         if self.case.runs && objects == Objects::Own && made.output.as_deref().is_some_and(is_judged) {
             made.run = executed(&path);
@@ -391,6 +390,11 @@ impl Attempt<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether a file has a section.
+pub(super) fn has_section(file: &[u8]) -> bool {
+    find_sframe(file).is_ok_and(|section| section.is_some())
 }
 
 /// How a tool has crashed: the line that shows it, or how it has ended.

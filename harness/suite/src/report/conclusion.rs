@@ -57,10 +57,9 @@ impl CheckReport {
         let summary = &self.summary;
         let without_fde: u64 = summary.uncovered.values().sum();
         let rest = summary.counts.instructions.saturating_sub(summary.counts.comparisons);
-        let has = |origin| self.images.iter().any(|image| image.section == origin);
-        let is_made = has(Origin::EhFrame);
+        let is_made = self.has_section_of(Origin::EhFrame);
         let what = match is_made {
-            true if has(Origin::Sframe) => "an FDE",
+            true if self.has_section_of(Origin::Sframe) => "an FDE",
             true => "an FDE that SFrame can express",
             false => "SFrame",
         };

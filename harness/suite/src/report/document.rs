@@ -686,20 +686,24 @@ impl CheckReport {
 
     /// Whether all sections were made from call frame information.
     pub(super) fn is_made(&self) -> bool {
-        let has = |origin| self.images.iter().any(|image| image.section == origin);
-        has(Origin::EhFrame) && !has(Origin::Sframe)
+        self.has_section_of(Origin::EhFrame) && !self.has_section_of(Origin::Sframe)
+    }
+
+    /// Whether the section of an image comes from there.
+    pub(super) fn has_section_of(&self, origin: Origin) -> bool {
+        self.images.iter().any(|image| image.section == origin)
     }
 
     /// Which FDEs are missing, unless that is why what was judged is too little.
     pub(super) fn missing_line(&self) -> Option<String> {
-        let missing = format!("{MISSING_FDE}: {}", self.missing());
-        let is_said = self.too_little.iter().any(|reason| reason.starts_with(&missing));
-        (self.summary.instructions_missing() > 0 && !is_said).then_some(missing)
+        let is_said = self.too_little.contains(&self.why_fdes_are_too_few());
+        (self.summary.instructions_missing() > 0 && !is_said)
+            .then(|| format!("{MISSING_FDE}: {}", self.missing()))
     }
 
     /// Why what was judged is too little: which FDEs are missing.
     #[must_use]
-    pub fn lacks_fdes(&self) -> String {
+    pub fn why_fdes_are_too_few(&self) -> String {
         format!("{MISSING_FDE}: {} (--coverage)", self.missing())
     }
 

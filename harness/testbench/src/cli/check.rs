@@ -231,7 +231,7 @@ impl Check {
             );
         }
         if self.lacks_fdes(report) {
-            reasons.push(report.lacks_fdes());
+            reasons.push(report.why_fdes_are_too_few());
         }
         reasons
     }

@@ -20,7 +20,6 @@ use object::{
 };
 use sframe_engine::write::{Function, Section, WriteError};
 use sframe_engine::{Abi, Base, FdeType, Flags, PauthKey, PcType, Recovery, RecoveryRule, Row, Version};
-use sframe_inspect::elf::find_sframe::find_sframe;
 use sframe_inspect::elf::link::link;
 use sframe_inspect::elf::relocatable::lay_out;
 use sframe_inspect::elf::replace_section::embed;
@@ -28,6 +27,7 @@ use sframe_inspect::source::Source;
 use tempfile::TempDir;
 
 use super::super::case::Tool;
+use super::super::run::has_section;
 use super::super::tools::{Command, Ran, Tools};
 use super::super::unable::Unable;
 
@@ -150,10 +150,6 @@ impl Tools for Model {
         }
         Ok(Ran { succeeded, crashed, ended: if succeeded { "0" } else { "1" }.to_owned(), said })
     }
-}
-
-fn has_section(file: &[u8]) -> bool {
-    find_sframe(file).is_ok_and(|section| section.is_some())
 }
 
 /// What is said where a mistake ends the process.
