@@ -124,6 +124,24 @@ fn bytes_that_are_none_are_shown_where_they_are() {
     }
 }
 
+/// Where a value of the section is, and not where the section starts.
+#[test]
+fn what_is_wrong_in_a_section_is_shown_where_it_is() {
+    let id = "header/v2-amd64-aux-4";
+    for (from, to, expected) in [
+        ("aux: \"a1b2c3d4\"", "aux: \"a1b2cgd4\"", "`a1b2cgd4`: bytes are pairs of hexadecimal digits"),
+        ("aux: \"a1b2c3d4\"", "aux: a1b2c3d", "`a1b2c3d`: bytes are pairs of hexadecimal digits"),
+        ("aux: \"a1b2c3d4\"", "aux: >-\n    a1b2\n    c3dg", "`c3dg`: bytes are pairs of hexadecimal digits"),
+    ] {
+        let told = changed(&[id], |name, text| text.replacen(from, to, usize::from(name.contains("aux"))));
+        let line = text(id).lines().take_while(|line| !line.contains(from)).count() + to.lines().count();
+        assert!(
+            told[0].starts_with(&format!("{id}.yaml:{line}:")) && told[0].ends_with(expected),
+            "{told:?}"
+        );
+    }
+}
+
 /// An answer that readers may give, but not vectors.
 #[test]
 fn a_vector_gives_a_reason_for_each_rejection() {
