@@ -35,7 +35,7 @@ impl Serialize for Address {
 
 text_schema!(Address, "A 64-bit number, in hexadecimal digits.", "^0x[0-9a-fA-F]{1,16}$");
 
-/// What is said of bytes that are none.
+/// What is said of text that is no bytes.
 pub(crate) const NO_PAIRS: &str = "bytes are pairs of hexadecimal digits";
 
 /// Bytes, written in hexadecimal. White space between them has no meaning.

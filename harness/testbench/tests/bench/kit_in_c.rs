@@ -166,11 +166,19 @@ fn a_reader_that_finds_nothing_after_a_fault_is_found() {
     assert!(status == 1 && message.contains(" as well: "), "{report}");
 }
 
+/// What the example reads: no flex rows, which some vectors have beside others.
+const PROFILE: &str = "profiles:\n- name: example\n  summary: Rows of default type.\n  versions: [3]\n  abis: [amd64]\n  \
+                       except: ['flex/*', header/v3-amd64-aux-8, outermost/v3-amd64-beside-other-marks]\n";
+
 /// The names of a reader's mistakes, and the number of wrong answers, of an example with a mistake.
 fn mistakes(right: &str, wrong: &str) -> Option<(Vec<String>, usize)> {
     let folder = tempfile::tempdir().expect("a folder");
     let reader = reader(folder.path(), |text| replaced(&text, right, wrong), &["-w"])?;
-    let (status, report) = vectors(&reader, &[]);
+    let profile = folder.path().join("profile.yaml");
+    std::fs::write(&profile, PROFILE).expect("a file");
+    let output =
+        bench(&["vectors", "--json", "--unwinder", &reader, "--profile", &profile.display().to_string()]);
+    let (status, report) = (status(&output), json(&output));
     assert_eq!(status, 1);
     let mistakes = report["mistakes"].as_array().expect("mistakes").iter();
     let names = mistakes.flat_map(|it| it["names"].as_array().expect("names"));
