@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only
 
-   A small reader on the kit: version 3, amd64, rows of default type.  It is
-   no library: it shows how one is hooked in, and tests the kit.  With
+   A small reader on the kit: version 3, amd64.  It is no library: it shows how one is hooked in, and tests the kit.  With
    -DWITHOUT_STEP, the kit walks with the rules of its look-ups; with
    -DWITHOUT_MAIN, it is for the tables of sframe-testbench export.
 
@@ -17,7 +16,7 @@
 struct opened
 {
   struct kit_section section;
-  uint64_t fdes, fres, count;
+  uint64_t fdes, fres, end, count;
   int8_t fixed_fp, fixed_ra;
 };
 
@@ -26,7 +25,7 @@ struct function
 {
   uint64_t start, size, rows, count, rep_size;
   unsigned start_size;
-  bool is_mask, is_flex, is_signal;
+  bool is_faulty, is_mask, is_flex, is_signal;
 };
 
 /* A number of some bytes, or 0 if they are not all in the section.  */
@@ -59,6 +58,7 @@ open_section (struct kit_section *section, struct kit_fault *fault)
   uint64_t index = 16 * at (opened, 8, 4), rows = at (opened, 16, 4);
   opened->fdes = first + at (opened, 20, 4);
   opened->fres = first + at (opened, 24, 4);
+  opened->end = opened->fres + rows;
   opened->count = at (opened, 8, 4);
   opened->fixed_fp = (int8_t) signed_at (opened, 5, 1);
   opened->fixed_ra = (int8_t) signed_at (opened, 6, 1);
@@ -77,7 +77,7 @@ open_section (struct kit_section *section, struct kit_fault *fault)
     fault->unsupported = "aarch64";
   else if (at (opened, 4, 1) != 3)
     fault->kind = "unknown-abi";
-  else if (opened->fdes + index > section->size || opened->fres + rows > section->size)
+  else if (opened->fdes + index > section->size || opened->end > section->size)
     fault->kind = "sub-section-out-of-bounds";
   else
     {
@@ -86,6 +86,39 @@ open_section (struct kit_section *section, struct kit_fault *fault)
     }
   free (opened);
   return NULL;
+}
+
+/* The rule of a pair of words in a flex row.  */
+static struct kit_rule
+rule_at (const struct opened *opened, uint64_t words, unsigned size)
+{
+  uint64_t control = at (opened, words, size);
+  struct kit_rule rule = { true, (control & 2) != 0, KIT_CFA,
+			   signed_at (opened, words + size, size) };
+  if (control & 1)
+    rule.base = (int) (control >> 3);
+  return rule;
+}
+
+/* The rules of a flex row: pairs of words for CFA, RA and FP, or a 0 where
+   there is none.  False if the words are no pairs.  */
+static bool
+flex_rules (const struct opened *opened, uint64_t words, unsigned count,
+	    unsigned size, struct kit_row *row)
+{
+  struct kit_rule *rules[] = { &row->cfa, &row->ra, &row->fp };
+  unsigned word = 0;
+  for (unsigned i = 0; i < 3 && word < count; i++)
+    if (i > 0 && at (opened, words + word * size, size) == 0)
+      word++;
+    else if (count - word < 2)
+      return false;
+    else
+      {
+	*rules[i] = rule_at (opened, words + word * size, size);
+	word += 2;
+      }
+  return word == count && (count == 0 || row->cfa.base != KIT_CFA);
 }
 
 /* The function that contains an address, as a position; or -1.  Functions need
@@ -108,9 +141,12 @@ function_with (const struct opened *opened, uint64_t pc, struct function *f)
       f->start_size = 1u << (info & 15);
       f->is_mask = info >> 4 & 1;
       f->is_signal = info >> 7 & 1;
-      f->is_flex = (at (opened, attributes + 3, 1) & 31) == 1;
+      uint64_t type = at (opened, attributes + 3, 1) & 31;
+      f->is_flex = type == 1;
       f->rep_size = at (opened, attributes + 4, 1);
       f->rows = attributes + 5;
+      f->is_faulty = f->rows > opened->end || f->start_size > 4 || type > 1
+		     || (f->is_mask && f->rep_size == 0);
       return (int64_t) i;
     }
   return -1;
@@ -134,7 +170,7 @@ look_up (void *of, uint64_t pc, bool is_return, struct kit_place *place)
   place->fde = (uint32_t) index;
   place->is_signal = f.is_signal;
   place->found = f.count ? KIT_NO_ROW : KIT_NO_ROWS_OUTERMOST;
-  if (f.start_size > 4 || f.is_flex || (f.is_mask && f.rep_size == 0))
+  if (f.is_faulty)
     {
       place->found = KIT_FAULTY;
       return;
@@ -148,38 +184,52 @@ look_up (void *of, uint64_t pc, bool is_return, struct kit_place *place)
       unsigned count = info >> 1 & 15, size = 1u << (info >> 5 & 3);
       if (at (opened, row, f.start_size) > offset)
 	return;
-      if (size > 4 || count > 2 || words + count * size > opened->section.size)
+      struct kit_rule cfa = { true, false, info & 1 ? KIT_SP : KIT_FP,
+			      signed_at (opened, words, size) };
+      struct kit_row *rules = &place->rules;
+      memset (rules, 0, sizeof *rules);
+      rules->start = (uint32_t) at (opened, row, f.start_size);
+      rules->is_undefined = count == 0;
+      rules->cfa = cfa;
+      rules->ra = saved (opened->fixed_ra);
+      if (opened->fixed_fp)
+	rules->fp = saved (opened->fixed_fp);
+      if (!f.is_flex && count > 1)
+	rules->fp = saved (signed_at (opened, words + size, size));
+      if (size > 4 || words + count * size > opened->end
+	  || (f.is_flex ? !flex_rules (opened, words, count, size, rules) : count > 2))
 	{
 	  place->found = KIT_FAULTY;
 	  return;
 	}
       place->found = KIT_ROW;
       place->row = i;
-      struct kit_rule cfa = { true, false, info & 1 ? KIT_SP : KIT_FP,
-			      signed_at (opened, words, size) };
-      memset (&place->rules, 0, sizeof place->rules);
-      place->rules.start = (uint32_t) at (opened, row, f.start_size);
-      place->rules.is_undefined = count == 0;
-      place->rules.cfa = cfa;
-      place->rules.ra = saved (opened->fixed_ra);
-      if (count > 1)
-	place->rules.fp = saved (signed_at (opened, words + size, size));
-      else if (opened->fixed_fp)
-	place->rules.fp = saved (opened->fixed_fp);
       row = words + count * size;
     }
 }
 
 #ifndef WITHOUT_STEP
 
-/* The value of a rule.  */
-static bool
+/* The value of a rule, or why there is none.  Registers other than SP and FP
+   are those of the topmost frame.  */
+static enum kit_end_kind
 value_of (struct kit_rule rule, const struct kit_frame *frame, uint64_t cfa,
 	  struct kit_step *step, uint64_t *value)
 {
-  uint64_t base = rule.base == KIT_CFA ? cfa : rule.base == KIT_SP ? frame->sp : frame->fp;
+  uint64_t base = rule.base == KIT_CFA ? cfa : frame->sp;
+  step->number = (unsigned) rule.base;
+  if (rule.base == KIT_FP || rule.base == (int) kit_fp_number (KIT_AMD64))
+    base = frame->fp;
+  else if (rule.base >= 0 && rule.base != (int) kit_sp_number (KIT_AMD64))
+    {
+      if (!frame->is_topmost)
+	return KIT_UNSAFE_REGISTER;
+      if (!kit_register (step->number, &base))
+	return KIT_UNKNOWN_REGISTER;
+    }
   step->address = *value = base + (uint64_t) rule.offset;
-  return !rule.dereference || kit_read_u64 (step->address, value);
+  return rule.dereference && !kit_read_u64 (step->address, value)
+	   ? KIT_UNREADABLE : KIT_CALLER;
 }
 
 /* From a frame to its caller.  */
@@ -195,7 +245,10 @@ step_to_caller (void *of, const struct kit_frame *frame, struct kit_step *step)
   if (step->kind != KIT_CALLER)
     return;
   struct kit_frame *caller = &step->caller;
-  value_of (place.rules.cfa, frame, 0, step, &step->cfa);
+  step->what = "cfa";
+  step->kind = value_of (place.rules.cfa, frame, 0, step, &step->cfa);
+  if (step->kind != KIT_CALLER)
+    return;
   step->has_cfa = true;
   caller->sp = step->cfa;
   if (step->cfa % 8)
@@ -203,20 +256,20 @@ step_to_caller (void *of, const struct kit_frame *frame, struct kit_step *step)
   else if (!place.is_signal
 	   && (step->cfa < frame->sp || (step->cfa == frame->sp && frame->is_return)))
     step->kind = KIT_NO_PROGRESS;
-  else if (!value_of (place.rules.ra, frame, step->cfa, step, &caller->pc))
-    {
-      step->kind = KIT_UNREADABLE;
-      step->what = "ra";
-    }
+  if (step->kind != KIT_CALLER)
+    return;
+  step->what = "ra";
+  step->kind = value_of (place.rules.ra, frame, step->cfa, step, &caller->pc);
+  if (step->kind != KIT_CALLER)
+    return;
   caller->fp = frame->fp;
   caller->fp_is_lost = frame->fp_is_lost;
   caller->fp_address = frame->fp_address;
   if (place.rules.fp.is_there)
     {
-      uint64_t ra_address = step->address;
-      caller->fp_is_lost = !value_of (place.rules.fp, frame, step->cfa, step, &caller->fp);
+      enum kit_end_kind kind = value_of (place.rules.fp, frame, step->cfa, step, &caller->fp);
+      caller->fp_is_lost = kind != KIT_CALLER;
       caller->fp_address = step->address;
-      step->address = ra_address;
     }
   caller->is_return = !place.is_signal;
 }

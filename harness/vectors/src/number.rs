@@ -35,6 +35,9 @@ impl Serialize for Address {
 
 text_schema!(Address, "A 64-bit number, in hexadecimal digits.", "^0x[0-9a-fA-F]{1,16}$");
 
+/// What is said of text that is no bytes.
+pub(crate) const NO_PAIRS: &str = "bytes are pairs of hexadecimal digits";
+
 /// Bytes, written in hexadecimal. White space between them has no meaning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hex(pub Vec<u8>);
@@ -47,7 +50,7 @@ impl<'de> Deserialize<'de> for Hex {
         while let Some(high) = digits.next() {
             let pair = high.zip(digits.next().flatten());
             let byte = pair.and_then(|(high, low)| u8::try_from(high << 4 | low).ok());
-            let wrong = || format!("`{}`: bytes are pairs of hexadecimal digits", not_pairs(&text));
+            let wrong = || format!("`{}`: {NO_PAIRS}", not_pairs(&text));
             bytes.push(byte.ok_or_else(|| de::Error::custom(wrong()))?);
         }
         Ok(Self(bytes))

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 
+use crate::number::NO_PAIRS;
 use crate::suggest::{hint, quoted_list};
 use crate::words::{Reworded, Unknown, reword};
 
@@ -55,23 +56,28 @@ impl Error {
             let (index, line) = text.lines().enumerate().find(|(_, line)| is_it(line))?;
             Some((index + 1, line.find(key)? + 1))
         };
-        // What is wrong with a value of the whole document is told at its start.
-        let of_value = || {
+        // What is wrong with a value is told at the start of what it is part of, which may be the whole document.
+        let of_value = |first: usize| {
             let value = message.split('`').nth(1)?;
+            let lines = || text.lines().enumerate().skip(first - 1);
             let is_it =
                 |(_, line): &(usize, &str)| line.split_once(": ").is_some_and(|(_, own)| own.trim() == value);
-            if let Some((index, _)) = text.lines().enumerate().find(is_it) {
+            if let Some((index, _)) = lines().find(is_it) {
                 return Some((index + 1, 1));
             }
             // It may be part of one that has several lines.
-            let mut lines = text.lines().enumerate();
-            lines.find_map(|(index, line)| {
+            lines().find_map(|(index, line)| {
                 let at =
                     line.split([' ', '"']).find(|piece| !value.is_empty() && piece.starts_with(value))?;
                 Some((index + 1, line.find(at)? + 1))
             })
         };
-        let place = if place == Some((1, 1)) { of_value().or(place) } else { place };
+        let place = place.and_then(|(line, column)| match (line, column) {
+            (1, 1) => of_value(1).or(place),
+            // Of bytes in a section, the place is that of the section.
+            _ if message.ends_with(NO_PAIRS) => of_value(line).or(place),
+            _ => place,
+        });
         Self { path: path.into(), at: place.or_else(|| of_key(unknown?.given)), message, help }
     }
 }

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::diff::{DiffError, DiffReport, Explored, ExploredError, diff_file};
+use crate::diff::{DiffError, DiffReport, Explored, ExploredError, Objects, diff_file};
 use crate::percent::Percent;
 use crate::source::Source;
 use clap::Args;
 
-use super::each::{Inspect, Show, Stop, execute};
+use super::each::{Inspect, Show, Stop, execute, visit};
 use super::exit::{Failure, Status};
 use super::status;
 use super::subject::{Subject, SubjectError};
@@ -26,6 +26,10 @@ pub struct Diff {
     /// A report of `explore --json` about the same file, whose word on rows that differ is evidence.
     #[arg(long, value_name = "FILE")]
     explored: Option<PathBuf>,
+    /// An object that the file was linked from, or an archive or folder of them: whether it has an FDE says who has
+    /// lost that of a function.
+    #[arg(long = "object", value_name = "FILE")]
+    objects: Vec<PathBuf>,
     /// Which share of the instructions whose call frame information can be expressed must have an FDE: `all`, or a
     /// percentage. Below that, functions without one are findings.
     #[arg(long, value_name = "SHARE", default_value = "all", value_parser = Percent::to_reach)]
@@ -60,7 +64,15 @@ impl Diff {
             (Some(_), _) => return Err(Failure::unusable("error: --explored is for one file")),
         };
         let (coverage, as_module) = (self.coverage, self.as_module);
-        let mut comparison = Comparison { explored, coverage, as_module, point_out };
+        let mut objects = Objects::default();
+        for path in &self.objects {
+            visit(&mut Inputs { objects: &mut objects, is_folder: path.is_dir() }, path)?;
+        }
+        if let (Some(first), true) = (self.objects.first(), objects.is_empty()) {
+            let message = format!("error: --object {}: there is no function in it", first.display());
+            return Err(Failure::unusable(message));
+        }
+        let mut comparison = Comparison { explored, objects, coverage, as_module, point_out };
         execute(&mut comparison, &self.files, self.json)
     }
 }
@@ -72,6 +84,7 @@ fn of(path: &Path, error: &ExploredError) -> Failure {
 struct Comparison<'e> {
     /// What exploring says of the file.
     explored: Option<(&'e Path, Explored)>,
+    objects: Objects,
     coverage: Percent,
     as_module: bool,
     point_out: &'e PointOut,
@@ -87,11 +100,29 @@ impl Inspect for Comparison<'_> {
         if let Some((path, explored)) = self.explored.take() {
             report.add_exploration(explored).map_err(|error| of(path, &error))?;
         }
+        report.add_objects(&self.objects);
         (self.point_out)(file.source(), &mut report);
         show.show(&report, || [if volume() == Volume::Quiet { report.brief() } else { report.text() }])?;
         let lacks = !report.reaches(self.coverage);
         let differs = !report.findings.is_empty() || !report.errors.is_empty() || lacks;
         Ok(status(differs, false, report.compared > 0))
+    }
+}
+
+/// Reads the objects that a file was linked from.
+struct Inputs<'o> {
+    objects: &'o mut Objects,
+    /// Linked files may lie beside them.
+    is_folder: bool,
+}
+
+impl Inspect for Inputs<'_> {
+    fn inspect(&mut self, file: &Subject, _: &mut impl Show) -> Result<Status, Stop> {
+        match self.objects.add(file.source(), &file.name) {
+            Err(DiffError::Linked) if self.is_folder => {}
+            added => file.checked(added)?,
+        }
+        Ok(Status::AsExpected)
     }
 }
 

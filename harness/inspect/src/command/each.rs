@@ -67,7 +67,7 @@ pub trait Show {
     where
         T: IntoIterator<Item: Borrow<Text>>;
 
-    /// Counts a file that can't be used, after its error was printed.
+    /// Counts a file that can't be used, before its error is printed.
     ///
     /// # Errors
     /// It can't be written.
@@ -102,6 +102,30 @@ pub fn execute<C: Inspect>(command: &mut C, arguments: &[PathBuf], json: bool) -
         print(&tally.text(command.section()))?;
     }
     Ok(tally.status())
+}
+
+/// Inspects what an argument names, and shows nothing.
+///
+/// # Errors
+/// One of the files can't be used.
+pub(super) fn visit<C: Inspect>(command: &mut C, argument: &Path) -> Result<(), Failure> {
+    Tour { command, show: &mut Nothing, tally: Tally::default() }.visit(argument)
+}
+
+/// What can't be used ends the command.
+struct Nothing;
+
+impl Show for Nothing {
+    fn show<T>(&mut self, _: &impl Serialize, _: impl FnOnce() -> T) -> Result<(), Failure>
+    where
+        T: IntoIterator<Item: Borrow<Text>>,
+    {
+        Ok(())
+    }
+
+    fn refuse(&mut self, file: &str, error: &str) -> Result<(), Failure> {
+        Err(Failure::unusable(format!("error: {file}: {error}")))
+    }
 }
 
 /// Inspects a file, or what a kernel makes of it.
@@ -441,10 +465,11 @@ impl<C: Inspect, S: Show> Tour<'_, C, S> {
     }
 
     fn refuse(&mut self, name: &str, message: &str) -> Result<(), Failure> {
+        self.show.refuse(name, message)?;
         tell_line(format_args!("error: {name}: {message}"));
         self.tally.refused += 1;
         self.tally.add(Status::Unusable);
-        self.show.refuse(name, message)
+        Ok(())
     }
 }
 

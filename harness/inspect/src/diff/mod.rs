@@ -8,6 +8,7 @@
 mod blame;
 mod explored;
 mod gaps;
+mod objects;
 mod pieces;
 mod reason;
 mod report;
@@ -17,6 +18,7 @@ mod sweep;
 pub use blame::{Blamed, Evidence, blame_for_gap};
 pub use explored::{Explored, ExploredError};
 pub use gaps::{Gap, GapCode, Gaps};
+pub use objects::Objects;
 pub use reason::{Maker, Reason, reason_to_leave_out};
 pub use report::{CfiPlace, DiffReport, Difference, Extent, FdePlace, Line, Missing, Uncovered};
 pub use rules::Field;
@@ -56,6 +58,9 @@ pub enum DiffError {
     /// The section can't be decoded at all, or is for another ABI than the file.
     #[error(transparent)]
     Section(#[from] SectionError),
+    /// It is linked, and was to be one of the objects that were.
+    #[error("this is no relocatable object")]
+    Linked,
     /// There is nothing to compare with.
     #[error("there is no call frame information: neither .eh_frame nor .debug_frame")]
     NoCfi,

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use sframe_engine::write::Section;
 use sframe_engine::{PauthKey, Recovery, RecoveryRule};
-use sframe_inspect::diff::{DiffReport, Field, Reason, diff_file};
+use sframe_inspect::diff::{DiffError, DiffReport, Field, Objects, Reason, diff_file};
 use sframe_inspect::elf::object_file::ObjectFile;
 use sframe_inspect::elf::replace_section::embed;
 use sframe_inspect::hazard::HazardKind;
@@ -464,6 +464,46 @@ fn a_missing_row_and_a_missing_fde_are_told() {
     assert_eq!((&sound.missing[..], sound.expressible()), (&[][..], (0, sound.compared)));
     let early = report.hazards.iter().find(|hazard| hazard.kind == HazardKind::EndsEarly).expect("a hazard");
     assert_eq!((&*early.function, early.instructions, &early.row), ("descend", uncovered.extent.pcs, &None));
+}
+
+/// Objects that are at hand say who has lost an FDE; those that have no such function, or say different things, say nothing.
+#[test]
+fn objects_say_who_has_lost_an_fde() {
+    let folder = "../links/objects/v3/amd64";
+    let [library, object] = ["library.so", "library.o"].map(|name| format!("{folder}/{name}"));
+    let lost = with_section(&library, |section| {
+        let last = section.functions.iter().map(|function| function.start).max();
+        keep(section, |function| Some(function) != last);
+    });
+    let told = |given: &[(&str, &[u8])]| {
+        let mut objects = Objects::default();
+        given.iter().for_each(|(name, bytes)| objects.add(*bytes, name).expect("an object"));
+        let mut report = diff(&lost);
+        report.add_objects(&objects);
+        let [missing] = &report.missing[..] else { panic!("{:?}", report.missing) };
+        (missing.blame, missing.evidence[0].says.clone())
+    };
+    let sound = build(&object);
+    // Without the last FDE.
+    let mut damaged = sound.clone();
+    let section = ObjectFile::parse(&sound).expect("an object").sframe.expect("a section").data.to_vec();
+    let at = sound.windows(section.len()).position(|bytes| bytes == section).expect("the section");
+    damaged[at + 8] -= 1;
+    let [plain, other] =
+        ["plain/amd64/library.o", "v3/amd64/two.o"].map(|name| build(&format!("../links/objects/{name}")));
+    let nothing = told(&[]);
+    assert_eq!(nothing.0, Blame::Unknown);
+    assert_eq!(told(&[("other.o", &other)]), nothing);
+    assert_eq!(told(&[("one.o", &sound), ("two.o", &plain)]), nothing);
+    for (object, blame, says) in [
+        (&sound, Blame::ProducerLinker, "it.o has their FDEs"),
+        (&damaged, Blame::ProducerAssembler, "it.o has .sframe, and no FDEs"),
+        (&plain, Blame::Unknown, "it.o has no .sframe"),
+    ] {
+        let (blamed, evidence) = told(&[("other.o", &other), ("it.o", object)]);
+        assert!(blamed == blame && evidence.starts_with(says), "{blamed} {evidence}");
+    }
+    assert!(matches!(Objects::default().add(&build(&library)[..], "it"), Err(DiffError::Linked)));
 }
 
 /// A build without the FDE of a function, whose entry point is another one.

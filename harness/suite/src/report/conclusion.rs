@@ -118,6 +118,9 @@ impl CheckReport {
             count => ("--from either", count),
         };
         let of_it = match count {
+            0 if without_fde > 0 && self.has_section_of(Origin::Sframe) => {
+                return Some("no call frame information says how much of it could have an FDE".to_owned());
+            }
             0 => return None,
             all if all == without_fde => "it".to_owned(),
             some => format!("{} of those", grouped(some)),

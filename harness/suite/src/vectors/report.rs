@@ -49,7 +49,7 @@ pub struct VectorsReport {
     pub readings: BTreeMap<String, u64>,
     /// Alternatives that answers follow, also in vectors with wrong answers.
     #[serde(skip)]
-    followed: BTreeSet<String>,
+    followed: BTreeMap<String, u64>,
     /// Answers that are the vectors' own, where one of these alternatives would have others.
     pub declined: BTreeMap<String, u64>,
     /// Usual mistakes that the reader seems to make.
@@ -273,7 +273,7 @@ impl VectorsReport {
             parts: AnswerPart::ALL.map(|part| (part, Counts::default())).into(),
             groups: BTreeMap::new(),
             readings: BTreeMap::new(),
-            followed: BTreeSet::new(),
+            followed: BTreeMap::new(),
             declined: BTreeMap::new(),
             mistakes: Vec::new(),
             differences: Vec::new(),
@@ -341,7 +341,7 @@ impl VectorsReport {
         }
         for (take, count) in readings {
             let take = take.join(" and ");
-            self.followed.insert(take.clone());
+            *self.followed.entry(take.clone()).or_default() += count;
             if is_right {
                 *self.readings.entry(take).or_default() += count;
             }
@@ -371,9 +371,13 @@ impl VectorsReport {
             self.readings.clear();
             return;
         }
-        // A section can be refused for any reason: that says nothing of how the reader reads others.
-        let taken = self.followed.iter().filter(|name| !name.ends_with("/refused"));
-        let taken = taken.filter_map(|name| Way::of_name(name)).collect();
+        // A section can be refused for any reason: that says nothing of how the reader reads others. And an answer
+        // may be that of an alternative by chance.
+        let is_taken = |(name, count): &(&String, &u64)| {
+            !name.ends_with("/refused") && **count > self.declined.get(*name).copied().unwrap_or_default()
+        };
+        let taken = self.followed.iter().filter(is_taken);
+        let taken = taken.filter_map(|(name, _)| Way::of_name(name)).collect();
         let mut wrong: BTreeMap<&str, Differences> = BTreeMap::new();
         for Difference { vector, query, changes, .. } in &self.differences {
             if let Some(query) = query {

@@ -242,3 +242,24 @@ fn any_byte_of_a_section_may_be_wrong() {
     assert!(statuses.keys().all(|status| (0..=4).contains(status)), "{statuses:?}");
     assert!(statuses.get(&1) > Some(&3), "{statuses:?}");
 }
+
+/// Without call frame information, nothing says how much should have an FDE: that is told, and only then.
+#[test]
+fn code_that_nothing_describes_is_told() {
+    let file = repository().join("corpus/builds/gnu-2.47/amd64/mixed_objects.O2");
+    let bytes = std::fs::read(file).expect("a build");
+    let mut without = bytes.clone();
+    let name = b".eh_frame";
+    for at in (0..bytes.len() - name.len()).filter(|at| bytes[*at..].starts_with(name)) {
+        without[at + 1..at + 3].copy_from_slice(b"xx");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    for (bytes, is_told) in [(bytes, false), (without, true)] {
+        let path = folder.path().join("file");
+        std::fs::write(&path, bytes).expect("a file");
+        let output = bench(&["check", "--no-explore", &path.display().to_string()]);
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let word = "no call frame information says how much of it could have an FDE";
+        assert_eq!(said.contains(word), is_told, "{said}");
+    }
+}

@@ -158,6 +158,12 @@ fn a_reader_in_c_has_the_same_table() {
     let compile = |arguments: &[&str], made: &str| compile(&compiler, folder.path(), arguments, made);
     let [example, kit_source] =
         ["example.c", "sframe-kit.c"].map(|name| kit.join(name).display().to_string());
+    // One that ignores how the block of a function is repeated.
+    let text = std::fs::read_to_string(example).expect("the example");
+    let block = "    offset %= f.rep_size;\n";
+    assert!(text.contains(block), "{text}");
+    let example = folder.path().join("example.c").display().to_string();
+    std::fs::write(&example, text.replace(block, "    offset += 0;\n")).expect("a file");
     let adapter = compile(&[&example, &kit_source], "adapter");
     let main = "int main (void) { return run_exported_vectors (&example_reader) < 0; }";
     let source = folder.path().join("test.c");
@@ -252,7 +258,7 @@ fn tables_of_two_profiles_are_for_one_program() {
     let said = String::from_utf8_lossy(&ran.stdout).into_owned();
     let asked: Vec<&str> =
         said.lines().filter_map(|line| line.rsplit_once(" of ")).map(|(_, of)| of).collect();
-    assert_eq!(asked, ["7 vectors not read"; 3], "{said}");
+    assert_eq!(asked, ["10 vectors not read"; 3], "{said}");
 }
 
 /// A test suite has one file for both.
@@ -315,9 +321,8 @@ fn headers_with_names_are_for_one_program(#[case] compilers: &[&str], #[case] la
         .output()
         .expect("the compiler runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    // The example knows no flex rows.
     let ran = Command::new(made).output().expect("the test runs");
-    assert_eq!((ran.status.code(), ran.stdout.is_empty()), (Some(1), false), "{ran:?}");
+    assert_eq!((ran.status.code(), ran.stdout.is_empty()), (Some(0), false), "{ran:?}");
 }
 
 #[test]
@@ -343,7 +348,7 @@ fn what_is_large_is_left_out_unless_it_is_asked_for() {
     let text = std::fs::read_to_string(&file).expect("a file");
     let document: Value = serde_json::from_str(&text).expect("JSON");
     let count = |key: &str| document[key].as_array().expect("a list").len();
-    assert!(text.len() < 6 << 20, "{}", text.len());
+    assert!(text.len() < 8 << 20, "{}", text.len());
     assert_eq!((text.lines().count(), count("left_out")), (1 + count("vectors"), 5));
     let large = ["--only", "fde/v3-*-rows-beyond-64-kib"];
     let output = file.display().to_string();
@@ -366,7 +371,7 @@ const ONLY_HEADERS: &str = "reader.look_up = NULL; reader.step = NULL; reader.he
 #[case::nothing("reader.look_up = NULL; reader.step = NULL", &["--only", "step/v3-amd64*"], 3)]
 #[case::openings("reader.step = NULL", &["--only", "opening/v3-cut*"], 0)]
 #[case::another_profile("reader.step = NULL", &["--profile", "v2-glibc"], 3)]
-#[case::wrong("reader.step = NULL", &["--only", "flex/amd64-*"], 1)]
+#[case::wrong("reader.look_up = look_up_late", &["--only", "flex/amd64-*"], 1)]
 fn the_runner_in_c_has_the_status_of_the_bench(
     #[case] change: &str,
     #[case] which: &[&str],
@@ -383,10 +388,14 @@ fn the_runner_in_c_has_the_status_of_the_bench(
           h->freoff = (uint32_t) at (o, 24, 4);
           return true;
         }
+        static void look_up_late (void *of, uint64_t pc, bool is_return, struct kit_place *place)
+        {
+          look_up (of, pc + 1, is_return, place);
+        }
         static struct kit_reader changed (void)
         {
           struct kit_reader reader = example_reader;
-          (void) header;
+          (void) header; (void) look_up_late;
           CHANGE;
           return reader;
         }\n";

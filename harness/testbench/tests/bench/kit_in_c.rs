@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::LazyLock;
 
 use rstest::rstest;
 use serde_json::Value;
@@ -120,16 +119,15 @@ fn the_example_walks_as_the_engine_does(#[case] flags: &[&str]) {
     }
 }
 
+/// It has look-ups and steps, of one version and ABI, and no mistakes but those that tests put into it.
 #[test]
 fn the_example_answers_vectors() {
     let folder = tempfile::tempdir().expect("a folder");
     let Some(reader) = reader(folder.path(), |text| text, &[]) else { return };
-    let only =
-        ["step/v3-amd64", "default/v3-amd64", "outermost/v3-amd64-no-*", "mask/v3-amd64*", "opening/v3-cut*"];
-    let (status, report) = vectors(&reader, &only);
+    let (status, report) = vectors(&reader, &["*/v3-amd64*", "flex/amd64*", "fde/*", "row/*"]);
     assert_eq!((status, report["differences"].as_array().map(Vec::len)), (0, Some(0)), "{report}");
     for part in ["lookups", "steps"] {
-        assert!(report["parts"][part]["answered"].as_u64() > Some(5), "{report}");
+        assert!(report["parts"][part]["answered"].as_u64() > Some(300), "{report}");
     }
 }
 
@@ -178,15 +176,6 @@ fn mistakes(right: &str, wrong: &str) -> Option<(Vec<String>, usize)> {
     Some((names.collect(), report["differences"].as_array().expect("differences").len()))
 }
 
-/// The example has look-ups and steps alone, of one version and ABI. It refuses flex rows, takes unknown types of FDEs for
-/// the default one, and reads rows as long as they are in the section: in vectors where other readers do other things as
-/// well, so none of these has a name.
-static WRONG: LazyLock<Option<usize>> = LazyLock::new(|| {
-    let (names, wrong) = mistakes("HEADER", "HEADER")?;
-    assert_eq!(names, [""; 0]);
-    Some(wrong)
-});
-
 /// The naming of mistakes was written beside the model of another reader: what it says of this one is nothing that it was
 /// made for.
 #[rstest]
@@ -206,8 +195,8 @@ static WRONG: LazyLock<Option<usize>> = LazyLock::new(|| {
 #[case("& 4 ? fde : 0", "& 4 ? HEADER + 16 * i : 0", &["pcrel-without-header"])]
 #[case("i < opened->count", "i + 1 < opened->count", &["last-fde-never-found"])]
 #[case("info >> 4 & 1", "false", &["pc-type-ignored"])]
-#[case("info >> 7 & 1", "false", &["signal-ignored", "signal-is-bit-6"])]
-#[case("info >> 7 & 1", "info >> 6 & 1", &["signal-ignored", "signal-is-bit-6"])]
+#[case("info >> 7 & 1", "false", &["signal-ignored", "signal-is-bit-6", "signal-caller-as-return"])]
+#[case("info >> 7 & 1", "info >> 6 & 1", &["signal-ignored", "signal-is-bit-6", "signal-caller-as-return"])]
 #[case("at (opened, attributes + 3, 1) & 31", "0", &["fde-type-ignored"])]
 #[case("at (opened, attributes + 4, 1)", "16", &["block-of-16"])]
 #[case("f->start_size = 1u << (info & 15)", "f->start_size = 1", &["fre-type-ignored"])]
@@ -215,7 +204,7 @@ static WRONG: LazyLock<Option<usize>> = LazyLock::new(|| {
 #[case("info & 1 ? KIT_SP : KIT_FP", "info & 1 ? KIT_FP : KIT_SP", &["base-bit-inverted"])]
 #[case("info & 1 ? KIT_SP : KIT_FP", "KIT_SP", &["base-bit-ignored"])]
 #[case("signed_at (opened, words", "(int64_t) at (opened, words", &["words-unsigned"])]
-#[case("else if (opened->fixed_fp)", "else if (false)", &["fixed-fp-ignored"])]
+#[case("if (opened->fixed_fp)", "if (false)", &["fixed-fp-ignored"])]
 #[case("if (place.rules.fp.is_there)", "if (false)", &["fp-lost"])]
 #[case("if (at (opened, row, f.start_size) > offset)", "if (i > 0)", &["first-row-always"])]
 #[case("at (opened, attributes, 2)", "at (opened, attributes, 1)", &["num-rows-of-8-bits"])]
@@ -240,7 +229,7 @@ fn a_mistake_of_a_reader_in_c_is_named(#[case] right: &str, #[case] wrong: &str,
 #[case("caller->sp = step->cfa", "caller->sp = step->cfa - 8")]
 fn a_mistake_of_no_usual_kind_gets_no_name(#[case] right: &str, #[case] wrong: &str) {
     if let Some((named, count)) = mistakes(right, wrong) {
-        assert!(WRONG.is_some_and(|without| count > without), "it is not noticed");
+        assert!(count > 0, "it is not noticed");
         assert_eq!(named, [""; 0]);
     }
 }

@@ -456,7 +456,8 @@ impl<'q> Section<'q> {
 
     fn word(&self, row: &Stored, index: u8) -> i64 {
         let word = self.unsigned_word(row, index);
-        if self.has(Way::WordsUnsigned) { word.cast_signed() } else { signed(word, row.width) }
+        let unsigned = self.has(Way::WordsUnsigned) || row.width < 4 && self.has(Way::NarrowWordsUnsigned);
+        if unsigned { word.cast_signed() } else { signed(word, row.width) }
     }
 
     fn rules(&self, row: &Stored, fde_type: FdeType) -> Result<Rules, RejectKind> {

@@ -88,6 +88,7 @@ ways! {
     RowStartsSigned = "row-starts-signed",
     RowStartsSignExtended = "row-starts-sign-extended",
     WordsUnsigned = "words-unsigned",
+    NarrowWordsUnsigned = "narrow-words-unsigned",
     ControlWordsSigned = "control-words-signed",
     ControlWordsSignExtended = "control-words-sign-extended",
     WordsOf1Byte = "words-of-1-byte",
