@@ -91,6 +91,13 @@ fn unexplained(report: &mut Value) {
     let rows = case(report, LEAF)["rows_exercised"].as_u64().expect("rows");
     case(report, LEAF)["rows_exercised"] = json!(rows - 1);
 })]
+#[case::a_walk_that_ends_silently(1, "1 worse", "walks from", |report: &mut Value| {
+    let case = case(report, LEAF);
+    let by = case["reliability_by_topmost"].as_object_mut().expect("an object").values_mut().next();
+    let of = by.expect("a count");
+    of["complete"] = json!(of["complete"].as_u64().expect("a number") - 1);
+    of["silent"] = json!(of["silent"].as_u64().expect("a number") + 1);
+})]
 #[case::a_case_that_is_gone(0, "1 gone", "not in the second report, was agree", |report: &mut Value| {
     report["cases"].as_array_mut().expect("cases").retain(|case| case["id"] != LEAF);
 })]

@@ -15,7 +15,8 @@ use super::baseline::rank;
 use crate::case::Outcome;
 use crate::provenance::Provenance;
 use results::{CaseResults, Cause};
-use sframe_judge::vocabulary::Verdict;
+use sframe_judge::compare::{ByTopmost, Reliabilities};
+use sframe_judge::vocabulary::{Topmost, Verdict};
 
 /// How two reports differ.
 #[derive(Clone, Debug, Serialize)]
@@ -34,6 +35,8 @@ pub struct Changes {
     pub unchanged: u64,
     /// Causes with another number of cases, of those that both have and could judge.
     pub causes: Vec<CauseChange>,
+    /// What the walks were worth, where that has changed; of those that both have and could judge.
+    pub reliability: Vec<ReliabilityChange>,
     /// Cases in which something has changed.
     pub cases: Vec<CaseChange>,
 }
@@ -77,6 +80,15 @@ pub struct CauseChange {
     pub change: Changed,
     /// Cases with it, before and after.
     pub cases: [u64; 2],
+}
+
+/// What the walks were worth whose topmost frame was in something.
+#[derive(Clone, Debug, Serialize)]
+pub struct ReliabilityChange {
+    /// What it was in.
+    pub topmost: Topmost,
+    /// The number of walks of each worth, before and after.
+    pub walks: [Reliabilities; 2],
 }
 
 /// A case in which something has changed.
@@ -131,6 +143,7 @@ impl Changes {
             cases_of: [before.cases.len() as u64, after.cases.len() as u64],
             unchanged,
             causes: cause_changes(&earlier, &after.cases),
+            reliability: reliability_changes(&earlier, &after.cases),
             cases,
         }
     }
@@ -191,6 +204,8 @@ fn case_change(name: &str, before: Option<&CaseResults>, after: Option<&CaseResu
             std::cmp::Ordering::Less => Changed::Better,
             std::cmp::Ordering::Equal if is_more || both && adds(&is, &was) => Changed::Worse,
             std::cmp::Ordering::Equal if is_fewer || both && adds(&was, &is) => Changed::Better,
+            std::cmp::Ordering::Equal if both && after.unreliable() > before.unreliable() => Changed::Worse,
+            std::cmp::Ordering::Equal if both && after.unreliable() < before.unreliable() => Changed::Better,
             std::cmp::Ordering::Equal if after.rows_exercised < before.rows_exercised => Changed::Worse,
             std::cmp::Ordering::Equal
                 if !new.is_empty()
@@ -233,6 +248,30 @@ fn omitted(before: Option<&CaseResults>, after: Option<&CaseResults>) -> [Vec<St
     [beyond(&is, &was), beyond(&was, &is)]
 }
 
+/// The cases that both reports have judged.
+fn judged_by_both<'c>(
+    before: &'c BTreeMap<String, CaseResults>,
+    after: &'c BTreeMap<String, CaseResults>,
+) -> impl Iterator<Item = [&'c CaseResults; 2]> {
+    let pairs = before.iter().filter_map(|(name, case)| Some([case, after.get(name)?]));
+    pairs.filter(|pair| pair.iter().all(|case| case.is_judged()))
+}
+
+/// Counts what the walks were worth.
+fn reliability_changes(
+    before: &BTreeMap<String, CaseResults>,
+    after: &BTreeMap<String, CaseResults>,
+) -> Vec<ReliabilityChange> {
+    let mut sides = [ByTopmost::default(), ByTopmost::default()];
+    for pair in judged_by_both(before, after) {
+        sides.iter_mut().zip(pair).for_each(|(side, case)| side.add(&case.reliability));
+    }
+    let all: BTreeSet<Topmost> = sides.iter().flat_map(|side| side.0.keys().copied()).collect();
+    let of = |topmost| sides.each_ref().map(|side| side.0.get(&topmost).copied().unwrap_or_default());
+    let changes = all.into_iter().map(|topmost| ReliabilityChange { topmost, walks: of(topmost) });
+    changes.filter(|change| change.walks[0] != change.walks[1]).collect()
+}
+
 /// Counts in how many cases each cause was seen. What only one of the reports has judged would not show
 /// whether a cause is new or gone.
 fn cause_changes(
@@ -240,8 +279,7 @@ fn cause_changes(
     after: &BTreeMap<String, CaseResults>,
 ) -> Vec<CauseChange> {
     let mut counts: BTreeMap<Cause, [u64; 2]> = BTreeMap::new();
-    let pairs = before.iter().filter_map(|(name, case)| Some([case, after.get(name)?]));
-    for pair in pairs.filter(|pair| pair.iter().all(|case| case.is_judged())) {
+    for pair in judged_by_both(before, after) {
         for (side, case) in pair.into_iter().enumerate() {
             let causes: BTreeSet<&Cause> = case.found.values().collect();
             for cause in causes {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::Value;
+use sframe_judge::compare::ByTopmost;
 use sframe_judge::finding::Finding;
 use sframe_judge::vocabulary::Verdict;
 use sframe_vectors::words::of_json;
@@ -45,6 +46,8 @@ pub(super) struct CaseResults {
     pub(super) outcome: Outcome,
     pub(super) reason: Option<String>,
     pub(super) rows_exercised: u64,
+    /// What the walks were worth.
+    pub(super) reliability: ByTopmost,
     /// What was found, by verdict, function and row.
     pub(super) found: BTreeMap<String, Cause>,
     /// Findings that were only counted, by verdict.
@@ -55,6 +58,12 @@ impl CaseResults {
     /// Whether it says anything of what is under test.
     pub(super) const fn is_judged(&self) -> bool {
         !matches!(self.outcome, Outcome::Broken | Outcome::Skipped)
+    }
+
+    /// The number of walks that nobody can rely on, and that do not say so.
+    pub(super) fn unreliable(&self) -> u64 {
+        let total = self.reliability.total();
+        total.silent + total.wrong
     }
 }
 
@@ -90,6 +99,9 @@ struct OfFileSummary {
     /// Of `explore`: rows judged.
     #[serde(alias = "rows_judged")]
     rows_exercised: u64,
+    /// Of `check`.
+    #[serde(default)]
+    reliability_by_topmost: ByTopmost,
 }
 
 /// A finding; of `explore`, with its certainty.
@@ -136,7 +148,8 @@ impl Results {
             let found = found(&case.findings, &case.known);
             let rows_exercised = case.rows.exercised;
             let (outcome, reason, omitted) = (case.outcome, case.reason, case.findings_omitted);
-            (case.id, CaseResults { outcome, reason, rows_exercised, found, omitted })
+            let reliability = case.reliability_by_topmost;
+            (case.id, CaseResults { outcome, reason, rows_exercised, reliability, found, omitted })
         });
         Ok(Self {
             provenance: report.provenance,
@@ -173,8 +186,8 @@ impl Results {
             () => Outcome::Agree,
         };
         let found = found(&findings, &known);
-        let rows_exercised = summary.rows_exercised;
-        let case = CaseResults { outcome, reason: broken, rows_exercised, found, omitted };
+        let OfFileSummary { rows_exercised, reliability_by_topmost: reliability } = summary;
+        let case = CaseResults { outcome, reason: broken, rows_exercised, reliability, found, omitted };
         let cases = BTreeMap::from([(file_name(&file).to_owned(), case)]);
         Ok(Self { provenance, run: None, is_of_a_file: true, cases, sampling })
     }

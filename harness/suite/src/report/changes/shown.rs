@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use sframe_inspect::text::{Text, counted, grouped, neutral};
 
-use super::{CaseChange, CauseChange, Changed, Changes};
+use super::{CaseChange, CauseChange, Changed, Changes, ReliabilityChange};
 use crate::case::Outcome;
 use crate::provenance::Provenance;
 use crate::report::html::plain::{self, escaped, table_of};
@@ -30,6 +30,9 @@ pub fn changes_text(changes: &Changes) -> Text {
     }
     for cause in &changes.causes {
         text.line(format_args!("{:<8} {}", cause.change.to_string(), neutral(&of_cause(cause))));
+    }
+    for ReliabilityChange { topmost, walks: [before, after] } in &changes.reliability {
+        text.line(format_args!("walks from {topmost}: {after}; before: {before}"));
     }
     // Runs that select differently have many such cases, of which nothing else is to be said.
     let mut left = [(Changed::New, OF_ONE), (Changed::Gone, OF_ONE)];
@@ -111,6 +114,26 @@ fn outcomes(CaseChange { outcomes, rows, reason, .. }: &CaseChange) -> String {
     format!("{said}; {} exercised, {} before", counted(after, "row"), grouped(before))
 }
 
+/// The columns of what walks were worth.
+const WALKS: [&str; 9] =
+    ["topmost frame", "complete", "before", "incomplete", "before", "silent", "before", "wrong", "before"];
+
+const WALKS_IN_MARKDOWN: &str = "\n## Walks, by what the topmost frame was in\n\nOf the cases that both reports have judged.\n\n\
+    | topmost frame | complete | before | incomplete | before | silent | before | wrong | before |\n\
+    |---|---:|---:|---:|---:|---:|---:|---:|---:|\n";
+
+/// The cells of a row of that.
+fn cells(ReliabilityChange { topmost, walks: [before, after] }: &ReliabilityChange) -> [String; 9] {
+    let mut cells = [const { String::new() }; 9];
+    cells[0] = topmost.to_string();
+    for ((pair, (_, before)), (_, after)) in
+        cells[1..].chunks_exact_mut(2).zip(before.counts()).zip(after.counts())
+    {
+        pair.clone_from_slice(&[grouped(after), grouped(before)]);
+    }
+    cells
+}
+
 /// Formats changes as Markdown.
 #[must_use]
 pub fn changes_markdown(changes: &Changes) -> String {
@@ -132,6 +155,12 @@ pub fn changes_markdown(changes: &Changes) -> String {
             grouped(*after),
             grouped(*before)
         );
+    }
+    if !changes.reliability.is_empty() {
+        text += WALKS_IN_MARKDOWN;
+    }
+    for change in &changes.reliability {
+        let _ = writeln!(text, "| {} |", cells(change).join(" | "));
     }
     if !changes.cases.is_empty() {
         text += "\n## By case\n\n| change | case | outcome | new findings | gone findings |\n|---|---|---|---|---|\n";
@@ -186,6 +215,16 @@ pub fn changes_html(changes: &Changes) -> String {
                 class(*change),
                 escaped(cause)
             );
+        }
+        page += "</tbody></table></div>\n";
+    }
+    if !changes.reliability.is_empty() {
+        page += "<h2>Walks, by what the topmost frame was in</h2>\n<p class=\"faint\">Of the cases that both reports have judged.</p>\n";
+        page += &table_of(&WALKS);
+        for change in &changes.reliability {
+            let [topmost, numbers @ ..] = cells(change);
+            let numbers = numbers.map(|number| format!("<td class=\"num\">{number}</td>")).join("");
+            let _ = writeln!(page, "<tr><td>{topmost}</td>{numbers}</tr>");
         }
         page += "</tbody></table></div>\n";
     }
