@@ -102,6 +102,24 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
+/// Checks that a file could be written now, and leaves everything as it is.
+///
+/// # Errors
+/// It could not.
+pub fn can_be_written(path: &Path) -> io::Result<()> {
+    let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    match fs::metadata(&place) {
+        Ok(there) if there.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        Ok(there) if there.is_file() => fs::OpenOptions::new().write(true).open(&place).map(drop),
+        Ok(_) => Ok(()),
+        Err(_) => {
+            let part = beside(&place)?;
+            fs::File::create_new(&part)?;
+            fs::remove_file(&part)
+        }
+    }
+}
+
 /// Returns a name beside a file that no other process uses.
 fn beside(path: &Path) -> io::Result<PathBuf> {
     let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;

@@ -413,7 +413,7 @@ const fn one() -> u64 {
 /// What makes findings at several places one: the same is wrong with the same row, and the same component is to blame.
 /// Functions that share their name have rows at different addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct CauseKey<'f> {
+pub struct CauseKey<'f> {
     verdict: Verdict,
     image: Option<&'f str>,
     function: Option<&'f str>,
@@ -442,6 +442,19 @@ pub fn groups(findings: &[Finding]) -> Vec<Group<'_>> {
     groups
 }
 
+/// The number of findings: of causes, and not of the places where one shows. Everything that counts findings counts
+/// these.
+#[must_use]
+pub fn count(findings: &[Finding]) -> u64 {
+    groups(findings).len() as u64
+}
+
+/// At how many places something is wrong.
+#[must_use]
+pub fn places(findings: &[Finding]) -> u64 {
+    findings.iter().map(|finding| finding.places).sum()
+}
+
 /// Findings with one cause: a wrong row is wrong at each of its PCs.
 #[derive(Clone, Copy, Debug)]
 pub struct Group<'f> {
@@ -468,7 +481,9 @@ impl<'f> Group<'f> {
 }
 
 impl Finding {
-    fn cause(&self) -> Option<CauseKey<'_>> {
+    /// What it shares with findings of the same cause. `None` for one about no row, which has a cause of its own.
+    #[must_use]
+    pub fn cause(&self) -> Option<CauseKey<'_>> {
         let Self { verdict, image, function, row, row_pc, blame, .. } = self;
         // Lists of known findings may say several things of one row.
         verdict.not_knowable().is_none().then_some(())?;

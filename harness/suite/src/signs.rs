@@ -1,17 +1,19 @@
 //! Which page describes what a finding shows: by its verdict, sections, rules and instructions, and by who made the file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use sframe_engine::Abi;
 use sframe_inspect::Blame;
 use sframe_inspect::diff::{DiffReport, Field};
 use sframe_inspect::elf::object_file::ObjectFile;
 use sframe_inspect::source::Source;
-use sframe_judge::finding::{Address, Answer, Evidence, Finding, Side, Witness};
+use sframe_judge::finding::{Address, Answer, Evidence, Finding, KnownFault, Side, Witness};
 use sframe_judge::target::{Linked, Module, Target};
 use sframe_judge::vocabulary::{LayoutFact, Verdict};
 
-use crate::spec::{Assembler, Compiler, Component, Fault, Faults, Linker, Producer, Sign, Tool, ToolName};
+use crate::spec::{
+    Assembler, Compiler, Component, Fault, Faults, Library, Linker, Producer, Sign, Tool, ToolName,
+};
 
 /// What is seen of a cause.
 #[derive(Clone, Debug)]
@@ -36,9 +38,9 @@ pub struct SeenCause<'s> {
     pub code_in: Option<&'s str>,
     /// The function, if it has a name.
     pub function: Option<&'s str>,
-    /// The first instructions of a function without a name, without their numbers.
+    /// The first instructions of the function, without their numbers.
     pub entry: Vec<String>,
-    /// The name that the library gives itself.
+    /// The name that the library gives itself. Files without such a name may have a library linked in.
     pub library: Option<&'s str>,
 }
 
@@ -56,7 +58,7 @@ impl SeenCause<'_> {
             && known.layout.is_none_or(|fact| self.layout.contains(&fact))
             && known.code_in.as_ref().is_none_or(|known| self.code_in == Some(known))
             && self.is_in_function(known)
-            && known.library.as_ref().is_none_or(|known| self.library == Some(known))
+            && self.is_of_library(known)
             && self.is_at(known)
     }
 
@@ -66,12 +68,25 @@ impl SeenCause<'_> {
         let Some(pattern) = &known.function else { return true };
         match self.function {
             Some(name) => pattern.matches(name),
-            None => {
-                let is_same = |(known, this): (&String, &String)| is_instruction(known, this);
-                !known.entry.is_empty()
-                    && known.entry.len() <= self.entry.len()
-                    && known.entry.iter().zip(&self.entry).all(is_same)
-            }
+            None => self.has_entry_of(known),
+        }
+    }
+
+    /// Whether the function begins as that of a known cause, which says how it begins.
+    fn has_entry_of(&self, known: &Sign) -> bool {
+        let is_same = |(known, this): (&String, &String)| is_instruction(known, this);
+        !known.entry.is_empty()
+            && known.entry.len() <= self.entry.len()
+            && known.entry.iter().zip(&self.entry).all(is_same)
+    }
+
+    /// Whether it is in the library of a known cause, if it is one of a library: in the file of that name, or linked into
+    /// one that has none, such as a program. There the code must be that of the library, and not only the name.
+    fn is_of_library(&self, known: &Sign) -> bool {
+        match (&known.library, self.library) {
+            (None, _) => true,
+            (Some(known), Some(library)) => known == library,
+            (Some(_), None) => self.has_entry_of(known) || known.at.is_some() || !known.after.is_empty(),
         }
     }
 
@@ -164,17 +179,25 @@ pub fn without_addresses(text: &str) -> String {
     shape
 }
 
-/// The tools that a file names in `.comment`, or in a note, as compilers and some linkers write it.
+/// The tools that a file names in `.comment`, or in a note, as compilers and some linkers write it, and the C library
+/// that it says it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Makers {
     compilers: Vec<Tool<Compiler>>,
     linkers: Vec<Tool<Linker>>,
+    libraries: Vec<Tool<Library>>,
     /// Whether a linker has named itself of which no page says anything.
     has_other_linker: bool,
 }
 
 impl Makers {
-    fn of(comments: &[String]) -> Self {
+    /// Those of a file.
+    fn of(file: &ObjectFile<'_>) -> Self {
+        let libraries = file.c_library().and_then(|version| tool("glibc", version)).into_iter().collect();
+        Self { libraries, ..Self::named_in(&file.comments()) }
+    }
+
+    fn named_in(comments: &[String]) -> Self {
         let mut makers = Self::default();
         for comment in comments {
             // `GCC: (Debian 14.2.0-19) 14.2.0`, `Debian clang version 19.1.7 (3)`, `Linker: LLD 22.1.0`,
@@ -208,6 +231,9 @@ impl Makers {
             Component::Linker(range) => {
                 let is_of_another = !self.linkers.is_empty() || self.has_other_linker;
                 range.name == Linker::Ld && range.before.is_none() && !is_of_another
+            }
+            Component::Library(range) if self.libraries.iter().any(|library| library.name == range.name) => {
+                self.libraries.iter().any(|library| range.contains(library))
             }
             // The signs name the library.
             Component::Library(range) => range.before.is_none(),
@@ -278,25 +304,67 @@ pub fn point_out<'i>(
     faults: &Faults,
     producer: Option<&Producer>,
 ) {
-    let mut known: BTreeMap<Option<String>, Option<(KnownCauses<'_>, &Module<'_>)>> = BTreeMap::new();
-    for finding in findings {
+    let mut known: BTreeMap<Option<String>, Option<(KnownCauses<'_>, KnownCauses<'_>, &Module<'_>)>> =
+        BTreeMap::new();
+    let mut findings: Vec<&mut Finding> = findings.collect();
+    for finding in &mut findings {
         let of_image = known.entry(finding.image.clone()).or_insert_with_key(|image| {
             let module = target.modules.iter().find(|module| module.name == *image)?;
             let abi = module.subject.abi()?;
             let causes = match producer {
                 Some(producer) => KnownCauses::of(faults, producer, abi),
                 None => {
-                    let makers = Makers::of(&module.subject.comments());
+                    let makers = Makers::of(&module.subject);
                     KnownCauses::of_components(faults, abi, |component| makers.may_have(component))
                 }
             };
-            Some((causes, module))
+            let unnamed = match producer {
+                None if Makers::of(&module.subject).compilers.is_empty() => {
+                    KnownCauses::of_components(faults, abi, |it| matches!(it, Component::Compiler(_)))
+                }
+                _ => KnownCauses::default(),
+            };
+            Some((causes, unnamed, module))
         });
-        let page = of_image.as_ref().and_then(|(causes, module)| page_of(finding, causes, module));
-        finding.fault = page.and_then(|name| {
-            let fault = faults.get(name)?;
-            Some(fault.known_as(name))
-        });
+        let Some((causes, unnamed, module)) = of_image else { continue };
+        let named = |page: Option<&str>| page.and_then(|name| Some(faults.get(name)?.known_as(name)));
+        finding.fault = named(page_of(finding, causes, module));
+        // Whoever made the file may have removed its name. What nobody says is no reason to accept anything.
+        if let (None, None, Some(fault)) =
+            (&finding.fault, &finding.hint, named(page_of(finding, unnamed, module)))
+        {
+            finding.hint = Some(
+                format!(
+                    "this looks like {}, a fault of {}; but the file has no .comment that names its compiler",
+                    fault.name, fault.component
+                )
+                .into(),
+            );
+        }
+    }
+    share_faults(&mut findings);
+}
+
+/// A row that is wrong at several places has one cause: that of the first of them, which is what signs describe.
+fn share_faults(findings: &mut [&mut Finding]) {
+    let mut causes = HashMap::new();
+    let of: Vec<Option<usize>> = findings
+        .iter()
+        .map(|finding| {
+            let next = causes.len();
+            Some(*causes.entry(finding.cause()?).or_insert(next))
+        })
+        .collect();
+    let mut first: Vec<Option<(Option<Address>, Option<KnownFault>)>> = vec![None; causes.len()];
+    for (finding, cause) in findings.iter().zip(&of) {
+        let Some(first) = cause.and_then(|cause| first.get_mut(cause)) else { continue };
+        if first.as_ref().is_none_or(|(pc, _)| finding.pc < *pc) {
+            *first = Some((finding.pc, finding.fault.clone()));
+        }
+    }
+    for (finding, cause) in findings.iter_mut().zip(of).filter(|(finding, _)| finding.fault.is_none()) {
+        let of_first = cause.and_then(|cause| first.get(cause)).and_then(Option::as_ref);
+        finding.fault = of_first.and_then(|(_, fault)| fault.clone());
     }
 }
 
@@ -304,7 +372,7 @@ pub fn point_out<'i>(
 pub fn point_out_differences(source: Source<'_>, report: &mut DiffReport, faults: &Faults) {
     let Ok(subject) = ObjectFile::parse(source) else { return };
     let Some(abi) = subject.abi() else { return };
-    let makers = Makers::of(&subject.comments());
+    let makers = Makers::of(&subject);
     let causes = KnownCauses::of_components(faults, abi, |component| makers.may_have(component));
     for difference in &mut report.findings {
         let wrong = match difference.field {
@@ -398,10 +466,10 @@ fn page_of<'f>(finding: &Finding, causes: &KnownCauses<'f>, module: &Module<'_>)
     causes.page_of(&seen)
 }
 
-/// The first instructions of the function of a finding that has no name, without their numbers, and without what only
-/// marks the entry: builds of one source have it or not.
+/// The first instructions of the function of a finding, without their numbers, and without what only marks the entry:
+/// builds of one source have it or not.
 fn entry_of(finding: &Finding, module: &Module<'_>) -> Vec<String> {
-    let (None, Some(row), Some(row_pc)) = (&finding.function, &finding.row, finding.row_pc) else {
+    let (Some(row), Some(row_pc)) = (&finding.row, finding.row_pc) else {
         return Vec::new();
     };
     let start = module.loaded(Linked(row_pc.0.wrapping_sub(row.start.0))).0;
@@ -419,6 +487,8 @@ const ENTRY_BYTES: u64 = 128;
 mod tests {
     use std::path::Path;
 
+    use sframe_judge::finding::FindingRow;
+
     use super::*;
 
     #[test]
@@ -431,7 +501,7 @@ mod tests {
             "rustc version 1.95.0",
             "GCC: (GNU) experimental",
         ];
-        let makers = Makers::of(&comments.map(str::to_owned));
+        let makers = Makers::named_in(&comments.map(str::to_owned));
         let compilers: Vec<String> = makers.compilers.iter().map(Tool::to_string).collect();
         assert_eq!(compilers, ["gcc 12.2", "clang 19.1.7", "clang 22.1"]);
         assert_eq!(makers.linkers.iter().map(Tool::to_string).collect::<Vec<_>>(), ["lld 22.1"]);
@@ -448,7 +518,7 @@ mod tests {
         assert!(may_have(&nobody, linker("ld >= 2.44")) && !may_have(&nobody, linker("ld < 2.44")));
         // These say who they are.
         assert!(!may_have(&nobody, linker("lld")) && !may_have(&nobody, linker("mold")));
-        let of = |comment: &str| Makers::of(&[comment.to_owned()]);
+        let of = |comment: &str| Makers::named_in(&[comment.to_owned()]);
         let mold = of("mold 2.40.1 (compatible with GNU ld)");
         assert!(may_have(&mold, linker("mold < 3")) && !may_have(&mold, linker("ld")));
         let gold = of("gold 1.16");
@@ -499,6 +569,96 @@ mod tests {
         assert_eq!(seen(None, row, &other, library), None);
         assert_eq!(seen(None, row, &entry[..2], library), None);
         assert_eq!(seen(None, row, &[], library), None);
+    }
+
+    /// The sign of a library's fault, in a program that has the library linked in.
+    #[test]
+    fn code_of_a_library_that_is_linked_in_is_known_by_its_code() {
+        let faults = Faults::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../specs")).expect("pages");
+        let causes = KnownCauses::of_components(&faults, Abi::Amd64, |component| component.name() == "glibc");
+        let entry =
+            ["push rbx", "push rbp", "lea rbx, [rdx]", "neg rbx", "mov rax, qword ptr [rsi]"].as_slice();
+        let row = "CFA = SP+8, RA = *(CFA-8), FP unchanged";
+        let seen = |function, library, (before, at): (&str, &str), entry: &[&str], row: &str| {
+            causes.page_of(&SeenCause {
+                wrong: "wrong-cfa",
+                sections: &[".eh_frame", "both sections"],
+                blame: Blame::CompilerOrCfi,
+                row: row.to_owned(),
+                before_row: None,
+                around: Some((vec![before.to_owned()], at.to_owned())),
+                layout: Vec::new(),
+                flags: None,
+                code_in: None,
+                function,
+                entry: entry.iter().map(|text| (*text).to_owned()).collect(),
+                library,
+            })
+        };
+        let (name, page) = (Some("__mpn_addmul_1"), Some("glibc-addmul-pushes"));
+        let at = ("push rbx", "push rbp");
+        assert_eq!(seen(name, None, at, entry, row), page);
+        assert_eq!(seen(name, Some("libc.so.6"), at, entry, row), page);
+        assert_eq!(seen(None, None, at, entry, row), page);
+        assert_eq!(seen(None, Some("libc.so.6"), at, entry, row), page);
+        // Another library; other instructions; the row alone; a name alone.
+        assert_eq!(seen(name, Some("libm.so.6"), at, entry, row), None);
+        assert_eq!(seen(name, None, ("push rbx", "push r12"), entry, row), None);
+        assert_eq!(seen(None, None, at, &["push rbx", "push rbp", "mov rbx, rdx", "neg rbx"], row), None);
+        assert_eq!(seen(None, None, at, &[], row), None);
+        assert_eq!(seen(Some("main"), None, at, entry, row), None);
+        assert_eq!(seen(name, None, at, entry, "CFA = SP+N, RA = *(CFA-N), FP = *(CFA-N)"), None);
+        let resolve = KnownCauses::of_components(&faults, Abi::Aarch64, |it| it.name() == "glibc");
+        let by_name = |entry: &[&str]| {
+            resolve.page_of(&SeenCause {
+                wrong: "wrong-ra",
+                sections: &[".eh_frame", "both sections"],
+                blame: Blame::CompilerOrCfi,
+                row: "CFA = SP+208, RA = *(CFA+8), FP unchanged".to_owned(),
+                before_row: None,
+                around: None,
+                layout: Vec::new(),
+                flags: None,
+                code_in: None,
+                function: Some("_dl_runtime_resolve"),
+                entry: entry.iter().map(|text| (*text).to_owned()).collect(),
+                library: None,
+            })
+        };
+        let entry = ["stp x8, x9, [sp, #-N]!", "stp x6, x7, [sp, #N]", "stp x4, x5, [sp, #N]"];
+        assert_eq!(by_name(&entry), Some("glibc-resolve-entry"));
+        assert_eq!(by_name(&["stp x29, x30, [sp, #-N]!", "mov x29, sp", "ret"]), None);
+        assert_eq!(by_name(&[]), None);
+    }
+
+    /// What is wrong with a row at its first place decides what is wrong with it further on.
+    #[test]
+    fn a_row_has_the_fault_of_its_first_wrong_place() {
+        let finding = |pc, verdict, fault: Option<&str>| Finding {
+            pc: Some(Address(pc)),
+            row: Some(FindingRow {
+                start: Address(0),
+                rules: "CFA = SP+8, RA = *(CFA-8), FP unchanged".parse().expect("rules"),
+            }),
+            row_pc: Some(Address(0x100)),
+            fault: fault.map(|name| KnownFault {
+                name: name.to_owned(),
+                title: String::new(),
+                component: String::new(),
+                upstream: String::new(),
+            }),
+            ..Finding::of_spec(verdict, "", "", String::new())
+        };
+        let mut findings = [
+            finding(0x104, Verdict::WrongCfa, None),
+            finding(0x102, Verdict::WrongCfa, Some("a")),
+            finding(0x106, Verdict::WrongRa, None),
+            finding(0x108, Verdict::WrongRa, Some("b")),
+        ];
+        share_faults(&mut findings.iter_mut().collect::<Vec<_>>());
+        let faults = findings.map(|finding| finding.fault.map(|fault| fault.name));
+        // A fault that begins later in a row does not excuse what was wrong before.
+        assert_eq!(faults.each_ref().map(Option::as_deref), [Some("a"), Some("a"), None, Some("b")]);
     }
 
     #[test]

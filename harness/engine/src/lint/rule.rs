@@ -116,17 +116,37 @@ pub struct Sentence<'a> {
     values: &'a [&'a dyn fmt::Display],
 }
 
+/// Whether what is written is `1`: whether nothing else was, and whether that was.
+struct IsOne(bool, bool);
+
+impl fmt::Write for IsOne {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if !text.is_empty() {
+            *self = Self(self.0 && !self.1 && text == "1", true);
+        }
+        Ok(())
+    }
+}
+
 impl fmt::Display for Sentence<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut values = self.values.iter();
         let mut parts = self.template.split("{}");
         f.write_str(parts.next().unwrap_or_default())?;
         for part in parts {
+            let mut is_one = IsOne(true, false);
             match values.next() {
-                Some(value) => value.fmt(f)?,
+                Some(value) => {
+                    value.fmt(f)?;
+                    fmt::write(&mut is_one, format_args!("{value}"))?;
+                }
                 None => f.write_str("?")?,
             }
-            f.write_str(part)?;
+            // One byte is not "1 bytes".
+            match part.strip_prefix(" bytes").filter(|_| is_one.0 && is_one.1) {
+                Some(rest) => write!(f, " byte{rest}")?,
+                None => f.write_str(part)?,
+            }
         }
         Ok(())
     }

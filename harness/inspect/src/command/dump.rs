@@ -72,6 +72,10 @@ impl Dump {
 }
 
 impl Inspect for &Dump {
+    fn judges(&self) -> bool {
+        false
+    }
+
     fn loads_modules(&self) -> bool {
         self.as_module
     }

@@ -25,6 +25,11 @@ pub trait Inspect {
         ".sframe"
     }
 
+    /// Whether files are judged, and not only shown.
+    fn judges(&self) -> bool {
+        true
+    }
+
     /// Whether files are loaded as modules of a kernel first.
     fn loads_modules(&self) -> bool {
         false
@@ -99,7 +104,7 @@ pub fn execute<C: Inspect>(command: &mut C, arguments: &[PathBuf], json: bool) -
     tour.visit_all(arguments)?;
     let tally = tour.tally;
     if tally.inspected > 0 && volume() != Volume::Quiet {
-        print(&tally.text(command.section()))?;
+        print(&tally.text(command.section(), command.judges()))?;
     }
     Ok(tally.status())
 }
@@ -308,6 +313,8 @@ struct Tally {
     inspected: u64,
     /// Those with findings.
     found: u64,
+    /// Those of which nothing was judged.
+    open: u64,
     /// ELF files without a section, in folders and archives.
     without: u64,
     /// Files, folders and archives that can't be used.
@@ -318,6 +325,7 @@ struct Tally {
 impl Tally {
     fn add(&mut self, status: Status) {
         self.found += u64::from(status == Status::Finding);
+        self.open += u64::from(status == Status::NothingCompared);
         let worse = self.worst.is_none_or(|worst| worst.weight() < status.weight());
         self.worst = if worse { Some(status) } else { self.worst };
     }
@@ -326,14 +334,20 @@ impl Tally {
         self.worst.unwrap_or(Status::AsExpected)
     }
 
-    /// The last line.
-    fn text(self, section: &str) -> Text {
+    /// The last line: how many files came out how.
+    fn text(self, section: &str, judges: bool) -> Text {
         let mut line = format!("{} with {section}", counted(self.inspected, "file"));
-        if self.found > 0 {
-            line += &format!(", {} of them with findings", grouped(self.found));
+        let right = self.inspected.saturating_sub(self.found + self.open);
+        let all = |count: u64| count == self.inspected && count > 1;
+        let parts = [(self.found, "failed"), (self.open, "not judged"), (right, "passed")];
+        let parts = parts.into_iter().filter(|(count, _)| *count > 0).map(|(count, how)| {
+            if all(count) { format!("all {how}") } else { format!("{} {how}", grouped(count)) }
+        });
+        if judges && self.inspected > 0 {
+            line += &format!(": {}", parts.collect::<Vec<_>>().join(", "));
         }
         if self.without > 0 {
-            line += &format!(", {} without", grouped(self.without));
+            line += &format!("; {} without it", grouped(self.without));
         }
         if self.refused > 0 {
             line += &format!("; {}", counted(self.refused, "error"));

@@ -74,6 +74,15 @@ impl Failure {
         Self { status: Status::Broken, message: Text::of(message) }
     }
 
+    /// Says which option a message of one line is about.
+    #[must_use]
+    pub fn of_option(self, option: &str) -> Self {
+        const ERROR: &str = "error: ";
+        let message = self.message.trim_end();
+        let message = message.strip_prefix(ERROR).unwrap_or(message);
+        Self { status: self.status, message: Text::of(format_args!("{ERROR}{option} {message}")) }
+    }
+
     /// Reports the failure on standard error.
     pub fn report(&self) -> Status {
         tell(&self.message);

@@ -188,15 +188,16 @@ pub fn write_output(path: &std::path::Path, bytes: &[u8]) -> Result<(), Failure>
 /// Checks that a file can be written where it is wanted, before the work that it is to hold.
 ///
 /// # Errors
-/// There is no such folder.
+/// There is no such folder, or the file can't be written.
 pub fn has_place(path: &std::path::Path) -> Result<(), Failure> {
-    match path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir()) {
-        None => Ok(()),
-        Some(folder) => {
-            let (path, folder) = (path.display(), folder.display());
-            Err(Failure::unusable(format!("error: {path} can't be written: there is no folder {folder}")))
-        }
-    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(std::path::Path::new("."));
+    let why = match crate::file::can_be_written(path) {
+        Ok(()) => return Ok(()),
+        Err(_) if !folder.is_dir() => format!("there is no folder {}", folder.display()),
+        Err(error) => error.to_string(),
+    };
+    Err(Failure::unusable(format!("error: {} can't be written: {why}", path.display())))
 }
 
 /// Returns the final status of a run or check.

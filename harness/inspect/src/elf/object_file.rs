@@ -245,6 +245,19 @@ impl<'a> ObjectFile<'a> {
         self.debug.and_then(DebugFile::open).map(|debug| comments(&debug)).unwrap_or_default()
     }
 
+    /// The version of the GNU C library, if the file is a part of it that says so: `libc.so.6`, or the dynamic linker.
+    #[must_use]
+    pub fn c_library(&self) -> Option<&'a str> {
+        /// As in `ld.so (Debian GLIBC 2.43-3) stable release version 2.43.`
+        const NAMES: [&[u8]; 2] = [b"GNU C Library (", b"ld.so ("];
+        const BEFORE_VERSION: &str = " release version ";
+        let text = self.elf.section_by_name(".rodata")?.data().ok()?;
+        let mut lines = text.split(|byte| matches!(byte, 0 | b'\n'));
+        let line = lines.find(|line| NAMES.iter().any(|name| line.starts_with(name)))?;
+        let (_, version) = std::str::from_utf8(line).ok()?.split_once(BEFORE_VERSION)?;
+        Some(version.trim_end_matches('.'))
+    }
+
     /// Returns the name of the section that contains an address.
     #[must_use]
     pub fn section_at(&self, address: u64) -> Option<&str> {

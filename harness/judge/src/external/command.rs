@@ -58,6 +58,9 @@ pub enum ExternalError {
     /// It fails before anything was asked.
     #[error("the unwinder did not start: {0}")]
     Fault(#[from] Fault),
+    /// It fails where it is given the images.
+    #[error("the unwinder has answered `hello`, and then failed where `open` was to be answered: {0}")]
+    NotOpened(Fault),
     /// It had to be restarted too often.
     #[error("the unwinder was restarted {RESTARTS} times, and failed again: {0}")]
     GivenUp(Fault),

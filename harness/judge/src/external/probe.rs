@@ -18,7 +18,7 @@ use super::session::{Came, Session};
 use super::shadow::Shadow;
 use crate::compare::{ByPc, Disagreement, LastInstructions, Truth, Value, WalkEnd, disagreements};
 use crate::examine::{Examination, Probe, WalkEnds};
-use crate::finding::{Blame, Confidence, Finding};
+use crate::finding::{self, Blame, Confidence, Finding};
 use crate::target::layouts::FrameLayouts;
 use crate::target::{Linked, Loaded, Target};
 use crate::triage::{
@@ -467,8 +467,10 @@ impl<'q, 'a> Questions<'q, 'a> {
             self.forget_bad_answers();
         }
         let of_engine = std::mem::take(&mut examination.findings);
-        let section_findings = of_engine.iter().filter(|found| found.blame != Blame::Format).count() as u64
-            + examination.findings_omitted.values().sum::<u64>();
+        let of_sections: Vec<Finding> =
+            of_engine.iter().filter(|found| found.blame != Blame::Format).cloned().collect();
+        let section_findings =
+            finding::count(&of_sections) + examination.findings_omitted.values().sum::<u64>();
         // What follows from a fault of a whole section is no finding of the engine either.
         if examination.findings_omitted.is_empty() && self.target.section_faults().is_empty() {
             self.withdraw(&of_engine);

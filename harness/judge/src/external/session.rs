@@ -106,7 +106,10 @@ impl<'s> Session<'s> {
         self.hello = hello;
         if let Some(open) = self.open.clone() {
             let answer = self.request(Request { open: Some(open), ..Request::default() });
-            let answer = answer.map_err(|fault| self.failure(fault))?;
+            let answer = answer.map_err(|fault| match self.failure(fault) {
+                ExternalError::Fault(fault) => ExternalError::NotOpened(fault),
+                error => error,
+            })?;
             if let Some(reason) = answer.unsupported {
                 return Err(ExternalError::Unsupported(reason));
             }
@@ -135,7 +138,7 @@ impl<'s> Session<'s> {
             self.restarts += 1;
             match self.begin() {
                 // It may die in the handshake, too; the limit on restarts ends that.
-                Err(ExternalError::Fault(_)) => {}
+                Err(ExternalError::Fault(_) | ExternalError::NotOpened(_)) => {}
                 other => return other,
             }
         }
@@ -377,8 +380,9 @@ impl<'s> Session<'s> {
                     };
                     return Err(Fault { malformed: Some(why.to_owned()), ..Fault::bad_answer(why) });
                 }
-                Answer { stop: Some(stop), frames, end, .. } if first + stop == expected => {
-                    let missing = [("frames", frames.is_none()), ("end", end.is_none())];
+                Answer { stop, frames, end, .. } if stop.is_none_or(|stop| first + stop == expected) => {
+                    let missing =
+                        [("stop", stop.is_none()), ("frames", frames.is_none()), ("end", end.is_none())];
                     let missing =
                         missing.into_iter().filter(|(_, is_missing)| *is_missing).map(|(key, _)| key);
                     let why = format!("the answer to a stop has no {}", quoted_list(missing));
@@ -387,9 +391,9 @@ impl<'s> Session<'s> {
                 Answer { stop, frames, end, .. } => {
                     let present = |is: bool| if is { "is there" } else { "is missing" };
                     return Err(Fault::bad_answer(format!(
-                        "the answer to stop {} was expected; stop: {}, `frames` {}, `end` {}",
+                        "the answer to stop {} was expected, and it is to stop {}; `frames` {}, `end` {}",
                         expected - first,
-                        stop.map_or_else(|| "missing".to_owned(), |stop| stop.to_string()),
+                        stop.unwrap_or_default(),
                         present(frames.is_some()),
                         present(end.is_some())
                     )));

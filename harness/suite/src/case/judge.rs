@@ -209,26 +209,29 @@ pub(crate) fn judge_ends(expected: &[End], seen: &WalkEnds) -> Vec<(End, Finding
     findings
 }
 
-/// Returns findings for minimums of a sweep that were not reached.
-pub(crate) fn judge_sweep(sweep: &Sweep, report: &CaseReport, covered: u64) -> Vec<Finding> {
+/// Returns findings for minimums of a sweep that were not reached, each with the minimum's keys in the sweep.
+pub(crate) fn judge_sweep(sweep: &Sweep, report: &CaseReport, covered: u64) -> Vec<(Vec<String>, Finding)> {
     let mut findings = Vec::new();
-    let mut floor = |holds: bool, what: &str, expected: String, got: String| {
+    let mut floor = |holds: bool, keys: &[&str], what: &str, expected: String, got: String| {
         if !holds {
             let message = format!("the sweep is too small: {what} {got}, at least {expected} expected");
-            findings.push(Finding::of_spec(Verdict::NotReached, expected, got, message));
+            let keys = keys.iter().map(|key| (*key).to_owned()).collect();
+            findings.push((keys, Finding::of_spec(Verdict::NotReached, expected, got, message)));
         }
     };
     let share = |part: u64, whole: u64| format!("{} of {}", grouped(part), grouped(whole));
     let instructions = report.counts.comparisons + report.counts.nothing_compared;
     floor(
         instructions >= sweep.min_instructions,
+        &["min_instructions"],
         "instructions looked at:",
-        sweep.min_instructions.to_string(),
-        instructions.to_string(),
+        grouped(sweep.min_instructions),
+        grouped(instructions),
     );
     if let Some(rows) = sweep.rows {
         floor(
             rows.is_reached_by(report.rows.exercised, report.rows.total),
+            &["rows"],
             "rows exercised:",
             rows.to_string(),
             share(report.rows.exercised, report.rows.total),
@@ -237,6 +240,7 @@ pub(crate) fn judge_sweep(sweep: &Sweep, report: &CaseReport, covered: u64) -> V
     if let Some(share_covered) = sweep.covered {
         floor(
             share_covered.is_reached_by(covered, report.counts.instructions),
+            &["covered"],
             "instructions with an FDE:",
             share_covered.to_string(),
             share(covered, report.counts.instructions),
@@ -245,13 +249,15 @@ pub(crate) fn judge_sweep(sweep: &Sweep, report: &CaseReport, covered: u64) -> V
     let min_depth = sweep.min_depth.get();
     floor(
         report.max_depth as u64 >= u64::from(min_depth),
+        &["min_depth"],
         "frames of the deepest call stack:",
         min_depth.to_string(),
         report.max_depth.to_string(),
     );
     for (feature, minimum) in &sweep.control_flow {
         let count = report.control_flow.of(*feature);
-        floor(count >= *minimum, &format!("{feature}:"), minimum.to_string(), count.to_string());
+        let keys = ["control_flow", feature.as_str()];
+        floor(count >= *minimum, &keys, &format!("{feature}:"), grouped(*minimum), grouped(count));
     }
     findings
 }

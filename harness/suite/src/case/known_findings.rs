@@ -11,22 +11,27 @@ use crate::case::settle::places;
 use crate::spec::{Known, KnownFinding};
 use crate::yaml;
 
-/// Stands for a reason that is still missing. Too short for one, so that a file with
-/// it is refused.
-const TODO: &str = "TODO";
-
 /// The first line of a file.
 const HEAD: &str =
-    "# Each TODO is to be replaced: say what is wrong, whose fault it is, and where it is reported.";
+    "# Each empty reason is to be written: what is wrong, whose fault it is, and where it is reported.";
+
+/// A file of known findings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownText {
+    /// Its text.
+    pub text: String,
+    /// How many entries need a reason, which a person has to write: until then, the file is refused.
+    pub without_reason: u64,
+}
 
 /// Returns the text of a file of known findings that has all of `findings` except
 /// those that can't be known, which are failures of an unwinder's process, and those that are no failures.
-/// Faults and reasons are
-/// those of `known`, where it has the verdict in the function.
+/// Faults and reasons are those of `known`, where it has the verdict in the function; otherwise the fault is the one
+/// that all findings of an entry come from.
 ///
 /// # Errors
 /// An entry can't be written as YAML; the message says why.
-pub fn known_findings(findings: &[Finding], known: &[Known]) -> Result<String, String> {
+pub fn known_findings(findings: &[Finding], known: &[Known]) -> Result<KnownText, String> {
     let has_libraries = findings.iter().any(|finding| finding.image.is_some());
     // Code without a name comes last: its entries are for any function of the image.
     let mut entries: BTreeMap<(bool, String, Verdict, Blame), Vec<&Finding>> = BTreeMap::new();
@@ -38,6 +43,7 @@ pub fn known_findings(findings: &[Finding], known: &[Known]) -> Result<String, S
         entries.entry(key).or_default().push(finding);
     }
     let mut text = format!("{HEAD}\nknown:{}\n", if entries.is_empty() { " []" } else { "" });
+    let mut without_reason = 0;
     for ((_, function, verdict, blame), findings) in entries {
         if let Some(first) = findings.first() {
             let _ = writeln!(text, "  # {}", neutral(&first.message.to_string()));
@@ -46,13 +52,18 @@ pub fn known_findings(findings: &[Finding], known: &[Known]) -> Result<String, S
         // Of a function without an FDE, a page may know more than triage.
         let is_open = findings.iter().all(|finding| finding.is_without_culprit());
         let blame = why.filter(|_| is_open).map_or(blame, |known| known.blame);
+        let (fault, reason) = match (why, fault_of(&findings).filter(|_| blame != Blame::Unknown)) {
+            (Some(known), _) => (known.fault.clone(), known.reason.clone()),
+            (None, Some(fault)) => (Some(fault), None),
+            (None, None) => {
+                without_reason += 1;
+                (None, Some(String::new()))
+            }
+        };
         let entry = KnownFinding {
             verdict,
-            fault: why.and_then(|known| known.fault.clone()),
-            reason: match why {
-                Some(known) => known.reason.clone(),
-                None => Some(TODO.to_owned()),
-            },
+            fault,
+            reason,
             function: Some(function),
             row: None,
             rules: vec![places(findings)].into(),
@@ -63,7 +74,14 @@ pub fn known_findings(findings: &[Finding], known: &[Known]) -> Result<String, S
             let _ = writeln!(text, "  {line}");
         }
     }
-    Ok(text)
+    Ok(KnownText { text, without_reason })
+}
+
+/// The fault that all of these findings come from.
+fn fault_of(findings: &[&Finding]) -> Option<String> {
+    let mut names = findings.iter().map(|finding| finding.fault.as_ref().map(|fault| &*fault.name));
+    let first = names.next()??;
+    names.all(|name| name == Some(first)).then(|| first.to_owned())
 }
 
 /// The name of a finding's function, or of its image.
@@ -113,8 +131,9 @@ mod tests {
             Finding { function: Some(name.to_owned()), image: Some(format!("{name}.so")), ..finding }
         };
         let findings: Vec<Finding> = names.map(finding).into();
-        let text = known_findings(&findings, &[]).expect("YAML");
-        let text = text.replace(TODO, "a reason of some length");
+        let KnownText { text, without_reason } = known_findings(&findings, &[]).expect("YAML");
+        assert_eq!(without_reason, names.len() as u64);
+        let text = text.replace("reason: ''", "reason: a reason of some length");
         let file = KnownFile::from_source(Source::new(Path::new("known.yaml"), &text));
         let file = file.unwrap_or_else(|errors| panic!("{text}\n{}", errors[0].render(false)));
         assert_eq!(file.known().len(), names.len());
@@ -131,7 +150,7 @@ mod tests {
             Finding { image: image.map(str::to_owned), function: function.map(str::to_owned), ..finding }
         };
         let findings = [finding(None, None), finding(None, Some("f")), finding(Some("x.so"), None)];
-        let text = known_findings(&findings, &[]).expect("YAML");
+        let text = known_findings(&findings, &[]).expect("YAML").text;
         let functions: Vec<&str> =
             text.lines().filter_map(|line| line.trim().strip_prefix("function: ")).collect();
         assert_eq!(functions, ["'!f'", "'!'", "x.so!"]);

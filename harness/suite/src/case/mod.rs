@@ -7,7 +7,7 @@ mod report;
 mod settle;
 pub(crate) mod stand_in;
 
-pub use known_findings::known_findings;
+pub use known_findings::{KnownText, known_findings};
 pub use reason::{
     BrokenReason, BrokenRun, NOTHING_COMPARED, NoSuchPlace, NoWorker, OutputDifference, SkipReason,
     broken_reason,
@@ -28,7 +28,7 @@ use crate::case::judge::{
 };
 use crate::corpus::Build;
 use crate::signs::point_out;
-use crate::spec::{BuildFacts, Faults, Location, Producer, Spec, Stop};
+use crate::spec::{BuildFacts, Faults, Location, Producer, Spec, Stop, Sweep};
 use crate::yaml::{self, Source};
 use sframe_judge::compare::ByTopmost;
 use sframe_judge::examine::counts::Counts;
@@ -528,12 +528,24 @@ impl Case<'_> {
             }
             let sweep = self.spec.sweep_for(&self.facts());
             if let Some(sweep) = sweep {
-                findings.extend(judge_sweep(sweep, report, examination.coverage.instructions_covered));
+                let covered = examination.coverage.instructions_covered;
+                findings.extend(judge_sweep(sweep, report, covered).into_iter().map(|(keys, finding)| {
+                    let path: Vec<String> = self.path_of(sweep).into_iter().chain(keys).collect();
+                    Finding { message: self.asked_at(finding.message.clone(), &path), ..finding }
+                }));
             }
             findings.extend(judge_set_aside(sweep.and_then(|sweep| sweep.set_aside), report));
         }
         self.settle(findings, broken.is_none() && with_signals, report);
         broken.map_or(Ok(()), Err)
+    }
+
+    /// The keys of one of the spec's sweeps.
+    fn path_of(&self, sweep: &Sweep) -> Vec<String> {
+        let index = self.spec.sweep.iter().flatten().position(|it| std::ptr::eq(it, sweep));
+        let index = index.unwrap_or_default().to_string();
+        let is_list = self.source.has(&["sweep", &*index]);
+        std::iter::once("sweep".to_owned()).chain(is_list.then_some(index)).collect()
     }
 
     /// Adds to a message where the spec says what it is about.

@@ -55,8 +55,11 @@ pub struct SeenKnown {
     pub reason: String,
     /// Which component needs the fix.
     pub blame: Blame,
-    /// Number of findings that it explains.
+    /// Number of findings that it explains: what is wrong with one row counts once.
     pub findings: u64,
+    /// At how many places they are.
+    #[serde(default)]
+    pub places: u64,
     /// Whether they differ from the entry. A finding of its own says how, and nothing of it is accepted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub changed: bool,
@@ -86,10 +89,11 @@ impl SeenKnown {
         self.blame == Blame::Format
     }
 
-    /// Findings that need no entry to be no failure: the first of them, their number, and the rules that they occur with.
+    /// Findings that need no entry to be no failure: the first of them, their number, that of their places, and the rules
+    /// that they occur with.
     pub(crate) fn without_entry(
         finding: Finding,
-        findings: u64,
+        [findings, places]: [u64; 2],
         rules: BTreeMap<String, u64>,
         reason: String,
     ) -> Self {
@@ -101,6 +105,7 @@ impl SeenKnown {
             reason,
             blame: finding.blame,
             findings,
+            places,
             changed: false,
             rules,
             entry: None,

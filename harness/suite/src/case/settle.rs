@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sframe_judge::finding::{Address, Blame, Finding, FindingRow};
+use sframe_judge::finding::{self, Address, Blame, Finding, FindingRow};
 use sframe_judge::triage::BEYOND_THE_FORMAT;
 use sframe_judge::vocabulary::Verdict;
 
@@ -57,7 +57,7 @@ pub fn settle<'k>(
         Some((entry, judge_rules(known, &seen, complete && !known.optional)?))
     }));
     for (expected, seen) in expected.iter().zip(seen) {
-        let count = seen.len() as u64;
+        let (findings, count) = (finding::count(&seen), finding::places(&seen));
         let blamed_on = seen.iter().find(|finding| !finding.may_be_blamed_on(expected.known.blame));
         let blamed_on = blamed_on.map(|finding| (expected.entry, expected.blamed_differently(finding)));
         settled.changed.extend(blamed_on);
@@ -70,7 +70,8 @@ pub fn settle<'k>(
                 fault: expected.known.fault.clone(),
                 reason: expected.known.why().to_owned(),
                 blame: expected.known.blame,
-                findings: count,
+                findings,
+                places: count,
                 changed: false,
                 rules,
                 entry: Some(expected.entry),
@@ -91,9 +92,9 @@ pub fn settle<'k>(
 
 /// What the format can't express of a function, which needs no entry to be no failure.
 fn no_fault(findings: Vec<Finding>) -> Option<SeenKnown> {
-    let (rules, count) = (places(&findings), findings.len() as u64);
+    let (rules, counts) = (places(&findings), [finding::count(&findings), finding::places(&findings)]);
     let finding = findings.into_iter().next()?;
-    Some(SeenKnown::without_entry(finding, count, rules, BEYOND_THE_FORMAT.to_owned()))
+    Some(SeenKnown::without_entry(finding, counts, rules, BEYOND_THE_FORMAT.to_owned()))
 }
 
 /// Where a finding is, and its verdict.

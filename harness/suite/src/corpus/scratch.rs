@@ -166,9 +166,19 @@ impl Scratch {
             Some(line) if ended.is_success() => Ok(line.to_owned()),
             _ => Err(Error::Tool {
                 toolchain: self.toolchain.name.clone(),
-                command: words.join(" "),
+                command: self
+                    .toolchain
+                    .wrapper
+                    .iter()
+                    .chain(&words)
+                    .map(String::as_str)
+                    .collect::<Vec<_>>()
+                    .join(" "),
                 ended: ended.to_string(),
-                stderr: stderr.trim().to_owned(),
+                stderr: match stderr.trim() {
+                    "" => "it has printed nothing".to_owned(),
+                    said => said.to_owned(),
+                },
             }),
         }
     }

@@ -1,7 +1,7 @@
 //! A page beside what its build shows.
 
 use sframe_engine::{Recovery, RowRules};
-use sframe_judge::finding::{Address, Finding, StackView};
+use sframe_judge::finding::{Address, Answer, Evidence, Finding, StackView};
 use sframe_judge::vocabulary::Verdict;
 
 use super::observe::{Observed, witnesses};
@@ -50,7 +50,13 @@ fn doubt(example: &Example, finding: &Finding, observed: &Observed) -> Option<St
     let Ok(rules) = right.parse::<RowRules>() else {
         return Some(format!("{right} is not what a row can say"));
     };
-    if finding.evidence.iter().any(|evidence| evidence.right_rules() == Some(rules)) {
+    // A walk that ends too early has no value to compare with what a witness says.
+    let is_open = example.verdict == Verdict::Truncated;
+    let says_so = |evidence: &Evidence| {
+        evidence.right_rules() == Some(rules)
+            || (is_open && evidence.agrees_with.is_none() && evidence.answer == Some(Answer::Rules(rules)))
+    };
+    if finding.evidence.iter().any(says_so) {
         return None;
     }
     let Some(value) = finding.stack.as_ref().and_then(|stack| value(example.verdict, &rules, stack)) else {

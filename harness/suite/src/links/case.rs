@@ -16,6 +16,7 @@ use sframe_judge::vocabulary::suggest::closest;
 use super::functions::Functions;
 use super::options;
 use super::page::{LinkPage, LinkPages};
+use crate::spec::text;
 use crate::yaml::{Error, Source};
 
 named! {
@@ -164,7 +165,7 @@ pub struct Step {
     /// `.sframe`, `v2:NAME` that of version 2, `aarch64:NAME` that of another ABI.
     pub of: Vec<String>,
     /// The name of its output.
-    #[serde(default = "output")]
+    #[serde(default = "output", deserialize_with = "text")]
     pub to: String,
 }
 
@@ -454,6 +455,7 @@ fn read(path: &Path, folder: &Path) -> Result<(LinkCase, Source), Error> {
     for (index, step) in case.steps.iter().enumerate() {
         let number = index.to_string();
         let at = |key| source.span(&["steps", &number, key]);
+        let item = |key, index: usize| source.span(&["steps", &number, key, &index.to_string()]);
         if step.to.is_empty() || step.to.contains('/') {
             return Err(source.error_at(
                 at("to"),
@@ -475,35 +477,36 @@ fn read(path: &Path, folder: &Path) -> Result<(LinkCase, Source), Error> {
         }
         let is_made = |name: &String| case.steps[..index].iter().any(|other| other.to == *name);
         let is_later = |name: &&String| matches!(case.input(name), Input::Made(_)) && !is_made(name);
-        if let Some(later) = step.of.iter().find(is_later) {
-            let message = format!("no earlier command makes `{later}`");
-            return Err(source.error_at(at("of"), message, None::<String>));
+        if let Some((later, name)) = step.of.iter().enumerate().find(|(_, name)| is_later(name)) {
+            let message = format!("no earlier command makes `{name}`");
+            return Err(source.error_at(item("of", later), message, None::<String>));
         }
-        let scripts = step.options.iter().filter_map(|option| option.strip_prefix("script="));
-        for script in scripts {
+        for (index, option) in step.options.iter().enumerate() {
+            let Some(script) = option.strip_prefix("script=") else { continue };
             if script.contains('/') || !folder.join("sources").join(script).is_file() {
                 let message = format!("there is no script `{script}` in sources");
-                return Err(source.error_at(at("options"), message, None::<String>));
+                return Err(source.error_at(item("options", index), message, None::<String>));
             }
         }
+        let is_unknown = |option: &String| options::of_linker(option, Abi::Amd64).is_none();
         if step.tool == Tool::Ld
-            && let Some(option) =
-                step.options.iter().find(|option| options::of_linker(option, Abi::Amd64).is_none())
+            && let Some(unknown) = step.options.iter().position(is_unknown)
         {
+            let message = format!("there is no option `{}`", step.options[unknown]);
             let help = format!("the options of linkers are {}", options::NAMES.join(", "));
-            return Err(source.error_at(at("options"), format!("there is no option `{option}`"), Some(help)));
+            return Err(source.error_at(item("options", unknown), message, Some(help)));
         }
-        for (name, input) in step.of.iter().zip(step.inputs(&case)) {
+        for (index, (name, input)) in step.of.iter().zip(step.inputs(&case)).enumerate() {
             let Input::Object { file, folder: from, .. } = &input else { continue };
             if matches!(from, Folder::Version(version) if !(1..=3).contains(version)) {
                 let message = format!("`{name}` is of a version that there is not: 1, 2 and 3 are");
-                return Err(source.error_at(at("of"), message, None::<String>));
+                return Err(source.error_at(item("of", index), message, None::<String>));
             }
             let of_source = folder.join("sources").join(file.replace(".o", ".S"));
             let made = folder.join("objects/v3/amd64").join(file);
             if !of_source.is_file() && !made.is_file() {
                 return Err(source.error_at(
-                    at("of"),
+                    item("of", index),
                     format!("there is no object `{name}`"),
                     None::<String>,
                 ));

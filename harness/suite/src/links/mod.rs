@@ -31,5 +31,5 @@ pub use report::{LinksReport, LinksTable};
 pub use result::{LinkOutcome, LinkResult};
 pub use run::{Selection, run};
 pub use toolchain::ToolchainLinker;
-pub use tools::{Command, Commands, Ran, Subject, SubjectError, Tools};
+pub use tools::{Command, Commands, Ran, Subject, Tools};
 pub use unable::Unable;

@@ -137,17 +137,6 @@ pub struct Subject {
     limit: Option<Duration>,
 }
 
-/// Why a subject can't be tried.
-#[derive(Debug, thiserror::Error)]
-pub enum SubjectError {
-    /// Its description can't be used.
-    #[error(transparent)]
-    Description(#[from] yaml::Error),
-    /// Its toolchain is not installed.
-    #[error("{}: the toolchain is not installed (ci/toolchains)", .0.display())]
-    NotInstalled(PathBuf),
-}
-
 /// What is wrong with a pattern of what the linter says.
 fn wrong_rule(pattern: &str) -> Option<String> {
     let rules = || all_rules().map(|rule| rule.name);
@@ -254,10 +243,16 @@ impl Subject {
         toolchains: &Path,
         cases: &LinkCases,
         faults: &Faults,
-    ) -> Result<Self, SubjectError> {
+    ) -> Result<Self, yaml::Error> {
         let subject = Self { toolchains: toolchains.to_owned(), ..Self::parse(path, cases, faults)? };
         match subject.root() {
-            Some(root) if !root.is_dir() => Err(SubjectError::NotInstalled(root)),
+            Some(root) if !root.is_dir() => {
+                let source = yaml::Source::read(path)?;
+                let message =
+                    format!("this toolchain is not installed: there is no folder {}", root.display());
+                let help = Some("ci/toolchains installs those of the corpus; --toolchains names the folder");
+                Err(source.error_at(source.span(&["toolchain"]), message, help))
+            }
             _ => Ok(subject),
         }
     }

@@ -36,7 +36,7 @@ impl CheckReport {
             all if all == counts.instructions => {
                 format!("{} judged", all_of(all, "instruction executed", "instructions executed"))
             }
-            some => format!("{} of {executed} executed were judged", grouped(some)),
+            some => format!("{} of {executed} executed {} judged", grouped(some), was(some)),
         }
     }
 
@@ -158,7 +158,11 @@ impl Report {
                 (rest.saturating_sub(is_known), "not asked about"),
             ]);
             let executed = counted(all, "instruction");
-            clauses.push(format!("{} of {executed} executed were judged; {parts}", grouped(judged)));
+            clauses.push(format!(
+                "{} of {executed} executed {} judged; {parts}",
+                grouped(judged),
+                was(judged)
+            ));
         }
         clauses.extend(of_rows(summary.rows_explored));
         clauses.join("; ")
@@ -171,9 +175,12 @@ impl ExploreReport {
     pub fn conclusion(&self) -> String {
         let summary = &self.summary;
         let rows = counted(summary.rows_total, "row");
+        let asked = if summary.rows_left_out > 0 { " of the functions asked for" } else { "" };
         let judged = match summary.rows_judged {
-            all if all == summary.rows_total => format!("{} judged", all_of(all, "row", "rows")),
-            some => format!("{} of {rows} were judged", grouped(some)),
+            all if all == summary.rows_total => {
+                format!("{} judged", all_of(all, &format!("row{asked}"), &format!("rows{asked}")))
+            }
+            some => format!("{} of {rows}{asked} {} judged", grouped(some), was(some)),
         };
         let proved: u64 = summary.verdicts.values().sum();
         let results = parts(&[
@@ -197,11 +204,13 @@ impl ExploreReport {
             (_, None) => counted(proved, "proved finding"),
             (_, Some(others)) => format!("{}, besides {others}", counted(proved, "proved finding")),
         });
-        if summary.rows_judged < summary.rows_total {
-            clauses.push("`--verbose` says why the others were not".to_owned());
-        }
         clauses.join("; ")
     }
+}
+
+/// The verb of a number of things.
+const fn was(count: u64) -> &'static str {
+    if count == 1 { "was" } else { "were" }
 }
 
 /// All of a number of things, as a subject with its verb.
@@ -213,18 +222,22 @@ fn all_of(count: u64, one: &str, many: &str) -> String {
 }
 
 /// What was found and is no failure. `None` if nothing was.
-fn in_words(known: &[SeenKnown]) -> Option<String> {
+pub(super) fn in_words(known: &[SeenKnown]) -> Option<String> {
     let (beyond, others): (Vec<&SeenKnown>, Vec<&SeenKnown>) =
         SeenKnown::accepted(known).partition(|seen| seen.is_beyond_the_format());
     let count = |of: &[&SeenKnown]| -> u64 { of.iter().map(|seen| seen.findings).sum() };
     let pages: BTreeSet<&str> = others.iter().filter_map(|seen| seen.fault.as_deref()).collect();
     let pages =
         if pages.is_empty() { String::new() } else { format!(" ({})", Vec::from_iter(pages).join(", ")) };
-    let others = (!others.is_empty()).then(|| counted(count(&others), "known finding") + &pages);
-    let beyond = (!beyond.is_empty())
-        .then(|| format!("{} that SFrame can't express", counted(count(&beyond), "place")));
-    let parts: Vec<String> = others.into_iter().chain(beyond).collect();
-    (!parts.is_empty()).then(|| parts.join(" and "))
+    let beyond_the_format = |count| format!("{count} that SFrame can't express");
+    match (count(&others), count(&beyond)) {
+        (0, 0) => None,
+        (0, beyond) => Some(beyond_the_format(counted(beyond, "finding"))),
+        (others, 0) => Some(counted(others, "known finding") + &pages),
+        (others, beyond) => {
+            Some(counted(others, "known finding") + &pages + " and " + &beyond_the_format(grouped(beyond)))
+        }
+    }
 }
 
 /// Counts of what is not zero, with what each of them is.

@@ -751,8 +751,8 @@ impl CheckReport {
 pub(super) fn verdicts(findings: &[Finding], omitted: &BTreeMap<Verdict, u64>) -> BTreeMap<String, u64> {
     let named = |(verdict, count): (&Verdict, &u64)| (verdict.to_string(), *count);
     let mut verdicts: BTreeMap<String, u64> = omitted.iter().map(named).collect();
-    for finding in findings {
-        *verdicts.entry(finding.verdict.to_string()).or_default() += 1;
+    for group in groups(findings) {
+        *verdicts.entry(group.first.verdict.to_string()).or_default() += 1;
     }
     verdicts
 }

@@ -13,6 +13,7 @@ use sframe_judge::explore::{
 use sframe_judge::finding::{Finding, Group};
 use sframe_judge::target::Target;
 
+use super::conclusion::in_words;
 use super::diagnostic::{Described, Style, help, not_shown, note, quoted, with_option};
 use super::document::{JudgedImage, Origin, SCHEMA, named_by};
 use super::file_name;
@@ -74,8 +75,11 @@ pub struct ExploreSummary {
     pub functions: u64,
     /// Instructions executed.
     pub instructions: u64,
-    /// Rows that cover something.
+    /// Rows that cover something, of the functions that were to be explored, and of those that led to.
     pub rows_total: u64,
+    /// Rows of the other functions.
+    #[serde(default)]
+    pub rows_left_out: u64,
     /// Rows with which something was compared.
     pub rows_judged: u64,
     /// Rows that agree at all their instructions.
@@ -137,6 +141,25 @@ impl ExploreReport {
         };
         report.count();
         report
+    }
+
+    /// Leaves out the functions that were not to be explored, unless a path from others has led there.
+    #[must_use]
+    pub fn only(mut self, is_wanted: impl Fn(&FunctionRows) -> bool) -> Self {
+        let (functions, left_out): (Vec<_>, Vec<_>) =
+            self.functions.into_iter().partition(|it| it.rows.judged > 0 || is_wanted(it));
+        self.functions = functions;
+        for FunctionRows { rows, .. } in left_out {
+            self.summary.rows_total = self.summary.rows_total.saturating_sub(rows.total);
+            self.summary.rows_left_out += rows.total;
+            for (reason, count) in rows.undecided {
+                if let Some(rows) = self.summary.undecided.get_mut(&reason) {
+                    *rows = rows.saturating_sub(count);
+                }
+            }
+        }
+        self.summary.undecided.retain(|_, count| *count > 0);
+        self
     }
 
     /// Says that the file is relocatable, and which relocations were not applied.
@@ -292,14 +315,25 @@ impl ExploreReport {
     /// The number of findings, in words.
     pub(super) fn verdict(&self) -> String {
         let proved: u64 = self.summary.verdicts.values().sum();
-        let known = SeenKnown::count(&self.known);
-        let known = if known == 0 { String::new() } else { format!(", {} known", grouped(known)) };
+        let known = in_words(&self.known).map_or_else(String::new, |known| format!(", besides {known}"));
         counted(proved, "proved finding") + &known
     }
 
     /// Shows the result to people. With `all`, also what is not proved.
     #[must_use]
     pub fn text(&self, all: bool, style: Style) -> Text {
+        self.text_with(all, self.has_open_rows(), style)
+    }
+
+    /// Whether there are rows of which nothing was judged, and `--verbose` says more about them.
+    #[must_use]
+    pub const fn has_open_rows(&self) -> bool {
+        self.summary.rows_judged < self.summary.rows_total
+    }
+
+    /// As [`Self::text`], with or without the hint at `--verbose`, which several files need once.
+    #[must_use]
+    pub fn text_with(&self, all: bool, hint: bool, style: Style) -> Text {
         let mut text = Text::default();
         if !style.is_brief() {
             text.line(format!("{}: {}, SFrame version {}", self.file, self.abi, self.sframe_version));
@@ -322,7 +356,9 @@ impl ExploreReport {
         }
         show_accepted(&mut text, &self.known, style);
         if !style.is_brief() {
-            text.line(self.conclusion());
+            let hint =
+                if hint && !style.is_full() { "; `--verbose` says why the others were not" } else { "" };
+            text.line(self.conclusion() + hint);
         }
         text
     }

@@ -41,11 +41,6 @@ impl CheckReport {
             (None, true, true) => Outcome::Agree,
         }
     }
-
-    /// The number of known findings.
-    pub(super) fn known_count(&self) -> u64 {
-        SeenKnown::count(&self.known)
-    }
 }
 
 /// The findings of entries that are gone or have changed, with the places of the entries.
@@ -61,14 +56,13 @@ pub(super) fn located(
     })
 }
 
-/// Says how many findings each fault or reason explains, and how many places SFrame can't express, most first.
+/// Says how many findings each fault or reason explains, most first.
 pub(super) fn known_lines<'s>(known: impl Iterator<Item = &'s SeenKnown>) -> Vec<String> {
     let mut reasons: BTreeMap<_, u64> = BTreeMap::new();
     for seen in known {
-        let what = if seen.is_beyond_the_format() { "place" } else { "finding" };
-        *reasons.entry((seen.explanation(), what)).or_default() += seen.findings;
+        *reasons.entry(seen.explanation()).or_default() += seen.findings;
     }
     let mut reasons = Vec::from_iter(reasons);
     reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    reasons.into_iter().map(|((reason, what), count)| format!("{}: {reason}", counted(count, what))).collect()
+    reasons.into_iter().map(|(reason, count)| format!("{}: {reason}", counted(count, "finding"))).collect()
 }

@@ -61,7 +61,7 @@ fn known(findings: &[Finding]) -> Vec<SeenKnown> {
         let title = finding.fault.as_ref()?.title.clone();
         let rules = finding.row.as_ref().map(|row| (row.rules.to_string(), finding.places));
         let places = finding.places;
-        Some(SeenKnown::without_entry(finding, places, rules.into_iter().collect(), title))
+        Some(SeenKnown::without_entry(finding, [1, places], rules.into_iter().collect(), title))
     };
     groups(findings).iter().filter_map(|group| seen(group.finding())).collect()
 }

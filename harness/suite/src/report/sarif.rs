@@ -153,8 +153,8 @@ impl Log {
             let mut result = self.result(case, build, file, &seen.finding, listings);
             result["suppressions"] =
                 json!([{ "kind": "external", "status": "accepted", "justification": seen.explanation() }]);
-            result["occurrenceCount"] = json!(seen.findings.max(1));
-            result["properties"]["places"] = json!(seen.findings.max(1));
+            result["occurrenceCount"] = json!(seen.places.max(1));
+            result["properties"]["places"] = json!(seen.places.max(1));
             if let Some(fault) = &seen.fault {
                 result["properties"]["fault"] = json!(fault);
             }

@@ -349,7 +349,9 @@ fn show_findings(
     in_full: &mut usize,
     style: Style,
 ) {
-    let groups = groups(findings);
+    let mut groups = groups(findings);
+    // What nobody has explained comes first.
+    groups.sort_by_key(|group| group.first.fault.is_some());
     for group in groups.iter().take(SHOWN) {
         if let Some(left) = in_full.checked_sub(1) {
             *in_full = left;

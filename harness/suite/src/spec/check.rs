@@ -101,7 +101,10 @@ impl<T: ?Sized> Check<'_, T> {
 
     fn reason(&mut self, path: &[&str], reason: &str) {
         if reason.trim().chars().count() < MIN_REASON {
-            let message = format!("a reason has at least {MIN_REASON} characters");
+            let message = match reason.trim() {
+                "" => "the reason is missing".to_owned(),
+                _ => format!("a reason has at least {MIN_REASON} characters"),
+            };
             let help = "say what is wrong, whose fault it is, and where it is reported";
             self.wrong(path, message, help);
         }

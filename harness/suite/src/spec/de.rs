@@ -18,6 +18,25 @@ where
     T::deserialize(deserializer).map(Some)
 }
 
+/// Reads text that is written as such. The YAML library takes a number, or `false`, for its letters.
+pub(crate) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    deserializer.deserialize_any(Text)
+}
+
+struct Text;
+
+impl Visitor<'_> for Text {
+    type Value = String;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("text: put it in quotes")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<String, E> {
+        Ok(text.to_owned())
+    }
+}
+
 /// Reads a list that must be there if its key is. The YAML library takes a key
 /// with nothing after it as an empty list, which hides lost entries.
 pub(super) fn list<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>

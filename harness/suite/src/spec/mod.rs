@@ -41,6 +41,7 @@ mod tests;
 mod tool;
 
 pub use abi::parse_abi;
+pub(crate) use de::text;
 pub use fault::{Component, Example, Fault, FaultySection, Sign, Site, Upstream, UpstreamState};
 pub use faults::Faults;
 pub use faults::MAX_LINES;

@@ -165,10 +165,18 @@ fn reworded(text: &str) -> (String, Option<String>) {
             let message = message + &hint(given, allowed.iter().copied());
             (message, Some(format!("allowed here: {}", quoted_list(allowed))))
         }
-        None => match message.strip_suffix("expected a boolean") {
-            Some(start) => (format!("{start}expected `true` or `false`"), None),
-            None => (message, None),
-        },
+        None => {
+            const IN_WORDS: [(&str, &str); 2] = [
+                ("expected a boolean", "expected `true` or `false`"),
+                ("expected a whole number", "expected a whole number that is not negative"),
+            ];
+            let is_negative = message.contains("integer `-");
+            let in_words = IN_WORDS.iter().enumerate().find_map(|(index, (ours, words))| {
+                let start = message.strip_suffix(ours).filter(|_| index == 0 || is_negative)?;
+                Some(format!("{start}{words}"))
+            });
+            (in_words.unwrap_or(message), None)
+        }
     }
 }
 

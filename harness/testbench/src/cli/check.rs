@@ -123,10 +123,13 @@ impl Check {
         report.provenance = Some(began.ended(digests));
         let mut report = known.apply(report.reproduced_by(Invocation::of_this_process().again()))?.by_cause();
         report.too_little = self.too_little(&report);
-        if !std::io::stdout().is_terminal() || volume() == Volume::Quiet {
-            // Whoever does not read the last line needs the reason all the same.
-            report.too_little.iter().for_each(|reason| tell_line(format_args!("{}: {reason}", report.file)));
-        }
+        // Whoever does not read the last line needs the reason all the same; which FDEs are missing is said once.
+        let has_last_line = !self.json && volume() != Volume::Quiet;
+        let is_read = has_last_line && std::io::stdout().is_terminal();
+        let missing = report.why_fdes_are_too_few();
+        let told =
+            report.too_little.iter().filter(|reason| !(is_read || has_last_line && **reason == missing));
+        told.for_each(|reason| tell_line(format_args!("{}: {reason}", report.file)));
         if let Some(folder) = &self.report {
             report::write(folder, &Document::Check { report: &report, listings: &listings })?;
         }

@@ -38,7 +38,7 @@ impl Compare {
         }
         let changes = Changes::between(&before, &after);
         if let Some(folder) = &self.report {
-            report::create(folder)?;
+            report::create_reports(folder)?;
             let json = sframe_inspect::command::json_text(&changes)?;
             report::replace(&folder.join("changes.json"), &json)?;
             report::replace(&folder.join("changes.md"), &changes_markdown(&changes))?;

@@ -14,6 +14,10 @@ pub(super) struct DebugOptions {
     debug_root: Option<PathBuf>,
 }
 
+/// What `--debug-root` means where no program runs below a root.
+pub(super) const OF_FILES: &str = "Where separate debug files, which name the functions of stripped files, are found: \
+                                   beside the files, or below DIR/usr/lib/debug [default: /]";
+
 impl DebugOptions {
     /// Returns the folder below which debug files are looked for.
     pub(super) fn root<'o>(&'o self, root: Option<&'o Path>) -> Result<&'o Path, Failure> {

@@ -26,7 +26,7 @@ use sframe_suite::report::{Document, ExploreReport, Style};
 use sframe_suite::spec::{Faults, NamePattern};
 
 use super::check::{JudgedSection, with_advice};
-use super::debug_files::{DebugOptions, tell};
+use super::debug_files::{DebugOptions, OF_FILES, tell};
 use super::interrupt::requests_here;
 use super::isolation::{EXPLORER, Limits, MEMORY_SIZES, SECONDS_OF_A_BATCH};
 use super::known::{KnownOptions, KnownSoFar};
@@ -37,6 +37,7 @@ use super::report;
 use super::reproduce::Invocation;
 
 #[derive(Args)]
+#[command(mut_arg("debug_root", |option| option.help(OF_FILES)))]
 pub(crate) struct Explore {
     /// Executables, shared libraries or object files for amd64, aarch64, aarch64_be or s390x, archives of them, or
     /// folders with any of these.
@@ -97,7 +98,14 @@ impl Explore {
                 "error: --report, --known and --write-known are about one file".to_owned(),
             ));
         }
-        let mut files = Files { options: self, debug_root, known: &known, stop: &stop, has_function: false };
+        let mut files = Files {
+            options: self,
+            debug_root,
+            known: &known,
+            stop: &stop,
+            has_function: false,
+            has_hinted: false,
+        };
         let status = each_file(&mut files, &self.files, self.json)?;
         match status {
             Status::NothingCompared if !files.has_function => {
@@ -176,12 +184,17 @@ impl Explore {
         if !self.functions.is_empty() {
             roots.retain(|entry| {
                 let place = target.place(Loaded(entry));
-                let address = format!("{:#x}", place.address);
-                let names = [place.function.unwrap_or_default(), &address];
-                self.functions.iter().any(|pattern| names.iter().any(|name| pattern.matches(name)))
+                self.is_wanted(place.function, &format!("{:#x}", place.address))
             });
         }
         roots
+    }
+
+    /// Whether a function is asked for.
+    fn is_wanted(&self, function: Option<&str>, address: &str) -> bool {
+        let names = [function.unwrap_or_default(), address];
+        self.functions.is_empty()
+            || self.functions.iter().any(|pattern| names.iter().any(|name| pattern.matches(name)))
     }
 
     /// Names a file's functions by its separate debug file, if there is one.
@@ -248,7 +261,8 @@ impl Explore {
         detail_since(start, || "explored");
         let mut report = ExploreReport::new(name.to_owned(), &target, explored)
             .of_relocatable(file.unapplied())
-            .of_module(file.module());
+            .of_module(file.module())
+            .only(|of| self.is_wanted(of.function.as_deref(), &of.pc.to_string()));
         (report.forms, report.unread_tables) = (forms, unread);
         let invocation = Invocation::of_this_process();
         // What was named may be a folder, or one of several files.
@@ -269,6 +283,8 @@ struct Files<'f> {
     stop: &'f StopRequest,
     /// Whether any of them has a function that is asked for.
     has_function: bool,
+    /// Whether any of them has pointed at `--verbose`.
+    has_hinted: bool,
 }
 
 impl Inspect for Files<'_> {
@@ -299,7 +315,9 @@ impl Inspect for Files<'_> {
         self.has_function |= self.options.has_function(&explored);
         let report = self.known.apply_to_exploration(explored)?;
         let style = Style::for_stdout();
-        show.show(&report, || [report.text(self.options.possible, style)])?;
+        let is_first = report.has_open_rows() && !self.has_hinted;
+        self.has_hinted |= report.has_open_rows();
+        show.show(&report, || [report.text_with(self.options.possible, is_first, style)])?;
         Ok(status_of(&report))
     }
 }

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use sframe_inspect::command::{Failure, has_place, tell_line};
+use sframe_inspect::text::counted;
 use sframe_judge::finding::Finding;
-use sframe_suite::case::known_findings;
+use sframe_suite::case::{KnownText, known_findings};
 use sframe_suite::failure::of_documents;
 use sframe_suite::report::{CheckReport, ExploreReport};
 use sframe_suite::spec::{Faults, KnownFile};
@@ -24,8 +25,8 @@ pub(super) struct KnownOptions {
     #[arg(long)]
     known_faults: bool,
     /// The folder of the specs, which has the pages of known faults.
-    #[arg(long, value_name = "DIR", default_value_os_t = at_home("specs"), hide_default_value = true)]
-    specs: PathBuf,
+    #[arg(long, value_name = "DIR")]
+    specs: Option<PathBuf>,
     /// Write all findings into a new file for --known, or into the file of --known
     /// again. Faults and reasons are kept from there; where one is missing, a person must write it.
     #[arg(long, value_name = "FILE")]
@@ -55,25 +56,34 @@ impl KnownOptions {
             let message = format!("error: {path} exists already; add --known {path} to keep its reasons");
             return Err(Failure::unusable(message));
         }
-        self.write_known.as_deref().map_or(Ok(()), has_place)?;
-        if self.known_faults {
-            demand("specs", &self.specs)?;
-            demand("specs", &Faults::folder(&self.specs))?;
+        let place = self.write_known.as_deref().map_or(Ok(()), has_place);
+        place.map_err(|failure| failure.of_option("--write-known"))?;
+        // Where it is not asked for, a bench without a clone names no fault.
+        let is_asked_for = self.known_faults || self.specs.is_some();
+        let specs = self.specs();
+        if is_asked_for {
+            demand("specs", &specs)?;
+            demand("specs", &Faults::folder(&specs))?;
         }
-        let faults = Faults::load(&self.specs).map_err(|errors| of_documents(&errors))?;
-        if self.known_faults && faults.iter().next().is_none() {
-            let folder = Faults::folder(&self.specs);
+        let faults = Faults::load(&specs).map_err(|errors| of_documents(&errors))?;
+        if is_asked_for && faults.iter().next().is_none() {
+            let folder = Faults::folder(&specs);
             return Err(Failure::unusable(format!("error: {}: it has no page of a fault", folder.display())));
         }
         Ok(KnownSoFar { options: self, file, faults })
+    }
+
+    fn specs(&self) -> PathBuf {
+        self.specs.clone().unwrap_or_else(|| at_home("specs"))
     }
 
     fn read(&self, path: &Path) -> Result<KnownFile, Failure> {
         let mistakes = |errors: Vec<yaml::Error>| of_documents(&errors);
         let mut file = KnownFile::load(path).map_err(mistakes)?;
         if file.names_faults() {
-            demand("specs", &self.specs)?;
-            let faults = Faults::load(&self.specs).map_err(mistakes)?;
+            let specs = self.specs();
+            demand("specs", &specs)?;
+            let faults = Faults::load(&specs).map_err(mistakes)?;
             file.explain(faults).map_err(mistakes)?;
         }
         Ok(file)
@@ -106,8 +116,15 @@ impl KnownSoFar<'_> {
             return Ok(());
         }
         let known = self.file.as_ref().map_or(&[][..], KnownFile::known);
-        let text = known_findings(findings, known)
+        let KnownText { text, without_reason } = known_findings(findings, known)
             .map_err(|error| Failure::broken(format!("error: {}: {error}", path.display())))?;
-        report::replace(path, &text)
+        report::replace(path, &text)?;
+        if without_reason > 0 {
+            let entries = counted(without_reason, "finding");
+            let says = "needs a reason: what is wrong, whose fault it is, and where it is reported";
+            let says = if without_reason == 1 { says.to_owned() } else { says.replacen("needs", "need", 1) };
+            tell_line(format_args!("{}: {entries} {says}", path.display()));
+        }
+        Ok(())
     }
 }

@@ -10,7 +10,7 @@ use sframe_inspect::command::{Failure, Status, detail_since, print, print_json, 
 use sframe_inspect::text::counted;
 use sframe_judge::vocabulary::suggest::hint;
 use sframe_suite::failure::of_documents;
-use sframe_suite::links::{self, LinkCases, LinksReport, LinksTable, Selection, Subject, SubjectError, Tool};
+use sframe_suite::links::{self, LinkCases, LinksReport, LinksTable, Selection, Subject, Tool};
 use sframe_suite::report::Document;
 use sframe_suite::spec::{Faults, parse_abi};
 use sframe_suite::suite::shard::Shard;
@@ -191,10 +191,7 @@ impl Links {
             }
             None => given.to_owned(),
         };
-        Subject::read(&path, &self.toolchains, cases, faults).map_err(|error| match error {
-            SubjectError::Description(error) => error.into(),
-            error @ SubjectError::NotInstalled(_) => Failure::unusable(format!("error: {error}")),
-        })
+        Ok(Subject::read(&path, &self.toolchains, cases, faults)?)
     }
 }
 

@@ -50,7 +50,7 @@ impl Merge {
         let joined = joined.made(Provenance { parts, ..provenance });
         let listings = if self.report.is_some() { self.listings(&joined)? } else { Listings::default() };
         if let Some(folder) = &self.report {
-            report::create(folder)?;
+            report::create_reports(folder)?;
             let corpus = &self.folders.corpus;
             report::write(folder, &Document::Run { report: &joined, listings: &listings, corpus })?;
         }

@@ -31,10 +31,17 @@ pub(super) fn replace(path: &Path, text: &str) -> Result<(), Failure> {
     write_file(path, text)
 }
 
+/// Makes the folder of `--report`.
+pub(super) fn create_reports(folder: &Path) -> Result<(), Failure> {
+    create(folder).map_err(|failure| failure.of_option(OPTION))
+}
+
+const OPTION: &str = "--report";
+
 /// Makes the folder, without reports in it.
 pub(super) fn begin(folder: &Path) -> Result<(), Failure> {
-    create(folder)?;
-    clear(folder)
+    create_reports(folder)?;
+    clear(folder).map_err(|failure| failure.of_option(OPTION))
 }
 
 /// Removes reports of an earlier run or check: if this one does not finish,

@@ -107,7 +107,8 @@ impl Run {
         let external = self.unwinder.start(StopRequest::default())?;
         let suite = self.folders.open(&self.selection.filter())?;
         suite.check_files()?;
-        let baseline = self.baseline.as_deref().map(baseline::load).transpose()?;
+        let baseline = self.baseline.as_deref().map(baseline::load).transpose();
+        let baseline = baseline.map_err(|failure| failure.of_option("--baseline"))?;
         let mut cases = suite.cases(&self.selection.filter())?;
         let selected = cases.len() as u64;
         if let Some(shard) = self.shard {
@@ -190,7 +191,7 @@ impl Run {
 
     /// Begins the run's journal, or continues it.
     fn journal(&self, folder: &Path, plan: &Plan<'_>) -> Result<Journal, Failure> {
-        report::create(folder)?;
+        report::create_reports(folder)?;
         let unusable = |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {error}"));
         let header = Header::new(plan, &self.selection.filter(), self.shard);
         let header = header.map_err(|error| unusable(&error))?;

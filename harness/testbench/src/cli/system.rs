@@ -45,12 +45,16 @@ impl SystemOptions {
     pub(super) fn system(&self, executable: &Path, arguments: &[String]) -> Result<System, Failure> {
         let mut system = System::with_arguments(arguments);
         system.environment.extend(self.environment.iter().map(|variable| variable.as_bytes().to_vec()));
-        system.input =
-            self.stdin.as_deref().map(|path| read_file(path, STDIN_LIMIT)).transpose()?.map(Arc::new);
+        system.input = self
+            .stdin
+            .as_deref()
+            .map(|path| read_file("--stdin", path, STDIN_LIMIT))
+            .transpose()?
+            .map(Arc::new);
         let Some(root) = &self.root else { return Ok(system) };
-        let root = real(root)?;
+        let root = real(root).map_err(|failure| failure.of_option("--root"))?;
         if !root.is_dir() {
-            return Err(Failure::unusable(format!("error: {}: not a folder", root.display())));
+            return Err(Failure::unusable(format!("error: --root {}: not a folder", root.display())));
         }
         let program = real(executable)?;
         // One that is not below the root is put there.
@@ -72,12 +76,13 @@ impl SystemOptions {
 
     /// Returns what the program has to write to its standard output.
     pub(super) fn expected_output(&self) -> Result<Option<Vec<u8>>, Failure> {
-        self.expect_stdout.as_deref().map(|path| read_file(path, MAX_BYTES)).transpose()
+        self.expect_stdout.as_deref().map(|path| read_file("--expect-stdout", path, MAX_BYTES)).transpose()
     }
 }
 
-fn read_file(path: &Path, limit: u64) -> Result<Vec<u8>, Failure> {
-    read(path, limit).map_err(|error| Failure::unusable(format!("error: {}: {error}", path.display())))
+fn read_file(option: &str, path: &Path, limit: u64) -> Result<Vec<u8>, Failure> {
+    let unusable = |error| Failure::unusable(format!("error: {option} {}: {error}", path.display()));
+    read(path, limit).map_err(unusable)
 }
 
 fn real(path: &Path) -> Result<PathBuf, Failure> {

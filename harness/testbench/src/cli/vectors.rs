@@ -173,14 +173,22 @@ fn profile(name: &str, suite: &Suite, folders: &Folders) -> Result<Profile, Fail
         _ => profiles.iter().position(|profile| !is_file && profile.name == name),
     };
     let Some(position) = position else {
+        if is_file {
+            let source = Source::read(&path)?;
+            let message = format!(
+                "a file that is given to --profile has one profile, and this one has {}",
+                profiles.len()
+            );
+            let help = None::<&str>;
+            return Err(source.error_at(source.span(&["profiles"]), message, help).into());
+        }
         let help = hint(name, profiles.iter().map(|profile| &*profile.name));
         return Err(Failure::unusable(match (is_file, &*help) {
-            (true, _) => format!("error: {name} has {} profiles, not one", profiles.len()),
-            (false, "") => {
+            (_, "") => {
                 let names: Vec<&str> = profiles.iter().map(|profile| &*profile.name).collect();
                 format!("error: there is no profile `{name}`, but {}, and files with one", names.join(", "))
             }
-            (false, help) => format!("error: there is no profile `{name}`{help}"),
+            (_, help) => format!("error: there is no profile `{name}`{help}"),
         }));
     };
     let profile = profiles.swap_remove(position);

@@ -561,6 +561,12 @@ const KNOWN: &str = "known:
 #[case("known:", "knwon:", "did you mean `known`?")]
 #[case("blame: producer-linker", "blame: linker", "allowed here: ")]
 #[case("reason: GNU ld gives an entry of .plt.got the row of a .plt entry.", "reason: TODO", "reason")]
+#[case(
+    "reason: GNU ld gives an entry of .plt.got the row of a .plt entry.",
+    "reason: ''",
+    "the reason is missing"
+)]
+#[case("unchanged: 1", "unchanged: -1", "expected a whole number that is not negative")]
 #[case("reason: GNU", "fault: ld-plt-gto\n    reason: GNU", "")]
 #[case("unchanged: 1", "unchanged: x", "expected a whole number")]
 #[case("unchanged: 1", "unchanged: 0", "")]

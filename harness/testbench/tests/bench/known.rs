@@ -39,7 +39,7 @@ fn explained(folder: &Path, file: &str, more: &[&str]) -> String {
     let written = check(folder, file, &[more, &["--write-known=known.yaml"]].concat());
     assert!(status(&written) < 2, "{}", text(&written.stderr));
     let known = std::fs::read_to_string(folder.join("known.yaml")).expect("a file");
-    let known = known.replace("reason: TODO", &format!("reason: {REASON}"));
+    let known = known.replace("reason: ''", &format!("reason: {REASON}"));
     std::fs::write(folder.join("known.yaml"), &known).expect("a file");
     known
 }
@@ -63,12 +63,15 @@ fn check_known(file: &str, known: &str) -> (i32, Vec<(String, String)>) {
 fn written_findings_are_known_once_they_are_explained() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
-    assert_eq!(status(&check(folder, &realign(), &["--write-known=known.yaml"])), 1);
+    let output = check(folder, &realign(), &["--write-known=known.yaml"]);
+    let asked =
+        "known.yaml: 2 findings need a reason: what is wrong, whose fault it is, and where it is reported\n";
+    assert_eq!((status(&output), &*text(&output.stderr)), (1, asked));
     let output = check(folder, &realign(), &["--known=known.yaml"]);
     let error = text(&output.stderr);
     assert_eq!(status(&output), 2, "{error}");
-    assert_eq!(error.matches("error: a reason has at least 20 characters").count(), 2, "{error}");
-    assert!(error.contains("reason: TODO") && output.stdout.is_empty(), "{error}");
+    assert_eq!(error.matches("error: the reason is missing").count(), 2, "{error}");
+    assert!(error.contains("reason: ''") && output.stdout.is_empty(), "{error}");
 
     std::fs::remove_file(folder.join("known.yaml")).expect("a file");
     explained(folder, &realign(), &[]);
@@ -324,7 +327,7 @@ fn reasons_are_kept_when_findings_are_written_again() {
     assert_eq!(status(&output), 1, "judged by what the file was");
     let again = std::fs::read_to_string(folder.join("known.yaml")).expect("a file");
     let (explained, todo) = known.split_at(known.rfind(REASON).expect("a reason"));
-    assert_eq!(again, format!("{explained}{}", todo.replace(REASON, "TODO")));
+    assert_eq!(again, format!("{explained}{}", todo.replace(REASON, "''")));
 }
 
 /// What a broken run has not shown is not gone, and its findings are not all.
@@ -447,10 +450,14 @@ fn every_output_names_the_page_of_a_known_fault() {
 #[test]
 fn findings_in_stripped_libraries_name_their_page() {
     let folder = tempfile::tempdir().expect("a folder");
-    let libraries = repository().join("target/toolchains/gnu-2.47/usr/aarch64-linux-gnu/lib");
-    for (library, page, least) in
-        [("ld-linux-aarch64.so.1", "glibc-resolve-entry", 20), ("libc.so.6", "glibc-fork-return-address", 2)]
-    {
+    let libraries = repository().join("target/toolchains/gnu-2.47/usr");
+    for (library, page, least) in [
+        ("aarch64-linux-gnu/lib/ld-linux-aarch64.so.1", "glibc-resolve-entry", 20),
+        ("aarch64-linux-gnu/lib/ld-linux-aarch64.so.1", "glibc-profile-end", 2),
+        ("aarch64-linux-gnu/lib/ld-linux-aarch64.so.1", "glibc-tlsdesc-end", 1),
+        ("aarch64-linux-gnu/lib/libc.so.6", "glibc-fork-return-address", 2),
+        ("lib/x86_64-linux-gnu/libc.so.6", "glibc-addmul-pushes", 100),
+    ] {
         let library = libraries.join(library);
         if !library.exists() {
             continue;
@@ -460,7 +467,7 @@ fn findings_in_stripped_libraries_name_their_page() {
             bench_in(folder.path(), &["explore", &library, "--from", "either", "--known-faults", "--json"]);
         let report = json(&explored);
         let known = report["known"].as_array().expect("known findings").iter();
-        let places = known.filter(|known| known["fault"] == page).map(|known| known["findings"].as_u64());
+        let places = known.filter(|known| known["fault"] == page).map(|known| known["places"].as_u64());
         assert!(places.flatten().sum::<u64>() >= least, "{report}");
     }
 }

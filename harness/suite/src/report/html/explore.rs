@@ -66,6 +66,7 @@ pub(super) fn html_of_exploration(report: &ExploreReport) -> Result<String, serd
         .map(|(rank, found)| FindingEntry {
             case: 0,
             rank,
+            findings: 1,
             places: found.finding.places,
             hits: found.finding.hits,
             known: None,
@@ -93,13 +94,12 @@ pub(super) fn html_of_exploration(report: &ExploreReport) -> Result<String, serd
 impl<'r> CaseView<'r> {
     fn of_exploration(report: &'r ExploreReport) -> Self {
         let summary = &report.summary;
-        let places: u64 = report.findings.iter().map(|found| found.finding.places).sum();
         let known = SeenKnown::count(&report.known);
         Self {
             instructions: summary.instructions,
             rows: [summary.rows_total, summary.rows_judged, 0],
             unexplained: summary.verdicts.values().sum(),
-            count: places + known,
+            count: report.findings.len() as u64 + known,
             command: report.command(),
             sections: report.section_line().into_iter().collect(),
             program_did: report.open_lines(),

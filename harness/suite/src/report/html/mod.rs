@@ -25,7 +25,7 @@ use sframe_judge::examine::coverage::Explored;
 use sframe_judge::examine::listings::{Listings, MOST_INSTRUCTIONS};
 use sframe_judge::examine::set_aside::SetAside;
 use sframe_judge::explore::Certainty;
-use sframe_judge::finding::{Address, Blame, Confidence, Finding, Group, Witness, groups};
+use sframe_judge::finding::{self, Address, Blame, Confidence, Finding, Group, Witness, groups};
 use sframe_judge::vocabulary::Verdict;
 use sha2::{Digest as _, Sha256};
 
@@ -80,7 +80,7 @@ struct Index<'r> {
 #[derive(Serialize)]
 struct Head<'r> {
     summary: Summary<'r>,
-    /// What was judged and how it came out, in a sentence, of a single file.
+    /// What was judged and how it came out, in a sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     conclusion: Option<String>,
     /// Where the report comes from.
@@ -151,7 +151,7 @@ struct CaseView<'r> {
     rows: [u64; 3],
     /// Number of unexplained findings; of an exploration, of those that are proved.
     unexplained: u64,
-    /// Number of findings of the report, whether or not they are on the page.
+    /// Number of findings of the report, known or not, whether or not they are on the page.
     count: u64,
     /// The report's note on findings that it omits.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -190,6 +190,9 @@ struct FindingView<'r> {
     /// The fault that it comes from.
     #[serde(skip_serializing_if = "Option::is_none")]
     fault: Option<&'r str>,
+    /// How many findings it stands for, if not one.
+    #[serde(skip_serializing_if = "is_one")]
+    stands_for: u64,
     /// Whether instructions, witnesses and stack are left out.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     brief: bool,
@@ -205,10 +208,17 @@ const fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_one(number: &u64) -> bool {
+    *number == 1
+}
+
 /// A row with findings of a case, and what is known about them.
 struct FindingEntry<'r> {
     case: usize,
     rank: usize,
+    /// How many findings it stands for: of what is known, all that an entry explains.
+    findings: u64,
     places: u64,
     hits: u64,
     known: Option<&'r SeenKnown>,
@@ -243,7 +253,7 @@ pub fn html(report: &Report, listings: &Listings) -> Result<String, serde_json::
     page(
         Head {
             summary: Summary::Run(&report.summary),
-            conclusion: None,
+            conclusion: Some(report.conclusion()),
             provenance: report.provenance.as_ref(),
         },
         &report.faults,
@@ -281,20 +291,15 @@ fn show<'r>(shown: &mut Vec<FindingEntry<'r>>, case: usize, findings: &'r [Findi
     let groups = groups(findings).into_iter().enumerate().take(most);
     shown.extend(groups.map(|(rank, group)| {
         let Group { places, hits, .. } = group;
-        FindingEntry { case, rank, places, hits, known: None, proof: None, finding: group.first }
+        FindingEntry { case, rank, findings: 1, places, hits, known: None, proof: None, finding: group.first }
     }));
-}
-
-/// At how many places something is wrong.
-fn places(findings: &[Finding]) -> u64 {
-    findings.iter().map(|finding| finding.places).sum()
 }
 
 fn show_known<'r>(shown: &mut Vec<FindingEntry<'r>>, case: usize, known: &'r [SeenKnown]) {
     shown.extend(SeenKnown::accepted(known).enumerate().map(|(rank, seen)| {
         let (finding, known) = (&seen.finding, Some(seen));
-        let (places, hits) = (seen.findings, finding.hits);
-        FindingEntry { case, rank, places, hits, known, proof: None, finding }
+        let (places, hits) = (seen.places, finding.hits);
+        FindingEntry { case, rank, findings: seen.findings, places, hits, known, proof: None, finding }
     }));
 }
 
@@ -306,7 +311,8 @@ fn page<'r>(
     functions: Vec<FunctionView<'r>>,
     listings: &Listings,
 ) -> Result<String, serde_json::Error> {
-    shown.sort_by_key(|shown| (shown.known.is_some(), shown.rank, shown.case));
+    // What nobody has explained comes first.
+    shown.sort_by_key(|shown| (shown.known.is_some(), shown.finding.fault.is_some(), shown.rank, shown.case));
     shown.truncate(IN_ALL);
     let mut ids = std::collections::HashMap::new();
     let views = shown.iter().enumerate().map(|(index, shown)| {
@@ -325,7 +331,17 @@ fn page<'r>(
         finding.fault = None;
         let own = shown.finding.fault.as_ref().map(|fault| fault.name.as_str());
         let fault = shown.known.and_then(|seen| seen.fault.as_deref()).or(own);
-        FindingView { case: shown.case, id, known, fault, brief, proof: shown.proof.clone(), finding }
+        let stands_for = shown.findings;
+        FindingView {
+            case: shown.case,
+            id,
+            known,
+            fault,
+            stands_for,
+            brief,
+            proof: shown.proof.clone(),
+            finding,
+        }
     });
     let findings = views.collect();
     let pool = listings.pool();
@@ -396,8 +412,8 @@ impl<'r> CaseView<'r> {
             depth: case.max_depth,
             signals: case.signals.delivered,
             rows: [case.rows.total, case.rows.exercised, case.rows.exercised_as_caller],
-            unexplained: case.findings.len() as u64 + case.findings_omitted.values().sum::<u64>(),
-            count: places(&case.findings) + known,
+            unexplained: finding::count(&case.findings) + case.findings_omitted.values().sum::<u64>(),
+            count: finding::count(&case.findings) + known,
             omission: omission(&case.findings_omitted),
             sample: None,
             unreached: case
@@ -428,7 +444,7 @@ impl<'r> CaseView<'r> {
             depth: summary.max_depth,
             rows: [summary.rows.total, summary.rows.exercised, summary.rows.exercised_as_caller],
             unexplained: summary.verdicts.values().sum(),
-            count: places(&report.findings) + report.known_count(),
+            count: finding::count(&report.findings) + SeenKnown::count(&report.known),
             omission: omission(&report.findings_omitted),
             sample: report.sample(),
             unreached_agree: summary.rows_explored.agree,

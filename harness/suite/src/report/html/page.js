@@ -204,7 +204,8 @@
     const all = summary.run;
     const state = ["broken", "unexpected", "known", "agree"].find((outcome) => all[outcome]) ?? "agree";
     if (!all.comparisons && state === "agree") return el("p", { class: "verdict skipped" }, "Nothing was compared.");
-    return el("p", { class: `verdict ${state}` }, SAYS[state](all[state], all));
+    const [, ...judged] = index.conclusion.split("; ");
+    return el("p", { class: `verdict ${state}` }, SAYS[state](all[state], all), judged.length ? ` ${judged.join("; ").replace(/^./, (first) => first.toUpperCase())}.` : "");
   }
   const tile = (name, value, link, kind) =>
     el("li", { class: kind, title: meaningOf("outcome", name) }, el("b", {}, value), link ? el("a", { href: link }, name) : name);
@@ -230,7 +231,7 @@
       tile("cases", grouped(run.cases), "#/"),
       OUTCOMES.filter((outcome) => run[outcome]).map((outcome) => tile(outcome, grouped(run[outcome]), `#/?outcome=${outcome}`, outcome)),
       tile("instructions compared", short(run.comparisons)),
-      tile("frames derived", short(run.frames_derived)),
+      run.frames_derived ? tile("frames derived", short(run.frames_derived)) : "",
       tile(`of ${grouped(run.rows_total)} rows exercised`, share(run.rows_exercised, run.rows_total)));
   }
 
@@ -481,7 +482,9 @@
   }
   /** The findings of several cases, under a name that the order of the table is kept by; or those of one. */
   function findingSection(list, parameter) {
-    const sorted = [...list].sort((a, b) => (a.known !== undefined) - (b.known !== undefined) || a.case - b.case);
+    // What nobody has explained comes first, then what seems to be known, and then what is.
+    const rank = (finding) => (finding.known !== undefined ? 2 : finding.fault ? 1 : 0);
+    const sorted = [...list].sort((a, b) => rank(a) - rank(b) || a.case - b.case);
     const title = parameter === "known findings" ? "Known findings" : "Findings";
     return el("section", {}, el("h2", {}, `${title} (${grouped(list.length)})`),
       list.length ? [
@@ -801,9 +804,13 @@
     });
     return section;
   }
+  /** The first functions without an FDE; the others are folded: of a large program these are hundreds of entries of its PLT. */
   function uncoveredNames({ uncovered }) {
-    const names = uncovered.slice(0, 100).map(([name, count]) => `${name} (${counted(count, "instruction")})`).join(", ");
-    return uncovered.length > 100 ? `${names}, and ${grouped(uncovered.length - 100)} more` : names;
+    const [shown, listed] = [8, 100];
+    const names = (from, to) => uncovered.slice(from, to).map(([name, count]) => `${name} (${counted(count, "instruction")})`).join(", ");
+    const more = uncovered.length > listed ? `, and ${grouped(uncovered.length - listed)} more` : "";
+    const rest = uncovered.length - shown;
+    return [names(0, shown), rest > 0 ? el("details", {}, el("summary", {}, `and ${counted(rest, "more function")}`), `${names(shown, listed)}${more}`) : ""];
   }
   /** How the walks of a case ended, each with what that means. */
   function ends({ no_fde, entry_without_fde, ...others }) {
@@ -840,7 +847,7 @@
           el("tr", {}, el("td", {}, `${name} +${start}`), el("td", {}, reason || (isRun ? "no reason given" : "")),
             el("td", {}, explored ? `explored: ${explored}` : ""))))
       : "";
-    const missing = entry.count - entry.findings.reduce((sum, finding) => sum + finding.places, 0);
+    const missing = entry.count - entry.findings.reduce((sum, finding) => sum + (finding.stands_for ?? 1), 0);
     return [
       el("h2", { tabindex: -1 }, entry.id, " ", outcomeChip(entry.outcome)),
       entry.reason ? el("p", { class: "reason" }, entry.reason) : "",
@@ -870,7 +877,7 @@
       ...(entry.sections ? [["section", lines(entry.sections)]] : []),
       ...(entry.program_did ? [["not decided", lines(entry.program_did)]] : []),
       ["Reproduce with", el("code", {}, entry.command)]];
-    const missing = entry.count - entry.findings.reduce((sum, finding) => sum + finding.places, 0);
+    const missing = entry.count - entry.findings.reduce((sum, finding) => sum + (finding.stands_for ?? 1), 0);
     return [
       el("h2", { tabindex: -1 }, entry.id, " ", outcomeChip(entry.outcome)),
       el("ul", { class: "tiles" }, tile("functions explored", grouped(all.functions)),
