@@ -162,7 +162,7 @@ impl UnwinderReport {
         if self.section_findings > 0 {
             let _ = writeln!(
                 text,
-                "    of the sections themselves, {} at all instructions: see the same run without --unwinder",
+                "    the sections themselves have {} at all instructions, known ones included: see the same run without --unwinder",
                 counted(self.section_findings, "finding")
             );
         }
