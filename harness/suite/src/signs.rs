@@ -86,7 +86,10 @@ impl SeenCause<'_> {
         match (&known.library, self.library) {
             (None, _) => true,
             (Some(known), Some(library)) => known == library,
-            (Some(_), None) => self.has_entry_of(known) || known.at.is_some() || !known.after.is_empty(),
+            (Some(_), None) => {
+                let is_at = known.at.is_some() || !known.after.is_empty();
+                known.function.is_some() && (is_at || self.has_entry_of(known))
+            }
         }
     }
 

@@ -100,7 +100,9 @@ impl Inspect for Comparison<'_> {
         if let Some((path, explored)) = self.explored.take() {
             report.add_exploration(explored).map_err(|error| of(path, &error))?;
         }
-        report.add_objects(&self.objects);
+        if let Err(error) = report.add_objects(&self.objects, file.source()) {
+            return Err(Failure::unusable(format!("error: --object: {error}")).into());
+        }
         (self.point_out)(file.source(), &mut report);
         show.show(&report, || [if volume() == Volume::Quiet { report.brief() } else { report.text() }])?;
         let lacks = !report.reaches(self.coverage);

@@ -61,6 +61,14 @@ pub enum DiffError {
     /// It is linked, and was to be one of the objects that were.
     #[error("this is no relocatable object")]
     Linked,
+    /// An object is for another ABI than the others, or than what was linked.
+    #[error("this is for {object}, and not for {file}")]
+    OtherAbi {
+        /// That of the object.
+        object: &'static str,
+        /// That of the others.
+        file: &'static str,
+    },
     /// There is nothing to compare with.
     #[error("there is no call frame information: neither .eh_frame nor .debug_frame")]
     NoCfi,

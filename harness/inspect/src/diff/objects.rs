@@ -1,11 +1,16 @@
 //! What the objects that a file was linked from say of functions that have no FDE in it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use object::elf::SHF_GROUP;
+use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SectionFlags, SymbolKind};
 
 use super::blame::{Blamed, Evidence};
 use super::report::{Extent, Missing};
 use super::{DiffError, DiffReport};
-use crate::elf::object_file::ObjectFile;
+use crate::elf::bounded::{self, File, FileSection};
+use crate::elf::object_file::{ObjectFile, ObjectFileError};
 use crate::elf::relocatable::lay_out;
 use crate::source::Source;
 use crate::text::first_of;
@@ -17,6 +22,10 @@ enum Has {
     Fde,
     NoFde,
     NoSection,
+    /// No FDE, but the object is itself linked from others (`ld -r`), of which any may have had none.
+    Joined,
+    /// A section of another version than the linked file.
+    OtherVersion,
 }
 
 impl Has {
@@ -24,15 +33,26 @@ impl Has {
     fn blamed(self, files: &[&str]) -> Blamed {
         let (files, have) = (first_of(files, SHOWN), if files.len() == 1 { "has" } else { "have" });
         let (blame, says) = match self {
-            Self::Fde => {
-                (Blame::ProducerLinker, format!("{files} {have} their FDEs: the linker has lost them"))
-            }
-            Self::NoFde => {
-                (Blame::ProducerAssembler, format!("{files} {have} .sframe, and no FDEs for them"))
-            }
-            Self::NoSection => {
-                let says = format!("{files} {have} no .sframe: nobody has asked the assembler for it");
-                (Blame::Unknown, says)
+            Self::Fde => (
+                Blame::ProducerLinker,
+                format!("{files} {have} this code with FDEs: the linker has lost them"),
+            ),
+            Self::NoFde => (
+                Blame::ProducerAssembler,
+                format!("{files} {have} this code and .sframe, and no FDEs for the code"),
+            ),
+            Self::NoSection => (
+                Blame::Unknown,
+                format!("{files} {have} this code and no .sframe: nobody has asked the assembler for it"),
+            ),
+            Self::Joined => (
+                Blame::Unknown,
+                format!(
+                    "{files} {have} no FDEs for this code, and may have been linked from objects with them"
+                ),
+            ),
+            Self::OtherVersion => {
+                (Blame::Unknown, format!("{files} {have} this code, and .sframe of another version"))
             }
         };
         let evidence = vec![Evidence { witness: Witness::Layout, says }];
@@ -43,26 +63,59 @@ impl Has {
 /// The number of objects that are named.
 const SHOWN: usize = 4;
 
+/// Without a name, a function is known by its code alone if it has at least this many bytes that no relocation changes.
+const TELLING: usize = 16;
+
+/// A function of an object.
+#[derive(Debug)]
+struct Function {
+    name: String,
+    code: Vec<u8>,
+    /// The bytes that a linker changes.
+    relocated: Vec<Range<usize>>,
+    has: Has,
+    version: Option<u8>,
+    file: String,
+}
+
+impl Function {
+    /// Whether some code is that of the function, after relocations.
+    fn is(&self, code: &[u8]) -> bool {
+        let is_changed = |at: &usize| self.relocated.iter().any(|range| range.contains(at));
+        let mut bytes = self.code.iter().zip(code).enumerate();
+        self.code.len() == code.len() && bytes.all(|(at, (own, other))| own == other || is_changed(&at))
+    }
+
+    fn is_telling(&self) -> bool {
+        self.code.len() >= TELLING + self.relocated.iter().map(ExactSizeIterator::len).sum::<usize>()
+    }
+}
+
 /// The relocatable objects that a file was linked from, or some of them.
 #[derive(Debug, Default)]
 pub struct Objects {
-    /// By function, each object that has one of this name.
-    functions: BTreeMap<String, Vec<(Has, String)>>,
+    /// By size.
+    functions: BTreeMap<usize, Vec<Function>>,
+    /// What ABI the first object is for.
+    abi: Option<&'static str>,
 }
 
 impl Objects {
     /// Adds an object.
     ///
     /// # Errors
-    /// It can't be read, or it is not relocatable.
+    /// It can't be read, it is not relocatable, or it is for another ABI than another object.
     pub fn add<'a>(&mut self, source: impl Into<Source<'a>>, name: &str) -> Result<(), DiffError> {
-        let laid_out = lay_out(source.into())?.ok_or(DiffError::Linked)?;
-        let object = ObjectFile::parse(Source::from(&laid_out))?;
-        let sframe = object.section().ok();
-        let section = match (&sframe, object.abi()) {
-            (Some(sframe), Some(abi)) => Some(sframe.open(0, abi)?),
-            _ => None,
-        };
+        let source = source.into();
+        let laid_out = lay_out(source)?.ok_or(DiffError::Linked)?;
+        let subject = ObjectFile::parse(Source::from(&laid_out))?;
+        let abi = subject.abi().ok_or(DiffError::Machine)?;
+        let first = *self.abi.get_or_insert(abi.name());
+        if first != abi.name() {
+            return Err(DiffError::OtherAbi { object: abi.name(), file: first });
+        }
+        let sframe = subject.section().ok();
+        let section = sframe.as_ref().map(|sframe| sframe.open(0, abi)).transpose()?;
         // They are in no order yet.
         let fdes = section.iter().flat_map(|section| section.fdes().flatten());
         let fdes: BTreeMap<u64, u64> = fdes.map(|fde| (fde.start, fde.size.into())).collect();
@@ -70,13 +123,44 @@ impl Objects {
             let last = fdes.range(..=address).next_back();
             last.is_some_and(|(start, size)| address - start < *size)
         };
-        for (address, function) in object.symbols.functions() {
+        let placed: File<'_> = bounded::open::<ObjectFileError>(Source::from(&laid_out))?;
+        let elf: File<'_> = bounded::open::<ObjectFileError>(source)?;
+        let mut relocations: BTreeMap<usize, Vec<Range<u64>>> = BTreeMap::new();
+        let is_joined = elf.symbols().filter(|symbol| symbol.kind() == SymbolKind::File).count() > 1;
+        for symbol in elf.symbols() {
+            let Some(index) = symbol.section_index().filter(|_| symbol.kind() == SymbolKind::Text) else {
+                continue;
+            };
+            let (Ok(own), Ok(laid)) = (elf.section_by_index(index), placed.section_by_index(index)) else {
+                continue;
+            };
+            // Of functions in groups, and of weak ones, a linker keeps one, which may be that of another object.
+            let SectionFlags::Elf { sh_flags, .. } = own.flags() else { continue };
+            if sh_flags.contains(SHF_GROUP) || symbol.is_weak() {
+                continue;
+            }
+            let (start, size) = (symbol.address(), symbol.size());
+            let Ok(Some(code)) = own.data_range(start, size) else { continue };
+            let Ok(function) = symbol.name() else { continue };
+            let relocations = relocations.entry(index.0).or_insert_with(|| relocations_of(&own));
+            let first = relocations.partition_point(|range| range.start < start);
+            let inside = relocations.iter().skip(first).take_while(|range| range.start - start < size);
+            let offset = |at: u64| usize::try_from(at - start).unwrap_or(usize::MAX).min(code.len());
+            let relocated = inside.map(|range| offset(range.start)..offset(range.end));
             let has = match &section {
-                Some(_) if is_covered(address) => Has::Fde,
+                Some(_) if is_covered(laid.address().wrapping_add(start)) => Has::Fde,
+                _ if is_joined => Has::Joined,
                 Some(_) => Has::NoFde,
                 None => Has::NoSection,
             };
-            self.functions.entry(function.to_owned()).or_default().push((has, name.to_owned()));
+            self.functions.entry(code.len()).or_default().push(Function {
+                name: function.to_owned(),
+                relocated: relocated.collect(),
+                code: code.to_vec(),
+                has,
+                version: section.as_ref().map(|section| section.header().version.number()),
+                file: name.to_owned(),
+            });
         }
         Ok(())
     }
@@ -87,24 +171,71 @@ impl Objects {
         self.functions.is_empty()
     }
 
-    /// The objects that may have a function, if they have the same for it.
-    fn origin(&self, function: &Extent) -> Option<(Has, impl Iterator<Item = &str>)> {
-        let all = self.functions.get(&function.function)?;
-        let (has, _) = all.first()?;
-        all.iter().all(|(other, _)| has == other).then(|| (*has, all.iter().map(|(_, file)| &**file)))
+    /// The objects that have a function, and what they have for it, if that is the same.
+    fn origin(&self, function: &Extent, code: &[u8], version: u8) -> Option<(Has, BTreeSet<&str>)> {
+        let is_named = |it: &&Function| it.name == function.function;
+        let is_nameless = function.function.starts_with("0x");
+        let all = self
+            .functions
+            .get(&code.len())?
+            .iter()
+            .filter(|it| is_named(it) || is_nameless && it.is_telling());
+        let all: Vec<&Function> = all.filter(|it| it.is(code)).collect();
+        let has = |it: &Function| match it.version {
+            Some(other) if other != version => Has::OtherVersion,
+            _ => it.has,
+        };
+        let first = has(all.first()?);
+        let is_same = all.iter().all(|it| has(it) == first);
+        is_same.then(|| (first, all.iter().map(|it| &*it.file).collect()))
     }
 }
 
+/// The bytes that a relocation may change whose size is unknown.
+const UNKNOWN_WIDTH: u64 = 4;
+
+/// The bytes of a section that relocations change, sorted.
+fn relocations_of(section: &FileSection<'_, '_>) -> Vec<Range<u64>> {
+    let ranges = section.relocations().map(|(offset, relocation)| {
+        let bytes = u64::from(relocation.size()).div_ceil(8);
+        offset..offset.saturating_add(if bytes == 0 { UNKNOWN_WIDTH } else { bytes })
+    });
+    let mut ranges: Vec<Range<u64>> = ranges.collect();
+    ranges.sort_unstable_by_key(|range| range.start);
+    ranges
+}
+
 impl DiffReport {
-    /// Says of functions without an FDE whether the objects that they come from have one.
-    pub fn add_objects(&mut self, objects: &Objects) {
-        let is_open = |missing: &Missing| missing.blame == Blame::Unknown;
+    /// Says of functions without an FDE whether the objects that they come from have one. `source` is the file that the
+    /// report is about.
+    ///
+    /// # Errors
+    /// The objects are for another ABI.
+    pub fn add_objects<'a>(
+        &mut self,
+        objects: &Objects,
+        source: impl Into<Source<'a>>,
+    ) -> Result<(), DiffError> {
+        if let Some(object) = objects.abi.filter(|abi| *abi != self.abi) {
+            return Err(DiffError::OtherAbi { object, file: self.abi });
+        }
+        let is_open = |missing: &Missing| missing.blame == Blame::Unknown && !objects.is_empty();
         let (open, mut all): (Vec<_>, Vec<_>) = self.missing.drain(..).partition(is_open);
+        let file = if open.is_empty() { None } else { Some(ObjectFile::parse(source)?) };
+        let code: Vec<(u64, &[u8])> = file.iter().flat_map(ObjectFile::code).collect();
+        let code_of = |function: &Extent| {
+            code.iter().find_map(|(address, bytes)| {
+                let at = usize::try_from(function.start.0.checked_sub(*address)?).ok()?;
+                bytes.get(at..at.checked_add(usize::try_from(function.size).ok()?)?)
+            })
+        };
         for Missing { functions, blame, confidence, evidence, .. } in open {
             let mut known: BTreeMap<Has, (Vec<Extent>, BTreeSet<&str>)> = BTreeMap::new();
             let mut others = Vec::new();
             for function in functions {
-                let Some((has, files)) = objects.origin(&function) else {
+                let origin =
+                    code_of(&function).and_then(|code| objects.origin(&function, code, self.sframe_version));
+                let Some((has, files)) = origin else {
                     others.push(function);
                     continue;
                 };
@@ -120,5 +251,6 @@ impl DiffReport {
             }
         }
         self.missing = all;
+        Ok(())
     }
 }

@@ -479,7 +479,7 @@ fn objects_say_who_has_lost_an_fde() {
         let mut objects = Objects::default();
         given.iter().for_each(|(name, bytes)| objects.add(*bytes, name).expect("an object"));
         let mut report = diff(&lost);
-        report.add_objects(&objects);
+        report.add_objects(&objects, &lost[..]).expect("objects of the file");
         let [missing] = &report.missing[..] else { panic!("{:?}", report.missing) };
         (missing.blame, missing.evidence[0].says.clone())
     };
@@ -496,14 +496,37 @@ fn objects_say_who_has_lost_an_fde() {
     assert_eq!(told(&[("other.o", &other)]), nothing);
     assert_eq!(told(&[("one.o", &sound), ("two.o", &plain)]), nothing);
     for (object, blame, says) in [
-        (&sound, Blame::ProducerLinker, "it.o has their FDEs"),
-        (&damaged, Blame::ProducerAssembler, "it.o has .sframe, and no FDEs"),
-        (&plain, Blame::Unknown, "it.o has no .sframe"),
+        (&sound, Blame::ProducerLinker, "it.o has this code with FDEs"),
+        (&damaged, Blame::ProducerAssembler, "it.o has this code and .sframe, and no FDEs"),
+        (&plain, Blame::Unknown, "it.o has this code and no .sframe"),
+        (
+            &build("../links/objects/v2/amd64/library.o"),
+            Blame::Unknown,
+            "it.o has this code, and .sframe of another",
+        ),
     ] {
         let (blamed, evidence) = told(&[("other.o", &other), ("it.o", object)]);
         assert!(blamed == blame && evidence.starts_with(says), "{blamed} {evidence}");
     }
+    // Without names, the code says which function it is; a function of the same name with other code is another one.
+    let changed = |bytes: &[u8], from: &[u8], to: &[u8]| {
+        let at = bytes.windows(from.len()).position(|it| it == from).expect("the bytes");
+        [&bytes[..at], to, &bytes[at + from.len()..]].concat()
+    };
+    let subject = ObjectFile::parse(&sound).expect("an object");
+    let (_, function) = subject.symbols.functions().max_by_key(|(address, _)| *address).expect("a function");
+    let name = format!("\0{function}\0");
+    let renamed = changed(&sound, name.as_bytes(), name.to_uppercase().as_bytes());
+    assert_eq!(told(&[("it.o", &renamed)]), nothing);
+    let code = subject.code().find(|(_, code)| !code.is_empty()).expect("code").1;
+    let last = [code[code.len() - 1]];
+    let other_code = changed(&sound, code, &[&code[..code.len() - 1], &[!last[0]]].concat());
+    assert_eq!(told(&[("it.o", &other_code)]), nothing);
     assert!(matches!(Objects::default().add(&build(&library)[..], "it"), Err(DiffError::Linked)));
+    let mut other_abi = Objects::default();
+    other_abi.add(&build("../links/objects/v3/s390x/library.o")[..], "it").expect("an object");
+    assert!(matches!(other_abi.add(&sound[..], "it"), Err(DiffError::OtherAbi { .. })));
+    assert!(matches!(diff(&lost).add_objects(&other_abi, &lost[..]), Err(DiffError::OtherAbi { .. })));
 }
 
 /// A build without the FDE of a function, whose entry point is another one.

@@ -50,7 +50,8 @@ impl<'f> KnownCauses<'f> {
             code_in: fault.code_in.as_deref(),
             function: Some(&fault.function),
             entry: Vec::new(),
-            library: None,
+            // No library is linked in.
+            library: Some(""),
         };
         self.causes.page_of(&seen)
     }

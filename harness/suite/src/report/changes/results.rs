@@ -60,7 +60,7 @@ impl CaseResults {
         !matches!(self.outcome, Outcome::Broken | Outcome::Skipped)
     }
 
-    /// The number of walks that nobody can rely on, and that do not say so.
+    /// The number of walks that are silent or wrong.
     pub(super) fn unreliable(&self) -> u64 {
         let total = self.reliability.total();
         total.silent + total.wrong
