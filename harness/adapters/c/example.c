@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only
 
-   A small reader on the kit: version 3, amd64.  It is no library: it shows how one is hooked in, and tests the kit.  With
-   -DWITHOUT_STEP, the kit walks with the rules of its look-ups; with
-   -DWITHOUT_MAIN, it is for the tables of sframe-testbench export.
+   A small reader on the kit: version 3, amd64.  It is no library: it shows how
+   one is hooked in, and tests the kit.  With -DWITHOUT_STEP, the kit walks with
+   the rules of its look-ups; with -DWITHOUT_MAIN, it is for the tables of
+   sframe-testbench export.
 
      cc -I harness/adapters/c harness/adapters/c/example.c harness/adapters/c/sframe-kit.c -o example
      sframe-testbench check --unwinder ./example corpus/builds/gnu-2.47/amd64/recursion.O2  */
