@@ -4,7 +4,8 @@
 //! `FOLDER/NAME.vectors.json` are the outputs of `run --json` and `vectors
 //! --json`; the latter is empty if the unwinder does not answer vectors. If it
 //! does, `FOLDER/NAME.PROFILE.json` is the output of `vectors --json --profile
-//! PROFILE`, for each of the profiles, which are separated by spaces.
+//! PROFILE`, for each of the profiles, which are separated by spaces. `FOLDER`
+//! also has the runs of [`OWN`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -160,15 +161,21 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
+/// Reads a report of an unwinder. `None` if it is empty.
+fn read(folder: &Path, name: &str, kind: &str) -> Result<Option<Value>, Box<dyn Error>> {
+    let path = folder.join(format!("{name}.{kind}.json"));
+    let bytes = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    if bytes.is_empty() { Ok(None) } else { Ok(Some(serde_json::from_slice(&bytes)?)) }
+}
+
+fn run_of(folder: &Path, name: &str) -> Result<Value, Box<dyn Error>> {
+    Ok(read(folder, name, "run")?.ok_or_else(|| format!("{name}: the run has no report"))?)
+}
+
 impl Report {
     fn read(folder: &Path, name: &str) -> Result<Self, Box<dyn Error>> {
-        let read = |kind: &str| -> Result<Option<Value>, Box<dyn Error>> {
-            let path = folder.join(format!("{name}.{kind}.json"));
-            let bytes = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-            if bytes.is_empty() { Ok(None) } else { Ok(Some(serde_json::from_slice(&bytes)?)) }
-        };
-        let run = read("run")?.ok_or_else(|| format!("{name}: the run has no report"))?;
-        let vectors = read("vectors")?;
+        let run = run_of(folder, name)?;
+        let vectors = read(folder, name, "vectors")?;
         let (mut items, mut asked) = (BTreeSet::new(), BTreeSet::new());
         for case in list(&run["cases"]) {
             let place = text(&case["id"]).to_owned();
@@ -310,25 +317,59 @@ fn measured(report: &Report) {
     }
 }
 
+/// What the bench brings to set beside the others: names of runs, and what they are on the page.
+const OWN: [(&str, &str); 2] = [("engine", "engine of this project"), ("frame-pointers", "frame pointers")];
+
+const WALKS: &str = "\
+What the walks of each reader are worth to whoever has to rely on them: they are complete, incomplete and say so, \
+incomplete and silent, or wrong. In brackets: at stops where the engine of this project, which does what the rows say, \
+is silent or wrong as well, since the rows are. Each reader is asked at other stops, those of the ABIs and versions that \
+it reads, and frame pointers also in code that is compiled without them.";
+
+/// Returns a line of the table of what walks are worth.
+fn walks(name: &str, run: &Value) -> String {
+    let (by_abi, _) = worth(run);
+    let all = by_abi.values().fold([0; 4], |sum, of| std::array::from_fn(|index| sum[index] + of[index]));
+    let where_rows_are_wrong = |worth: &str| {
+        let cases = list(&run["cases"]).iter();
+        cases.filter_map(|case| case["unwinder"]["where_rows_are_wrong"][worth].as_u64()).sum::<u64>()
+    };
+    let cell = |(worth, count): (&str, u64)| match worth {
+        "silent" | "wrong" => format!("{} ({})", grouped(count), grouped(where_rows_are_wrong(worth))),
+        _ => grouped(count),
+    };
+    let cells: Vec<String> = WORTH.into_iter().zip(all).map(cell).collect();
+    format!("| {name} | {} |", cells.join(" | "))
+}
+
 /// What walks are worth to whoever has to rely on them, in the order of the table.
 const WORTH: [&str; 4] = ["complete", "incomplete", "silent", "wrong"];
 
-/// Returns how many walks were worth what, by ABI, in the order of [`WORTH`].
-fn worth_by_abi(run: &Value) -> BTreeMap<&str, [u64; 4]> {
-    let of_abis = run["summary"]["reliability_by_abi"].as_object();
-    let by_abi = of_abis.into_iter().flatten().map(|(abi, places)| {
-        let places = places.as_object();
-        let sum = |worth: &str| {
-            places.into_iter().flat_map(|places| places.values()).filter_map(|of| of[worth].as_u64()).sum()
-        };
-        (abi.as_str(), WORTH.map(sum))
-    });
-    by_abi.collect()
+/// How many walks were worth what, in the order of [`WORTH`], by a name.
+type Worth<'a> = BTreeMap<&'a str, [u64; 4]>;
+
+/// Returns what walks were worth by ABI, and by what the topmost frame was in. Those without a walk are left out.
+fn worth(run: &Value) -> (Worth<'_>, Worth<'_>) {
+    let (mut by_abi, mut by_topmost) = (Worth::new(), Worth::new());
+    for (abi, places) in run["summary"]["reliability_by_abi"].as_object().into_iter().flatten() {
+        for (topmost, counts) in places.as_object().into_iter().flatten() {
+            let counts = WORTH.map(|worth| counts[worth].as_u64().unwrap_or_default());
+            if counts == [0; 4] {
+                continue;
+            }
+            for (by, name) in [(&mut by_abi, abi), (&mut by_topmost, topmost)] {
+                for (sum, count) in by.entry(name.as_str()).or_default().iter_mut().zip(counts) {
+                    *sum += count;
+                }
+            }
+        }
+    }
+    (by_abi, by_topmost)
 }
 
-/// Writes what the walks are worth, by ABI.
+/// Writes what the walks are worth.
 fn reliability(run: &Value) {
-    let by_abi = worth_by_abi(run);
+    let (by_abi, by_topmost) = worth(run);
     if by_abi.is_empty() {
         return;
     }
@@ -338,9 +379,12 @@ fn reliability(run: &Value) {
     } else {
         "It does not say of a walk whether it is reliable: one that ends as if at the outermost frame claims to be."
     };
-    println!("\n{how}\n\n| walks | {} |\n|---|---:|---:|---:|---:|", WORTH.join(" | "));
-    for (abi, counts) in by_abi {
-        println!("| {abi} | {} |", counts.map(grouped).join(" | "));
+    println!("\n{how}");
+    for (of, counts) in [("ABI", by_abi), ("topmost frame", by_topmost)] {
+        println!("\n| {of} | {} |\n|---|---:|---:|---:|---:|", WORTH.join(" | "));
+        for (name, counts) in counts {
+            println!("| {name} | {} |", counts.map(grouped).join(" | "));
+        }
     }
 }
 
@@ -545,6 +589,12 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
         }
     }
+    println!("\n## Walks\n\n{}\n", wrapped(WALKS, ""));
+    println!("| reader | {} |\n|---|---:|---:|---:|---:|", WORTH.join(" | "));
+    let others = peers.iter().map(|it| (&*it.name, &*it.name));
+    for (name, reader) in OWN.into_iter().chain(others) {
+        println!("{}", walks(reader, &run_of(folder, name)?));
+    }
     let mut unexplained = 0;
     for it in &peers {
         unexplained += peer(it, folder)?;
@@ -635,14 +685,17 @@ mod tests {
     }
 
     #[test]
-    fn walks_are_counted_by_abi_wherever_they_began() {
+    fn walks_are_counted_by_abi_and_by_the_topmost_frame() {
         let report = r#"{"summary": {"reliability_by_abi": {
             "amd64": {"body": {"complete": 5, "incomplete": 1, "silent": 0, "wrong": 2},
                       "caller": {"complete": 0, "incomplete": 0, "silent": 4, "wrong": 3}},
-            "s390x": {"body": {"complete": 1, "incomplete": 0, "silent": 0, "wrong": 0}}}}}"#;
+            "s390x": {"body": {"complete": 1, "incomplete": 0, "silent": 0, "wrong": 0}},
+            "aarch64": {"body": {"complete": 0, "incomplete": 0, "silent": 0, "wrong": 0}}}}}"#;
         let report = serde_json::from_str(report).expect("a report");
-        assert_eq!(worth_by_abi(&report), [("amd64", [5, 1, 4, 5]), ("s390x", [1, 0, 0, 0])].into());
-        assert!(worth_by_abi(&Value::Null).is_empty());
+        let (by_abi, by_topmost) = worth(&report);
+        assert_eq!(by_abi, [("amd64", [5, 1, 4, 5]), ("s390x", [1, 0, 0, 0])].into());
+        assert_eq!(by_topmost, [("body", [6, 1, 0, 2]), ("caller", [0, 0, 4, 3])].into());
+        assert!(worth(&Value::Null).0.is_empty());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::{Disagreement, Value, WalkEnd};
 use crate::unwind::End;
 use crate::vocabulary::{Reliability, Verdict};
 
-/// The number of walks by what they are worth. Those with which nothing was compared are not among them.
+/// The number of walks by what they are worth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct Reliabilities {
     /// All frames, and no others.

@@ -26,7 +26,7 @@ pub struct Counts {
     pub frames_derived: u64,
     /// How the walks ended.
     pub walk_ends: WalkEnds,
-    /// What the walks were worth with which something was compared.
+    /// What the walks were worth, also those with which nothing was compared.
     #[serde(default)]
     pub reliability: Reliabilities,
     /// How often the call stack was compared with each other trace of the calls.
@@ -35,7 +35,7 @@ pub struct Counts {
 
 impl Counts {
     /// Counts a comparison with a call stack of `depth` frames: what it has found, how many of them were compared, and how
-    /// many of these derived anew. Returns what the walk is worth, unless nothing was compared.
+    /// many of these derived anew. Returns what the walk is worth, unless that is not settled.
     pub(super) fn count(
         &mut self,
         end: WalkEnd,
@@ -45,15 +45,14 @@ impl Counts {
         depth: usize,
     ) -> Option<Reliability> {
         self.walk_ends.count(if found.is_empty() { end } else { WalkEnd::Disagreed }, depth);
-        if !end.has_compared(depth) {
+        if end.has_compared(depth) {
+            self.comparisons += 1;
+            self.frames += frames as u64;
+            self.frames_derived += derived.min(frames as u64);
+        } else {
             self.nothing_compared += 1;
-            return None;
         }
-        let (frames, reliability) = (frames as u64, reliability(end, found, depth, None));
-        self.comparisons += 1;
-        self.frames += frames;
-        self.frames_derived += derived.min(frames);
-        Some(reliability)
+        (end != WalkEnd::Unsettled).then(|| reliability(end, found, depth, None))
     }
 
     /// Adds those of another run.

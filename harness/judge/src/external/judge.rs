@@ -102,6 +102,8 @@ pub(super) struct Judged {
     /// Frames whose CFA it did not report.
     pub(super) cfa_untold: u64,
     pub(super) reliability: Reliability,
+    /// Whether the engine, which does what the rows say, disagrees with the call stack.
+    pub(super) are_rows_wrong: bool,
 }
 
 /// Compares answers with call stacks.
@@ -243,12 +245,36 @@ impl<'q, 'a> Judge<'q, 'a> {
             if *engines_end == WalkEnd::Outermost {
                 less.expected = Value::End(End::Outermost);
             }
+            if count > depth && *engines_end == WalkEnd::Outermost {
+                // What is beyond a mark is a frame that is not there, whatever is said of its end.
+                less = Disagreement {
+                    verdict: Verdict::ExtraFrames,
+                    expected: Value::Frames(depth),
+                    got: Value::Frames(count),
+                    ..less
+                };
+            }
             found.push(less);
         }
-        let reliability = reliability(end, &found, depth, answer.reliable);
+        // Where an unmarked stack may end with an address that leads nowhere, that is no frame to rely on.
+        let is_nowhere = |pc: u64| {
+            let is_in_image = self.target.is_some_and(|target| target.module_at(Loaded(pc)).is_some());
+            !is_in_image || self.reads == Data::Sframe && !has_fde(pc)
+        };
+        let beyond = backtrace.frames.last().filter(|_| count > depth);
+        let relies_on_nowhere =
+            answer.reliable == Some(true) && beyond.is_some_and(|frame| is_nowhere(frame.pc));
+        let reliability = match reliability(end, &found, depth, answer.reliable) {
+            Reliability::Complete if relies_on_nowhere => Reliability::Wrong,
+            reliability => reliability,
+        };
         // Where it ought to have stopped.
         let wrong_frame = first_wrong_frame(&found);
         let beyond = match (reliability, answer.reliable) {
+            // It has every frame, and can't have known: it has ended for another reason than that there are no more.
+            (Reliability::Complete, Some(true)) if answer.end.kind != EndKind::Outermost => {
+                Some(Verdict::FalselyReliable)
+            }
             (Reliability::Silent, Some(true)) => Some(Verdict::Silent),
             (Reliability::Wrong, Some(true)) => Some(Verdict::FalselyReliable),
             (Reliability::Incomplete | Reliability::Silent, _)
@@ -273,14 +299,26 @@ impl<'q, 'a> Judge<'q, 'a> {
         }
         let unclear = if engines.is_empty() { Vec::new() } else { std::mem::take(&mut own) };
         // Whoever follows wrong rows can't know that they are wrong: these are findings already.
-        let beyond = beyond.filter(|verdict| *verdict == Verdict::Incomplete || engines.is_empty());
+        let are_rows_wrong = !engines.is_empty();
+        let beyond = beyond.filter(|verdict| *verdict == Verdict::Incomplete || !are_rows_wrong);
         let last = count.min(depth) - 1;
         let beyond =
             beyond.map(|verdict| match wrong_frame.filter(|_| verdict == Verdict::FalselyReliable) {
                 Some(frame) => at(truth, frame.min(last), verdict, backtrace.end),
                 None => at(truth, last, verdict, backtrace.end),
             });
-        Ok(Judged { end, own, shared, unclear, beyond, frames, fp_untold, cfa_untold, reliability })
+        Ok(Judged {
+            end,
+            own,
+            shared,
+            unclear,
+            beyond,
+            frames,
+            fp_untold,
+            cfa_untold,
+            reliability,
+            are_rows_wrong,
+        })
     }
 
     /// Whether the unwinder reads SFrame, so that it can be mistaken about rows.

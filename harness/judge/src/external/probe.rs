@@ -16,7 +16,9 @@ use super::report::{UnwinderExamination, UnwinderReport};
 use super::sample::{Sample, StopsPerCase};
 use super::session::{Came, Session};
 use super::shadow::Shadow;
-use crate::compare::{ByPc, Disagreement, LastInstructions, Truth, Value, WalkEnd, disagreements};
+use crate::compare::{
+    ByPc, Disagreement, LastInstructions, Reliabilities, Truth, Value, WalkEnd, disagreements,
+};
 use crate::examine::{Examination, Probe, WalkEnds};
 use crate::finding::{self, Blame, Confidence, Finding};
 use crate::target::layouts::FrameLayouts;
@@ -117,6 +119,8 @@ pub(super) struct Questions<'q, 'a> {
     cfa_untold: u64,
     walk_ends: WalkEnds,
     reliability: ByPc,
+    /// Those where the rows are wrong.
+    where_rows_are_wrong: Reliabilities,
     last_instructions: LastInstructions,
     /// Disagreements that only the unwinder has.
     own: Findings,
@@ -176,6 +180,7 @@ impl<'q, 'a> Questions<'q, 'a> {
             cfa_untold: 0,
             walk_ends: WalkEnds::default(),
             reliability: ByPc::default(),
+            where_rows_are_wrong: Reliabilities::default(),
             last_instructions: LastInstructions::default(),
             own: Findings::default(),
             layouts: RefCell::default(),
@@ -341,6 +346,7 @@ impl<'q, 'a> Questions<'q, 'a> {
             unclear,
             beyond,
             reliability,
+            where_rows_are_wrong,
             last_instructions,
             ..
         } = self;
@@ -381,13 +387,18 @@ impl<'q, 'a> Questions<'q, 'a> {
                 frames += judged.frames;
                 fp_untold += judged.fp_untold;
                 cfa_untold += judged.cfa_untold;
-                let first = [&judged.own, &judged.shared, &judged.unclear].into_iter().flatten();
-                let first = first.min_by_key(|found| found.frame).map(std::slice::from_ref);
-                let began = last_instructions.start(pending.pc, &pending.call_stack, target);
-                reliability.count(began, first.unwrap_or_default(), judged.reliability);
                 agree += u64::from(judged.end != WalkEnd::Disagreed);
             } else {
                 nothing_compared += 1;
+            }
+            let first = [&judged.own, &judged.shared, &judged.unclear].into_iter().flatten();
+            let first = first.min_by_key(|found| found.frame).map(std::slice::from_ref);
+            let began = last_instructions.start(pending.pc, &pending.call_stack, target);
+            if judged.end != WalkEnd::Unsettled {
+                reliability.count(began, first.unwrap_or_default(), judged.reliability);
+                if judged.are_rows_wrong {
+                    where_rows_are_wrong.count(judged.reliability);
+                }
             }
             ends.count(judged.end, pending.call_stack.depth());
             if let Some(message) = message {
@@ -457,6 +468,7 @@ impl<'q, 'a> Questions<'q, 'a> {
             self.nothing_compared += hits;
             self.walk_ends.disagreed = self.walk_ends.disagreed.saturating_sub(hits);
             self.reliability.forget(&found, found.frame > 0, Reliability::Wrong, hits);
+            self.where_rows_are_wrong.forget(Reliability::Wrong, hits);
         }
     }
 
@@ -494,6 +506,7 @@ impl<'q, 'a> Questions<'q, 'a> {
             cfa_untold: self.cfa_untold,
             walk_ends: self.walk_ends,
             reliability_by_topmost: self.reliability.by_topmost(self.target),
+            where_rows_are_wrong: self.where_rows_are_wrong,
             declares: hello.reliable,
             section_findings,
             restarts: self.session.restarts,

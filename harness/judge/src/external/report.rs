@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use sframe_inspect::text::{Text, counted, per_second};
 
 use super::command::ExternalError;
-use crate::compare::ByTopmost;
+use crate::compare::{ByTopmost, Reliabilities};
 use crate::examine::{Examination, WalkEnds};
 use crate::finding::Finding;
 
@@ -58,9 +58,13 @@ pub struct UnwinderReport {
     pub cfa_untold: u64,
     /// How its walks ended.
     pub walk_ends: WalkEnds,
-    /// What the walks were worth with which something was compared, by what the topmost frame was in.
+    /// What the walks were worth, by what the topmost frame was in.
     #[serde(default)]
     pub reliability_by_topmost: ByTopmost,
+    /// What those of them were worth at which the rows are wrong: the engine of this project, which does what they say,
+    /// disagrees with the call stack as well.
+    #[serde(default)]
+    pub where_rows_are_wrong: Reliabilities,
     /// Whether it says of each walk if it is reliable.
     #[serde(default)]
     pub declares: bool,
@@ -102,10 +106,21 @@ impl UnwinderReport {
         self.cfa_untold += other.cfa_untold;
         self.walk_ends.add(&other.walk_ends);
         self.reliability_by_topmost.add(&other.reliability_by_topmost);
+        self.where_rows_are_wrong.add(&other.where_rows_are_wrong);
         self.declares |= other.declares;
         self.section_findings += other.section_findings;
         self.restarts += other.restarts;
         self.seconds += other.seconds;
+    }
+
+    /// Returns how many walks are silent or wrong where the rows are wrong, as text.
+    fn led_astray(&self) -> String {
+        let Reliabilities { silent, wrong, .. } = self.where_rows_are_wrong;
+        if (silent, wrong) == (0, 0) {
+            return String::new();
+        }
+        let grouped = sframe_inspect::text::grouped;
+        format!(" ({} silent and {} wrong where the rows are wrong)", grouped(silent), grouped(wrong))
     }
 
     /// Returns the statistics as text.
@@ -148,8 +163,9 @@ impl UnwinderReport {
         );
         let _ = writeln!(
             text,
-            "    to rely on: {}{}",
+            "    to rely on: {}{}{}",
             self.reliability_by_topmost.total(),
+            self.led_astray(),
             if self.declares { "; it says so of each walk" } else { "" }
         );
         if self.not_followed > 0 {

@@ -1,7 +1,6 @@
 //! An unwinder for frame records and the backchain, to set beside SFrame.
 
 use sframe_engine::{Abi, PauthMask};
-use sframe_machine::AddressSpace;
 
 use super::engine::DEPTH_LIMIT;
 use super::{Backtrace, End, Frame, Unreadable, Unwinder, Viewpoint};
@@ -32,29 +31,47 @@ impl FramePointerUnwinder {
     #[must_use]
     pub fn new(target: &Target<'_>) -> Self {
         let cpu = target.executable().image.cpu;
-        Self { abi: cpu.abi, pauth: PauthMask::for_address_bits(cpu.address_bits) }
+        Self::of(cpu.abi, cpu.address_bits)
+    }
+
+    /// Makes an unwinder for an ABI, with addresses of so many bits.
+    #[must_use]
+    pub const fn of(abi: Abi, address_bits: u32) -> Self {
+        Self { abi, pauth: PauthMask::for_address_bits(address_bits) }
+    }
+
+    /// Walks a stack from a PC, SP and frame pointer on, and adds to an empty backtrace.
+    pub fn walk(
+        &self,
+        pc: u64,
+        [sp, fp]: [u64; 2],
+        memory: &impl Fn(u64) -> Option<u64>,
+        backtrace: &mut Backtrace,
+    ) {
+        let at = if self.abi.has_backchain() { sp } else { fp };
+        backtrace.end = self.follow(Place { pc, fp: Ok(fp), at }, memory, backtrace);
     }
 
     /// Reads the record at an address. If there is none, says whether the chain ends there as an outermost frame ends it.
-    fn read(&self, at: u64, memory: &AddressSpace) -> Result<Link, End> {
-        let is_zero = at == 0 || self.abi.has_backchain() && memory.read_u64(at) == Some(0);
+    fn read(&self, at: u64, memory: &impl Fn(u64) -> Option<u64>) -> Result<Link, End> {
+        let is_zero = at == 0 || self.abi.has_backchain() && memory(at) == Some(0);
         self.record(at, memory).ok_or(if is_zero { End::Outermost } else { End::Unspecified })
     }
 
-    fn record(&self, at: u64, memory: &AddressSpace) -> Option<Link> {
+    fn record(&self, at: u64, memory: &impl Fn(u64) -> Option<u64>) -> Option<Link> {
         if !at.is_multiple_of(8) || at == 0 {
             return None;
         }
-        let next = memory.read_u64(at)?;
+        let next = memory(at)?;
         if !self.abi.has_backchain() {
-            let return_address = self.pauth.strip(memory.read_u64(at.checked_add(8)?)?);
+            let return_address = self.pauth.strip(memory(at.checked_add(8)?)?);
             let cfa = self.abi.cfa_offset_from_frame_record().and_then(|offset| at.checked_add(offset));
             return Some(Link { cfa, return_address, next });
         }
         if next <= at || !next.is_multiple_of(8) {
             return None;
         }
-        let return_address = memory.read_u64(next.checked_add(SAVED_R14)?)?;
+        let return_address = memory(next.checked_add(SAVED_R14)?)?;
         let cfa = next.checked_add_signed(self.abi.sp_offset_from_cfa().checked_neg()?);
         Some(Link { cfa, return_address, next })
     }
@@ -74,7 +91,7 @@ struct Place {
 
 impl FramePointerUnwinder {
     /// Follows the chain from a frame on. Returns how it ends.
-    fn follow(&self, from: Place, memory: &AddressSpace, backtrace: &mut Backtrace) -> End {
+    fn follow(&self, from: Place, memory: &impl Fn(u64) -> Option<u64>, backtrace: &mut Backtrace) -> End {
         let Place { mut pc, mut fp, mut at } = from;
         loop {
             if backtrace.frames.len() == DEPTH_LIMIT {
@@ -98,8 +115,7 @@ impl FramePointerUnwinder {
 impl Unwinder for FramePointerUnwinder {
     fn unwind(&mut self, viewpoint: &Viewpoint<'_>, backtrace: &mut Backtrace) {
         let Viewpoint { pc, sp, fp, memory, .. } = *viewpoint;
-        let at = if self.abi.has_backchain() { sp } else { fp };
-        backtrace.end = self.follow(Place { pc, fp: Ok(fp), at }, memory, backtrace);
+        self.walk(pc, [sp, fp], &|address| memory.read_u64(address), backtrace);
     }
 }
 
@@ -144,6 +160,6 @@ impl Unwinder for CodeReadingUnwinder<'_, '_> {
         };
         let Viewpoint { pc, fp, memory, .. } = *viewpoint;
         backtrace.frames.push(Frame { pc, cfa: Some(cfa), fp: Ok(fp), mangled: None, interrupted: None });
-        backtrace.end = self.chain.follow(caller, memory, backtrace);
+        backtrace.end = self.chain.follow(caller, &|address| memory.read_u64(address), backtrace);
     }
 }

@@ -7,7 +7,7 @@ use sframe_engine::{
     Step, StepError,
 };
 use sframe_judge::target::sections::Sections;
-use sframe_judge::unwind::Mistake;
+use sframe_judge::unwind::{self, FramePointerUnwinder, Mistake};
 use sframe_protocol::{
     Address, Backtrace, End, EndKind, Fp, Frame, Hello, Image, MAX_FRAMES, Mangled, Memory, Open,
     SectionAnswer, SectionPart, SectionQuestion, Stop, Unmapped, Unwinder, serve,
@@ -23,6 +23,7 @@ struct Engine {
     claim: Claim,
     /// How many walks have ended early.
     early: u64,
+    frame_pointers: bool,
     abi: Option<Abi>,
 }
 
@@ -76,15 +77,23 @@ struct Arguments {
     /// What to follow of images and sections that come and go, to see how stale and missing ones are found.
     #[arg(long, value_enum, default_value_t)]
     follow: Follow,
+    /// Follow frame pointers (amd64, aarch64) or the backchain (s390x) instead, without any table.
+    #[arg(long, conflicts_with_all = ["mistake", "claim", "follow"])]
+    frame_pointers: bool,
 }
 
 fn main() -> std::io::Result<()> {
-    let Arguments { mistake, claim, follow } = Arguments::parse();
-    serve(Engine { mistake, claim, follow, ..Engine::default() })
+    let Arguments { mistake, claim, follow, frame_pointers } = Arguments::parse();
+    serve(Engine { mistake, claim, follow, frame_pointers, ..Engine::default() })
 }
 
 impl Unwinder for Engine {
     fn hello(&self) -> Hello {
+        if self.frame_pointers {
+            // They need to know nothing of what comes and goes.
+            let follows = true;
+            return Hello { follows, ..Hello::new("frame-pointers", env!("CARGO_PKG_VERSION"), "none") };
+        }
         let all = vec![SectionPart::Header, SectionPart::Fdes, SectionPart::Lookups, SectionPart::Steps];
         Hello {
             // The mistakes are those of walks: without them, it would seem that they are not noticed.
@@ -123,6 +132,11 @@ impl Unwinder for Engine {
             return Backtrace::new(Vec::new(), End::of(EndKind::Failed));
         };
         let [sp, fp] = [abi.sp(), abi.fp()].map(|number| register(number).unwrap_or_default());
+        if self.frame_pointers {
+            let mut backtrace = unwind::Backtrace::default();
+            FramePointerUnwinder::of(abi, self.address_bits).walk(stop.pc.0, [sp, fp], &read, &mut backtrace);
+            return answer_of(&backtrace);
+        }
         let mut state = State::topmost(InstructionPointer(stop.pc.0), sp, fp);
         let mut fp = Ok(fp);
         let mut topmost = Some(&register);
@@ -230,6 +244,23 @@ fn frame_of(state: &State, fp: Result<u64, StepError>, step: &Result<Step, StepE
         mangled: mangled.map(|found| Mangled { value: Address(found.value), key: key(found.key) }),
         interrupted: Some(matches!(state.pc, Pc::Instruction(_))),
     }
+}
+
+/// Returns a walk along frame pointers as an answer. What they do not tell is left out.
+fn answer_of(backtrace: &unwind::Backtrace) -> Backtrace {
+    let frame = |frame: &unwind::Frame| Frame {
+        pc: Address(frame.pc),
+        cfa: frame.cfa.map(Address),
+        fp: frame.fp.ok().map(|fp| Fp::Value(Address(fp))),
+        mangled: None,
+        interrupted: None,
+    };
+    let end = End::of(match backtrace.end {
+        unwind::End::Outermost => EndKind::Outermost,
+        unwind::End::TooDeep => EndKind::TooDeep,
+        _ => EndKind::Failed,
+    });
+    Backtrace::new(backtrace.frames.iter().map(frame).collect(), end)
 }
 
 fn end_of(error: &StepError) -> End {

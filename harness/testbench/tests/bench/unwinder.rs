@@ -763,6 +763,13 @@ fn an_engine_that_makes_a_mistake_in_walks_answers_no_vectors() {
 #[case("always", "mixed_objects.O2", &["silent"])]
 #[case("hidden-ends", "mixed_objects.O2", &["silent", "truncated"])]
 #[case("past-marks", "recursion.O2", &["extra-frames", "falsely-reliable"])]
+// The first function of a context returns to one that is marked, and that of a thread to nothing.
+#[case("marks", "contexts.O2", &[])]
+#[case("always", "contexts.O2", &["silent"])]
+#[case("marks", "threads.O2", &[])]
+#[case("nothing", "threads.O2", &[])]
+#[case("always", "threads.O2", &["falsely-reliable"])]
+#[case("hidden-ends", "threads.O2", &["falsely-reliable"])]
 fn a_false_word_about_a_walk_is_a_finding(#[case] claim: &str, #[case] id: &str, #[case] verdicts: &[&str]) {
     let command = format!("{ENGINE} --claim {claim}");
     let (_, report) = check(&format!("gnu-2.47/amd64/{id}"), &command, &["--no-explore"]);
@@ -776,7 +783,54 @@ fn a_false_word_about_a_walk_is_a_finding(#[case] claim: &str, #[case] id: &str,
         assert_eq!(sum, total(reliability), "{reliability}: {by:?}");
     }
     assert_eq!(total("silent") > 0, verdicts.contains(&"silent"), "{by:?}");
-    assert_eq!(total("wrong") > 0, verdicts.contains(&"extra-frames"), "{by:?}");
+    assert_eq!(total("wrong") > 0, verdicts.contains(&"falsely-reliable"), "{by:?}");
+    let all: u64 = ["complete", "incomplete", "silent", "wrong"].iter().map(|worth| total(worth)).sum();
+    assert_eq!(Some(all), report["unwinder"]["stops"].as_u64(), "each walk counts, however it has ended");
+}
+
+/// Whatever is said of them, by the end or of the walk as a whole.
+#[rstest]
+#[case("no-fde", "false")]
+#[case("outermost", "false")]
+#[case("no-fde", "true")]
+fn frames_beyond_a_mark_are_wrong(#[case] end: &str, #[case] reliable: &str) {
+    let change =
+        format!(r#"s/"kind":"outermost"\(.*\)"reliable":true/"kind":"{end}"\1"reliable":{reliable}/"#);
+    let command = shell(&format!("{ENGINE} --claim past-marks | sed -u '{change}'"));
+    let (status, report) = check("gnu-2.47/amd64/recursion.O2", &command, &["--no-explore"]);
+    assert_eq!(
+        (status, report["summary"]["reliability"]["complete"].as_u64()),
+        (1, Some(0)),
+        "{report:.3000}"
+    );
+    assert!(verdicts_of(&report).contains("extra-frames"), "{report:.3000}");
+    assert_eq!(verdicts_of(&report).contains("falsely-reliable"), reliable == "true", "{report:.3000}");
+}
+
+/// A walk that has every frame can't be called reliable if it has ended for another reason than that there are no more.
+#[test]
+fn an_end_that_was_not_meant_is_not_reliable() {
+    let change = r#"s/"kind":"outermost"/"kind":"failed"/"#;
+    let command = shell(&format!("{ENGINE} --claim always | sed -u '{change}'"));
+    let (status, report) = check("gnu-2.40/amd64/recursion.O2", &command, &["--no-explore"]);
+    assert_eq!((status, verdicts_of(&report)), (1, BTreeSet::from(["falsely-reliable"])), "{report:.3000}");
+    let (status, _) = check("gnu-2.40/amd64/recursion.O2", ENGINE, &["--no-explore"]);
+    assert_eq!(status, 0);
+}
+
+/// What walks are worth where the rows are wrong is counted apart: the engine, which follows them, is wrong nowhere else.
+#[test]
+fn walks_are_counted_apart_where_the_rows_are_wrong() {
+    let (_, report) = check("gnu-2.47/amd64/realign.O2", ENGINE, &["--no-explore"]);
+    let unwinder = &report["unwinder"];
+    let (all, apart) = (&report["summary"]["reliability"], &unwinder["where_rows_are_wrong"]);
+    assert!(all["wrong"].as_u64() > Some(0), "{report:.3000}");
+    assert_eq!([&all["silent"], &all["wrong"]], [&apart["silent"], &apart["wrong"]]);
+    let (_, report) =
+        check("gnu-2.47/amd64/recursion.O0", &format!("{ENGINE} --frame-pointers"), &["--no-explore"]);
+    let (all, apart) = (&report["summary"]["reliability"], &report["unwinder"]["where_rows_are_wrong"]);
+    assert!(all["wrong"].as_u64() > Some(0), "{report:.3000}");
+    assert_eq!(apart["wrong"], 0);
 }
 
 /// What an unwinder says of frames beyond the first function of a context, which nobody has called: frames that it invents
@@ -1050,7 +1104,8 @@ fn walks_that_are_set_aside_are_worth_nothing(#[case] id: &str) {
     assert!(set_aside.iter().any(|of| of["reason"] == "leaves-elsewhere"), "{set_aside:#?}");
     let worth = report["summary"]["reliability"].as_object().expect("a mapping");
     let all: u64 = worth.values().filter_map(Value::as_u64).sum();
-    assert_eq!(Some(all), report["summary"]["comparisons"].as_u64(), "{worth:?}");
+    let walks = ["comparisons", "nothing_compared"].map(|of| report["summary"][of].as_u64());
+    assert_eq!(all, walks.into_iter().flatten().sum::<u64>(), "{worth:?}");
     assert_eq!([&worth["wrong"], &worth["silent"]], [0, 0], "{worth:?}");
 }
 
