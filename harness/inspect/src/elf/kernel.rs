@@ -289,15 +289,16 @@ impl<'a> Reader<'a> {
             let traps = sites.iter().filter(|(at, instruction)| self.may_trap(*at, instruction)).count();
             4 * traps >= 3 * sites.len()
         };
-        let fits = |size: &u64| {
-            (data.len() as u64).is_multiple_of(*size)
-                && sites(*size).is_some_and(|sites| is_mostly_traps(&sites))
-        };
-        let Some(size) = [6, 8, 10, 12, 14, 16].into_iter().find(fits) else {
+        let possible =
+            [6, 8, 10, 12, 14, 16].into_iter().filter(|size| (data.len() as u64).is_multiple_of(*size));
+        let possible: Vec<_> = possible.filter_map(|size| Some((size, sites(size)?))).collect();
+        // In a small table, most may be of what prepares a trap, which can be any instruction.
+        let only = possible.first().filter(|_| possible.len() == 1);
+        let Some((size, _)) = possible.iter().find(|(_, sites)| is_mostly_traps(sites)).or(only) else {
             found.leave("the entries of __bug_table are of a form that is not known".to_owned());
             return;
         };
-        for (address, entry) in self.entries(&WARNINGS, size) {
+        for (address, entry) in self.entries(&WARNINGS, *size) {
             let Some((at, instruction)) = site(address, entry) else { continue };
             if self.number(&entry[entry.len() - 2..]) & WARNING != 0 && self.may_trap(at, &instruction) {
                 let to = at.wrapping_add(instruction.len);

@@ -284,28 +284,28 @@ const fn section(image: &ImageStudy) -> &'static str {
 }
 
 fn overview(groups: &BTreeMap<String, Group>) -> String {
-    let mut text = format!("## All\n\n{}", head(" | programs | instructions | walked"));
+    let mut text = format!("## All\n\n{}", head(" | programs | instructions | walked | one in"));
     for (name, group) in groups {
+        let every: Vec<String> = group.every.iter().map(|every| grouped(*every)).collect();
         let _ = writeln!(
             text,
-            "| {} | {} | {} | {} | {} |",
+            "| {} | {} | {} | {} | {} | {} |",
             cell(name),
             grouped(group.programs),
             grouped(group.instructions),
             grouped(group.walked),
+            every.join(", "),
             shares(&group.executed)
         );
     }
     let total = |of: &dyn Fn(&Executed) -> u64| {
         grouped(groups.values().map(|group| of(&group.executed)).fold(0, u64::saturating_add))
     };
-    let every: BTreeSet<u64> = groups.values().flat_map(|group| group.every.iter().copied()).collect();
-    let every: Vec<String> = every.into_iter().map(grouped).collect();
     let _ = writeln!(
         text,
-        "\nStacks were walked at one in {} instructions.\nNot walked, by the same estimate: {} instructions \
-         with a call stack that was not certain, {} with one\nthat was too deep. Walked, and not settled: {}.",
-        every.join(" or "),
+        "\nStacks were walked at *one in* so many instructions: at every one, or at random.\nNot walked, by the same \
+         estimate: {} instructions with a call stack that was not certain, {} with one\nthat was too deep. Walked, \
+         and not settled: {}.",
         total(&|executed| executed.unsettled),
         total(&|executed| executed.too_deep),
         WAYS.map(|(way, of)| format!("{} by {way}", total(&|executed| of(executed).unsettled))).join(", "),
