@@ -141,6 +141,8 @@ pub enum Change {
     Mapped(Range<u64>),
     /// Whatever was mapped at these addresses is there no more.
     Unmapped(Range<u64>),
+    /// A file was mapped there to be executed, over another one: nothing is known of it.
+    Replaced(Range<u64>),
     /// The program has registered a table for code that it has written.
     Registered(Arc<Table>),
     /// It has withdrawn the table.

@@ -323,8 +323,8 @@ const OWN: [(&str, &str); 2] = [("engine", "engine of this project"), ("frame-po
 const WALKS: &str = "\
 What the walks of each reader are worth to whoever has to rely on them: they are complete, incomplete and say so, \
 incomplete and silent, or wrong. In brackets: at stops where the engine of this project, which does what the rows say, \
-is silent or wrong as well, since the rows are. Each reader is asked at other stops, those of the ABIs and versions that \
-it reads, and frame pointers also in code that is compiled without them.";
+is silent or wrong as well, since the rows are. Each reader is asked about the ABIs and versions that it reads; frame \
+pointers are followed in all code, also where it is compiled without them.";
 
 /// Returns a line of the table of what walks are worth.
 fn walks(name: &str, run: &Value) -> String {

@@ -11,6 +11,7 @@ use crate::elf::bounded::File;
 use crate::elf::numbers::{signed, unsigned};
 use crate::elf::object_file::ObjectFile;
 use crate::instructions::{Destination, Disassembly, Flow, Instruction};
+use crate::text::counted;
 
 /// What the tables of a kernel, or of a module, say of its code. Addresses are those of the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -262,15 +263,16 @@ impl<'a> Reader<'a> {
 
     /// `struct exception_table_entry`: instruction and fixup, and what differs.
     fn faults(&self, found: &mut KernelCode) {
+        let mut unread = 0;
         for (address, entry) in self.entries(&FAULTS, 12) {
-            let (Some(at), Some(to)) = (self.relative(address, entry, 0), self.relative(address, entry, 4))
-            else {
-                continue;
-            };
-            if self.is_code(at) && self.is_code(to) {
-                found.detours.push(Detour { at, to, why: Why::Fault });
+            match (self.relative(address, entry, 0), self.relative(address, entry, 4)) {
+                (Some(at), Some(to)) if self.is_code(at) && self.is_code(to) => {
+                    found.detours.push(Detour { at, to, why: Why::Fault });
+                }
+                _ => unread += 1,
             }
         }
+        found.leave_entries(unread, "__ex_table", "it leads to no code");
     }
 
     /// `struct bug_entry`: the trap, or what prepares it, and flags at the end. The sizes depend on the configuration.
@@ -405,9 +407,14 @@ impl<'a> Reader<'a> {
     fn traced(&self, found: &mut KernelCode) {
         let tracer = TRACERS.iter().find_map(|name| self.symbols.get(name).copied());
         let mut patches = BTreeMap::new();
+        let mut unread = 0;
         for (_, entry) in TRACED.iter().flat_map(|name| self.entries(name, 8)) {
             let address = self.number(entry);
-            let Some(site) = self.traced_site(address) else { continue };
+            let Some(site) = self.traced_site(address) else {
+                // Of functions that another one has replaced.
+                unread += u64::from(self.is_code(address));
+                continue;
+            };
             found.traced.extend(site.call);
             // Where the call leads makes no difference: it is stepped over. Where the file has no tracer, it leads right
             // after itself, which nobody takes for a function that is called.
@@ -419,6 +426,7 @@ impl<'a> Reader<'a> {
         found.traced.dedup();
         let patches = patches.into_iter().map(|(address, bytes)| Patch { address, bytes }).collect();
         found.forms.push(Form { kind: FormKind::Tracing, patches });
+        found.leave_entries(unread, "the tracer", "neither a call nor room for one");
     }
 
     /// What is at an address at which a function can be traced.
@@ -479,7 +487,10 @@ impl<'a> Reader<'a> {
             // They have no such sites.
             Abi::Aarch64 | Abi::Aarch64Be | Abi::S390x => Vec::new(),
         };
+        let all = sites.len();
         let mut patches: Vec<Patch> = sites.into_iter().filter_map(site).collect();
+        let unread = (all - patches.len()) as u64;
+        found.leave_entries(unread, ".static_call_sites", "neither a call nor a jump");
         patches.sort_by_key(|patch| patch.address);
         patches.dedup();
         found.forms.push(Form { kind: FormKind::StaticCalls, patches });
@@ -494,6 +505,12 @@ const MOV_X9_LR: [u8; 4] = [0xe9, 0x03, 0x1e, 0xaa];
 const NOPS: &[u8] = &[0x1f, 0x20, 0x03, 0xd5, 0x1f, 0x20, 0x03, 0xd5];
 
 impl KernelCode {
+    fn leave_entries(&mut self, count: u64, table: &str, why: &str) {
+        if count > 0 {
+            self.leave(format!("{} of {table}: {why}", counted(count, "place")));
+        }
+    }
+
     fn leave(&mut self, what: String) {
         /// A malformed table may have any number.
         const MOST: usize = 20;

@@ -102,6 +102,8 @@ pub(super) struct Judged {
     /// Frames whose CFA it did not report.
     pub(super) cfa_untold: u64,
     pub(super) reliability: Reliability,
+    /// Whether it is complete, and called reliable.
+    pub(super) is_called_reliable: bool,
     /// Whether the engine, which does what the rows say, disagrees with the call stack.
     pub(super) are_rows_wrong: bool,
 }
@@ -147,7 +149,7 @@ impl<'q, 'a> Judge<'q, 'a> {
 
     /// Forgets all such changes.
     pub(super) fn restart(&mut self) {
-        self.sections.withdraw_all();
+        self.sections.start_again();
     }
 
     /// The sections as they are now.
@@ -317,6 +319,7 @@ impl<'q, 'a> Judge<'q, 'a> {
             fp_untold,
             cfa_untold,
             reliability,
+            is_called_reliable: reliability == Reliability::Complete && answer.reliable == Some(true),
             are_rows_wrong,
         })
     }

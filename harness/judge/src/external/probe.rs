@@ -121,6 +121,8 @@ pub(super) struct Questions<'q, 'a> {
     reliability: ByPc,
     /// Those where the rows are wrong.
     where_rows_are_wrong: Reliabilities,
+    /// The complete walks that the unwinder calls reliable.
+    called_reliable: u64,
     last_instructions: LastInstructions,
     /// Disagreements that only the unwinder has.
     own: Findings,
@@ -181,6 +183,7 @@ impl<'q, 'a> Questions<'q, 'a> {
             walk_ends: WalkEnds::default(),
             reliability: ByPc::default(),
             where_rows_are_wrong: Reliabilities::default(),
+            called_reliable: 0,
             last_instructions: LastInstructions::default(),
             own: Findings::default(),
             layouts: RefCell::default(),
@@ -234,6 +237,11 @@ impl<'q, 'a> Questions<'q, 'a> {
                         && self.came.iter().any(|(came, _)| *came == of(image))
                 };
                 self.later.iter().find(has_gone).map(|image| Came::Out(of(image)))
+            }
+            Change::Replaced(range) => {
+                let has_come =
+                    |image: &&Image| is_within(image, range) && self.came.contains(&(of(image), true));
+                self.later.iter().find(has_come).map(|image| Came::Out(of(image)))
             }
         })
     }
@@ -347,6 +355,7 @@ impl<'q, 'a> Questions<'q, 'a> {
             beyond,
             reliability,
             where_rows_are_wrong,
+            called_reliable,
             last_instructions,
             ..
         } = self;
@@ -396,6 +405,7 @@ impl<'q, 'a> Questions<'q, 'a> {
             let began = last_instructions.start(pending.pc, &pending.call_stack, target);
             if judged.end != WalkEnd::Unsettled {
                 reliability.count(began, first.unwrap_or_default(), judged.reliability);
+                *called_reliable += u64::from(judged.is_called_reliable);
                 if judged.are_rows_wrong {
                     where_rows_are_wrong.count(judged.reliability);
                 }
@@ -508,6 +518,7 @@ impl<'q, 'a> Questions<'q, 'a> {
             reliability_by_topmost: self.reliability.by_topmost(self.target),
             where_rows_are_wrong: self.where_rows_are_wrong,
             declares: hello.reliable,
+            called_reliable: self.called_reliable,
             section_findings,
             restarts: self.session.restarts,
             seconds: self.waited.as_secs_f64(),
@@ -585,9 +596,16 @@ impl Probe for Questions<'_, '_> {
             return;
         }
         let told = match self.told(change) {
-            Ok(Some(told)) => told,
-            Ok(None) => return,
+            Ok(told) => told,
             Err(error) => return self.error = Some(error),
+        };
+        // It knows the table of another file there.
+        let stale = match change {
+            Change::Replaced(range) if told.is_none() => {
+                Some(Unmapped { start: Address(range.start), end: Address(range.end) })
+            }
+            _ if told.is_none() => return,
+            _ => None,
         };
         // Right before it, and, as the next one, right after it.
         if !self.is_asked && !self.is_behind() && moment.call_stack.is_settled() {
@@ -596,11 +614,12 @@ impl Probe for Questions<'_, '_> {
         self.ask();
         self.sample.changed(match change {
             Change::Registered(table) | Change::Withdrawn(table) => Some(&table.code),
-            Change::Mapped(_) | Change::Unmapped(_) => None,
+            Change::Mapped(_) | Change::Unmapped(_) | Change::Replaced(_) => None,
         });
         self.engine.changed(change);
         self.judge.change(change);
-        if self.error.is_none() {
+        self.came.extend(stale.map(|stale| (stale, false)));
+        if let Some(told) = told.filter(|_| self.error.is_none()) {
             self.error = self.tell(told).err();
         }
     }

@@ -68,6 +68,9 @@ pub struct UnwinderReport {
     /// Whether it says of each walk if it is reliable.
     #[serde(default)]
     pub declares: bool,
+    /// The complete walks that it calls reliable.
+    #[serde(default)]
+    pub called_reliable: u64,
     /// Findings of this project's engine, at every instruction.
     pub section_findings: u64,
     /// How often it had to be restarted.
@@ -108,9 +111,21 @@ impl UnwinderReport {
         self.reliability_by_topmost.add(&other.reliability_by_topmost);
         self.where_rows_are_wrong.add(&other.where_rows_are_wrong);
         self.declares |= other.declares;
+        self.called_reliable += other.called_reliable;
         self.section_findings += other.section_findings;
         self.restarts += other.restarts;
         self.seconds += other.seconds;
+    }
+
+    /// Returns how many of the complete walks it calls reliable, as text.
+    fn said(&self) -> String {
+        if !self.declares {
+            return String::new();
+        }
+        format!(
+            "; it calls {} of the complete ones reliable",
+            sframe_inspect::text::grouped(self.called_reliable)
+        )
     }
 
     /// Returns how many walks are silent or wrong where the rows are wrong, as text.
@@ -166,12 +181,12 @@ impl UnwinderReport {
             "    to rely on: {}{}{}",
             self.reliability_by_topmost.total(),
             self.led_astray(),
-            if self.declares { "; it says so of each walk" } else { "" }
+            self.said()
         );
         if self.not_followed > 0 {
             let _ = writeln!(
                 text,
-                "    not asked at {}: the program had registered sections, which it can't follow",
+                "    not asked at {}: the program had registered sections or replaced images, which it can't follow",
                 counted(self.not_followed, "stop")
             );
         }

@@ -23,6 +23,8 @@ pub struct Sections<'a> {
 struct OfImage<'a> {
     range: Range<u64>,
     index: Arc<Index<'a>>,
+    /// Whether another file has taken its place.
+    is_replaced: bool,
 }
 
 impl<'a> Sections<'a> {
@@ -30,11 +32,12 @@ impl<'a> Sections<'a> {
     /// overlap.
     #[must_use]
     pub fn new(sections: Vec<(Range<u64>, Section<'a>)>) -> Self {
-        let of_image = |(range, section)| OfImage { range, index: Arc::new(Index::new(&section)) };
+        let of_image =
+            |(range, section)| OfImage { range, index: Arc::new(Index::new(&section)), is_replaced: false };
         Self { sections: sections.into_iter().map(of_image).collect(), registered: Vec::new() }
     }
 
-    /// Registers or withdraws a section. Returns whether look-ups may have changed.
+    /// Registers or withdraws a section, or those of an image. Returns whether look-ups may have changed.
     pub fn change(&mut self, change: &Change) -> bool {
         match change {
             Change::Registered(table) => self.registered.push(Arc::clone(table)),
@@ -42,15 +45,28 @@ impl<'a> Sections<'a> {
                 Some(last) => drop(self.registered.remove(last)),
                 None => return false,
             },
-            // The addresses of an image are those of no other, before and after.
-            Change::Mapped(_) | Change::Unmapped(_) => return false,
+            Change::Mapped(range) => return self.replace(range, false),
+            Change::Replaced(range) => return self.replace(range, true),
+            // Nothing is executed where nothing is.
+            Change::Unmapped(_) => return false,
         }
         true
     }
 
-    /// Withdraws all sections that the program has registered.
-    pub fn withdraw_all(&mut self) {
+    /// Notes that other files have taken the place of images, or that they are there again. Returns whether that is new.
+    fn replace(&mut self, range: &Range<u64>, by_others: bool) -> bool {
+        let is_there = |of: &&mut OfImage<'_>| of.range.start < range.end && range.start < of.range.end;
+        let mut is_new = false;
+        for of in self.sections.iter_mut().filter(is_there) {
+            is_new |= std::mem::replace(&mut of.is_replaced, by_others) != by_others;
+        }
+        is_new
+    }
+
+    /// As the program starts: without sections that it has registered, and with those of all images.
+    pub fn start_again(&mut self) {
         self.registered.clear();
+        self.sections.iter_mut().for_each(|of| of.is_replaced = false);
     }
 
     /// Whether the program has registered sections.
@@ -70,7 +86,7 @@ impl<'a> Sections<'a> {
     }
 
     fn of_image(&self, address: LookupAddress) -> Option<&OfImage<'a>> {
-        self.sections.iter().find(|of| of.range.contains(&address.get()))
+        self.sections.iter().find(|of| of.range.contains(&address.get()) && !of.is_replaced)
     }
 
     /// Returns the section of the image at an address. `None` outside of all images, or if

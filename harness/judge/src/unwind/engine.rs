@@ -76,7 +76,7 @@ impl Unwinder for SframeUnwinder<'_> {
     }
 
     fn restart(&mut self) {
-        self.sections.withdraw_all();
+        self.sections.start_again();
         self.rules.clear();
     }
 

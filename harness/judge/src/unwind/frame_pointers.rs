@@ -34,7 +34,7 @@ impl FramePointerUnwinder {
         Self::of(cpu.abi, cpu.address_bits)
     }
 
-    /// Makes an unwinder for an ABI, with addresses of so many bits.
+    /// Makes an unwinder for an ABI, with addresses of that size in bits.
     #[must_use]
     pub const fn of(abi: Abi, address_bits: u32) -> Self {
         Self { abi, pauth: PauthMask::for_address_bits(address_bits) }

@@ -78,6 +78,7 @@ impl Run<'_> {
             let change = match mapping {
                 Mapping::Added(range) => Change::Mapped(range),
                 Mapping::Removed(range) => Change::Unmapped(range),
+                Mapping::Replaced(range) => Change::Replaced(range),
             };
             self.show(unicorn, &change);
         }

@@ -303,7 +303,7 @@ fn overview(groups: &BTreeMap<String, Group>) -> String {
     };
     let _ = writeln!(
         text,
-        "\nStacks were walked at *one in* so many instructions: at every one, or at random.\nNot walked, by the same \
+        "\nStacks were walked at one in this many instructions: at every one, or at random.\nNot walked, by the same \
          estimate: {} instructions with a call stack that was not certain, {} with one\nthat was too deep. Walked, \
          and not settled: {}.",
         total(&|executed| executed.unsettled),

@@ -246,7 +246,7 @@ fn frame_of(state: &State, fp: Result<u64, StepError>, step: &Result<Step, StepE
     }
 }
 
-/// Returns a walk along frame pointers as an answer. What they do not tell is left out.
+/// Returns a walk along frame pointers as an answer. What they do not have is left out.
 fn answer_of(backtrace: &unwind::Backtrace) -> Backtrace {
     let frame = |frame: &unwind::Frame| Frame {
         pc: Address(frame.pc),

@@ -135,3 +135,63 @@ fn modules_are_converted_as_they_are_loaded() {
         assert!(finding["pc"].as_str().is_some_and(|pc| pc.starts_with("0xffffffffc00000")), "{finding}");
     }
 }
+
+/// Where an entry of a table in a module leads, as its first relocation says: the file's bytes from there on.
+fn site<'f>(file: &'f mut [u8], table: &str, entry: usize) -> &'f mut [u8] {
+    use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
+    let at = {
+        let elf = object::File::parse(&*file).expect("an object file");
+        let mut relocations = elf.section_by_name(table).expect("the table").relocations();
+        let (_, relocation) = relocations.find(|(at, _)| *at >= entry as u64).expect("a relocation");
+        let object::RelocationTarget::Symbol(symbol) = relocation.target() else {
+            panic!("a relocation without a symbol")
+        };
+        let symbol = elf.symbol_by_index(symbol).expect("a symbol");
+        let section = elf.section_by_index(symbol.section_index().expect("a section")).expect("a section");
+        let (offset, _) = section.file_range().expect("bytes");
+        offset.checked_add_signed(relocation.addend()).expect("an offset") + symbol.address()
+    };
+    &mut file[usize::try_from(at).expect("an offset")..]
+}
+
+/// What an entry of a table is about that has another form than the bench knows is said, and not passed over.
+#[rstest]
+#[case::static_calls("kernel-tracing", ".static_call_sites", &[0x90], "1 place of .static_call_sites: neither a call nor a jump")]
+#[case::tracer("kernel-tracing", "__mcount_loc", &[0x90], "1 place of the tracer: neither a call nor room for one")]
+fn entries_that_can_not_be_read_are_told(
+    #[case] module: &str,
+    #[case] table: &str,
+    #[case] code: &[u8],
+    #[case] message: &str,
+) {
+    let mut file =
+        std::fs::read(repository().join("corpus/constructed").join(module).join("amd64")).expect("a module");
+    let folder = tempfile::tempdir().expect("a folder");
+    let unread = |file: &[u8]| {
+        let file = written(folder.path(), "module", file);
+        let report = json(&bench(&["explore", "--json", "--as-module", &file]));
+        report["unread_tables"].to_string()
+    };
+    let before = unread(&file);
+    assert!(!before.contains(message), "{before}");
+    site(&mut file, table, 0)[..code.len()].copy_from_slice(code);
+    let after = unread(&file);
+    assert!(after.contains(message), "{after}");
+}
+
+/// Few entries of a small table may be of traps: others are of what prepares one.
+#[test]
+fn a_table_of_warnings_is_read_whatever_it_is_about() {
+    let name = "corpus/constructed/kernel-jump-labels/amd64";
+    let mut file = std::fs::read(repository().join(name)).expect("a module");
+    let code = site(&mut file, "__bug_table", 0);
+    assert_eq!(code[..2], [0x0f, 0x0b], "a trap");
+    // The other one is that of warning_wrong.
+    code[..2].copy_from_slice(&[0x66, 0x90]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = written(folder.path(), "module", &file);
+    let report = json(&bench(&["explore", "--json", "--as-module", &file]));
+    assert_eq!(report["unread_tables"].as_array().map_or(0, Vec::len), 0, "{}", report["unread_tables"]);
+    let findings = report["findings"].as_array().expect("findings");
+    assert!(findings.iter().any(|found| found["function"] == "warning_wrong"), "{findings:#?}");
+}

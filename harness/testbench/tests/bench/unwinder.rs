@@ -786,6 +786,11 @@ fn a_false_word_about_a_walk_is_a_finding(#[case] claim: &str, #[case] id: &str,
     assert_eq!(total("wrong") > 0, verdicts.contains(&"falsely-reliable"), "{by:?}");
     let all: u64 = ["complete", "incomplete", "silent", "wrong"].iter().map(|worth| total(worth)).sum();
     assert_eq!(Some(all), report["unwinder"]["stops"].as_u64(), "each walk counts, however it has ended");
+    let called = report["unwinder"]["called_reliable"].as_u64().expect("a number");
+    assert!(called <= total("complete"), "{called}");
+    if claim == "marks" {
+        assert_eq!(called < total("complete"), id == "threads.O2", "a thread's first function has no mark");
+    }
 }
 
 /// Whatever is said of them, by the end or of the walk as a whole.
@@ -947,53 +952,59 @@ fn stops_on_both_sides_of_a_change_are_asked() {
     );
 }
 
-/// A program loads a library, calls it, and unloads it again, twice: one that can't follow knows it from the beginning.
-#[rstest]
-#[case("all", &[], 2)]
-#[case("gone", &["truncated"], 2)]
-#[case("nothing", &[], 0)]
-fn libraries_that_a_program_loads_are_followed(
-    #[case] follow: &str,
-    #[case] verdicts: &[&str],
-    #[case] maps: usize,
-) {
-    const LIBRARY: &str = r#"
-        unsigned scale(unsigned (*function)(unsigned), unsigned x)
-        {
-            unsigned y = function(x + 1);
-            __asm__ volatile("" ::: "memory");
-            return y * 3;
-        }
-    "#;
-    const PROGRAM: &str = r#"
-        static long call(long number, long a, long b, long c, long d, long e)
-        {
-            register long r10 __asm__("r10") = d;
-            register long r8 __asm__("r8") = e;
-            register long r9 __asm__("r9") = 0;
-            long result;
-            __asm__ volatile("syscall" : "=a"(result)
-                             : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-                             : "rcx", "r11", "memory");
-            return result;
-        }
-        __attribute__((noinline)) unsigned back(unsigned x) { return x * 7; }
-        __attribute__((noinline)) static unsigned use(unsigned x)
-        {
-            long file = call(2, (long)"/library.so", 0, 0, 0, 0);
-            long base = call(9, 0, 4096, 5, 2, file);
-            unsigned (*function)(unsigned (*)(unsigned), unsigned) = (void *)(base + *(long *)(base + 24));
-            unsigned y = function(back, x);
-            call(3, file, 0, 0, 0, 0);
-            call(11, base, 4096, 0, 0, 0);
-            return y;
-        }
-        void _start(void)
-        {
-            unsigned sum = use(1) + use(2);
-            call(231, sum != (2 * 7 + 3 * 7) * 3, 0, 0, 0, 0);
-        }
-    "#;
+/// Its function calls the one that it gets.
+const LIBRARY: &str = r#"
+    unsigned scale(unsigned (*function)(unsigned), unsigned x)
+    {
+        unsigned y = function(x + 1);
+        __asm__ volatile("" ::: "memory");
+        return y * 3;
+    }
+"#;
+
+/// The same with a large frame.
+const OTHER_LIBRARY: &str = r#"
+    unsigned scale(unsigned (*function)(unsigned), unsigned x)
+    {
+        unsigned frame[40];
+        frame[x & 7] = 3;
+        __asm__ volatile("" :: "r"(frame) : "memory");
+        unsigned y = function(x + 1);
+        __asm__ volatile("" ::: "memory");
+        return y * frame[x & 7];
+    }
+"#;
+
+/// `load` maps a library, at an address or anywhere, and calls its function; `unload` unmaps it.
+const LOADER: &str = r#"
+    static long call(long number, long a, long b, long c, long d, long e)
+    {
+        register long r10 __asm__("r10") = d;
+        register long r8 __asm__("r8") = e;
+        register long r9 __asm__("r9") = 0;
+        long result;
+        __asm__ volatile("syscall" : "=a"(result)
+                         : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                         : "rcx", "r11", "memory");
+        return result;
+    }
+    __attribute__((noinline)) unsigned back(unsigned x) { return x * 7; }
+    static long base;
+    __attribute__((noinline)) static unsigned load(const char *name, long at, unsigned x)
+    {
+        long file = call(2, (long)name, 0, 0, 0, 0);
+        base = call(9, at, 4096, 5, at ? 0x12 : 2, file);
+        unsigned (*function)(unsigned (*)(unsigned), unsigned) = (void *)(base + *(long *)(base + 24));
+        unsigned y = function(back, x);
+        call(3, file, 0, 0, 0, 0);
+        return y;
+    }
+    static void unload(void) { call(11, base, 4096, 0, 0, 0); }
+    static void finish(int failed) { call(231, failed, 0, 0, 0, 0); }
+"#;
+
+/// Makes a program that loads libraries. `None` without a compiler.
+fn loading(program: &str) -> Option<tempfile::TempDir> {
     let folder = tempfile::tempdir().expect("a folder");
     let compile = |text: &str, name: &str, flags: &[&str]| {
         let source = folder.path().join("source.c");
@@ -1011,26 +1022,92 @@ fn libraries_that_a_program_loads_are_followed(
         compiler.output().is_ok_and(|output| output.status.success())
     };
     let linked = ["-fPIC", "-shared", "-Wl,-e,scale", "-Wl,-z,noseparate-code", "-Wl,-z,max-page-size=4096"];
-    if !compile(LIBRARY, "library.so", &linked)
-        || !compile(PROGRAM, "program", &["-static", "-fno-pie", "-no-pie"])
-    {
+    let has_all = compile(LIBRARY, "library.so", &linked)
+        && compile(OTHER_LIBRARY, "other.so", &linked)
+        && compile(&format!("{LOADER}{program}"), "program", &["-static", "-fno-pie", "-no-pie"]);
+    if !has_all {
         eprintln!("not run: there is no GCC for amd64");
-        return;
     }
+    has_all.then_some(folder)
+}
+
+/// Checks it by its call frame information, with an unwinder that follows something. Returns the report, and how often the
+/// unwinder was told of what has come and gone.
+fn check_loading(folder: &tempfile::TempDir, follow: &str) -> (Value, [usize; 2]) {
     let log = folder.path().join("log");
     let command = shell(&format!("tee '{}' | {ENGINE} --follow {follow}", log.display()));
     let (root, file) = (folder.path().display().to_string(), folder.path().join("program"));
     let file = file.display().to_string();
     let arguments = ["check", "--json", "--no-explore", "--from", "eh-frame", "--root", &root, &file];
     let report = json(&bench(&[&arguments[..], &["--unwinder", &command]].concat()));
-    assert_eq!(verdicts_of(&report), BTreeSet::from_iter(verdicts.iter().copied()), "{report:#}");
-    assert_eq!(report["unwinder"]["not_followed"], 0, "{}", report["unwinder"]);
     let requests = requests(&log);
     let count = |kind: &str| requests.iter().filter(|request| !request[kind].is_null()).count();
-    assert_eq!((count("map"), count("unmap")), (maps, maps));
-    let open = requests.iter().find(|request| !request["open"].is_null()).expect("a program");
-    let images = open["open"]["images"].as_array().expect("a list").len();
-    assert_eq!(images, if follow == "nothing" { 2 } else { 1 });
+    (report, [count("map"), count("unmap")])
+}
+
+/// A program loads a library, calls it, and unloads it again, twice: one that can't follow knows it from the beginning.
+#[rstest]
+#[case("all", &[], 2)]
+#[case("gone", &["truncated"], 2)]
+#[case("nothing", &[], 0)]
+fn libraries_that_a_program_loads_are_followed(
+    #[case] follow: &str,
+    #[case] verdicts: &[&str],
+    #[case] maps: usize,
+) {
+    const PROGRAM: &str = r#"
+        void _start(void)
+        {
+            unsigned sum = load("/library.so", 0, 1);
+            unload();
+            sum += load("/library.so", 0, 2);
+            unload();
+            finish(sum != (2 * 7 + 3 * 7) * 3);
+        }
+    "#;
+    let Some(folder) = loading(PROGRAM) else { return };
+    let (report, told) = check_loading(&folder, follow);
+    assert_eq!(verdicts_of(&report), BTreeSet::from_iter(verdicts.iter().copied()), "{report:#}");
+    assert_eq!(report["unwinder"]["not_followed"], 0, "{}", report["unwinder"]);
+    assert_eq!(told, [maps, maps]);
+}
+
+/// A library is mapped over another one, and that one over it again. While the other is there, nothing is known of its code:
+/// one that follows is told that the table has gone, and must not use it; one that can't is not asked.
+#[rstest]
+#[case("all", &[], 2)]
+#[case("come", &["wrong-cfa"], 2)]
+#[case("nothing", &[], 0)]
+fn a_library_that_takes_the_place_of_another_is_not_unwound_by_its_table(
+    #[case] follow: &str,
+    #[case] verdicts: &[&str],
+    #[case] maps: usize,
+) {
+    const PROGRAM: &str = r#"
+        void _start(void)
+        {
+            unsigned sum = load("/library.so", 0x10000000, 1);
+            sum += load("/other.so", 0x10000000, 2);
+            sum += load("/library.so", 0x10000000, 3);
+            finish(sum != (2 * 7 + 3 * 7 + 4 * 7) * 3);
+        }
+    "#;
+    let Some(folder) = loading(PROGRAM) else { return };
+    let (report, told) = check_loading(&folder, follow);
+    let found = verdicts_of(&report);
+    assert!(verdicts.iter().all(|verdict| found.contains(verdict)), "{report:#}");
+    assert_eq!(found.is_empty(), verdicts.is_empty(), "{report:#}");
+    let unwinder = &report["unwinder"];
+    assert_eq!(unwinder["not_followed"].as_u64() > Some(0), follow == "nothing", "{unwinder}");
+    assert!(unwinder["stops"].as_u64() > Some(0), "{unwinder}");
+    assert_eq!(told, [maps, maps.min(1)]);
+    // Nor does the engine of the bench take one for the other.
+    let file = folder.path().join("program").display().to_string();
+    let root = folder.path().display().to_string();
+    let arguments = ["check", "--json", "--no-explore", "--from", "eh-frame", "--root", &root, &file];
+    let report = json(&bench(&arguments));
+    assert_eq!(report["findings"], serde_json::json!([]), "{report:#}");
+    assert!(report["summary"]["nothing_compared"].as_u64() > Some(0), "{}", report["summary"]);
 }
 
 /// An unwinder that says that it can't follow a section is asked nothing while that is there. One that fails when it is

@@ -129,7 +129,10 @@ impl Linux {
             if permissions.execute {
                 self.memory().has_code(&range);
                 if self.is_first_program() {
-                    self.mappings.push(Mapping::Added(range.clone()));
+                    let version = (file, self.disk.changes(file));
+                    let is_first = self.memory().is_first_file(&range, version);
+                    let kind = if is_first { Mapping::Added } else { Mapping::Replaced };
+                    self.mappings.push(kind(range.clone()));
                 }
                 if self.keeps_mapped && self.is_first_program() {
                     self.keep_mapped(file, &path, start, offset)?;

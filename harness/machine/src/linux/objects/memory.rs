@@ -40,6 +40,8 @@ pub(crate) enum Mapping {
     Added(Range<u64>),
     /// Whatever was there is gone.
     Removed(Range<u64>),
+    /// Another file was mapped over code of the first one that was there.
+    Replaced(Range<u64>),
 }
 
 /// What is known of an address space beyond its regions.
@@ -56,6 +58,8 @@ pub(crate) struct Memory {
     /// Where code of files has been. These addresses are not used again, so that an address
     /// always means the same function.
     pub(crate) code: Vec<Range<u64>>,
+    /// The first file that was mapped to be executed at each place.
+    first_files: Vec<(Range<u64>, FileVersion)>,
     /// The last mappings whose place was free to choose: linkers map images into them.
     placed: VecDeque<Range<u64>>,
     /// The mappings of files among all of them.
@@ -107,6 +111,16 @@ impl Memory {
     pub(crate) fn has_code(&mut self, range: &Range<u64>) {
         let whole = self.placed.iter().find(|placed| overlap(placed, range));
         self.code.push(whole.unwrap_or(range).clone());
+    }
+
+    /// Notes a file that is mapped to be executed. Returns whether it is the first one there.
+    pub(crate) fn is_first_file(&mut self, range: &Range<u64>, version: FileVersion) -> bool {
+        let mut there = self.first_files.iter().filter(|(known, _)| overlap(known, range));
+        let Some((_, first)) = there.next() else {
+            self.first_files.push((range.clone(), version));
+            return true;
+        };
+        *first == version && there.all(|(_, known)| *known == version)
     }
 
     /// Forgets the files that were mapped in a range.
