@@ -1,7 +1,6 @@
 //! What the objects that a file was linked from say of functions that have no FDE in it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 
 use object::elf::SHF_GROUP;
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SectionFlags, SymbolKind};
@@ -9,7 +8,8 @@ use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SectionFlags, S
 use super::blame::{Blamed, Evidence};
 use super::report::{Extent, Missing};
 use super::{DiffError, DiffReport};
-use crate::elf::bounded::{self, File, FileSection};
+use crate::elf::bounded::{self, File};
+use crate::elf::linked_code::LinkedCode;
 use crate::elf::object_file::{ObjectFile, ObjectFileError};
 use crate::elf::relocatable::lay_out;
 use crate::source::Source;
@@ -70,24 +70,15 @@ const TELLING: usize = 16;
 #[derive(Debug)]
 struct Function {
     name: String,
-    code: Vec<u8>,
-    /// The bytes that a linker changes.
-    relocated: Vec<Range<usize>>,
+    code: LinkedCode,
     has: Has,
     version: Option<u8>,
     file: String,
 }
 
 impl Function {
-    /// Whether some code is that of the function, after relocations.
-    fn is(&self, code: &[u8]) -> bool {
-        let is_changed = |at: &usize| self.relocated.iter().any(|range| range.contains(at));
-        let mut bytes = self.code.iter().zip(code).enumerate();
-        self.code.len() == code.len() && bytes.all(|(at, (own, other))| own == other || is_changed(&at))
-    }
-
     fn is_telling(&self) -> bool {
-        self.code.len() >= TELLING + self.relocated.iter().map(ExactSizeIterator::len).sum::<usize>()
+        self.code.known() >= TELLING
     }
 }
 
@@ -125,7 +116,7 @@ impl Objects {
         };
         let placed: File<'_> = bounded::open::<ObjectFileError>(Source::from(&laid_out))?;
         let elf: File<'_> = bounded::open::<ObjectFileError>(source)?;
-        let mut relocations: BTreeMap<usize, Vec<Range<u64>>> = BTreeMap::new();
+        let mut codes: BTreeMap<usize, Option<LinkedCode>> = BTreeMap::new();
         let is_joined = elf.symbols().filter(|symbol| symbol.kind() == SymbolKind::File).count() > 1;
         for symbol in elf.symbols() {
             let Some(index) = symbol.section_index().filter(|_| symbol.kind() == SymbolKind::Text) else {
@@ -140,23 +131,21 @@ impl Objects {
                 continue;
             }
             let (start, size) = (symbol.address(), symbol.size());
-            let Ok(Some(code)) = own.data_range(start, size) else { continue };
             let Ok(function) = symbol.name() else { continue };
-            let relocations = relocations.entry(index.0).or_insert_with(|| relocations_of(&own));
-            let first = relocations.partition_point(|range| range.start < start);
-            let inside = relocations.iter().skip(first).take_while(|range| range.start - start < size);
-            let offset = |at: u64| usize::try_from(at - start).unwrap_or(usize::MAX).min(code.len());
-            let relocated = inside.map(|range| offset(range.start)..offset(range.end));
+            let code = codes.entry(index.0).or_insert_with(|| LinkedCode::of_relocatable(&own));
+            let offset = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
+            let code =
+                code.as_ref().and_then(|code| code.part(offset(start)..offset(start.saturating_add(size))));
+            let Some(code) = code else { continue };
             let has = match &section {
                 Some(_) if is_covered(laid.address().wrapping_add(start)) => Has::Fde,
                 _ if is_joined => Has::Joined,
                 Some(_) => Has::NoFde,
                 None => Has::NoSection,
             };
-            self.functions.entry(code.len()).or_default().push(Function {
+            self.functions.entry(code.size()).or_default().push(Function {
                 name: function.to_owned(),
-                relocated: relocated.collect(),
-                code: code.to_vec(),
+                code,
                 has,
                 version: section.as_ref().map(|section| section.header().version.number()),
                 file: name.to_owned(),
@@ -172,15 +161,15 @@ impl Objects {
     }
 
     /// The objects that have a function, and what they have for it, if that is the same.
-    fn origin(&self, function: &Extent, code: &[u8], version: u8) -> Option<(Has, BTreeSet<&str>)> {
+    fn origin(&self, function: &Extent, code: &LinkedCode, version: u8) -> Option<(Has, BTreeSet<&str>)> {
         let is_named = |it: &&Function| it.name == function.function;
         let is_nameless = function.function.starts_with("0x");
         let all = self
             .functions
-            .get(&code.len())?
+            .get(&code.size())?
             .iter()
             .filter(|it| is_named(it) || is_nameless && it.is_telling());
-        let all: Vec<&Function> = all.filter(|it| it.is(code)).collect();
+        let all: Vec<&Function> = all.filter(|it| it.code.is(code)).collect();
         let has = |it: &Function| match it.version {
             Some(other) if other != version => Has::OtherVersion,
             _ => it.has,
@@ -189,20 +178,6 @@ impl Objects {
         let is_same = all.iter().all(|it| has(it) == first);
         is_same.then(|| (first, all.iter().map(|it| &*it.file).collect()))
     }
-}
-
-/// The bytes that a relocation may change whose size is unknown.
-const UNKNOWN_WIDTH: u64 = 4;
-
-/// The bytes of a section that relocations change, sorted.
-fn relocations_of(section: &FileSection<'_, '_>) -> Vec<Range<u64>> {
-    let ranges = section.relocations().map(|(offset, relocation)| {
-        let bytes = u64::from(relocation.size()).div_ceil(8);
-        offset..offset.saturating_add(if bytes == 0 { UNKNOWN_WIDTH } else { bytes })
-    });
-    let mut ranges: Vec<Range<u64>> = ranges.collect();
-    ranges.sort_unstable_by_key(|range| range.start);
-    ranges
 }
 
 impl DiffReport {
@@ -226,7 +201,8 @@ impl DiffReport {
         let code_of = |function: &Extent| {
             code.iter().find_map(|(address, bytes)| {
                 let at = usize::try_from(function.start.0.checked_sub(*address)?).ok()?;
-                bytes.get(at..at.checked_add(usize::try_from(function.size).ok()?)?)
+                let bytes = bytes.get(at..at.checked_add(usize::try_from(function.size).ok()?)?);
+                bytes.map(LinkedCode::whole)
             })
         };
         for Missing { functions, blame, confidence, evidence, .. } in open {
@@ -234,7 +210,7 @@ impl DiffReport {
             let mut others = Vec::new();
             for function in functions {
                 let origin =
-                    code_of(&function).and_then(|code| objects.origin(&function, code, self.sframe_version));
+                    code_of(&function).and_then(|code| objects.origin(&function, &code, self.sframe_version));
                 let Some((has, files)) = origin else {
                     others.push(function);
                     continue;

@@ -11,6 +11,7 @@ pub(crate) mod kept_relocations;
 pub mod kernel;
 pub mod line_table;
 pub mod link;
+pub mod linked_code;
 pub mod merge_faults;
 mod numbers;
 pub mod object_file;

@@ -5,14 +5,11 @@
 //! change.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use object::elf::{PF_X, PT_LOAD, ProgramHeader64};
 use object::read::elf::{ElfComdat64, ElfFile64, ProgramHeader as _};
-use object::{Endianness, Object as _, ObjectComdat as _, ObjectSection as _, SectionKind};
-
-/// The bytes that a relocation may change: those of its field, and before them those of the opcode.
-const CHANGED: Range<i64> = -3..4;
+use object::{Endianness, Object as _, ObjectComdat as _, ObjectKind, ObjectSection as _, SectionKind};
+use sframe_inspect::elf::linked_code::LinkedCode;
 
 /// A section with code.
 #[derive(Clone, Debug)]
@@ -20,8 +17,7 @@ pub(super) struct Text {
     address: u64,
     /// The signature of its group, of which a linker keeps one.
     pub(super) group: Option<String>,
-    /// Each byte, as far as it is the same wherever it is linked to.
-    bytes: Vec<Option<u8>>,
+    code: LinkedCode,
 }
 
 impl Text {
@@ -34,18 +30,12 @@ impl Text {
         };
         let groups: BTreeMap<usize, String> = elf.comdats().flat_map(of_group).collect();
         let text = |section: object::read::elf::ElfSection64<'_, '_, Endianness>| {
-            let mut bytes: Vec<_> = section.data().ok()?.iter().copied().map(Some).collect();
-            // Those that a linked file keeps are applied.
-            let relocations = section.relocations().filter(|_| elf.kind() == object::ObjectKind::Relocatable);
-            for (offset, _) in relocations {
-                let at = |distance: i64| usize::try_from(offset.checked_add_signed(distance)?).ok();
-                for byte in CHANGED.filter_map(at) {
-                    if let Some(byte) = bytes.get_mut(byte) {
-                        *byte = None;
-                    }
-                }
-            }
-            Some(Self { address: section.address(), group: groups.get(&section.index().0).cloned(), bytes })
+            let code = match elf.kind() {
+                ObjectKind::Relocatable => LinkedCode::of_relocatable(&section)?,
+                // Those relocations that a linked file keeps are applied.
+                _ => LinkedCode::whole(section.data().ok()?),
+            };
+            Some(Self { address: section.address(), group: groups.get(&section.index().0).cloned(), code })
         };
         let found: Vec<Self> = sections.filter_map(text).collect();
         if !found.is_empty() {
@@ -57,8 +47,8 @@ impl Text {
         let code = segments
             .filter(|segment| segment.p_type(endian) == PT_LOAD && segment.p_flags(endian).contains(PF_X));
         let text = |segment: &ProgramHeader64<Endianness>| {
-            let bytes = segment.data(endian, elf.data()).ok()?.iter().copied().map(Some).collect();
-            Some(Self { address: segment.p_vaddr(endian), group: None, bytes })
+            let code = LinkedCode::whole(segment.data(endian, elf.data()).ok()?);
+            Some(Self { address: segment.p_vaddr(endian), group: None, code })
         };
         code.filter_map(text).collect()
     }
@@ -73,45 +63,38 @@ impl Text {
 
     /// Its size in bytes.
     pub(super) const fn size(&self) -> u64 {
-        self.bytes.len() as u64
+        self.code.size() as u64
     }
 
     /// Whether so much of it is the same wherever it is linked to that it can be told from other code.
     pub(super) fn is_distinct(&self) -> bool {
-        self.bytes.iter().flatten().count() >= LEAST
+        self.code.known() >= LEAST
     }
 
     /// Whether it is at an address.
     pub(super) fn is_at(&self, all: &[Self], address: u64) -> bool {
         let Some((index, offset)) = Self::with(all, address) else { return false };
-        let start = usize::try_from(offset).unwrap_or(usize::MAX);
-        let bytes = start.checked_add(self.bytes.len()).and_then(|end| all[index].bytes.get(start..end));
-        bytes.is_some_and(|bytes| is_same(bytes, &self.bytes))
+        self.code.is_in(&all[index].code, usize::try_from(offset).unwrap_or(usize::MAX))
     }
 
     /// Where it is, except in what is taken. Places may overlap.
     pub(super) fn places(&self, all: &[Self], taken: &Taken) -> Vec<u64> {
-        let code = &self.bytes;
+        let size = self.code.size();
         let mut places = Vec::new();
         for text in all {
             let mut from = 0;
-            while let Some(bytes) = text.bytes.get(from..from + code.len()) {
+            while from + size <= text.code.size() {
                 let address = text.address.saturating_add(from as u64);
-                if let Some(end) = taken.end(address, code.len() as u64) {
+                if let Some(end) = taken.end(address, size as u64) {
                     from += usize::try_from(end - address).unwrap_or(1).max(1);
                 } else {
-                    places.extend(is_same(bytes, code).then_some(address));
+                    places.extend(self.code.is_in(&text.code, from).then_some(address));
                     from += 1;
                 }
             }
         }
         places
     }
-}
-
-/// Whether two codes are the same, as far as they are known.
-fn is_same(own: &[Option<u8>], other: &[Option<u8>]) -> bool {
-    own.iter().zip(other).all(|(own, other)| own.is_none() || other.is_none() || own == other)
 }
 
 /// So many bytes have to be the same for a code to be told from others.
@@ -144,7 +127,7 @@ mod tests {
     use super::*;
 
     fn text(address: u64, bytes: &[u8]) -> Text {
-        Text { address, group: None, bytes: bytes.iter().copied().map(Some).collect() }
+        Text { address, group: None, code: LinkedCode::whole(bytes) }
     }
 
     #[test]
@@ -157,7 +140,7 @@ mod tests {
         assert_eq!(code.places(&all, &taken), [0x1007]);
         assert!(code.is_at(&all, 0x1007) && !code.is_at(&all, 0x1008), "it ends before");
         assert!(code.is_distinct());
-        code.bytes[1] = None;
+        code = text(0, &[1, 2]);
         assert_eq!(code.places(&all, &taken), [0x1007]);
         assert!(!code.is_distinct(), "too short");
     }
