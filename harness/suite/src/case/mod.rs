@@ -685,7 +685,7 @@ fn record(examination: &Examination, report: &mut CaseReport) {
 
 #[cfg(test)]
 mod tests {
-    use sframe_judge::finding::FindingRow;
+    use sframe_judge::finding::{Address, FindingRow};
 
     use super::*;
 
