@@ -343,6 +343,9 @@ pub struct Finding {
     /// At how many places: of one cause, the first is shown.
     #[serde(default = "one")]
     pub places: u64,
+    /// The PCs of its other places, as far as they are known. They are not in documents.
+    #[serde(skip)]
+    pub elsewhere: Vec<Address>,
     /// The row that gave the value.
     pub row: Option<FindingRow>,
     /// The address in the file of the row's first instruction.
@@ -410,7 +413,8 @@ const fn one() -> u64 {
     1
 }
 
-/// What makes findings at several places one: the same is wrong with the same row, and the same component is to blame.
+/// What makes findings at several places one: the same is wrong with the same row, the same component is to blame, and
+/// the same page describes it, if one does.
 /// Functions that share their name have rows at different addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CauseKey<'f> {
@@ -420,6 +424,7 @@ pub struct CauseKey<'f> {
     row_pc: Option<Address>,
     row: &'f FindingRow,
     blame: Blame,
+    fault: Option<&'f str>,
 }
 
 /// Groups findings by their causes, in the order of the first of each, and counts the places of each. Findings about no
@@ -484,7 +489,7 @@ impl Finding {
     /// What it shares with findings of the same cause. `None` for one about no row, which has a cause of its own.
     #[must_use]
     pub fn cause(&self) -> Option<CauseKey<'_>> {
-        let Self { verdict, image, function, row, row_pc, blame, .. } = self;
+        let Self { verdict, image, function, row, row_pc, blame, fault, .. } = self;
         // Lists of known findings may say several things of one row.
         verdict.not_knowable().is_none().then_some(())?;
         Some(CauseKey {
@@ -494,6 +499,7 @@ impl Finding {
             row_pc: *row_pc,
             row: row.as_ref()?,
             blame: *blame,
+            fault: fault.as_ref().map(|fault| fault.name.as_str()),
         })
     }
 
@@ -526,6 +532,7 @@ impl Finding {
             frame: None,
             hits: 1,
             places: 1,
+            elsewhere: Vec::new(),
             row: None,
             row_pc: None,
             expected: expected.into(),
@@ -582,6 +589,13 @@ mod tests {
         let of_library = Finding { image: Some("x.so".to_owned()), ..finding.clone() };
         let without_row = Finding { row: None, row_pc: None, ..finding.clone() };
         let changed = Finding { verdict: Verdict::ChangedFailure, ..finding.clone() };
+        let fault = KnownFault {
+            name: "a".to_owned(),
+            title: String::new(),
+            component: String::new(),
+            upstream: String::new(),
+        };
+        let described = Finding { fault: Some(fault), ..finding.clone() };
         let all = [
             changed.clone(),
             changed,
@@ -589,10 +603,11 @@ mod tests {
             elsewhere,
             blamed_otherwise,
             of_another_kind,
+            described,
             of_library,
             without_row.clone(),
             without_row,
         ];
-        assert_eq!(counts(&all), [(1, 3); 9]);
+        assert_eq!(counts(&all), [(1, 3); 10]);
     }
 }

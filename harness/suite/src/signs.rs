@@ -6,14 +6,17 @@ use sframe_engine::Abi;
 use sframe_inspect::Blame;
 use sframe_inspect::diff::{DiffReport, Field};
 use sframe_inspect::elf::object_file::ObjectFile;
+use sframe_inspect::instructions::Instruction;
 use sframe_inspect::source::Source;
-use sframe_judge::finding::{Address, Answer, Evidence, Finding, KnownFault, Side, Witness};
-use sframe_judge::target::{Linked, Module, Target};
+use sframe_judge::finding::{Address, Answer, Evidence, Finding, Side, Witness};
+use sframe_judge::target::{Linked, Loaded, Module, Target};
 use sframe_judge::vocabulary::{LayoutFact, Verdict};
 
 use crate::spec::{
     Assembler, Compiler, Component, Fault, Faults, Library, Linker, Producer, Sign, Tool, ToolName,
 };
+
+mod spread;
 
 /// What is seen of a cause.
 #[derive(Clone, Debug)]
@@ -290,12 +293,17 @@ impl<'f> KnownCauses<'f> {
         Self::of_components(faults, abi, |component| component.contains(producer))
     }
 
-    /// Returns the page of a cause. A sign that names the function, such as a thunk's, says more than one of code
-    /// that may be in any.
+    /// Returns the page of a cause.
     #[must_use]
     pub fn page_of(&self, seen: &SeenCause<'_>) -> Option<&'f str> {
+        self.sign_of(seen).map(|(page, _)| page)
+    }
+
+    /// Returns the page of a cause, and the sign that it has. A sign that names the function, such as a thunk's, says
+    /// more than one of code that may be in any.
+    fn sign_of(&self, seen: &SeenCause<'_>) -> Option<(&'f str, &'f Sign)> {
         let pages = self.0.iter().filter(|(_, blame, known)| seen.is(known, *blame));
-        pages.max_by_key(|(.., known)| known.function.is_some()).map(|(page, ..)| *page)
+        pages.max_by_key(|(.., known)| known.function.is_some()).map(|(page, _, sign)| (*page, *sign))
     }
 }
 
@@ -310,6 +318,7 @@ pub fn point_out<'i>(
     let mut known: BTreeMap<Option<String>, Option<(KnownCauses<'_>, KnownCauses<'_>, &Module<'_>)>> =
         BTreeMap::new();
     let mut findings: Vec<&mut Finding> = findings.collect();
+    let mut signs = Vec::new();
     for finding in &mut findings {
         let of_image = known.entry(finding.image.clone()).or_insert_with_key(|image| {
             let module = target.modules.iter().find(|module| module.name == *image)?;
@@ -329,45 +338,71 @@ pub fn point_out<'i>(
             };
             Some((causes, unnamed, module))
         });
-        let Some((causes, unnamed, module)) = of_image else { continue };
-        let named = |page: Option<&str>| page.and_then(|name| Some(faults.get(name)?.known_as(name)));
-        finding.fault = named(page_of(finding, causes, module));
-        // Whoever made the file may have removed its name. What nobody says is no reason to accept anything.
-        if let (None, None, Some(fault)) =
-            (&finding.fault, &finding.hint, named(page_of(finding, unnamed, module)))
-        {
-            finding.hint = Some(
-                format!(
-                    "this looks like {}, a fault of {}; but the file has no .comment that names its compiler",
-                    fault.name, fault.component
-                )
-                .into(),
-            );
-        }
+        let seen = of_image.as_ref().and_then(|(causes, unnamed, module)| {
+            let sign = sign_of(finding, causes, module);
+            // Whoever made the file may have removed its name. What nobody says is no reason to accept anything.
+            let unnamed = || sign_of(finding, unnamed, module).map(|(page, _)| page);
+            let looks_like = (sign.is_none() && finding.hint.is_none()).then(unnamed).flatten();
+            if let Some(fault) = looks_like.and_then(|name| Some(faults.get(name)?.known_as(name))) {
+                finding.hint = Some(
+                    format!(
+                        "this looks like {}, a fault of {}; but the file has no .comment that names its compiler",
+                        fault.name, fault.component
+                    )
+                    .into(),
+                );
+            }
+            Some((*module, sign?))
+        });
+        signs.push(seen);
     }
-    share_faults(&mut findings);
+    let pages = pages(&findings, &signs);
+    for (finding, page) in findings.iter_mut().zip(pages) {
+        finding.fault = page.and_then(|name| Some(faults.get(name)?.known_as(name)));
+    }
 }
 
-/// A row that is wrong at several places has one cause: that of the first of them, which is what signs describe.
-fn share_faults(findings: &mut [&mut Finding]) {
-    let mut causes = HashMap::new();
-    let of: Vec<Option<usize>> = findings
-        .iter()
-        .map(|finding| {
-            let next = causes.len();
-            Some(*causes.entry(finding.cause()?).or_insert(next))
-        })
-        .collect();
-    let mut first: Vec<Option<(Option<Address>, Option<KnownFault>)>> = vec![None; causes.len()];
-    for (finding, cause) in findings.iter().zip(&of) {
-        let Some(first) = cause.and_then(|cause| first.get_mut(cause)) else { continue };
-        if first.as_ref().is_none_or(|(pc, _)| finding.pc < *pc) {
-            *first = Some((finding.pc, finding.fault.clone()));
+/// The sign that a finding has, with the page, and the module of it.
+type SeenSign<'m, 't, 'f> = Option<(&'m Module<'t>, (&'f str, &'f Sign))>;
+
+/// The page of each finding: that of its own sign, or of another wrong place of the same row from which the fault goes
+/// on to it. A row may be wrong for several reasons, and the first of them is not that of the others.
+fn pages<'f>(findings: &[&mut Finding], signs: &[SeenSign<'_, '_, 'f>]) -> Vec<Option<&'f str>> {
+    let mut pages: Vec<Option<&str>> = signs.iter().map(|seen| seen.map(|(_, (page, _))| page)).collect();
+    let mut causes: HashMap<_, Vec<usize>> = HashMap::new();
+    for (index, finding) in findings.iter().enumerate() {
+        if let (Some(cause), Some(_)) = (finding.cause(), finding.pc) {
+            causes.entry(cause).or_default().push(index);
         }
     }
-    for (finding, cause) in findings.iter_mut().zip(of).filter(|(finding, _)| finding.fault.is_none()) {
-        let of_first = cause.and_then(|cause| first.get(cause)).and_then(Option::as_ref);
-        finding.fault = of_first.and_then(|(_, fault)| fault.clone());
+    for mut places in causes.into_values() {
+        places.sort_by_key(|place| findings[*place].pc);
+        for seed in places.clone() {
+            let Some((module, (page, sign))) = signs[seed] else { continue };
+            let Some(pc) = findings[seed].pc else { continue };
+            let goes_to = extent(findings[seed], pc, sign, module);
+            for place in places.iter().filter(|place| findings[**place].pc.is_some_and(&goes_to)) {
+                pages[*place].get_or_insert(page);
+            }
+        }
+    }
+    pages
+}
+
+/// Whether the fault of which a finding has the sign at one place goes on to another of its row. The code of a library's
+/// function is known, and a fault of it is all that is wrong with the row from there on.
+fn extent(finding: &Finding, from: Address, sign: &Sign, module: &Module<'_>) -> impl Fn(Address) -> bool {
+    let loaded = |pc: Address| module.loaded(Linked(pc.0)).0;
+    let bias = loaded(Address(0));
+    let of_code = finding.row.as_ref().zip(module.subject.abi()).filter(|_| sign.library.is_none());
+    let reached = of_code.map(|(row, abi)| {
+        let around = module.code_around(Loaded(loaded(from)));
+        spread::reached(&around, loaded(from), sign, (abi, &row.rules, finding.verdict))
+    });
+    let is_of_library = sign.library.is_some();
+    move |pc: Address| match &reached {
+        Some(reached) => reached.contains(&pc.0.wrapping_add(bias)),
+        None => is_of_library && from <= pc,
     }
 }
 
@@ -433,8 +468,50 @@ pub fn point_out_differences(source: Source<'_>, report: &mut DiffReport, faults
     }
 }
 
-/// The page of a finding in a file that can have these causes.
-fn page_of<'f>(finding: &Finding, causes: &KnownCauses<'f>, module: &Module<'_>) -> Option<&'f str> {
+/// The page of a finding in a file that can have these causes, and the sign that it has. One that is about several places
+/// has it at each of them, or where the fault goes on to it.
+fn sign_of<'f>(
+    finding: &Finding,
+    causes: &KnownCauses<'f>,
+    module: &Module<'_>,
+) -> Option<(&'f str, &'f Sign)> {
+    let listed = |pc| {
+        let at = finding.listing.iter().position(|line| line.pc == pc)?;
+        let shape = |line: usize| without_numbers(&finding.listing[line].text);
+        Some(((0..at).map(shape).collect(), shape(at)))
+    };
+    if finding.elsewhere.is_empty() {
+        return causes.sign_of(&seen_at(finding, finding.pc.and_then(listed), module));
+    }
+    let around = |pc: Address| {
+        let pc = module.loaded(Linked(pc.0)).0;
+        let code = module.code_around(Loaded(pc));
+        let shape = |instruction: &Instruction| without_numbers(&instruction.text);
+        let mut before: Vec<String> =
+            code.within(0..pc).rev().take(ENTRY).map(|(_, instruction)| shape(instruction)).collect();
+        before.reverse();
+        Some((before, shape(code.at(pc)?)))
+    };
+    let mut places: Vec<Address> = finding.pc.into_iter().chain(finding.elsewhere.iter().copied()).collect();
+    places.sort_unstable();
+    let sign_at = |pc: &Address| Some((*pc, causes.sign_of(&seen_at(finding, around(*pc), module))?));
+    let mut signs: Vec<_> = places.iter().filter_map(sign_at).collect();
+    let (_, found) = *signs.first()?;
+    signs.retain(|(_, (page, _))| *page == found.0);
+    places.retain(|place| signs.iter().all(|(pc, _)| pc != place));
+    for (pc, (_, sign)) in &signs {
+        let goes_to = extent(finding, *pc, sign, module);
+        places.retain(|place| !goes_to(*place));
+    }
+    places.is_empty().then_some(found)
+}
+
+/// What is seen of a finding at a place with these instructions.
+fn seen_at<'s>(
+    finding: &'s Finding,
+    around: Option<(Vec<String>, String)>,
+    module: &'s Module<'_>,
+) -> SeenCause<'s> {
     let says_the_same = |evidence: &Evidence| {
         evidence.witness == Witness::Cfi
             && (evidence.agrees_with == Some(Side::Section)
@@ -448,25 +525,20 @@ fn page_of<'f>(finding: &Finding, causes: &KnownCauses<'f>, module: &Module<'_>)
     let text_before = |address: Address| {
         finding.listing.iter().rfind(|line| line.pc < address).map(|line| line.text.as_str())
     };
-    let seen = SeenCause {
+    SeenCause {
         wrong: finding.verdict.as_str(),
         sections,
         blame: finding.blame,
         row: finding.row.as_ref().map_or_else(|| "none".to_owned(), |row| row.rules.to_string()),
         before_row: finding.row_pc.and_then(text_before),
-        around: finding.pc.and_then(|pc| {
-            let at = finding.listing.iter().position(|line| line.pc == pc)?;
-            let shape = |line: usize| without_numbers(&finding.listing[line].text);
-            Some(((0..at).map(shape).collect(), shape(at)))
-        }),
+        around,
         layout: finding.evidence.iter().filter_map(Evidence::layout).collect(),
         flags: None,
         code_in: finding.pc.and_then(|pc| module.subject.linker_made(pc.0)),
         function: finding.function.as_deref(),
         entry: entry_of(finding, module),
         library: module.image.dynamic.as_ref().and_then(|dynamic| dynamic.soname.as_deref()),
-    };
-    causes.page_of(&seen)
+    }
 }
 
 /// The first instructions of the function of a finding, without their numbers, and without what only marks the entry:
@@ -489,8 +561,6 @@ const ENTRY_BYTES: u64 = 128;
 #[cfg(test)]
 mod tests {
     use std::path::Path;
-
-    use sframe_judge::finding::FindingRow;
 
     use super::*;
 
@@ -632,36 +702,6 @@ mod tests {
         assert_eq!(by_name(&entry), Some("glibc-resolve-entry"));
         assert_eq!(by_name(&["stp x29, x30, [sp, #-N]!", "mov x29, sp", "ret"]), None);
         assert_eq!(by_name(&[]), None);
-    }
-
-    /// What is wrong with a row at its first place decides what is wrong with it further on.
-    #[test]
-    fn a_row_has_the_fault_of_its_first_wrong_place() {
-        let finding = |pc, verdict, fault: Option<&str>| Finding {
-            pc: Some(Address(pc)),
-            row: Some(FindingRow {
-                start: Address(0),
-                rules: "CFA = SP+8, RA = *(CFA-8), FP unchanged".parse().expect("rules"),
-            }),
-            row_pc: Some(Address(0x100)),
-            fault: fault.map(|name| KnownFault {
-                name: name.to_owned(),
-                title: String::new(),
-                component: String::new(),
-                upstream: String::new(),
-            }),
-            ..Finding::of_spec(verdict, "", "", String::new())
-        };
-        let mut findings = [
-            finding(0x104, Verdict::WrongCfa, None),
-            finding(0x102, Verdict::WrongCfa, Some("a")),
-            finding(0x106, Verdict::WrongRa, None),
-            finding(0x108, Verdict::WrongRa, Some("b")),
-        ];
-        share_faults(&mut findings.iter_mut().collect::<Vec<_>>());
-        let faults = findings.map(|finding| finding.fault.map(|fault| fault.name));
-        // A fault that begins later in a row does not excuse what was wrong before.
-        assert_eq!(faults.each_ref().map(Option::as_deref), [Some("a"), Some("a"), None, Some("b")]);
     }
 
     #[test]

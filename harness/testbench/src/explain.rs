@@ -20,6 +20,7 @@ use sframe_search::mutate::Operator;
 use sframe_suite::case::Outcome;
 use sframe_suite::links::{LinkFault, LinkOutcome};
 use sframe_suite::meanings::meanings;
+use sframe_suite::report::MISSING_FDE;
 use sframe_suite::spec::{Fault, Faults};
 
 /// A name, and what it means.
@@ -77,8 +78,17 @@ pub(crate) fn explanations() -> Vec<Explanation> {
         names::<Operator>("operator of mutate", "harness/guide/limits.md"),
         names::<SetAsideReason>("reason to set a comparison aside", VERDICTS),
     ];
+    let of_files = Explanation {
+        name: MISSING_FDE.to_owned(),
+        kind: "finding of check and diff about a file",
+        meaning: "Functions have call frame information that can be expressed, and no FDE. `diff` fails for it; `check` \
+                  says so, and fails if more was asked for with `--coverage`."
+            .to_owned(),
+        rule: None,
+        see: VERDICTS.into(),
+    };
     let rules = RULES.iter().chain(ELF_RULES).map(|rule| of_rule(rule));
-    kinds.into_iter().flatten().chain(rules).collect()
+    kinds.into_iter().flatten().chain([of_files]).chain(rules).collect()
 }
 
 fn names<T: JsonSchema>(kind: &'static str, see: &'static str) -> Vec<Explanation> {
@@ -173,7 +183,7 @@ mod tests {
         for (kind, count) in expected {
             assert_eq!(kinds.get(kind), Some(&count), "{kind}");
         }
-        assert_eq!(kinds.len(), 19, "{kinds:?}");
+        assert_eq!(kinds.len(), 20, "{kinds:?}");
     }
 
     #[test]

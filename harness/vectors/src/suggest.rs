@@ -22,6 +22,7 @@ const OTHER_NAMES: [(&str, &str); 9] = [
 /// assert_eq!(closest("AArch64", ["amd64", "aarch64"]), Some("aarch64"));
 /// assert_eq!(closest("arm64", ["amd64", "aarch64"]), Some("aarch64"));
 /// assert_eq!(closest("gnu-2.74", ["gnu-2.44", "gnu-2.47"]), Some("gnu-2.47"));
+/// assert_eq!(closest("recurs", ["realign", "recursion"]), Some("recursion"));
 /// assert_eq!(closest("mips", ["amd64", "aarch64"]), None);
 /// ```
 pub fn closest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -33,13 +34,16 @@ pub fn closest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -
     if let Some(meant) = candidates.iter().find(|candidate| Some(**candidate) == other) {
         return Some(meant);
     }
-    candidates
-        .into_iter()
+    let by_distance = candidates
+        .iter()
         .map(|candidate| (strsim::damerau_levenshtein(&given, &normalised(candidate)), candidate))
         .filter(|&(distance, _)| distance <= limit)
         // Letters in another order are a more usual mistake than other letters.
         .min_by_key(|&(distance, candidate)| (distance, letters(&given) != letters(&normalised(candidate))))
-        .map(|(_, candidate)| candidate)
+        .map(|(_, candidate)| *candidate);
+    // Somebody may have stopped typing.
+    let begins = |candidate: &&&str| given.len() >= 3 && normalised(candidate).starts_with(&given);
+    by_distance.or_else(|| candidates.iter().filter(begins).min_by_key(|candidate| candidate.len()).copied())
 }
 
 /// The letters of a name, in order.
@@ -53,6 +57,23 @@ fn letters(name: &str) -> Vec<char> {
 pub fn hint<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     let meant = closest(given, candidates);
     meant.map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"))
+}
+
+/// The end of such a message: which name was probably meant, or else which there are.
+pub fn hint_or_all<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
+    const LISTED: usize = 40;
+    let mut all: Vec<&str> = candidates.into_iter().collect();
+    all.sort_unstable();
+    all.dedup();
+    let hint = hint(given, all.iter().copied());
+    match all.len() {
+        0 => hint,
+        _ if !hint.is_empty() => hint,
+        count if count > LISTED => {
+            format!("; there are {}, and {} more", quoted_list(all[..LISTED].iter().copied()), count - LISTED)
+        }
+        _ => format!("; there are {}", quoted_list(all)),
+    }
 }
 
 /// Says that a name is none of those that are known, and which was probably meant.

@@ -235,9 +235,13 @@ impl ExploredFinding {
     fn merge(&mut self, other: &Self) {
         let (hits, places) =
             (self.finding.hits + other.finding.hits, self.finding.places + other.finding.places);
+        let mut elsewhere = std::mem::take(&mut self.finding.elsewhere);
         if (other.certainty, other.doubts.len()) < (self.certainty, self.doubts.len()) {
+            elsewhere.extend(self.finding.pc);
             *self = other.clone();
+        } else {
+            elsewhere.extend(other.finding.pc);
         }
-        (self.finding.hits, self.finding.places) = (hits, places);
+        (self.finding.hits, self.finding.places, self.finding.elsewhere) = (hits, places, elsewhere);
     }
 }

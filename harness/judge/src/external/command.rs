@@ -50,7 +50,7 @@ pub enum ExternalError {
     #[error("the unwinder speaks version {theirs} of the protocol, this bench {}", sframe_protocol::VERSION)]
     Version {
         /// The version.
-        theirs: u32,
+        theirs: u64,
     },
     /// It reports that it does not support the request.
     #[error("the unwinder doesn't support this: {0}")]

@@ -113,6 +113,7 @@ pub(super) struct Questions<'q, 'a> {
     waiting_bytes: usize,
     asked: u64,
     nothing_compared: u64,
+    unread: u64,
     agree: u64,
     frames: u64,
     fp_untold: u64,
@@ -176,6 +177,7 @@ impl<'q, 'a> Questions<'q, 'a> {
             waiting_bytes: 0,
             asked: 0,
             nothing_compared: 0,
+            unread: 0,
             agree: 0,
             frames: 0,
             fp_untold: 0,
@@ -458,6 +460,7 @@ impl<'q, 'a> Questions<'q, 'a> {
         let bad = self.faults.extract_if(|_, found| found.is_malformed);
         let answers: u64 = bad.map(|(_, found)| found.hits).sum();
         self.nothing_compared += answers;
+        self.unread += answers;
         self.walk_ends.disagreed = self.walk_ends.disagreed.saturating_sub(answers);
     }
 
@@ -509,6 +512,7 @@ impl<'q, 'a> Questions<'q, 'a> {
             different: self.sample.different,
             stops: self.asked,
             nothing_compared: self.nothing_compared,
+            unread: self.unread,
             not_followed: self.not_followed,
             agree: self.agree,
             frames: self.frames,
@@ -542,6 +546,12 @@ impl<'q, 'a> Questions<'q, 'a> {
             .into_iter()
             .map(|found| judge.blame(quoting(found)))
             .collect();
+        // What makes an unwinder fail comes before what it gets wrong.
+        let mut faults: Vec<_> = self.faults.into_iter().collect();
+        faults.sort_by_key(|((_, pc), found)| (*pc, found.hits));
+        let faults = faults.into_iter().map(|((verdict, _), found)| found.finding(verdict, self.target));
+        let faults = faults.chain(self.session.unplaced.iter().map(super::judge::unplaced));
+        findings.splice(0..0, faults);
         for (verdict, (found, walks)) in self.beyond {
             let mut one = Findings::default();
             one.add_triaged(found, self.target, |_| Triage::UNKNOWN);
@@ -556,10 +566,6 @@ impl<'q, 'a> Questions<'q, 'a> {
                 _ => Finding { hits: walks, ..found },
             }));
         }
-        let mut faults: Vec<_> = self.faults.into_iter().collect();
-        faults.sort_by_key(|((_, pc), found)| (*pc, found.hits));
-        findings.extend(faults.into_iter().map(|((verdict, _), found)| found.finding(verdict, self.target)));
-        findings.extend(self.session.unplaced.iter().map(super::judge::unplaced));
         let unclear = self.unclear.into_findings(self.target).into_iter();
         findings.extend(unclear.map(|found| {
             let found = quoting(found);
@@ -631,7 +637,7 @@ impl Probe for Questions<'_, '_> {
     fn compared(&mut self, truth: &Truth<'_>, viewpoint: &Viewpoint<'_>) {
         self.is_asked = false;
         if self.error.is_some() {
-            return;
+            return self.sample.pass();
         }
         if self.is_behind() {
             self.not_followed += 1;

@@ -187,22 +187,37 @@ impl Process {
 
     /// Returns the next answer.
     pub fn receive<T: DeserializeOwned>(&mut self, deadline: Instant) -> Result<T, Fault> {
+        let line = self.receive_line(deadline)?;
+        self.read(&line)
+    }
+
+    /// Reads the answer in a line.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn read<T: DeserializeOwned>(&self, line: &[u8]) -> Result<T, Fault> {
+        answer_in(line).map_err(|(key, error)| {
+            let start = shown(&line[..line.len().min(SHOWN)]);
+            let why = key + &of_json_message(&error);
+            // What the unwinder prints among its answers is no JSON at all.
+            let (what, malformed) = match error.classify() {
+                Category::Data => (format!("not an answer of the protocol ({why}): {start}"), why.clone()),
+                Category::Io | Category::Syntax | Category::Eof => {
+                    let what = format!("this line is no answer: `{}` ({why})", start.replace('`', "'"));
+                    (what.clone(), what)
+                }
+            };
+            Fault { malformed: Some(malformed), ..self.fault(Verdict::BadAnswer, what) }
+        })
+    }
+
+    /// Receives a line, whatever is in it.
+    ///
+    /// # Errors
+    /// There is none, or it is too long.
+    pub fn receive_line(&mut self, deadline: Instant) -> Result<Vec<u8>, Fault> {
         match self.next_line(deadline) {
-            Ok(Line::Whole(line)) => answer_in(&line).map_err(|(key, error)| {
-                let start = shown(&line[..line.len().min(SHOWN)]);
-                let why = key + &of_json_message(&error);
-                // What the unwinder prints among its answers is no JSON at all.
-                let (what, malformed) = match error.classify() {
-                    Category::Data => {
-                        (format!("not an answer of the protocol ({why}): {start}"), why.clone())
-                    }
-                    Category::Io | Category::Syntax | Category::Eof => {
-                        let what = format!("this line is no answer: `{}` ({why})", start.replace('`', "'"));
-                        (what.clone(), what)
-                    }
-                };
-                Fault { malformed: Some(malformed), ..self.fault(Verdict::BadAnswer, what) }
-            }),
+            Ok(Line::Whole(line)) => Ok(line),
             Ok(Line::TooLong) => {
                 Err(self.fault(Verdict::BadAnswer, format!("a line of more than {} bytes", self.longest)))
             }

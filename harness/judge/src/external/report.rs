@@ -44,6 +44,9 @@ pub struct UnwinderReport {
     /// the topmost frame.
     #[serde(default)]
     pub nothing_compared: u64,
+    /// Those of them at which its answers could not be read, until it was asked no more.
+    #[serde(default)]
+    pub unread: u64,
     /// Instructions before which it was not asked, since the program had registered sections that it can't follow.
     #[serde(default)]
     pub not_followed: u64,
@@ -102,6 +105,7 @@ impl UnwinderReport {
         self.different += other.different;
         self.stops += other.stops;
         self.nothing_compared += other.nothing_compared;
+        self.unread += other.unread;
         self.not_followed += other.not_followed;
         self.agree += other.agree;
         self.frames += other.frames;
@@ -155,34 +159,39 @@ impl UnwinderReport {
             grouped(self.stops - self.nothing_compared),
             grouped(self.agree)
         );
-        let _ = writeln!(
-            text,
-            "    {}, {} of them without FP, {} without CFA; {}; {}",
-            counted(self.frames, "frame"),
-            grouped(self.fp_untold),
-            grouped(self.cfa_untold),
-            per_second(self.stops, "stop", self.seconds),
-            counted(self.restarts.into(), "restart")
-        );
+        // Lines of zeroes say nothing.
+        if self.frames > 0 {
+            let _ = writeln!(
+                text,
+                "    {}, {} of them without FP, {} without CFA; {}; {}",
+                counted(self.frames, "frame"),
+                grouped(self.fp_untold),
+                grouped(self.cfa_untold),
+                per_second(self.stops, "stop", self.seconds),
+                counted(self.restarts.into(), "restart")
+            );
+        } else if self.restarts > 0 {
+            text.line(format!("    {}", counted(self.restarts.into(), "restart")));
+        }
+        if self.unread > 0 {
+            text.line(format!("    {} could not be read", counted(self.unread, "answer")));
+        }
         let ends = self.walk_ends;
-        let _ = writeln!(
-            text,
-            "    its walks ended: {} outermost, {} unmarked, {} context, {} no-fde, {} in-register, {} no-progress, {} in disagreement",
-            grouped(ends.outermost),
-            grouped(ends.unmarked),
-            grouped(ends.context),
-            grouped(ends.no_fde),
-            grouped(ends.in_register),
-            grouped(ends.no_progress),
-            grouped(ends.disagreed)
-        );
-        let _ = writeln!(
-            text,
-            "    to rely on: {}{}{}",
-            self.reliability_by_topmost.total(),
-            self.led_astray(),
-            self.said()
-        );
+        let worth = self.reliability_by_topmost.total();
+        if worth != Reliabilities::default() {
+            let _ = writeln!(
+                text,
+                "    its walks ended: {} outermost, {} unmarked, {} context, {} no-fde, {} in-register, {} no-progress, {} in disagreement",
+                grouped(ends.outermost),
+                grouped(ends.unmarked),
+                grouped(ends.context),
+                grouped(ends.no_fde),
+                grouped(ends.in_register),
+                grouped(ends.no_progress),
+                grouped(ends.disagreed)
+            );
+            let _ = writeln!(text, "    to rely on: {}{}{}", worth, self.led_astray(), self.said());
+        }
         if self.not_followed > 0 {
             let _ = writeln!(
                 text,

@@ -94,12 +94,17 @@ impl<'s> Session<'s> {
         self.process = Some(start);
         let bench = concat!("sframe-testbench ", env!("CARGO_PKG_VERSION")).to_owned();
         let request = RequestHello { protocol: VERSION, bench };
-        let answer = self.request(Request { hello: Some(request), ..Request::default() });
+        let (id, line) = self.send_hello(request).map_err(|fault| self.failure(fault))?;
+        // Another version may have other keys.
+        let theirs = serde_json::from_slice::<Value>(&line).ok();
+        let theirs = theirs.and_then(|answer| answer.pointer("/hello/protocol")?.as_u64());
+        if let Some(theirs) = theirs.filter(|theirs| *theirs != u64::from(VERSION)) {
+            return Err(ExternalError::Version { theirs });
+        }
+        let answer = self.process().and_then(|process| process.read::<Answer>(&line));
+        let answer = answer.and_then(|answer| is_for(id, &answer).map(|()| answer));
         let answer = answer.map_err(|fault| self.failure(fault))?;
         let hello = answer.hello.ok_or_else(|| Fault::bad_answer("no `hello` in the answer to `hello`"))?;
-        if hello.protocol != VERSION {
-            return Err(ExternalError::Version { theirs: hello.protocol });
-        }
         if hello.name.trim().is_empty() {
             return Err(Fault::bad_answer("`name` is empty in the answer to `hello`").into());
         }
@@ -146,6 +151,16 @@ impl<'s> Session<'s> {
 
     fn process(&mut self) -> Result<&mut Process, Fault> {
         self.process.as_mut().ok_or_else(|| Fault::bad_answer("no process"))
+    }
+
+    /// Introduces the bench. Returns the line that answers, and the number that it has to have.
+    fn send_hello(&mut self, hello: RequestHello) -> Result<(u64, Vec<u8>), Fault> {
+        let id = self.next_id;
+        self.next_id += 1;
+        let process = self.process()?;
+        process.send(&Request { id, hello: Some(hello), ..Request::default() })?;
+        let deadline = process.deadline();
+        Ok((id, process.receive_line(deadline)?))
     }
 
     /// Sends a request that has one answer.

@@ -200,7 +200,8 @@ impl<'a> Module<'a> {
     }
 
     /// The instructions around an address: from the start of a function before it to a few after it.
-    pub(crate) fn code_around(&self, address: impl Into<Loaded>) -> Arc<Disassembly> {
+    #[must_use]
+    pub fn code_around(&self, address: impl Into<Loaded>) -> Arc<Disassembly> {
         let Linked(linked) = self.linked(address);
         let mut start = self
             .function_start(linked)

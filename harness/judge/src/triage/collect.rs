@@ -358,7 +358,10 @@ impl Findings {
     ) -> (Vec<Finding>, BTreeMap<Verdict, u64>) {
         let stands = |found: &&Found| found.borne_out() < found.hits;
         let found: Vec<&Found> = self.found.iter().filter(stands).collect();
-        let mistakes: Vec<Mistakes> = found.iter().map(|found| found.mistakes.unwrap_or_default()).collect();
+        let mistakes: Vec<(Verdict, Mistakes)> = found
+            .iter()
+            .map(|found| (found.disagreement.verdict, found.mistakes.unwrap_or_default()))
+            .collect();
         let mut omitted = self.omitted.clone();
         let mut described = Vec::new();
         for (found, hint) in found.into_iter().zip(mistake::hints(&mistakes)) {
@@ -455,6 +458,7 @@ fn describe(found: &Found, target: &Target<'_>) -> Finding {
         frame: Some(frame),
         hits: found.hits - found.borne_out(),
         places: 1,
+        elsewhere: Vec::new(),
         row,
         row_pc,
         expected,

@@ -91,13 +91,19 @@ fn is_answer(found: &Disagreement, stepped: &Stepped, frame: &FrameView<'_, '_>)
 }
 
 /// A hint for each finding, from the mistakes that give all of its answers: of
-/// several the one that explains most findings, and of these the most particular.
-pub(super) fn hints(findings: &[Mistakes]) -> Vec<Option<Prose>> {
-    let explained =
-        |mistake: Mistake| findings.iter().filter(|those| those.iter().any(|it| it == mistake)).count();
-    let hint = |those: &Mistakes| {
+/// several the one that explains most findings, and of these the most particular. One that explains less than half of
+/// the findings with the same verdict gives their answers by chance.
+pub(super) fn hints(findings: &[(Verdict, Mistakes)]) -> Vec<Option<Prose>> {
+    let explains = |mistake: Mistake, those: &Mistakes| those.iter().any(|it| it == mistake);
+    let explained = |mistake: Mistake| findings.iter().filter(|(_, those)| explains(mistake, those)).count();
+    let hint = |(verdict, those): &(Verdict, Mistakes)| {
         let best = those.iter().min_by_key(|mistake| std::cmp::Reverse(explained(*mistake)))?;
         let count = explained(best);
+        let mut alike = findings.iter().filter(|(other, _)| other == verdict);
+        let all_alike = alike.clone().count();
+        if alike.by_ref().filter(|(_, those)| explains(best, those)).count() * 2 < all_alike {
+            return None;
+        }
         let extent = match (count, findings.len()) {
             (_, 1) | (1, _) => String::new(),
             (count, all) if count == all => "; the same holds for all findings here".to_owned(),
@@ -106,4 +112,22 @@ pub(super) fn hints(findings: &[Mistakes]) -> Vec<Option<Prose>> {
         Some(format!("{}{extent}", best.says()).into())
     };
     findings.iter().map(hint).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A look-up in the wrong place gives some of the answers of an unwinder that always ends there, by chance.
+    #[test]
+    fn a_hint_explains_most_findings_of_a_verdict() {
+        let (one, none) = (Mistakes(1), Mistakes(0));
+        let hints =
+            |findings: &[(Verdict, Mistakes)]| hints(findings).iter().filter(|hint| hint.is_some()).count();
+        let ended = Verdict::Truncated;
+        assert_eq!(hints(&[(ended, one), (ended, none), (ended, none)]), 0);
+        assert_eq!(hints(&[(ended, one), (ended, one), (ended, none)]), 2);
+        // Others are wrong in another way.
+        assert_eq!(hints(&[(ended, one), (Verdict::WrongCfa, none), (Verdict::WrongCfa, none)]), 1);
+    }
 }

@@ -499,19 +499,21 @@ impl Case<'_> {
         report.unreached = self.unreached(&examination.coverage);
         let mut findings = examination.findings;
         if broken.is_none() {
+            let mut of_stops = Vec::new();
             for ((_, stop, pc), arrival) in stops.iter().zip(&examination.arrivals) {
                 let ended_at = arrival.1.as_ref().map_or(*pc, |arrival| arrival.ended_at);
-                findings.extend(judge_stop(stop, arrival).into_iter().map(|mut finding| {
+                of_stops.extend(judge_stop(stop, arrival).into_iter().map(|finding| {
                     let key = match finding.verdict {
                         Verdict::UnexpectedFrames => "frames",
                         Verdict::NotReached => "hit",
                         _ => "end",
                     };
-                    finding.message = self.asked_at(finding.message, &stop.path_of(key));
                     let is_end = matches!(finding.verdict, Verdict::NoFde | Verdict::WrongEnd);
-                    finding.at(Loaded(if is_end { ended_at } else { *pc }), target)
+                    let asked_at = self.source.place(&stop.path_of(key));
+                    (finding.at(Loaded(if is_end { ended_at } else { *pc }), target), asked_at)
                 }));
             }
+            findings.extend(in_one_message(of_stops));
             for ((_, signal), deliveries) in self.spec.signals_for(&self.facts()).zip(&examination.deliveries)
             {
                 findings.extend(judge_signals(signal, deliveries));
@@ -594,6 +596,27 @@ impl Case<'_> {
     }
 }
 
+/// Adds to findings where the spec says what they are about. Of those that are shown as one, each says where all do.
+fn in_one_message(findings: Vec<(Finding, String)>) -> Vec<Finding> {
+    let asked_at: Vec<String> = findings
+        .iter()
+        .map(|(finding, own)| {
+            let is_shown_with_it =
+                |other: &Finding| finding.cause().is_some() && other.cause() == finding.cause();
+            let others = findings.iter().filter(|(other, at)| at != own && is_shown_with_it(other));
+            let mut places: Vec<&str> = others.map(|(_, at)| at.as_str()).collect();
+            places.insert(0, own);
+            places.join(", ")
+        })
+        .collect();
+    let all = findings.into_iter().zip(asked_at);
+    all.map(|((finding, _), at)| Finding {
+        message: finding.message.clone().and(format_args!(" ({at})")),
+        ..finding
+    })
+    .collect()
+}
+
 /// A spec's stops for a build, with their indices in the spec and their loaded
 /// addresses.
 type Stops<'s> = Vec<(usize, &'s Stop, u64)>;
@@ -658,4 +681,41 @@ fn record(examination: &Examination, report: &mut CaseReport) {
     report.findings_omitted.clone_from(&examination.findings_omitted);
     report.control_flow = examination.features.clone();
     report.rows = examination.coverage.rows;
+}
+
+#[cfg(test)]
+mod tests {
+    use sframe_judge::finding::{Address, FindingRow};
+
+    use super::*;
+
+    /// What is shown once names each place of the spec that it is about.
+    #[test]
+    fn findings_that_are_shown_as_one_name_all_their_places() {
+        let finding = |row: u64, verdict| Finding {
+            row: Some(FindingRow {
+                start: Address(row),
+                rules: "CFA = SP+8, RA = *(CFA-8), FP unchanged".parse().expect("rules"),
+            }),
+            ..Finding::of_spec(verdict, "", "", "at f".to_owned())
+        };
+        let frames = Verdict::UnexpectedFrames;
+        let of = [
+            (finding(0, frames), "s.yaml:3:5"),
+            (finding(0, frames), "s.yaml:7:5"),
+            (finding(8, frames), "s.yaml:9:5"),
+            (finding(0, Verdict::WrongEnd), "s.yaml:11:5"),
+            (finding(0, frames), "s.yaml:13:5"),
+        ];
+        let findings = in_one_message(of.map(|(finding, at)| (finding, at.to_owned())).into());
+        let says: Vec<String> = findings.iter().map(|finding| finding.message.to_string()).collect();
+        let expected = [
+            "at f (s.yaml:3:5, s.yaml:7:5, s.yaml:13:5)",
+            "at f (s.yaml:7:5, s.yaml:3:5, s.yaml:13:5)",
+            "at f (s.yaml:9:5)",
+            "at f (s.yaml:11:5)",
+            "at f (s.yaml:13:5, s.yaml:3:5, s.yaml:7:5)",
+        ];
+        assert_eq!(says, expected);
+    }
 }

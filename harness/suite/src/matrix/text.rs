@@ -124,7 +124,32 @@ fn conclusion(toolchain: &ToolchainResult) -> String {
         0 => String::new(),
         _ => format!("; in {} something was not judged: `--verbose` says what", counted(partly, "case")),
     };
-    format!("{}, {}: {}{partly}", toolchain.name, references(toolchain), counts.join(", "))
+    let nothing = nothing_compared(toolchain).map_or_else(String::new, |why| format!("; {why}"));
+    format!("{}, {}: {}{partly}{nothing}", toolchain.name, references(toolchain), counts.join(", "))
+}
+
+/// Why nothing was compared, if nothing was.
+pub(super) fn nothing_compared(toolchain: &ToolchainResult) -> Option<String> {
+    if toolchain.cases.iter().any(|case| case.comparisons > 0) {
+        return None;
+    }
+    let refused = refusals(toolchain);
+    let reason = refused.first().map(|(reason, ids, _)| format!("{} refused by {reason}", were(ids.len())));
+    let reasons: Vec<String> =
+        reason
+            .into_iter()
+            .chain((toolchain.totals().built == 0).then(|| {
+                "without a build, there is no section by whose version a reference is found".to_owned()
+            }))
+            .collect();
+    let why = if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join("; ")) };
+    Some(format!("nothing was compared{why}"))
+}
+
+/// Builds as the subject of a sentence.
+fn were(count: usize) -> String {
+    let was = if count == 1 { "was" } else { "were" };
+    format!("{} {was}", counted(count as u64, "build"))
 }
 
 fn show(text: &mut Text, toolchain: &ToolchainResult, volume: Volume) {

@@ -1,13 +1,13 @@
 //! The last line that people read: one sentence that says what was judged, how it came out, and what was not judged.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sframe_inspect::text::{counted, first_of, grouped};
 use sframe_judge::examine::coverage::ExploredRows;
 
 use super::document::{CheckReport, JudgedImage, Origin, Report};
 use super::explore::ExploreReport;
-use crate::case::SeenKnown;
+use crate::case::{Outcome, SeenKnown};
 
 impl CheckReport {
     /// What was judged, how it came out, and what to do about the rest.
@@ -63,8 +63,10 @@ impl CheckReport {
             true => "an FDE that SFrame can express",
             false => "SFrame",
         };
-        let without_caller = summary.counts.nothing_compared.saturating_sub(without_fde);
-        let known = without_fde + without_caller + summary.set_aside + summary.left_out + summary.unobserved;
+        let unread = self.unwinder.as_ref().map_or(0, |unwinder| unwinder.unread);
+        let without_caller = summary.counts.nothing_compared.saturating_sub(without_fde + unread);
+        let known =
+            without_fde + without_caller + unread + summary.set_aside + summary.left_out + summary.unobserved;
         let is_own = self.unwinder.is_none();
         let not_asked = if !is_own { rest.saturating_sub(known) } else { 0 };
         let listed =
@@ -78,6 +80,14 @@ impl CheckReport {
                 (
                     without_caller,
                     if is_own { "in functions without a caller" } else { "with nothing to compare" },
+                ),
+                (
+                    unread,
+                    if unread == 1 {
+                        "whose answer could not be read"
+                    } else {
+                        "whose answers could not be read"
+                    },
                 ),
                 (summary.set_aside, "set aside"),
                 (summary.left_out, "not in the sample"),
@@ -146,7 +156,8 @@ impl Report {
             grouped(summary.skipped)
         )];
         if all == 0 {
-            clauses.push("nothing was executed".to_owned());
+            let why = self.why_skipped().map_or_else(String::new, |why| format!(": {why}"));
+            clauses.push(format!("nothing was executed{why}"));
         } else if all == judged {
             clauses.push(format!("{} judged", all_of(all, "instruction executed", "instructions executed")));
         } else {
@@ -166,6 +177,23 @@ impl Report {
         }
         clauses.extend(of_rows(summary.rows_explored));
         clauses.join("; ")
+    }
+}
+
+impl Report {
+    /// Why cases were skipped: the most frequent reason, and the number of others.
+    #[must_use]
+    pub fn why_skipped(&self) -> Option<String> {
+        let skipped = self.cases.iter().filter(|case| case.outcome == Outcome::Skipped);
+        let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
+        for reason in skipped.filter_map(|case| case.reason.as_deref()) {
+            *reasons.entry(reason).or_default() += 1;
+        }
+        let (first, _) = reasons.iter().max_by_key(|(_, count)| **count)?;
+        match reasons.len() as u64 - 1 {
+            0 => Some((*first).to_owned()),
+            others => Some(format!("{first}; and {} (--verbose)", counted(others, "other reason"))),
+        }
     }
 }
 
@@ -229,13 +257,13 @@ pub(super) fn in_words(known: &[SeenKnown]) -> Option<String> {
     let pages: BTreeSet<&str> = others.iter().filter_map(|seen| seen.fault.as_deref()).collect();
     let pages =
         if pages.is_empty() { String::new() } else { format!(" ({})", Vec::from_iter(pages).join(", ")) };
-    let beyond_the_format = |count| format!("{count} that SFrame can't express");
+    let beyond_the_format = |count| format!("{} that SFrame can't express", counted(count, "place"));
     match (count(&others), count(&beyond)) {
         (0, 0) => None,
-        (0, beyond) => Some(beyond_the_format(counted(beyond, "finding"))),
+        (0, beyond) => Some(beyond_the_format(beyond)),
         (others, 0) => Some(counted(others, "known finding") + &pages),
         (others, beyond) => {
-            Some(counted(others, "known finding") + &pages + " and " + &beyond_the_format(grouped(beyond)))
+            Some(counted(others, "known finding") + &pages + " and " + &beyond_the_format(beyond))
         }
     }
 }

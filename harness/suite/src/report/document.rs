@@ -19,7 +19,7 @@ use sframe_judge::examine::set_aside::{self, SetAside, is_too_much};
 use sframe_judge::examine::{Examination, FailedCheck};
 use sframe_judge::explore::{Explorer, Progress};
 use sframe_judge::external::{UnwinderExamination, UnwinderReport};
-use sframe_judge::finding::{Finding, Group, groups};
+use sframe_judge::finding::{self, Finding, Group, groups};
 use sframe_judge::target::{Lacks, Module, Target};
 use sframe_judge::truth::control_flow::Features;
 use sframe_judge::vocabulary::{Feature, Verdict};
@@ -75,6 +75,12 @@ pub struct ReportSummary {
     pub broken: u64,
     /// Cases that their spec excludes from running.
     pub skipped: u64,
+    /// Unexplained findings of all cases: causes, and not the places where they show.
+    #[serde(default)]
+    pub findings: u64,
+    /// The places where they show; each is one of the `findings` of its case, or of those that it omits.
+    #[serde(default)]
+    pub finding_places: u64,
     /// Stops reached.
     pub stops: u64,
     /// What comparing amounts to.
@@ -229,6 +235,8 @@ impl ReportSummary {
             Outcome::Broken => &mut self.broken,
             Outcome::Skipped => &mut self.skipped,
         } += 1;
+        self.findings += finding::count(&case.findings);
+        self.finding_places += finding::places(&case.findings) + case.findings_omitted.values().sum::<u64>();
         self.stops += case.stops;
         self.counts.add(&case.counts);
         self.set_aside += set_aside::total(&case.set_aside);
@@ -275,6 +283,9 @@ pub struct CheckReport {
     /// share was asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub too_little: Vec<String>,
+    /// Which executed code could have an FDE and has none, in a sentence, if any: see `missing` of the summary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missing_fde: Option<String>,
     /// Whether that may come of what the program has read and not written.
     #[serde(skip)]
     pub may_come_of_garbage: bool,
@@ -468,7 +479,7 @@ impl CheckSummary {
 }
 
 /// What is said first of functions that could have an FDE and have none.
-const MISSING_FDE: &str = "missing-fde";
+pub const MISSING_FDE: &str = "missing-fde";
 
 impl CheckReport {
     /// Describes the section of each image, line by line. Empty if each image has an
@@ -567,6 +578,7 @@ impl CheckReport {
             may_come_of_garbage: broken.as_ref().is_some_and(BrokenReason::may_come_of_garbage),
             broken: broken.map(|reason| reason.to_string()),
             too_little: Vec::new(),
+            missing_fde: None,
             zeroed_stack: None,
             exit_status,
             killed_by: match examination.end {
@@ -694,11 +706,28 @@ impl CheckReport {
         self.images.iter().any(|image| image.section == origin)
     }
 
+    /// Adds why what was judged is too little, if it is, and which FDEs are missing.
+    #[must_use]
+    pub fn limited(self, too_little: Vec<String>) -> Self {
+        let is_missing = self.summary.instructions_missing() > 0;
+        let missing_fde = is_missing.then(|| format!("{MISSING_FDE}: {}", self.missing()));
+        Self { too_little, missing_fde, ..self }
+    }
+
     /// Which FDEs are missing, unless that is why what was judged is too little.
-    pub(super) fn missing_line(&self) -> Option<String> {
+    pub(super) fn missing_line(&self) -> Option<&str> {
         let is_said = self.too_little.contains(&self.why_fdes_are_too_few());
-        (self.summary.instructions_missing() > 0 && !is_said)
-            .then(|| format!("{MISSING_FDE}: {}", self.missing()))
+        self.missing_fde.as_deref().filter(|_| !is_said)
+    }
+
+    /// The result in a few words, if there is no result, or one that proves nothing.
+    pub(super) fn without_result(&self) -> Option<&'static str> {
+        match (&self.broken, self.summary.verdicts.is_empty()) {
+            (Some(_), _) => Some("broken"),
+            (None, false) => None,
+            (None, true) if self.summary.counts.comparisons == 0 => Some("nothing compared"),
+            (None, true) => (!self.too_little.is_empty()).then_some("too little judged"),
+        }
     }
 
     /// Why what was judged is too little: which FDEs are missing.

@@ -101,6 +101,7 @@ fn junit_of_check(report: &CheckReport) -> Result<String, quick_junit::Serialize
             .set_aside
             .iter()
             .map(SetAside::line)
+            .chain(report.missing_line().map(str::to_owned))
             .chain(report.wrong_rows_that_did_not_run())
             .collect(),
         command: report.command(),

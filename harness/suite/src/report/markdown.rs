@@ -105,10 +105,8 @@ pub fn markdown(report: &Report) -> String {
 #[must_use]
 pub fn markdown_of_check(report: &CheckReport) -> String {
     let summary = &report.summary;
-    let headline = match (&report.broken, summary.verdicts.values().sum()) {
-        (Some(_), _) => "broken".to_owned(),
-        (None, 0) if summary.counts.comparisons == 0 => "nothing compared".to_owned(),
-        (None, 0) if !report.too_little.is_empty() => "too little judged".to_owned(),
+    let headline = match (report.without_result(), summary.verdicts.values().sum()) {
+        (Some(why), _) => why.to_owned(),
         (None, 0) if !report.known.is_empty() => "as expected".to_owned(),
         (None, 0) => "no finding".to_owned(),
         (None, findings) => counted(findings, "finding"),
@@ -136,6 +134,9 @@ pub fn markdown_of_check(report: &CheckReport) -> String {
     );
     if !report.set_aside.is_empty() {
         let _ = write!(text, "\n## Set aside\n\n{}", set_aside(&report.set_aside));
+    }
+    if let Some(missing) = report.missing_line() {
+        let _ = write!(text, "\n## Without FDE\n\n{}", block(&Text::of(missing)));
     }
     let sections = report.sections();
     if !sections.is_empty() {
@@ -264,7 +265,8 @@ fn headline(report: &Report) -> String {
 #[derive(Default)]
 struct TableRow {
     outcomes: [u64; 5],
-    verdicts: BTreeMap<Verdict, u64>,
+    /// Causes, and the places where they show.
+    verdicts: BTreeMap<Verdict, [u64; 2]>,
 }
 
 /// Tabulates outcomes, and unexpected findings by verdict, for each toolchain
@@ -276,11 +278,13 @@ fn table(cases: &[CaseReport]) -> String {
         for (count, outcome) in outcomes.iter_mut().zip(Outcome::ALL) {
             *count += u64::from(outcome == case.outcome);
         }
-        for finding in &case.findings {
-            *verdicts.entry(finding.verdict).or_default() += 1;
+        for group in groups(&case.findings) {
+            let [causes, places] = verdicts.entry(group.first.verdict).or_default();
+            *causes += 1;
+            *places += group.places;
         }
         for (verdict, count) in &case.findings_omitted {
-            *verdicts.entry(*verdict).or_default() += count;
+            verdicts.entry(*verdict).or_default()[1] += count;
         }
     }
     let mut text =
@@ -289,8 +293,11 @@ fn table(cases: &[CaseReport]) -> String {
             .to_owned();
     for ((toolchain, abi), TableRow { outcomes, verdicts }) in rows {
         let counts: String = outcomes.iter().map(|count| format!(" {} |", grouped(*count))).collect();
-        let verdicts: Vec<String> =
-            verdicts.iter().map(|(verdict, count)| format!("{verdict} {}", grouped(*count))).collect();
+        let count = |(verdict, [causes, places]): (&Verdict, &[u64; 2])| match places == causes {
+            true => format!("{verdict} {}", grouped(*causes)),
+            false => format!("{verdict} {} at {}", grouped(*causes), counted(*places, "place")),
+        };
+        let verdicts: Vec<String> = verdicts.iter().map(count).collect();
         let _ = writeln!(
             text,
             "| {} | {} | {} |{counts} {} |",

@@ -81,6 +81,7 @@ pub fn sarif_of_check(report: &CheckReport, listings: &Listings) -> Value {
     log.add(file, file_name(file), file, &report.findings, &report.findings_omitted, listings);
     log.add_known(file, file_name(file), file, &report.known, listings);
     report.set_aside.iter().for_each(|place| log.warning(&format!("{file}: {}", place.line())));
+    report.missing_line().into_iter().for_each(|line| log.warning(&format!("{file}: {line}")));
     report.wrong_rows_that_did_not_run().for_each(|row| log.warning(&format!("{file}: {row}")));
     if let Some(sample) = report.sample() {
         log.warning(&format!("{file}: {sample}"));

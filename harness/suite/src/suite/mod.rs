@@ -272,21 +272,21 @@ impl Suite {
         for pattern in &filter.specs {
             if !self.specs.iter().any(|(_, source)| pattern.matches(spec_name(source))) {
                 let names = self.specs.iter().map(|(_, source)| spec_name(source));
-                let help = sframe_judge::vocabulary::suggest::hint(pattern.as_str(), names);
+                let help = sframe_judge::vocabulary::suggest::hint_or_all(pattern.as_str(), names);
                 return Err(SuiteError::Filter(format!("no spec matches `{pattern}`{help}")));
             }
         }
         for toolchain in &filter.toolchains {
             if !self.manifest.builds.iter().any(|build| build.toolchain == *toolchain) {
                 let names = self.manifest.builds.iter().map(|build| build.toolchain.as_str());
-                let help = sframe_judge::vocabulary::suggest::hint(toolchain, names);
+                let help = sframe_judge::vocabulary::suggest::hint_or_all(toolchain, names);
                 return Err(SuiteError::Filter(format!("no build is by the toolchain `{toolchain}`{help}")));
             }
         }
         for variant in &filter.variants {
             if !self.manifest.builds.iter().any(|build| build.variant == *variant) {
                 let names = self.manifest.builds.iter().map(|build| build.variant.as_str());
-                let help = sframe_judge::vocabulary::suggest::hint(variant, names);
+                let help = sframe_judge::vocabulary::suggest::hint_or_all(variant, names);
                 return Err(SuiteError::Filter(format!("no build is of the variant `{variant}`{help}")));
             }
         }

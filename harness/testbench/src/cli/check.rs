@@ -121,8 +121,9 @@ impl Check {
         let Checked { mut report, listings, digests } =
             self.without_garbage(checked, options, external.as_ref(), known.faults(), &stop)?;
         report.provenance = Some(began.ended(digests));
-        let mut report = known.apply(report.reproduced_by(Invocation::of_this_process().again()))?.by_cause();
-        report.too_little = self.too_little(&report);
+        let report = known.apply(report.reproduced_by(Invocation::of_this_process().again()))?.by_cause();
+        let too_little = self.too_little(&report);
+        let report = report.limited(too_little);
         // Whoever does not read the last line needs the reason all the same; which FDEs are missing is said once.
         let has_last_line = !self.json && volume() != Volume::Quiet;
         let is_read = has_last_line && std::io::stdout().is_terminal();

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use sframe_inspect::command::Failure;
-use sframe_judge::vocabulary::suggest::hint;
+use sframe_judge::vocabulary::suggest::hint_or_all;
 use sframe_suite::corpus::{Error, Toolchain};
 use sframe_suite::suite::SuiteError;
 
@@ -37,7 +37,7 @@ fn path_of(given: &Path, corpus: &Path, all: &[Toolchain]) -> Result<PathBuf, Fa
     let others: Vec<String> = others
         .filter_map(|file| Some(file.file_name().to_str()?.strip_suffix(".yaml")?.to_owned()))
         .collect();
-    Err(Failure::unusable(message + &hint(name, names().chain(others.iter().map(String::as_str)))))
+    Err(Failure::unusable(message + &hint_or_all(name, names().chain(others.iter().map(String::as_str)))))
 }
 
 /// Output that can't be written is the bench's failure; all else is the

@@ -43,7 +43,7 @@ pub(crate) struct Links {
     #[arg(long, value_name = "COMMAND", conflicts_with = "subjects")]
     bolt: Option<String>,
     /// The version of the objects' sections [default: that of the description, or 3].
-    #[arg(long, value_name = "VERSION", value_parser = clap::value_parser!(u8).range(1..=3))]
+    #[arg(long, value_name = "VERSION", allow_hyphen_values = true, value_parser = numbers::small(1..=3))]
     sframe_version: Option<u8>,
     /// Only cases whose name matches this pattern (repeatable).
     #[arg(long, value_name = "GLOB")]
@@ -52,7 +52,7 @@ pub(crate) struct Links {
     #[arg(long, value_name = "ABI", value_parser = parse_abi)]
     abi: Vec<Abi>,
     /// Only the Kth of N parts, for several machines at once.
-    #[arg(long, value_name = "K/N")]
+    #[arg(long, value_name = "K/N", allow_hyphen_values = true)]
     shard: Option<Shard>,
     /// Time limit for each command.
     #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = numbers::seconds::<u32>(numbers::SECONDS))]

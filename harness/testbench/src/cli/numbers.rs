@@ -40,6 +40,14 @@ pub(super) fn stops(text: &str) -> Result<StopsPerCase, String> {
     if text == "all" { Ok(StopsPerCase::All) } else { at_most().map_err(|error| error + ", or `all`") }
 }
 
+/// Reads a small number, which has no units.
+pub(super) fn small(allowed: RangeInclusive<u8>) -> impl Fn(&str) -> Result<u8, String> + Clone {
+    move |text| {
+        let number = text.parse().ok().filter(|number| allowed.contains(number));
+        number.ok_or_else(|| format!("it must be a number from {} to {}", allowed.start(), allowed.end()))
+    }
+}
+
 /// Reads a seed: any number.
 pub(super) fn seed(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("it must be a number from 0 to {}", u64::MAX))
@@ -123,6 +131,9 @@ mod tests {
         assert!(
             count::<u32>(1..=1000, "times")("1001").is_err_and(|error| error.contains("from 1 to 1000,"))
         );
+        for text in ["", "0", "4", "-1", "x", "256"] {
+            assert_eq!(small(1..=3)(text), Err("it must be a number from 1 to 3".to_owned()), "{text}");
+        }
         for text in ["", "0", "2", "1T", "G"] {
             assert!(
                 bytes(64 << 10..=1 << 30)(text).is_err_and(|error| error.contains(" bytes from 64K to 1G,"))

@@ -12,6 +12,7 @@ use sframe_machine::{LoadError, Options};
 use sframe_suite::case::{BrokenRun, OutputDifference, broken_reason};
 
 use super::debug_files::{DebugOptions, tell};
+use super::numbers;
 use super::options::MachineOptions;
 use super::system::SystemOptions;
 
@@ -40,7 +41,7 @@ pub(super) struct ProgramOptions {
     #[command(flatten)]
     pub(super) machine: MachineOptions,
     /// The exit status that the program should end with [default: any].
-    #[arg(long, value_name = "STATUS")]
+    #[arg(long, value_name = "STATUS", allow_hyphen_values = true, value_parser = numbers::small(0..=255))]
     exit_status: Option<u8>,
     #[command(flatten)]
     system: SystemOptions,

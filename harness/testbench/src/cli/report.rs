@@ -11,6 +11,10 @@ use sframe_vectors::words::of_json;
 /// Makes the folder. This is done before the work, so that a failure does not
 /// lose the results.
 pub(super) fn create(folder: &Path) -> Result<(), Failure> {
+    if folder.is_file() {
+        let message = format!("error: {}: this is a file, and a folder is needed", folder.display());
+        return Err(Failure::unusable(message));
+    }
     std::fs::create_dir_all(folder)
         .map_err(|error| Failure::unusable(format!("error: {}: {error}", folder.display())))
 }

@@ -58,7 +58,7 @@ pub(crate) struct Run {
     #[arg(long, requires = "report")]
     resume: bool,
     /// Run only a part of the cases: the K-th of N.
-    #[arg(long, value_name = "K/N")]
+    #[arg(long, value_name = "K/N", allow_hyphen_values = true)]
     shard: Option<Shard>,
     /// Fail only on what is worse than in this file.
     #[arg(long, value_name = "FILE")]
@@ -183,7 +183,11 @@ impl Run {
         }
         let compared = summary.counts.comparisons > 0;
         if !compared && summary.unexpected + summary.broken == 0 {
-            let why = if report.cases.is_empty() { "no case is selected" } else { "no case has run" };
+            let why = match report.why_skipped() {
+                _ if report.cases.is_empty() => "no case is selected".to_owned(),
+                Some(why) => format!("no case has run: {why}"),
+                None => "no case has run".to_owned(),
+            };
             tell_line(format_args!("nothing was compared: {why}"));
         }
         Ok(status(summary.unexpected > 0, summary.broken > 0, compared))

@@ -34,6 +34,7 @@ fn finding(function: &str, row: u64) -> Finding {
         frame: Some(0),
         hits: 1,
         places: 1,
+        elsewhere: Vec::new(),
         row_pc: None,
         row: Some(FindingRow {
             start: Address(row),
@@ -124,7 +125,7 @@ fn findings_are_grouped_by_rows_and_say_who_is_to_blame() {
     let text = markdown(&Report::new(vec![unexpected, broken, skipped]));
     let seen = read(&text);
     assert!(text.starts_with("# SFrame test bench: 1 unexpected, 1 broken\n"), "{text}");
-    let row = ["gnu-2.44", "amd64", "3", "0", "0", "1", "1", "1", "wrong-cfa 3"];
+    let row = ["gnu-2.44", "amd64", "3", "0", "0", "1", "1", "1", "wrong-cfa 2 at 3 places"];
     assert_eq!(seen.rows[1..], [row.map(str::to_owned)], "{text}");
     for expected in [
         "wrong-cfa in f: the likely culprit is producer-assembler (confidence high)\n",

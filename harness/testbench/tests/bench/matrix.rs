@@ -576,7 +576,13 @@ fn a_toolchain_all_of_whose_builds_are_refused_has_compared_nothing() {
     let vendor = Vendor::new("echo no >&2; exit 1", "");
     let output = vendor.run(&["--spec", "leaf"]);
     assert_eq!(status(&output), 3, "{}", text(&output.stdout));
-    assert!(text(&output.stdout).contains("refused     compile: no (exit status: 1): fake/amd64/leaf.O0, "));
+    let shown = text(&output.stdout);
+    assert!(shown.contains("refused     compile: no (exit status: 1): fake/amd64/leaf.O0, "), "{shown}");
+    let last = shown.lines().last().unwrap_or_default();
+    assert!(
+        last.contains("; nothing was compared: ") && last.contains("compile: no (exit status: 1)"),
+        "{last}"
+    );
 }
 
 #[test]

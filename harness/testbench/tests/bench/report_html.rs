@@ -559,7 +559,8 @@ fn a_hundred_thousand_findings_can_be_looked_at() {
     std::fs::write(&page, text).expect("a file");
     browser.load(&page, "#/case/many");
     let shown = browser.text("document.querySelector('main').textContent");
-    assert!(shown.contains("7,000 more findings of this case are in report.json only."), "{shown:.3000}");
+    assert!(shown.contains("Findings (3,000 of 10,000)"), "{shown:.3000}");
+    assert!(shown.contains("7,000 more findings are in report.json only."), "{shown:.3000}");
     assert!(shown.contains("90,000 more findings are only counted: "), "{shown:.3000}");
     assert!(shown.contains("and 99,900 more"), "{shown:.3000}");
     // Tables grow by a hundred rows on request.

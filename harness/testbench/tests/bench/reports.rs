@@ -139,6 +139,21 @@ fn a_check_is_a_test_of_junit() {
     assert!(broken.contains("errors=\"1\"") && broken.contains("<error message="), "{broken}");
 }
 
+/// What the terminal says of functions that could have an FDE is in each report, also if that fails nothing.
+#[test]
+fn missing_fdes_are_in_each_report() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let report = folder.path().display().to_string();
+    let program = repository().join("corpus/builds/gnu-2.40/amd64/crossing.O0-dynamic");
+    let output = bench(&["check", "--no-explore", "--report", &report, &program.display().to_string()]);
+    assert!(String::from_utf8_lossy(&output.stdout).contains("\nmissing-fde: "), "{output:?}");
+    for file in ["report.json", "report.html", "report.sarif", "junit.xml", "summary.md"] {
+        let text = std::fs::read_to_string(folder.path().join(file)).expect("a report");
+        let text = if file == "report.html" { unpacked(index(&text)).to_string() } else { text };
+        assert!(text.contains("missing-fde: ") && text.contains("first_leaf@plt"), "{file}: {text}");
+    }
+}
+
 /// A row that is wrong and did not run is in each report, although the check does not fail for it.
 #[test]
 fn wrong_rows_that_did_not_run_are_in_each_report() {

@@ -376,6 +376,17 @@ fn a_fault_that_does_not_come_back_is_not_forgotten() {
     assert_eq!(report["summary"]["agree"].as_u64(), Some(stops(&report)));
 }
 
+/// An unwinder that fails after some stops is told that first, whatever it has got wrong before.
+#[test]
+fn failures_come_before_wrong_answers() {
+    let script = format!(r#"{ENGINE} | sed -u -e 's/"kind":"outermost"/"kind":"no-fde"/' -e '90q'"#);
+    let more = ["--no-explore", "--unwinder-timeout", "1"];
+    let (status, report) = check("gnu-2.47/amd64/recursion.O2", &shell(&script), &more);
+    assert!(status != 0 && verdicts(&report).contains(&"wrong-end"), "{report}");
+    let first = report["findings"][0]["verdict"].as_str().expect("a verdict");
+    assert!(["crashed", "timed-out"].contains(&first), "{report}");
+}
+
 /// An unwinder without information on any frame is believed if the bench can't
 /// read what it reads. This does not count as agreement.
 #[test]
@@ -447,6 +458,9 @@ fn the_same_malformed_answer_is_asked_for_three_times(#[case] sed: &str, #[case]
     assert!(broken.starts_with("several answers in a row are malformed in the same way: "), "{broken}");
     assert!(broken.contains(why), "{broken}");
     assert!(report["unwinder"]["restarts"].as_u64() < Some(4), "{report}");
+    // What could not be read is counted as that, among all stops at which it could have been asked.
+    assert!(report["unwinder"]["unread"].as_u64() > Some(0), "{report}");
+    assert_eq!(report["unwinder"]["moments"], report["summary"]["instructions"], "{report}");
     assert_eq!(report["findings"].as_array().map(Vec::len), Some(0), "{report}");
     // Answers about leaves of the stack may be right.
     assert_eq!(report["summary"]["comparisons"], report["summary"]["agree"], "{report}");
@@ -508,6 +522,10 @@ fn late_answers_do_not_count() {
     r#"echo '{"id":1,"hello":{"protocol":2,"name":"new","version":"1","data":"sframe"}}'"#,
     "speaks version 2"
 )]
+#[case::a_version_with_other_keys(
+    r#"echo '{"id":1,"hello":{"protocol":99,"name":"new"}}'"#,
+    "speaks version 99"
+)]
 fn an_unwinder_that_does_not_come_up_is_unusable(#[case] command: &str, #[case] error: &str) {
     let file = build("gnu-2.47/amd64/leaf.O2");
     let unwinder = ["--unwinder-timeout", "1", "--unwinder", command];
@@ -533,7 +551,14 @@ fn what_is_not_supported_is_skipped() {
     assert_eq!(status(&output), 3, "{report}");
     assert_eq!(report["summary"]["skipped"], report["summary"]["cases"]);
     assert!(report["cases"][0]["reason"].as_str().is_some_and(|reason| reason.contains("no s390x")));
-    assert_eq!(status(&bench(&["check", "--unwinder", &command, &build("gnu-2.47/s390x/leaf.O2")])), 3);
+    // The last line says why.
+    let check = bench(&["check", "--unwinder", &command, &build("gnu-2.47/s390x/leaf.O2")]);
+    let run = bench(&["run", "--spec", "leaf", "--abi", "s390x", "--unwinder", &command]);
+    for output in [check, run] {
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(status(&output), 3, "{errors}");
+        assert!(errors.lines().last().is_some_and(|line| line.ends_with("no s390x")), "{errors}");
+    }
 }
 
 /// Vectors without those of which `sed` would change megabytes.

@@ -156,6 +156,12 @@ struct CaseView<'r> {
     /// The report's note on findings that it omits.
     #[serde(skip_serializing_if = "Option::is_none")]
     omission: Option<String>,
+    /// Which FDEs are missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing_fde: Option<&'r str>,
+    /// What its outcome is called, if there is no result, or one that proves nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    without_result: Option<&'static str>,
     /// The report's note that only a sample was compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     sample: Option<String>,
@@ -415,6 +421,8 @@ impl<'r> CaseView<'r> {
             unexplained: finding::count(&case.findings) + case.findings_omitted.values().sum::<u64>(),
             count: finding::count(&case.findings) + known,
             omission: omission(&case.findings_omitted),
+            missing_fde: None,
+            without_result: None,
             sample: None,
             unreached: case
                 .unreached
@@ -446,6 +454,8 @@ impl<'r> CaseView<'r> {
             unexplained: summary.verdicts.values().sum(),
             count: finding::count(&report.findings) + SeenKnown::count(&report.known),
             omission: omission(&report.findings_omitted),
+            missing_fde: report.missing_line(),
+            without_result: report.without_result(),
             sample: report.sample(),
             unreached_agree: summary.rows_explored.agree,
             unreached: report
@@ -489,6 +499,8 @@ impl<'r> CaseView<'r> {
             unexplained: 0,
             count: 0,
             omission: None,
+            missing_fde: None,
+            without_result: None,
             sample: None,
             unreached: Vec::new(),
             unreached_agree: 0,

@@ -316,7 +316,7 @@
         const cells = groupBy(group, (entry) => `${entry.toolchain}\t${entry.abi}`);
         return el("tr", {}, el("th", { scope: "row" }, program), columns.map((column) =>
           el("td", {}, el("div", { class: "cells" }, (cells.get(column.join("\t")) ?? []).map((entry) => {
-            const name = `${entry.id}: ${entry.outcome}${entry.count ? `, ${counted(entry.count, "finding")}` : ""}`;
+            const name = `${entry.id}: ${entry.outcome}${countOf(entry) ? `, ${counted(countOf(entry), "finding")}` : ""}`;
             return el("a", { href: caseLink(entry), class: entry.outcome, title: name, "aria-label": name, tabindex: -1 }, GLYPHS[entry.outcome]);
           })))));
       })));
@@ -357,6 +357,14 @@
   const chipOf = (finding) => (finding.certainty === undefined ? chip(kindOf(finding), colourOf(finding))
     : term("certainty", finding.certainty, `chip ${finding.certainty === "proved" ? "unexpected" : "skipped"}`));
   const outcomeChip = (outcome) => term("outcome", outcome, `chip ${outcome}`);
+  /** The outcome of a case; of a file whose result proves nothing, why. */
+  const resultChip = (entry) => (entry.without_result ? chip(entry.without_result, entry.outcome) : outcomeChip(entry.outcome));
+  const findingsOf = (list) => list.reduce((sum, finding) => sum + (finding.stands_for ?? 1), 0);
+  /** What the format can't express is nobody's fault, and no finding. */
+  const beyondTheFormat = (list) => findingsOf(list.filter((finding) => kindOf(finding) === "format"));
+  const countOf = (entry) => entry.count - beyondTheFormat(entry.findings);
+  /** Findings of cases that the page has no room for. */
+  const unlisted = (entries) => entries.reduce((sum, entry) => sum + entry.count - findingsOf(entry.findings), 0);
   /** Columns: a name, what to sort by, the contents of a cell, and what a CSV file has of it. */
   const findingColumns = (withCase) => [
     { name: "verdict", key: (finding) => finding.verdict, cell: (finding) => el("td", { class: "head" },
@@ -366,6 +374,7 @@
     { name: "row, or what it is", key: (finding) => (finding.row ? `+${finding.row.start}: ${finding.row.rules}` : finding.message),
       cell: (finding) => (finding.row ? el("td", { class: "code" }, prose(`+${finding.row.start}: ${finding.row.rules}`)) : el("td", {}, prose(finding.message))) },
     { name: "blame", key: (finding) => (isBlamed(finding) ? finding.blame : ""), cell: (finding) => el("td", {}, isBlamed(finding) ? term("blame", finding.blame) : "") },
+    { name: "places", isNumber: true, key: (finding) => finding.places, cell: (finding) => el("td", { class: "num" }, grouped(finding.places)) },
     { name: "times", isNumber: true, key: (finding) => finding.hits, cell: (finding) => el("td", { class: "num" }, grouped(finding.hits)) },
     ...(withCase ? [{ name: "case", key: (finding) => finding.of.id,
       cell: (finding) => el("td", {}, el("a", { href: caseLink(finding.of) }, finding.of.id)) }] : []),
@@ -376,7 +385,7 @@
     { name: "toolchain", key: (entry) => entry.toolchain },
     { name: "ABI", key: (entry) => entry.abi },
     { name: "version", isNumber: true, key: (entry) => entry.version },
-    { name: "findings", isNumber: true, key: (entry) => entry.count },
+    { name: "findings", isNumber: true, key: countOf },
     { name: "compared", isNumber: true, key: (entry) => entry.comparisons },
     { name: "frames derived", isNumber: true, key: (entry) => entry.frames_derived },
     { name: "rows", isNumber: true, key: (entry) => entry.rows[0] },
@@ -454,7 +463,7 @@
   const csvOfCases = (list) => csvOf(
     ["case", "program", "toolchain", "abi", "variant", "version", "outcome", "reason", "findings", "instructions", "compared", "agree",
       "frames", "frames_derived", "rows", "rows_exercised", "reproduce"], list,
-    (entry) => [entry.id, entry.program, entry.toolchain, entry.abi, entry.variant, entry.version, entry.outcome, entry.reason, entry.count,
+    (entry) => [entry.id, entry.program, entry.toolchain, entry.abi, entry.variant, entry.version, entry.outcome, entry.reason, countOf(entry),
       entry.instructions, entry.comparisons, entry.agree, entry.frames, entry.frames_derived, entry.rows[0], entry.rows[1], entry.command]);
   const csvOfFindings = (list) => csvOf(
     ["case", "verdict", "known", "fault", "image", "function", "pc", "row", "rules", "expected", "got", "blame", "confidence", "certainty",
@@ -481,14 +490,19 @@
     return details;
   }
   /** The findings of several cases, under a name that the order of the table is kept by; or those of one. */
-  function findingSection(list, parameter) {
+  function findingSection(list, missing, parameter) {
     // What nobody has explained comes first, then what seems to be known, and then what is.
     const rank = (finding) => (finding.known !== undefined ? 2 : finding.fault ? 1 : 0);
     const sorted = [...list].sort((a, b) => rank(a) - rank(b) || a.case - b.case);
     const title = parameter === "known findings" ? "Known findings" : "Findings";
-    return el("section", {}, el("h2", {}, `${title} (${grouped(list.length)})`),
+    const beyond = beyondTheFormat(list);
+    const shown = findingsOf(list) - beyond;
+    const count = missing > 0 ? `${grouped(shown)} of ${grouped(shown + missing)}` : grouped(shown);
+    const besides = beyond ? `, besides ${counted(beyond, "place")} that SFrame can't express` : "";
+    return el("section", {}, el("h2", {}, `${title} (${count}${besides})`),
+      missing > 0 ? el("p", {}, `${counted(missing, "more finding")} ${missing === 1 ? "is" : "are"} in report.json only.`) : "",
       list.length ? [
-        el("p", { class: "faint" }, "One for each wrong row and verdict of a case; known ones are grouped by the entry that explains them."),
+        el("p", { class: "faint" }, "One for each cause: what is wrong with a row of a case, at however many places. Known ones are grouped by the entry that explains them."),
         glossary([["verdict", list.map((finding) => finding.verdict)], ["blame", list.filter(isBlamed).map((finding) => finding.blame)]]),
         sortedTable(parameter ?? "", findingColumns(parameter), sorted, "findings", csvOfFindings),
         parameter ? "" : sorted.slice(0, MOST_DETAILS).map((finding, rank) => findingDetails(finding, rank < OPEN_DETAILS)),
@@ -543,8 +557,10 @@
     const set = FILTERS.filter((name) => filter[name]).map((name) => `${name} ${filter[name]}`);
     const printed = set.length ? el("p", { class: "printed" }, `Only ${set.join(", ")}: ${byId("count").textContent}.`) : "";
     const [unexpected, known] = [false, true].map((isKnown) => kept.findings.filter((finding) => (finding.known !== undefined) === isKnown));
-    return [printed, tiles(kept), unexpected.length ? findingSection(unexpected, "findings") : "", reasons(kept), ...causes(kept), plots(kept),
-      matrix(kept), known.length ? findingSection(known, "known findings") : "", caseSection(kept.cases), leftOut()];
+    // What is left out is not known to have what such filters ask for.
+    const isOfFindings = Boolean(filter.verdict || filter.blame || filter.text);
+    return [printed, tiles(kept), unexpected.length ? findingSection(unexpected, isOfFindings ? 0 : unlisted(kept.cases), "findings") : "", reasons(kept), ...causes(kept), plots(kept),
+      matrix(kept), known.length ? findingSection(known, 0, "known findings") : "", caseSection(kept.cases), leftOut()];
   }
 
   // A finding.
@@ -747,7 +763,7 @@
       if (!details.open || details.children.length > 1) return;
       const { folded } = item.course;
       details.append(el("p", { class: "body" }, el("a", { href: caseLink(entry, link) }, "Link to this function"),
-        !folded ? "" : executed ? ". Nothing in it is wrong: each line is the first instruction of a row, with the executions of the one that ran most."
+        !folded ? "" : executed ? ". Nothing that was judged in it is wrong: each line is the first instruction of a row, with the executions of the one that ran most."
           : ". It is not listed, since it did not run, and nothing in it is wrong."),
         ...(folded && !executed ? [] : [functionTable(pool, item, isHere ? at.address : undefined)]));
     };
@@ -758,12 +774,13 @@
     if (isHere) details.dataset.here = "";
     return details;
   }
+  const isWhole = (entry) => entry.comparisons === entry.instructions;
   /** Functions of a library in which nothing is wrong, folded. */
   function rightFunctions(pool, entry, image, items, at) {
     const executed = items.filter(executedOnce).length;
     const holds = at && items.some((item) => isAt(item, at));
     const details = el("details", { class: "library", toggle: () => fill() }, el("summary", {}, el("b", {}, image || "the program"),
-      `: ${counted(items.length, "function")} in which nothing is wrong, ${grouped(executed)} of them executed`));
+      `: ${counted(items.length, "function")} in which nothing ${isWhole(entry) ? "is" : "that was judged is"} wrong, ${grouped(executed)} of them executed`));
     const fill = () => {
       if (!details.open || details.children.length > 1) return;
       const box = el("div", { class: "body" });
@@ -847,13 +864,13 @@
           el("tr", {}, el("td", {}, `${name} +${start}`), el("td", {}, reason || (isRun ? "no reason given" : "")),
             el("td", {}, explored ? `explored: ${explored}` : ""))))
       : "";
-    const missing = entry.count - entry.findings.reduce((sum, finding) => sum + (finding.stands_for ?? 1), 0);
+    const missing = unlisted([entry]);
     return [
-      el("h2", { tabindex: -1 }, entry.id, " ", outcomeChip(entry.outcome)),
+      el("h2", { tabindex: -1 }, entry.id, " ", resultChip(entry)),
       entry.reason ? el("p", { class: "reason" }, entry.reason) : "",
+      entry.missing_fde ? el("p", { class: "reason" }, `${entry.missing_fde}.`) : "",
       entry.sample ? el("p", { class: "reason" }, `${entry.sample}.`) : "",
-      findingSection(entry.findings),
-      missing > 0 ? el("p", {}, `${counted(missing, "more finding")} of this case are in report.json only.`) : "",
+      findingSection(entry.findings, missing),
       entry.omission ? el("p", {}, `${entry.omission}.`) : "",
       functionSection(entry, at),
       el("h2", {}, "What was run"),
@@ -877,15 +894,14 @@
       ...(entry.sections ? [["section", lines(entry.sections)]] : []),
       ...(entry.program_did ? [["not decided", lines(entry.program_did)]] : []),
       ["Reproduce with", el("code", {}, entry.command)]];
-    const missing = entry.count - entry.findings.reduce((sum, finding) => sum + (finding.stands_for ?? 1), 0);
+    const missing = unlisted([entry]);
     return [
-      el("h2", { tabindex: -1 }, entry.id, " ", outcomeChip(entry.outcome)),
+      el("h2", { tabindex: -1 }, entry.id, " ", resultChip(entry)),
       el("ul", { class: "tiles" }, tile("functions explored", grouped(all.functions)),
         tile(`of ${grouped(all.rows_total)} rows judged`, share(all.rows_judged, all.rows_total)),
         [["wrong", all.rows_wrong, "unexpected"], ["possibly wrong", all.rows_possible], ["agree", all.rows_agree, "agree"],
           ["agree in part", all.rows_partly]].filter(([, count]) => count).map(([name, count, kind]) => tile(name, grouped(count), undefined, kind))),
-      findingSection(entry.findings),
-      missing > 0 ? el("p", {}, `${counted(missing, "more finding")} are in report.json only.`) : "",
+      findingSection(entry.findings, missing),
       functionRows(),
       el("h2", {}, "What was explored"),
       el("dl", {}, facts.map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),
