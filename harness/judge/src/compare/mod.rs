@@ -690,7 +690,8 @@ fn beyond_context(
         }
     }
     let has_fde = |frame: &Frame| rules.at(ReturnAddress(frame.pc).into()).has_fde;
-    let most = index + 2 + usize::from(has_fde(&first));
+    let is_marked = rules.at(ReturnAddress(first.pc).into()).mark_outermost();
+    let most = index + 2 + usize::from(has_fde(&first) && !is_marked);
     let is_too_far = walk.count() > most || walk.frame(index + 2).is_some_and(|second| has_fde(&second));
     let beyond = (index + 1..walk.count()).map_while(|extra| walk.frame(extra));
     if is_too_far || beyond.into_iter().any(|frame| is_found_in_function_before(&frame, rules)) {

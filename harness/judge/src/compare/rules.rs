@@ -35,6 +35,7 @@ struct RowRules {
     rules: (Option<RecoveryRule>, Recovery, Recovery),
     needs_register: bool,
     bases: Registers,
+    is_outermost: bool,
 }
 
 impl RulesAt {
@@ -68,6 +69,12 @@ impl RulesAt {
     #[must_use]
     pub fn need_register(&self) -> bool {
         self.row.is_some_and(|row| row.needs_register)
+    }
+
+    /// Whether they mark an outermost frame.
+    #[must_use]
+    pub fn mark_outermost(&self) -> bool {
+        self.row.is_some_and(|row| row.is_outermost)
     }
 
     /// Returns the registers, other than SP, that the rules are based on.
@@ -111,6 +118,7 @@ impl RowRules {
             needs_register: ra_in_register
                 || rules.clone().any(|rule| matches!(rule.base, Base::Register(_))),
             bases: rules.filter_map(register).collect(),
+            is_outermost: row.is_outermost(),
         }
     }
 }

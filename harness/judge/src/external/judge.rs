@@ -273,10 +273,6 @@ impl<'q, 'a> Judge<'q, 'a> {
         // Where it ought to have stopped.
         let wrong_frame = first_wrong_frame(&found);
         let beyond = match (reliability, answer.reliable) {
-            // It has every frame, and can't have known: it has ended for another reason than that there are no more.
-            (Reliability::Complete, Some(true)) if answer.end.kind != EndKind::Outermost => {
-                Some(Verdict::FalselyReliable)
-            }
             (Reliability::Silent, Some(true)) => Some(Verdict::Silent),
             (Reliability::Wrong, Some(true)) => Some(Verdict::FalselyReliable),
             (Reliability::Incomplete | Reliability::Silent, _)
@@ -303,6 +299,9 @@ impl<'q, 'a> Judge<'q, 'a> {
         // Whoever follows wrong rows can't know that they are wrong: these are findings already.
         let are_rows_wrong = !engines.is_empty();
         let beyond = beyond.filter(|verdict| *verdict == Verdict::Incomplete || !are_rows_wrong);
+        // But how they have ended a walk, they know.
+        let is_contradicted = answer.reliable == Some(true) && answer.end.kind != EndKind::Outermost;
+        let beyond = beyond.or(is_contradicted.then_some(Verdict::FalselyReliable));
         let last = count.min(depth) - 1;
         let beyond =
             beyond.map(|verdict| match wrong_frame.filter(|_| verdict == Verdict::FalselyReliable) {

@@ -114,6 +114,8 @@ pub(super) struct Questions<'q, 'a> {
     asked: u64,
     nothing_compared: u64,
     unread: u64,
+    /// Walks that are worth nothing: where the function leaves for was not yet settled.
+    not_settled: u64,
     agree: u64,
     frames: u64,
     fp_untold: u64,
@@ -146,6 +148,8 @@ pub(super) struct Questions<'q, 'a> {
     later: Vec<Image>,
     /// What has come in this run, and whether the unwinder follows it.
     came: Vec<(Unmapped, bool)>,
+    /// Where another file is than the one whose table the unwinder knows.
+    stale: Vec<std::ops::Range<u64>>,
     /// The number of files for sections that the program has registered.
     registered: u64,
     /// Whether the last moment was asked about.
@@ -177,6 +181,7 @@ impl<'q, 'a> Questions<'q, 'a> {
             waiting_bytes: 0,
             asked: 0,
             nothing_compared: 0,
+            not_settled: 0,
             unread: 0,
             agree: 0,
             frames: 0,
@@ -199,6 +204,7 @@ impl<'q, 'a> Questions<'q, 'a> {
             folder: None,
             later: Vec::new(),
             came: Vec::new(),
+            stale: Vec::new(),
             registered: 0,
             is_asked: false,
             not_followed: 0,
@@ -275,7 +281,13 @@ impl<'q, 'a> Questions<'q, 'a> {
 
     /// Whether something has come, or has not gone, that the unwinder does not know of.
     fn is_behind(&self) -> bool {
-        self.came.iter().any(|(_, is_followed)| !is_followed)
+        !self.stale.is_empty() || self.came.iter().any(|(_, is_followed)| !is_followed)
+    }
+
+    /// Whether it was told what was at some addresses when that came, and so when it went.
+    fn knows_to_come(&self, range: &std::ops::Range<u64>) -> bool {
+        let is_there = |image: &Image| range.start < image.end.0 && image.start.0 < range.end;
+        self.session.hello.follows && self.later.iter().any(is_there)
     }
 
     /// Takes a moment at which the unwinder is asked.
@@ -367,7 +379,7 @@ impl<'q, 'a> Questions<'q, 'a> {
         let (mut agree, mut frames, mut fp_untold, mut cfa_untold, mut ends) =
             (0, 0, 0, 0, WalkEnds::default());
         let start = Instant::now();
-        let (mut asked, mut nothing_compared) = (0, 0);
+        let (mut asked, mut nothing_compared, mut not_settled) = (0, 0, 0);
         let abi = target.executable().subject.abi();
         let result = session.unwind(stops, &read, &mut |index, answer| {
             let pending = &pending[index];
@@ -392,6 +404,7 @@ impl<'q, 'a> Questions<'q, 'a> {
             if all > 0 && judged.own.is_empty() && judged.shared.is_empty() && judged.unclear.is_empty() {
                 // Where it leads was not yet settled.
                 nothing_compared += 1;
+                not_settled += 1;
                 return;
             }
             if judged.end.has_compared(pending.call_stack.depth()) {
@@ -442,6 +455,7 @@ impl<'q, 'a> Questions<'q, 'a> {
         self.waited += start.elapsed();
         self.asked += asked;
         self.nothing_compared += nothing_compared;
+        self.not_settled += not_settled;
         self.agree += agree;
         self.frames += frames;
         self.fp_untold += fp_untold;
@@ -479,6 +493,7 @@ impl<'q, 'a> Questions<'q, 'a> {
         };
         for (found, hits) in self.shared.withdraw(is_withdrawn) {
             self.nothing_compared += hits;
+            self.not_settled += hits;
             self.walk_ends.disagreed = self.walk_ends.disagreed.saturating_sub(hits);
             self.reliability.forget(&found, found.frame > 0, Reliability::Wrong, hits);
             self.where_rows_are_wrong.forget(Reliability::Wrong, hits);
@@ -523,6 +538,7 @@ impl<'q, 'a> Questions<'q, 'a> {
             where_rows_are_wrong: self.where_rows_are_wrong,
             declares: hello.reliable,
             called_reliable: self.called_reliable,
+            not_settled: self.not_settled,
             section_findings,
             restarts: self.session.restarts,
             seconds: self.waited.as_secs_f64(),
@@ -605,14 +621,17 @@ impl Probe for Questions<'_, '_> {
             Ok(told) => told,
             Err(error) => return self.error = Some(error),
         };
-        // It knows the table of another file there.
-        let stale = match change {
-            Change::Replaced(range) if told.is_none() => {
-                Some(Unmapped { start: Address(range.start), end: Address(range.end) })
-            }
-            _ if told.is_none() => return,
+        let is_replaced = matches!(change, Change::Replaced(_));
+        let gone = match change {
+            Change::Mapped(range) | Change::Unmapped(range) => Some(range),
             _ => None,
         };
+        let is_stale = |stale: &std::ops::Range<u64>| {
+            gone.is_some_and(|gone| stale.start < gone.end && gone.start < stale.end)
+        };
+        if told.is_none() && !is_replaced && !self.stale.iter().any(is_stale) {
+            return;
+        }
         // Right before it, and, as the next one, right after it.
         if !self.is_asked && !self.is_behind() && moment.call_stack.is_settled() {
             self.take(&Truth::of(moment), &Viewpoint::new(moment));
@@ -624,7 +643,13 @@ impl Probe for Questions<'_, '_> {
         });
         self.engine.changed(change);
         self.judge.change(change);
-        self.came.extend(stale.map(|stale| (stale, false)));
+        self.stale.retain(|stale| !is_stale(stale));
+        if let Change::Replaced(range) = change
+            && told.is_none()
+            && !self.knows_to_come(range)
+        {
+            self.stale.push(range.clone());
+        }
         if let Some(told) = told.filter(|_| self.error.is_none()) {
             self.error = self.tell(told).err();
         }

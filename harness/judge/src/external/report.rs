@@ -74,6 +74,9 @@ pub struct UnwinderReport {
     /// The complete walks that it calls reliable.
     #[serde(default)]
     pub called_reliable: u64,
+    /// Walks of which it was not settled, or only later, what they are worth: the function was leaving for elsewhere.
+    #[serde(default)]
+    pub not_settled: u64,
     /// Findings of this project's engine, at every instruction.
     pub section_findings: u64,
     /// How often it had to be restarted.
@@ -116,6 +119,7 @@ impl UnwinderReport {
         self.where_rows_are_wrong.add(&other.where_rows_are_wrong);
         self.declares |= other.declares;
         self.called_reliable += other.called_reliable;
+        self.not_settled += other.not_settled;
         self.section_findings += other.section_findings;
         self.restarts += other.restarts;
         self.seconds += other.seconds;
@@ -130,6 +134,14 @@ impl UnwinderReport {
             "; it calls {} of the complete ones reliable",
             sframe_inspect::text::grouped(self.called_reliable)
         )
+    }
+
+    /// Returns how many walks are not settled, as text.
+    fn unsettled(&self) -> String {
+        match self.not_settled {
+            0 => String::new(),
+            count => format!(", {} not settled", sframe_inspect::text::grouped(count)),
+        }
     }
 
     /// Returns how many walks are silent or wrong where the rows are wrong, as text.
@@ -190,7 +202,8 @@ impl UnwinderReport {
                 grouped(ends.no_progress),
                 grouped(ends.disagreed)
             );
-            let _ = writeln!(text, "    to rely on: {}{}{}", worth, self.led_astray(), self.said());
+            let (led, unsettled, said) = (self.led_astray(), self.unsettled(), self.said());
+            let _ = writeln!(text, "    to rely on: {worth}{led}{unsettled}{said}");
         }
         if self.not_followed > 0 {
             let _ = writeln!(

@@ -848,6 +848,28 @@ fn an_end_that_was_not_meant_is_not_reliable() {
     assert_eq!(status, 0);
 }
 
+/// Wrong rows excuse wrong frames, and not the word about an end that was not meant. What was not settled is counted.
+#[test]
+fn wrong_rows_do_not_excuse_a_false_word() {
+    let change = r#"s/"reliable":false/"reliable":true/"#;
+    let command = shell(&format!("{ENGINE} | sed -u '{change}'"));
+    let run = |command: &str| {
+        let case = "traced_returns/gnu-2.47/aarch64_be/O2";
+        json(&bench(&["run", "--json", "--no-explore", "--case", case, "--unwinder", command]))
+    };
+    let lies = run(&command)["cases"][0]["findings"].to_string();
+    assert!(lies.contains("falsely-reliable"), "{lies:.3000}");
+    let honest = run(ENGINE);
+    let case = &honest["cases"][0];
+    assert_eq!((&case["outcome"], honest["summary"]["unexpected"].as_u64()), (&"known".into(), Some(0)));
+    let worth = case["reliability_by_topmost"].as_object().expect("a mapping").values();
+    let counted: u64 =
+        worth.filter_map(Value::as_object).flat_map(|of| of.values().filter_map(Value::as_u64)).sum();
+    let left = case["unwinder"]["not_settled"].as_u64().expect("a number");
+    assert!(left > 0);
+    assert_eq!(Some(counted + left), case["unwinder"]["stops"].as_u64());
+}
+
 /// What walks are worth where the rows are wrong is counted apart: the engine, which follows them, is wrong nowhere else.
 #[test]
 fn walks_are_counted_apart_where_the_rows_are_wrong() {
@@ -872,6 +894,9 @@ fn walks_are_counted_apart_where_the_rows_are_wrong() {
 #[case(r#"/"EXIT"/s/\],"end"/,{"pc":"MAIN"}&/"#, "gnu-2.47/amd64/contexts.O2", &["extra-frames"])]
 #[case(r#"/"EXIT"/s/\],"end"/,{"pc":"MAIN"}&/"#, "gnu-2.47/s390x/contexts.O2", &["extra-frames"])]
 #[case(r#"/"EXIT"/s/\],"end"/,{"pc":"0x8"},{"pc":"0x8"}&/"#, "gnu-2.44/aarch64/contexts.O2", &["extra-frames"])]
+// What a context returns to is marked here: beyond that, there is nothing.
+#[case(r#"/"EXIT"/s/\],"end"/,{"pc":"0x0"}&/"#, "gnu-2.47/amd64/contexts.O2", &["extra-frames"])]
+#[case(r#"/"EXIT"/s/\],"end"/,{"pc":"0x0"}&/"#, "gnu-2.47/s390x/contexts.O2", &["extra-frames"])]
 #[case(r#"s/"EXIT"/"MAIN"/"#, "gnu-2.47/amd64/contexts.O2", &["wrong-ra"])]
 #[case(r#"s/"EXIT"/"MAIN"/"#, "gnu-2.44/aarch64_be/contexts.O2", &["wrong-ra"])]
 #[case(r#"s/"cfa":"0x[0-9a-f]*\([^{]*{[^{]*"EXIT"\)/"cfa":"0x8\1/"#, "gnu-2.47/amd64/contexts.O2", &["wrong-cfa"])]
@@ -1095,6 +1120,41 @@ fn libraries_that_a_program_loads_are_followed(
     assert_eq!(verdicts_of(&report), BTreeSet::from_iter(verdicts.iter().copied()), "{report:#}");
     assert_eq!(report["unwinder"]["not_followed"], 0, "{}", report["unwinder"]);
     assert_eq!(told, [maps, maps]);
+}
+
+/// A library is unmapped, and another one mapped where it was, which one that follows must not unwind by the first one's table.
+/// When the first one is back, it is asked as before.
+#[rstest]
+#[case("all", &[])]
+#[case("come", &["wrong-cfa"])]
+#[case("nothing", &[])]
+fn a_library_in_the_place_of_one_that_has_gone_is_not_unwound_by_its_table(
+    #[case] follow: &str,
+    #[case] verdicts: &[&str],
+) {
+    const PROGRAM: &str = r#"
+        void _start(void)
+        {
+            unsigned sum = load("/library.so", 0x10000000, 1);
+            unload();
+            sum += load("/other.so", 0x10000000, 2);
+            unload();
+            sum += load("/library.so", 0x10000000, 3);
+            unload();
+            finish(sum != (2 * 7 + 3 * 7 + 4 * 7) * 3);
+        }
+    "#;
+    let Some(folder) = loading(PROGRAM) else { return };
+    let (report, told) = check_loading(&folder, follow);
+    let found = verdicts_of(&report);
+    assert!(verdicts.iter().all(|verdict| found.contains(verdict)), "{report:#}");
+    assert_eq!(found.is_empty(), verdicts.is_empty(), "{report:#}");
+    let unwinder = &report["unwinder"];
+    let (stops, left) = (unwinder["stops"].as_u64(), unwinder["not_followed"].as_u64());
+    // While the other one is there, a third of the run.
+    assert_eq!(left > Some(0), follow == "nothing", "{unwinder}");
+    assert!(stops > left.map(|left| left * 3 / 2), "{unwinder}");
+    assert_eq!(told, if follow == "nothing" { [0, 0] } else { [2, 2] });
 }
 
 /// A library is mapped over another one, and that one over it again. While the other is there, nothing is known of its code:
