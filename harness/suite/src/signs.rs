@@ -339,9 +339,17 @@ pub fn point_out<'i>(
             Some((causes, unnamed, module))
         });
         let seen = of_image.as_ref().and_then(|(causes, unnamed, module)| {
-            let sign = sign_of(finding, causes, module);
+            let sign = match sign_of(finding, causes, module) {
+                Ok(sign) => sign,
+                Err((page, place)) => {
+                    finding.hint.get_or_insert(
+                        format!("some of its places look like {page}, and others do not, as {place}").into(),
+                    );
+                    None
+                }
+            };
             // Whoever made the file may have removed its name. What nobody says is no reason to accept anything.
-            let unnamed = || sign_of(finding, unnamed, module).map(|(page, _)| page);
+            let unnamed = || sign_of(finding, unnamed, module).ok().flatten().map(|(page, _)| page);
             let looks_like = (sign.is_none() && finding.hint.is_none()).then(unnamed).flatten();
             if let Some(fault) = looks_like.and_then(|name| Some(faults.get(name)?.known_as(name))) {
                 finding.hint = Some(
@@ -377,9 +385,18 @@ fn pages<'f>(findings: &[&mut Finding], signs: &[SeenSign<'_, '_, 'f>]) -> Vec<O
     }
     for mut places in causes.into_values() {
         places.sort_by_key(|place| findings[*place].pc);
+        let without_sign: Vec<Address> = places
+            .iter()
+            .filter(|place| signs[**place].is_none())
+            .filter_map(|place| findings[*place].pc)
+            .collect();
         for seed in places.clone() {
             let Some((module, (page, sign))) = signs[seed] else { continue };
             let Some(pc) = findings[seed].pc else { continue };
+            if origin(pc, sign, module).is_some_and(|origin| without_sign.contains(&origin)) {
+                pages[seed] = None;
+                continue;
+            }
             let goes_to = extent(findings[seed], pc, sign, module);
             for place in places.iter().filter(|place| findings[**place].pc.is_some_and(&goes_to)) {
                 pages[*place].get_or_insert(page);
@@ -387,6 +404,14 @@ fn pages<'f>(findings: &[&mut Finding], signs: &[SeenSign<'_, '_, 'f>]) -> Vec<O
         }
     }
     pages
+}
+
+/// Where what a sign says that a fault comes from begins. A row that is wrong there already is wrong for another reason.
+fn origin(pc: Address, sign: &Sign, module: &Module<'_>) -> Option<Address> {
+    let pc = module.loaded(Linked(pc.0)).0;
+    let code = module.code_around(Loaded(pc));
+    let (first, _) = code.within(0..pc).rev().nth(sign.after.len().checked_sub(1)?)?;
+    Some(Address(module.linked(Loaded(first)).0))
 }
 
 /// Whether the fault of which a finding has the sign at one place goes on to another of its row. The code of a library's
@@ -470,18 +495,21 @@ pub fn point_out_differences(source: Source<'_>, report: &mut DiffReport, faults
 
 /// The page of a finding in a file that can have these causes, and the sign that it has. One that is about several places
 /// has it at each of them, or where the fault goes on to it.
+///
+/// # Errors
+/// Some of its places have a sign, and this one has not.
 fn sign_of<'f>(
     finding: &Finding,
     causes: &KnownCauses<'f>,
     module: &Module<'_>,
-) -> Option<(&'f str, &'f Sign)> {
+) -> Result<Option<(&'f str, &'f Sign)>, (&'f str, Address)> {
     let listed = |pc| {
         let at = finding.listing.iter().position(|line| line.pc == pc)?;
         let shape = |line: usize| without_numbers(&finding.listing[line].text);
         Some(((0..at).map(shape).collect(), shape(at)))
     };
     if finding.elsewhere.is_empty() {
-        return causes.sign_of(&seen_at(finding, finding.pc.and_then(listed), module));
+        return Ok(causes.sign_of(&seen_at(finding, finding.pc.and_then(listed), module)));
     }
     let around = |pc: Address| {
         let pc = module.loaded(Linked(pc.0)).0;
@@ -496,14 +524,17 @@ fn sign_of<'f>(
     places.sort_unstable();
     let sign_at = |pc: &Address| Some((*pc, causes.sign_of(&seen_at(finding, around(*pc), module))?));
     let mut signs: Vec<_> = places.iter().filter_map(sign_at).collect();
-    let (_, found) = *signs.first()?;
+    let Some((_, found)) = signs.first().copied() else { return Ok(None) };
     signs.retain(|(_, (page, _))| *page == found.0);
     places.retain(|place| signs.iter().all(|(pc, _)| pc != place));
     for (pc, (_, sign)) in &signs {
         let goes_to = extent(finding, *pc, sign, module);
         places.retain(|place| !goes_to(*place));
     }
-    places.is_empty().then_some(found)
+    match places.first() {
+        None => Ok(Some(found)),
+        Some(place) => Err((found.0, *place)),
+    }
 }
 
 /// What is seen of a finding at a place with these instructions.

@@ -25,7 +25,7 @@ impl CheckReport {
         clauses.extend(
             self.ended().filter(|_| self.broken.is_none()).map(|ended| format!("the program {ended}")),
         );
-        clauses.extend(of_rows(self.summary.rows_explored));
+        clauses.extend(of_rows(self.summary.rows_explored, self.summary.left_out > 0));
         clauses.join("; ")
     }
 
@@ -43,10 +43,11 @@ impl CheckReport {
     fn result(&self) -> String {
         let findings: u64 = self.summary.verdicts.values().sum();
         let others = in_words(&self.known);
+        let are = if self.summary.counts.comparisons == 1 { "is" } else { "are" };
         match (findings, &others) {
             (0, _) if self.summary.counts.comparisons == 0 => String::new(),
-            (0, None) => ", and are right".to_owned(),
-            (0, Some(others)) => format!(", and are right except for {others}"),
+            (0, None) => format!(", and {are} right"),
+            (0, Some(others)) => format!(", and {are} right except for {others}"),
             (_, None) => format!(": {}", counted(findings, "finding")),
             (_, Some(others)) => format!(": {}, besides {others}", counted(findings, "finding")),
         }
@@ -175,7 +176,7 @@ impl Report {
                 was(judged)
             ));
         }
-        clauses.extend(of_rows(summary.rows_explored));
+        clauses.extend(of_rows(summary.rows_explored, false));
         clauses.join("; ")
     }
 }
@@ -274,8 +275,14 @@ fn parts(counts: &[(u64, &str)]) -> String {
     counts.map(|(count, what)| format!("{} {what}", grouped(*count))).collect::<Vec<_>>().join(", ")
 }
 
-/// What exploring says of rows that did not run, if that is not that all agree.
-fn of_rows(rows: ExploredRows) -> Option<String> {
+/// What exploring says of rows that were not compared with the run, if that is not that all agree. Those that a sample
+/// leaves out may have run.
+fn of_rows(rows: ExploredRows, is_sample: bool) -> Option<String> {
     let results = parts(&[(rows.wrong, "wrong"), (rows.undecided, "undecided")]);
-    (!results.is_empty()).then(|| format!("of {} that did not run: {results}", counted(rows.total(), "row")))
+    let which = match (is_sample, rows.total()) {
+        (false, _) => "that did not run",
+        (true, 1) => "that was not compared",
+        (true, _) => "that were not compared",
+    };
+    (!results.is_empty()).then(|| format!("of {} {which}: {results}", counted(rows.total(), "row")))
 }

@@ -175,7 +175,8 @@ pub fn markdown_of_check(report: &CheckReport) -> String {
     let mut not_run = Text::default();
     show_explored(&mut not_run, &report.unexercised);
     if not_run != Text::default() {
-        let _ = write!(text, "\n## Wrong rows that did not run\n\n{}", block(&not_run));
+        let which = if summary.left_out > 0 { "were not compared" } else { "did not run" };
+        let _ = write!(text, "\n## Wrong rows that {which}\n\n{}", block(&not_run));
     }
     let mut beyond = Text::default();
     show_accepted(&mut beyond, &report.known, Style::default());

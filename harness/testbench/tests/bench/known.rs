@@ -471,3 +471,84 @@ fn findings_in_stripped_libraries_name_their_page() {
         assert!(places.flatten().sum::<u64>() >= least, "{report}");
     }
 }
+
+/// A program whose functions push constants as GCC does, and some make another mistake in the same row: `body` is one
+/// function's code. `None` without a compiler.
+fn pushing(folder: &Path, name: &str, bodies: &[&str]) -> Option<String> {
+    let functions: Vec<String> = bodies
+        .iter()
+        .enumerate()
+        .map(|(index, body)| {
+            format!("__attribute__((naked, noinline)) void f{index}(void) {{ __asm__(\"{body}; ret\"); }}\n")
+        })
+        .collect();
+    let calls: String = (0..bodies.len()).map(|index| format!("f{index}();")).collect();
+    let exit = r#"__asm__ volatile("syscall" :: "a"(231), "D"(0));"#;
+    let source = folder.join("source.c");
+    let program = format!("{}void _start(void) {{ {calls} {exit} for (;;); }}\n", functions.concat());
+    std::fs::write(&source, program).expect("a file");
+    std::fs::create_dir_all(folder.join(name)).expect("a folder");
+    let file = folder.join(name).join("program");
+    let flags =
+        ["-O1", "-m64", "-nostdlib", "-static", "-fno-pie", "-no-pie", "-fasynchronous-unwind-tables"];
+    let compiled = std::process::Command::new("gcc").args(flags).arg(&source).arg("-o").arg(&file).output();
+    if !compiled.is_ok_and(|output| output.status.success()) {
+        eprintln!("not run: there is no GCC for amd64");
+        return None;
+    }
+    Some(file.display().to_string())
+}
+
+const PUSHED: &str = "push $7; pop %rax";
+
+/// A known fault is that of the place where its sign is, and not of what is wrong for another reason there, before it or after
+/// it in the row.
+#[rstest]
+#[case::itself(PUSHED, 0)]
+#[case::before_it("sub $16, %rsp; push $7; pop %rax; add $16, %rsp", 1)]
+#[case::after_it("push $7; pop %rax; push %rcx; nop; pop %rcx", 1)]
+#[case::around_it("push $8; push $7; pop %rax; pop %rax", 1)]
+fn a_known_fault_excuses_only_itself(#[case] body: &str, #[case] expected: i32) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(file) = pushing(folder.path(), "one", &[PUSHED, body]) else { return };
+    let from = ["--from", "eh-frame", "--known-faults"];
+    let output = check(folder.path(), &file, &[&from[..], &["--json", "--no-explore"]].concat());
+    let report = json(&output);
+    assert_eq!(status(&output), expected, "{report:#}");
+    let known = report["known"].as_array().expect("a list");
+    assert!(
+        !known.is_empty() && known.iter().all(|seen| seen["fault"] == "gcc-pushed-constant"),
+        "{known:#?}"
+    );
+    // What is wrong by another amount is not this fault.
+    for seen in known {
+        let value = |key: &str| {
+            let said = seen["finding"][key].as_str().expect("a value");
+            u64::from_str_radix(said.trim_start_matches("0x"), 16).expect("a number")
+        };
+        assert_eq!(value("expected") - value("got"), 8, "{seen:#}");
+    }
+    let explored = bench_in(folder.path(), &[&["explore", &file], &from[..]].concat());
+    assert_eq!(status(&explored), expected, "{}", text(&explored.stdout));
+}
+
+/// What is known stays known beside what is new in the same row.
+#[test]
+fn a_new_mistake_beside_a_known_one_is_compared_as_new() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let bodies = [("before", PUSHED), ("after", "push $7; pop %rax; push %rcx; nop; pop %rcx")];
+    for (name, body) in bodies {
+        let Some(file) = pushing(folder.path(), name, &[body]) else { return };
+        let report = folder.path().join(name).join("report").display().to_string();
+        let more = ["--from", "eh-frame", "--known-faults", "--no-explore", "--report", &report];
+        assert!(status(&check(folder.path(), &file, &more)) < 2);
+    }
+    let compared = bench_in(folder.path(), &["compare", "--json", "before/report", "after/report"]);
+    let changes = json(&compared);
+    let case = &changes["cases"][0];
+    assert_eq!((status(&compared), &case["change"]), (1, &"worse".into()), "{changes:#}");
+    assert_eq!(case["gone"].as_array().map_or(0, Vec::len), 0, "{changes:#}");
+    assert_eq!(case["new"].as_array().map_or(0, Vec::len), 1, "{changes:#}");
+    let causes = changes["causes"].as_array().expect("a list");
+    assert!(causes.iter().all(|cause| cause["known"] == false), "{causes:#?}");
+}

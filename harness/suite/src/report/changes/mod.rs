@@ -14,7 +14,7 @@ use super::SCHEMA;
 use super::baseline::rank;
 use crate::case::Outcome;
 use crate::provenance::Provenance;
-use results::{CaseResults, Cause};
+use results::{CaseResults, Cause, Found};
 use sframe_judge::compare::{ByTopmost, Reliabilities};
 use sframe_judge::vocabulary::{Topmost, Verdict};
 
@@ -175,12 +175,10 @@ fn found_at(place: &str, cause: &Cause) -> String {
 }
 
 fn case_change(name: &str, before: Option<&CaseResults>, after: Option<&CaseResults>) -> Option<CaseChange> {
-    let none = BTreeMap::new();
-    let found = |case: Option<&CaseResults>| case.map_or_else(|| none.clone(), |case| case.found.clone());
+    let found = |case: Option<&CaseResults>| case.map(|case| case.found.clone()).unwrap_or_default();
     let (was, is) = (found(before), found(after));
-    let only = |one: &BTreeMap<String, Cause>, other: &BTreeMap<String, Cause>| -> Vec<String> {
-        let differs = one.iter().filter(|(place, cause)| other.get(*place) != Some(cause));
-        differs.map(|(place, cause)| found_at(place, cause)).collect()
+    let only = |one: &Found, other: &Found| -> Vec<String> {
+        one.difference(other).map(|(place, cause)| found_at(place, cause)).collect()
     };
     // A case that could not be judged has looked for nothing, and neither has one that was not run.
     let both = before.is_none_or(CaseResults::is_judged) && after.is_none_or(CaseResults::is_judged);
@@ -190,9 +188,11 @@ fn case_change(name: &str, before: Option<&CaseResults>, after: Option<&CaseResu
     let (is_more, is_fewer) = (!more.is_empty(), !fewer.is_empty());
     new.extend(more);
     gone.extend(fewer.into_iter().filter(|_| after.is_some()));
-    let adds = |one: &BTreeMap<String, Cause>, other: &BTreeMap<String, Cause>| {
-        one.iter()
-            .any(|(place, cause)| !cause.is_known && other.get(place).is_none_or(|other| other.is_known))
+    let adds = |one: &Found, other: &Found| {
+        let places = |of: &Found| -> BTreeSet<String> {
+            of.iter().filter(|(_, cause)| !cause.is_known).map(|(place, _)| place.clone()).collect()
+        };
+        !places(one).is_subset(&places(other))
     };
     let change = match (before, after) {
         (None, None) => return None,
@@ -281,7 +281,7 @@ fn cause_changes(
     let mut counts: BTreeMap<Cause, [u64; 2]> = BTreeMap::new();
     for pair in judged_by_both(before, after) {
         for (side, case) in pair.into_iter().enumerate() {
-            let causes: BTreeSet<&Cause> = case.found.values().collect();
+            let causes: BTreeSet<&Cause> = case.found.iter().map(|(_, cause)| cause).collect();
             for cause in causes {
                 counts.entry(cause.clone()).or_default()[side] += 1;
             }

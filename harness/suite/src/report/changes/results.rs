@@ -1,6 +1,6 @@
 //! What any report says of each case, in the terms in which two reports are compared.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -49,7 +49,7 @@ pub(super) struct CaseResults {
     /// What the walks were worth.
     pub(super) reliability: ByTopmost,
     /// What was found, by verdict, function and row.
-    pub(super) found: BTreeMap<String, Cause>,
+    pub(super) found: Found,
     /// Findings that were only counted, by verdict.
     pub(super) omitted: BTreeMap<Verdict, u64>,
 }
@@ -66,6 +66,9 @@ impl CaseResults {
         total.silent + total.wrong
     }
 }
+
+/// What was found: where, and what it comes from. A row may be wrong for a known cause and for another.
+pub(super) type Found = BTreeSet<(String, Cause)>;
 
 /// What a finding comes from, as far as that is known.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -193,7 +196,7 @@ impl Results {
     }
 }
 
-fn found(findings: &[Finding], known: &[SeenKnown]) -> BTreeMap<String, Cause> {
+fn found(findings: &[Finding], known: &[SeenKnown]) -> Found {
     let unknown = findings.iter().map(|finding| {
         let name = format!("{}, {} to blame", finding.verdict, finding.blame);
         (key(finding), Cause { name, is_known: false })
@@ -202,6 +205,5 @@ fn found(findings: &[Finding], known: &[SeenKnown]) -> BTreeMap<String, Cause> {
         let name = seen.fault.clone().unwrap_or_else(|| seen.reason.clone());
         (key(&seen.finding), Cause { name, is_known: true })
     });
-    // What nobody has explained counts where both have the same place.
     known.chain(unknown).collect()
 }
