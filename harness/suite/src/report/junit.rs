@@ -195,6 +195,19 @@ fn time(case: &CaseReport) -> Duration {
     Duration::try_from_secs_f64(case.seconds).unwrap_or_default()
 }
 
+/// The findings, each in a line, as far as they are shown.
+fn of_findings(case: &Tested<'_>) -> Text {
+    let groups = groups(case.findings);
+    let mut lines = Text::default();
+    for group in groups.iter().take(OF_A_CASE) {
+        lines.line(group.sentence());
+    }
+    for line in not_shown(groups.len(), OF_A_CASE, case.findings_omitted) {
+        lines.line(line);
+    }
+    lines
+}
+
 fn test_case(case: &Tested<'_>) -> TestCase {
     let failed = |kind, message: String| {
         let mut status = TestCaseStatus::non_success(kind);
@@ -212,21 +225,14 @@ fn test_case(case: &Tested<'_>) -> TestCase {
             status
         }
         Outcome::Broken => {
-            let mut status = failed(NonSuccessKind::Error, reason());
-            let mut lines = Text::default();
+            let mut lines = of_findings(case);
             lines.line(format!("reproduce with: {}", case.command));
+            let mut status = failed(NonSuccessKind::Error, reason());
             status.set_description(lines.trim_end());
             status
         }
         Outcome::Unexpected => {
-            let groups = groups(case.findings);
-            let mut lines = Text::default();
-            for group in groups.iter().take(OF_A_CASE) {
-                lines.line(group.sentence());
-            }
-            for line in not_shown(groups.len(), OF_A_CASE, case.findings_omitted) {
-                lines.line(line);
-            }
+            let mut lines = of_findings(case);
             let first = lines.lines().next().unwrap_or_default().to_owned();
             lines.line(format!("reproduce with: {}", case.command));
             let mut status = failed(NonSuccessKind::Failure, first);
@@ -243,4 +249,34 @@ fn test_case(case: &Tested<'_>) -> TestCase {
         test.set_system_out(lines.trim_end());
     }
     test
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What was found until then is there as well.
+    #[test]
+    fn a_broken_case_has_its_findings() {
+        let findings =
+            [Finding::of_spec(Verdict::Crashed, "a backtrace", "none", "it has crashed".to_owned())];
+        let tested = Tested {
+            name: "a",
+            class: "b",
+            outcome: Outcome::Broken,
+            reason: Some("restarted too often"),
+            findings: &findings,
+            findings_omitted: &BTreeMap::new(),
+            notes: Vec::new(),
+            command: "check a".to_owned(),
+            time: Duration::ZERO,
+        };
+        let mut suite = TestSuite::new("suite");
+        suite.add_test_case(test_case(&tested));
+        let text = xml(vec![suite], None, Duration::ZERO, 0).expect("a report");
+        assert!(
+            text.contains("message=\"restarted too often\"") && text.contains("it has crashed"),
+            "{text}"
+        );
+    }
 }

@@ -709,7 +709,8 @@ fn functions_that_no_file_has(#[case] function: &str, #[case] status: i32, #[cas
 )]
 #[case("lint --sarif /nowhere/x {leaf}", "there is no folder /nowhere")]
 #[case("faults gcc", "`gcc` is a component, with the faults `gcc-")]
-#[case("faults ld-plt", "its name is part of `ld-plt-got`")]
+#[case("faults ld-plt", "did you mean `ld-plt-got`?")]
+#[case("faults pushes", "its name is part of `glibc-addmul-pushes`")]
 #[case("explain wrong-cfo", "did you mean `wrong-cfa`?")]
 #[case("try laef", "did you mean `leaf`?")]
 #[case(
