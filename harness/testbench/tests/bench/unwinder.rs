@@ -1146,9 +1146,7 @@ fn a_library_in_the_place_of_one_that_has_gone_is_not_unwound_by_its_table(
     "#;
     let Some(folder) = loading(PROGRAM) else { return };
     let (report, told) = check_loading(&folder, follow);
-    let found = verdicts_of(&report);
-    assert!(verdicts.iter().all(|verdict| found.contains(verdict)), "{report:#}");
-    assert_eq!(found.is_empty(), verdicts.is_empty(), "{report:#}");
+    has_verdicts(&report, verdicts);
     let unwinder = &report["unwinder"];
     let (stops, left) = (unwinder["stops"].as_u64(), unwinder["not_followed"].as_u64());
     // While the other one is there, a third of the run.
@@ -1179,9 +1177,7 @@ fn a_library_that_takes_the_place_of_another_is_not_unwound_by_its_table(
     "#;
     let Some(folder) = loading(PROGRAM) else { return };
     let (report, told) = check_loading(&folder, follow);
-    let found = verdicts_of(&report);
-    assert!(verdicts.iter().all(|verdict| found.contains(verdict)), "{report:#}");
-    assert_eq!(found.is_empty(), verdicts.is_empty(), "{report:#}");
+    has_verdicts(&report, verdicts);
     let unwinder = &report["unwinder"];
     assert_eq!(unwinder["not_followed"].as_u64() > Some(0), follow == "nothing", "{unwinder}");
     assert!(unwinder["stops"].as_u64() > Some(0), "{unwinder}");
@@ -1269,6 +1265,13 @@ fn walks_that_are_set_aside_are_worth_nothing(#[case] id: &str) {
     let walks = ["comparisons", "nothing_compared"].map(|of| report["summary"][of].as_u64());
     assert_eq!(all, walks.into_iter().flatten().sum::<u64>(), "{worth:?}");
     assert_eq!([&worth["wrong"], &worth["silent"]], [0, 0], "{worth:?}");
+}
+
+/// Demands some verdicts, perhaps beside others; none at all if these are none.
+fn has_verdicts(report: &Value, verdicts: &[&str]) {
+    let found = verdicts_of(report);
+    assert!(verdicts.iter().all(|verdict| found.contains(verdict)), "{report:#}");
+    assert_eq!(found.is_empty(), verdicts.is_empty(), "{report:#}");
 }
 
 fn verdicts_of(report: &Value) -> BTreeSet<&str> {
