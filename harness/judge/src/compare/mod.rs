@@ -10,8 +10,8 @@ pub use reliability::Reliabilities;
 pub(crate) use reliability::{first_wrong_frame, reliability};
 pub(crate) use rules::Remembered;
 pub use rules::{Rules, RulesAt};
-pub use topmost::ByTopmost;
 pub(crate) use topmost::{ByPc, LastInstructions, Start};
+pub use topmost::{ByTopmost, Topmosts};
 
 use std::ops::Range;
 

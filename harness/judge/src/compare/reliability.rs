@@ -23,12 +23,12 @@ pub struct Reliabilities {
 
 impl Reliabilities {
     /// Counts a walk.
-    pub(crate) const fn count(&mut self, reliability: Reliability) {
+    pub const fn count(&mut self, reliability: Reliability) {
         *self.of(reliability) += 1;
     }
 
     /// Takes back at most `count` walks that were counted. Returns how many.
-    pub(crate) fn forget(&mut self, reliability: Reliability, count: u64) -> u64 {
+    pub fn forget(&mut self, reliability: Reliability, count: u64) -> u64 {
         let counted = self.of(reliability);
         let taken = count.min(*counted);
         *counted -= taken;
@@ -46,10 +46,21 @@ impl Reliabilities {
 
     /// Adds the counts of another run.
     pub const fn add(&mut self, other: &Self) {
-        self.complete += other.complete;
-        self.incomplete += other.incomplete;
-        self.silent += other.silent;
-        self.wrong += other.wrong;
+        self.add_times(other, 1);
+    }
+
+    /// Adds those of a sample, each of which stands for a number of walks.
+    pub const fn add_times(&mut self, other: &Self, times: u64) {
+        self.complete = self.complete.saturating_add(other.complete.saturating_mul(times));
+        self.incomplete = self.incomplete.saturating_add(other.incomplete.saturating_mul(times));
+        self.silent = self.silent.saturating_add(other.silent.saturating_mul(times));
+        self.wrong = self.wrong.saturating_add(other.wrong.saturating_mul(times));
+    }
+
+    /// The number of walks, whatever they are worth.
+    #[must_use]
+    pub const fn total(&self) -> u64 {
+        self.complete.saturating_add(self.incomplete).saturating_add(self.silent).saturating_add(self.wrong)
     }
 
     /// The number of walks of each worth.

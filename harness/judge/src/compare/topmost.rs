@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sframe_engine::{InstructionPointer, PcType, RowRules, Section};
-use sframe_machine::{CallStack, PcMap};
+use sframe_machine::{CallStack, Moment, PcMap};
 
 use super::{Disagreement, Reliabilities};
 use crate::target::{Loaded, Target};
@@ -21,8 +21,13 @@ pub struct ByTopmost(pub BTreeMap<Topmost, Reliabilities>);
 impl ByTopmost {
     /// Adds those of another run.
     pub fn add(&mut self, other: &Self) {
+        self.add_times(other, 1);
+    }
+
+    /// Adds those of a sample, each of which stands for a number of walks.
+    pub fn add_times(&mut self, other: &Self, times: u64) {
         for (topmost, of) in &other.0 {
-            self.0.entry(*topmost).or_default().add(of);
+            self.0.entry(*topmost).or_default().add_times(of, times);
         }
     }
 
@@ -139,11 +144,39 @@ impl ByPc {
     }
 }
 
+/// Finds what topmost frames are in, wherever walks from them then lead.
+#[derive(Debug)]
+pub struct Topmosts<'p, 'a> {
+    places: Places<'p, 'a>,
+    known: FxHashMap<u64, Topmost>,
+    last: LastInstructions,
+}
+
+impl<'p, 'a> Topmosts<'p, 'a> {
+    /// Those of a target.
+    #[must_use]
+    pub fn new(target: &'p Target<'a>) -> Self {
+        let places = Places { target, bodies: FxHashMap::default() };
+        Self { places, known: FxHashMap::default(), last: LastInstructions::default() }
+    }
+
+    /// Returns what the topmost frame is in. It is never [`Topmost::Caller`].
+    #[inline]
+    pub fn of(&mut self, moment: &Moment<'_>) -> Topmost {
+        let Self { places, known, last } = self;
+        if last.start(moment.pc, moment.call_stack, places.target).is_after_last {
+            return Topmost::AfterNoreturnCall;
+        }
+        *known.entry(moment.pc).or_insert_with(|| places.at(moment.pc))
+    }
+}
+
 /// How the names of retpolines and return thunks begin, as GCC, clang and Linux write them.
 const THUNKS: [&str; 4] =
     ["__x86_indirect_", "__x86_return_thunk", "__llvm_retpoline_", "__s390_indirect_jump"];
 
 /// Finds what code is part of.
+#[derive(Debug)]
 struct Places<'p, 'a> {
     target: &'p Target<'a>,
     /// The rules that cover most of each function, and where they begin, by the section's address and the FDE's position.

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use sframe_engine::Version;
 use sframe_inspect::file::read;
 use sframe_inspect::text::{counted, grouped};
+use sframe_judge::compare::Reliabilities;
+use sframe_judge::vocabulary::Topmost;
 use sframe_vectors::words::of_json;
 
 use super::image::{ImageSizes, VersionSize};
@@ -143,6 +145,7 @@ impl Group {
     fn tables(&self) -> String {
         let mut text = String::new();
         text += &self.walks();
+        text += &self.by_topmost();
         text += &self.sizes();
         text += &self.skipped();
         text += &self.wrong_rows();
@@ -182,7 +185,23 @@ impl Group {
         let mut text = format!("\n{}", head("image | instructions"));
         for (name, image) in self.listed(|_| "") {
             let executed = &image.executed;
-            let _ = writeln!(text, "| {name} | {} | {} |", grouped(executed.instructions), shares(executed));
+            let of = shares(|walks| walks(executed).worth());
+            let _ = writeln!(text, "| {name} | {} | {of} |", grouped(executed.instructions));
+        }
+        text
+    }
+
+    /// The same walks, by what the topmost frame was in.
+    fn by_topmost(&self) -> String {
+        let mut text = format!("\n{}", head("topmost frame in | walks"));
+        for topmost in Topmost::ALL {
+            let of = |walks: &Walks| walks.by_topmost.0.get(topmost).copied().unwrap_or_default();
+            let [(_, first), ..] = WAYS;
+            let walks = of(first(&self.executed)).total();
+            if walks > 0 {
+                let of = shares(|walks| of(walks(&self.executed)));
+                let _ = writeln!(text, "| {topmost} | {} | {of} |", grouped(walks));
+            }
         }
         text
     }
@@ -295,7 +314,7 @@ fn overview(groups: &BTreeMap<String, Group>) -> String {
             grouped(group.instructions),
             grouped(group.walked),
             every.join(", "),
-            shares(&group.executed)
+            shares(|walks| walks(&group.executed).worth())
         );
     }
     let total = |of: &dyn Fn(&Executed) -> u64| {
@@ -350,16 +369,15 @@ fn ratio(all: u64, of: u64) -> String {
 
 /// The head of a table whose last columns are of all ways; `first` are the names of the others.
 fn head(first: &str) -> String {
-    let ways = WAYS.map(|(way, _)| format!("{way}: whole | cut short | silently | wrong")).join(" | ");
-    let numbers = first.matches('|').count() + 4 * WAYS.len();
+    let [first_worth, others @ ..] = Reliabilities::default().counts().map(|(of, _)| of.as_str());
+    let others = others.join(" | ");
+    let ways = WAYS.map(|(way, _)| format!("{way}: {first_worth} | {others}")).join(" | ");
+    let numbers = first.matches('|').count() + (1 + 3) * WAYS.len();
     format!("| {first} | {ways} |\n|---|{}\n", "--:|".repeat(numbers))
 }
 
 /// Cells for all ways.
-fn shares(executed: &Executed) -> String {
-    let of = |walks: &Walks| {
-        let Walks { whole, cut_short, silent, wrong, .. } = *walks;
-        [whole, cut_short, silent, wrong].map(|part| share(part, walks.total())).join(" | ")
-    };
-    WAYS.map(|(_, walks)| of(walks(executed))).join(" | ")
+fn shares(of: impl Fn(fn(&Executed) -> &Walks) -> Reliabilities) -> String {
+    let cells = |worth: Reliabilities| worth.counts().map(|(_, part)| share(part, worth.total())).join(" | ");
+    WAYS.map(|(_, walks)| cells(of(walks))).join(" | ")
 }

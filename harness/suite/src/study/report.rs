@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use sframe_inspect::command::Volume;
 use sframe_inspect::text::{Text, counted, grouped};
+use sframe_judge::compare::Reliabilities;
 use sframe_judge::finding::{Blame, Confidence, Finding};
 use sframe_judge::target::Target;
-use sframe_judge::vocabulary::Verdict;
+use sframe_judge::vocabulary::{Topmost, Verdict};
 
 use super::image::{ImageSizes, Skipped};
 use super::walks::{Executed, WAYS, Walks};
@@ -98,7 +99,7 @@ impl StudyReport {
             ImageStudy {
                 name: module.name.clone().unwrap_or_else(|| executable.to_owned()),
                 section: Origin::of(module),
-                executed: *executed,
+                executed: executed.clone(),
                 sizes: ImageSizes::of(module),
                 skipped: Skipped::of(module),
                 wrong_rows,
@@ -113,7 +114,7 @@ impl StudyReport {
             instructions: study.examination.counts.instructions - study.examination.unobserved,
             broken,
             images: images.collect(),
-            elsewhere: study.elsewhere,
+            elsewhere: study.elsewhere.clone(),
         }
     }
 
@@ -121,7 +122,7 @@ impl StudyReport {
     #[must_use]
     pub fn walked(&self) -> u64 {
         let images = self.images.iter().map(|image| &image.executed);
-        let walks = images.chain([&self.elsewhere]).map(|executed| executed.sframe.total());
+        let walks = images.chain([&self.elsewhere]).map(|executed| executed.sframe.worth().total());
         walks.fold(0, u64::saturating_add)
     }
 
@@ -148,13 +149,21 @@ impl StudyReport {
         text
     }
 
-    /// How many walks are whole, in each way, in a sentence.
+    /// What executed anywhere.
+    fn all(&self) -> Executed {
+        let executed = self.images.iter().map(|image| &image.executed).chain([&self.elsewhere]);
+        executed.fold(Executed::default(), |mut all, executed| {
+            all.add(executed, 1);
+            all
+        })
+    }
+
+    /// How many walks are complete, in each way, in a sentence.
     fn conclusion(&self) -> String {
-        let all = || self.images.iter().map(|image| &image.executed).chain([&self.elsewhere]);
+        let all = self.all();
         let [sframe, cfi, frame_pointers, with_code] = WAYS.map(|(way, of)| {
-            let whole = all().map(|executed| of(executed).whole).sum();
-            let walks = all().map(|executed| of(executed).total()).sum();
-            format!("{} by {way}", share(whole, walks))
+            let worth = of(&all).worth();
+            format!("{} by {way}", share(worth.complete, worth.total()))
         });
         let count = |of: fn(&WrongRow) -> bool| {
             let rows = self.images.iter().flat_map(|image| &image.wrong_rows);
@@ -171,7 +180,7 @@ impl StudyReport {
         }
         let broken = self.broken.as_ref().map_or_else(String::new, |reason| format!("broken: {reason}; "));
         format!(
-            "{broken}stacks were walked at {} of {}, and whole in {sframe}, {cfi}, {frame_pointers} and {with_code}{rows}",
+            "{broken}stacks were walked at {} of {}, and complete in {sframe}, {cfi}, {frame_pointers} and {with_code}{rows}",
             grouped(self.walked()),
             counted(self.instructions, "instruction"),
         )
@@ -187,25 +196,29 @@ impl StudyReport {
             text.blank();
             let _ = writeln!(text, "{name}: {}", counted(executed.instructions, "instruction"));
             for (way, of) in WAYS {
-                let walks = of(executed);
-                let Walks { whole, cut_short, silent, wrong, unsettled } = *walks;
-                let all = walks.total();
-                let _ = writeln!(
-                    text,
-                    "    {way:<14} {:>7} whole, {:>7} cut short ({} silently), {:>7} wrong{}",
-                    share(whole, all),
-                    share(cut_short, all),
-                    share(silent, all),
-                    share(wrong, all),
-                    if unsettled == 0 {
-                        String::new()
-                    } else {
-                        format!("; {} not settled", counted(unsettled, "walk"))
-                    }
-                );
+                let Walks { unsettled, .. } = of(executed);
+                show_worth(text, way, &of(executed).worth(), *unsettled);
+            }
+        }
+        let all = self.all();
+        for topmost in Topmost::ALL {
+            let of = WAYS.map(|(way, of)| (way, of(&all).by_topmost.0.get(topmost).copied()));
+            let [(_, Some(first)), ..] = of else { continue };
+            text.blank();
+            let _ = writeln!(text, "topmost frame in {topmost}: {}", counted(first.total(), "walk"));
+            for (way, worth) in of {
+                show_worth(text, way, &worth.unwrap_or_default(), 0);
             }
         }
     }
+}
+
+/// What the walks of a way were worth, in a line.
+fn show_worth(text: &mut Text, way: &str, worth: &Reliabilities, unsettled: u64) {
+    let shares = worth.counts().map(|(of, count)| format!("{:>7} {of}", share(count, worth.total())));
+    let unsettled =
+        if unsettled == 0 { String::new() } else { format!("; {} not settled", counted(unsettled, "walk")) };
+    let _ = writeln!(text, "    {way:<14} {}{unsettled}", shares.join(", "));
 }
 
 impl ImageStudy {

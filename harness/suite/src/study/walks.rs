@@ -5,12 +5,13 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 use sframe_engine::Abi;
-use sframe_judge::compare::Truth;
+use sframe_judge::compare::{ByTopmost, Reliabilities, Topmosts, Truth};
 use sframe_judge::examine::Probe;
 use sframe_judge::examine::sampling::Strides;
 use sframe_judge::target::{Loaded, Target};
 use sframe_judge::triage::{ExitClaim, ExitClaims};
 use sframe_judge::unwind::{Backtrace, End, Frame, Unwinder, Viewpoint};
+use sframe_judge::vocabulary::{Reliability, Topmost};
 use sframe_machine::{Bottom, Moment, Record};
 
 use super::Unwinders;
@@ -21,53 +22,44 @@ pub const MAX_DEPTH: usize = 1024;
 
 /// What the walks of one unwinder were worth.
 ///
-/// A walk is *whole* if it has all frames of the call stack, each with the right PC, and with the
+/// A walk is *complete* if it has all frames of the call stack, each with the right PC, and with the
 /// right CFA as far as the unwinder gives one; and if it then ends. Where nothing marks the
 /// outermost frame, one more frame is no fault if its PC lies in none of the images; below the first
 /// function of a context that the program itself has made, such as a coroutine's, nor is the one
 /// that it would return to.
 ///
-/// A walk is *cut short* if all of its frames are right, and some are missing at its end; it is *silent* if it then ends
-/// as if at the outermost frame. All other walks are *wrong*: they have a frame that is not on the call stack, or leave one
-/// out.
+/// A walk is *incomplete* if all of its frames are right, and some are missing at its end; it is *silent* instead if it
+/// then ends as if at the outermost frame. All other walks are *wrong*: they have a frame that is not on the call stack,
+/// or leave one out.
 ///
 /// A walk that describes where a function will go, other than to its caller, before it has gone
-/// there, is neither: it is *not settled*. What `__builtin_eh_return` makes of functions has such
+/// there, is none of these: it is *not settled*. What `__builtin_eh_return` makes of functions has such
 /// moments.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Walks {
-    /// Those that were whole.
-    pub whole: u64,
-    /// Those that were cut short.
-    pub cut_short: u64,
-    /// Those of them that were silent.
-    #[serde(default)]
-    pub silent: u64,
-    /// Those that were wrong.
-    pub wrong: u64,
+    /// What they were worth, by what the topmost frame was in. Unlike those of an unwinder under test, walks that are
+    /// wrong at a caller's frame count where they began: all ways have the same number of walks from each place.
+    pub by_topmost: ByTopmost,
     /// Those that were not settled. They are not part of the total.
     pub unsettled: u64,
 }
 
 impl Walks {
-    /// The number of those that count.
+    /// What they were worth, wherever they began.
     #[must_use]
-    pub const fn total(&self) -> u64 {
-        self.whole.saturating_add(self.cut_short).saturating_add(self.wrong)
+    pub fn worth(&self) -> Reliabilities {
+        self.by_topmost.total()
     }
 
     /// Adds others, each multiplied by a weight.
-    pub const fn add(&mut self, other: &Self, times: u64) {
-        self.whole = self.whole.saturating_add(other.whole.saturating_mul(times));
-        self.cut_short = self.cut_short.saturating_add(other.cut_short.saturating_mul(times));
-        self.silent = self.silent.saturating_add(other.silent.saturating_mul(times));
-        self.wrong = self.wrong.saturating_add(other.wrong.saturating_mul(times));
+    pub fn add(&mut self, other: &Self, times: u64) {
+        self.by_topmost.add_times(&other.by_topmost, times);
         self.unsettled = self.unsettled.saturating_add(other.unsettled.saturating_mul(times));
     }
 }
 
 /// What executed in an image: the topmost frame was there.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Executed {
     /// Number of instructions.
     pub instructions: u64,
@@ -82,7 +74,6 @@ pub struct Executed {
     /// Walks with frame pointers, or on s390x the backchain.
     pub frame_pointers: Walks,
     /// Walks with these, after a look at the code of the innermost function.
-    #[serde(default)]
     pub with_code: Walks,
 }
 
@@ -100,7 +91,7 @@ pub(super) const WAYS: [Way; 4] = [
 impl Executed {
     /// Adds another run's. Its walks count as many times as there were instructions for each of
     /// them, so that they weigh as much as those of a run with another distance.
-    pub const fn add(&mut self, other: &Self, every: u64) {
+    pub fn add(&mut self, other: &Self, every: u64) {
         self.instructions = self.instructions.saturating_add(other.instructions);
         self.too_deep = self.too_deep.saturating_add(other.too_deep.saturating_mul(every));
         self.unsettled = self.unsettled.saturating_add(other.unsettled.saturating_mul(every));
@@ -117,6 +108,7 @@ pub(super) struct Walkers<'t, 'a, 'u> {
     abi: Option<Abi>,
     walkers: [Walker<'u>; 4],
     strides: Strides,
+    topmosts: Topmosts<'t, 'a>,
     /// What executed in each image, and then elsewhere.
     executed: Vec<Executed>,
     /// The image that executed last, and its addresses.
@@ -127,8 +119,8 @@ pub(super) struct Walkers<'t, 'a, 'u> {
 struct Walker<'u> {
     unwinder: Box<dyn Unwinder + 'u>,
     backtrace: Backtrace,
-    /// What its wrong walks say about how functions leave, by the image that executed.
-    claims: ExitClaims<usize>,
+    /// What its wrong walks say about how functions leave, by the image that executed and what the topmost frame was in.
+    claims: ExitClaims<(usize, Topmost)>,
     walks: fn(&mut Executed) -> &mut Walks,
 }
 
@@ -147,6 +139,7 @@ impl<'t, 'a, 'u> Walkers<'t, 'a, 'u> {
             abi: target.executable().subject.abi(),
             walkers,
             strides: Strides::new(every),
+            topmosts: Topmosts::new(target),
             executed: vec![Executed::default(); elsewhere + 1],
             image: (elsewhere, 0..0),
         }
@@ -178,9 +171,9 @@ impl Probe for Walkers<'_, '_, '_> {
 
     fn executes(&mut self, moment: &Moment<'_>) {
         for walker in &mut self.walkers {
-            for (image, count) in walker.claims.follow(moment, self.abi) {
+            for ((image, topmost), count) in walker.claims.follow(moment, self.abi) {
                 let walks = (walker.walks)(&mut self.executed[image]);
-                walks.wrong -= count;
+                walks.by_topmost.0.entry(topmost).or_default().forget(Reliability::Wrong, count);
                 walks.unsettled += count;
             }
         }
@@ -198,22 +191,13 @@ impl Probe for Walkers<'_, '_, '_> {
             executed.too_deep += 1;
             return;
         }
+        let topmost = self.topmosts.of(moment);
         let (truth, viewpoint) = (Truth::of(moment), Viewpoint::new(moment));
         for walker in &mut self.walkers {
-            let worth = walker.walk(&truth, &viewpoint, self.target);
-            let walks = (walker.walks)(executed);
-            match worth {
-                Worth::Whole => walks.whole += 1,
-                Worth::CutShort { silent } => {
-                    walks.cut_short += 1;
-                    walks.silent += u64::from(silent);
-                }
-                Worth::Wrong(cause) => {
-                    walks.wrong += 1;
-                    if let Some((call, says)) = cause {
-                        walker.claims.add(call, image, says);
-                    }
-                }
+            let (worth, cause) = walker.walk(&truth, &viewpoint, self.target);
+            (walker.walks)(executed).by_topmost.0.entry(topmost).or_default().count(worth);
+            if let Some((call, says)) = cause {
+                walker.claims.add(call, (image, topmost), says);
             }
         }
     }
@@ -226,23 +210,26 @@ impl<'u> Walker<'u> {
         Self { unwinder, backtrace: Backtrace::default(), claims: ExitClaims::default(), walks }
     }
 
-    fn walk<'m>(&mut self, truth: &Truth<'m>, viewpoint: &Viewpoint<'_>, target: &Target<'_>) -> Worth<'m> {
+    fn walk<'m>(
+        &mut self,
+        truth: &Truth<'m>,
+        viewpoint: &Viewpoint<'_>,
+        target: &Target<'_>,
+    ) -> (Reliability, Option<Cause<'m>>) {
         self.backtrace.unwind(&mut *self.unwinder, viewpoint);
         judge(truth, &self.backtrace, target)
     }
 }
 
-/// What a walk is worth: see [`Walks`].
-enum Worth<'m> {
-    Whole,
-    CutShort {
-        silent: bool,
-    },
-    /// With the call whose frame gave the wrong value, and what that says of its exit.
-    Wrong(Option<(&'m Record, ExitClaim)>),
-}
+/// The call whose frame gave a wrong value, and what that says of its exit.
+type Cause<'m> = (&'m Record, ExitClaim);
 
-fn judge<'m>(truth: &Truth<'m>, backtrace: &Backtrace, target: &Target<'_>) -> Worth<'m> {
+/// Returns what a walk is worth, as [`Walks`] says, and where a wrong one went wrong.
+fn judge<'m>(
+    truth: &Truth<'m>,
+    backtrace: &Backtrace,
+    target: &Target<'_>,
+) -> (Reliability, Option<Cause<'m>>) {
     let depth = truth.call_stack.depth();
     // Whether a frame gave a wrong FP that is still wrong: then what is wrong further out says nothing of an
     // exit.
@@ -251,7 +238,7 @@ fn judge<'m>(truth: &Truth<'m>, backtrace: &Backtrace, target: &Target<'_>) -> W
     for (index, frame) in backtrace.frames.iter().enumerate().take(depth) {
         if frame.pc != truth.pc_of(index) {
             let says = |inner| (inner, ExitClaim::GoesTo(frame.pc));
-            return Worth::Wrong(inner.map(says).filter(|_| !has_wrong_fp));
+            return (Reliability::Wrong, inner.map(says).filter(|_| !has_wrong_fp));
         }
         has_wrong_fp = matches!((inner, frame.fp), (Some(inner), Ok(fp)) if fp != inner.caller_fp);
         let call = truth.call_of(index);
@@ -264,19 +251,21 @@ fn judge<'m>(truth: &Truth<'m>, backtrace: &Backtrace, target: &Target<'_>) -> W
                 Some(inner) => (inner, inner.cfa.wrapping_add(cfa.wrapping_sub(call.cfa))),
                 None => (call, cfa),
             };
-            return Worth::Wrong((!has_wrong_fp).then_some((call, ExitClaim::LeavesCfa(cfa))));
+            return (Reliability::Wrong, (!has_wrong_fp).then_some((call, ExitClaim::LeavesCfa(cfa))));
         }
         inner = call;
     }
     let is_nowhere = |frame: &Frame| target.module_at(Loaded(frame.pc)).is_none();
     let is_context = truth.call_stack.bottom() != Bottom::Entry;
-    match backtrace.frames.get(depth..) {
-        None => Worth::CutShort { silent: backtrace.end == End::Outermost },
-        Some([]) => Worth::Whole,
-        Some([extra]) if is_nowhere(extra) => Worth::Whole,
+    let worth = match backtrace.frames.get(depth..) {
+        None if backtrace.end == End::Outermost => Reliability::Silent,
+        None => Reliability::Incomplete,
+        Some([]) => Reliability::Complete,
+        Some([extra]) if is_nowhere(extra) => Reliability::Complete,
         // The first function of a context has an address to return to, which the program has put there.
-        Some([_]) if is_context => Worth::Whole,
-        Some([_, extra]) if is_context && is_nowhere(extra) => Worth::Whole,
-        Some(_) => Worth::Wrong(None),
-    }
+        Some([_]) if is_context => Reliability::Complete,
+        Some([_, extra]) if is_context && is_nowhere(extra) => Reliability::Complete,
+        Some(_) => Reliability::Wrong,
+    };
+    (worth, None)
 }

@@ -6,12 +6,13 @@ use std::process::Command;
 use rstest::rstest;
 use serde_json::Value;
 use sframe_inspect::text::grouped;
-use sframe_judge::compare::WalkEnd;
+use sframe_judge::compare::{Reliabilities, WalkEnd};
 use sframe_judge::examine::{Examination, ExamineOptions, examine};
 use sframe_judge::target::Target;
 use sframe_judge::unwind::{
     Backtrace, CfiUnwinder, End, Frame, FramePointerUnwinder, Unwinder, Viewpoint, sframe_unwinder,
 };
+use sframe_judge::vocabulary::Topmost;
 use sframe_machine::Options;
 use sframe_suite::study::{Executed, Study, StudyOptions, StudyReport, Unwinders, Walks};
 
@@ -31,12 +32,12 @@ fn study_with(target: &Target<'_>, unwinders: Unwinders<'_>, every: u64) -> Stud
 }
 
 fn executable(study: &Study) -> Executed {
-    study.images[0]
+    study.images[0].clone()
 }
 
-/// The part of the walks that were whole, in per cent.
-fn whole(walks: &Walks) -> u64 {
-    100 * walks.whole / walks.total()
+/// The part of the walks that were complete, in per cent.
+fn complete(walks: &Walks) -> u64 {
+    100 * walks.worth().complete / walks.worth().total()
 }
 
 /// What is walked in these builds has rows and CFI that are right, down to the entry function.
@@ -50,9 +51,9 @@ fn sframe_and_cfi_give_the_whole_backtrace_of_sound_builds(
     let executed = executable(&study);
     assert_eq!(executed.instructions, study.examination.counts.instructions);
     let walked = executed.instructions - executed.unsettled;
-    let all = Walks { whole: walked, ..Walks::default() };
-    assert_eq!((executed.sframe, executed.cfi), (all, all), "{program}");
-    assert!(walked > 1000 && executed.frame_pointers.total() == walked);
+    let all = Reliabilities { complete: walked, ..Reliabilities::default() };
+    assert_eq!((executed.sframe.worth(), executed.cfi.worth()), (all, all), "{program}");
+    assert!(walked > 1000 && executed.frame_pointers.worth().total() == walked);
 }
 
 /// A function that is about to leave for another frame may say so before it has left. That is no
@@ -64,8 +65,9 @@ fn walks_that_say_where_a_function_will_go_are_not_wrong(
 ) {
     let executed = executable(&study(&doctor::build(&format!("gnu-2.47/{abi}/eh_return.{flags}")), 1));
     for walks in [executed.sframe, executed.cfi] {
-        assert!(walks.unsettled > 100 && walks.wrong == 0, "{walks:?}");
-        assert_eq!(executed.instructions, executed.unsettled + walks.unsettled + walks.total());
+        let worth = walks.worth();
+        assert!(walks.unsettled > 100 && worth.wrong == 0, "{walks:?}");
+        assert_eq!(executed.instructions, executed.unsettled + walks.unsettled + worth.total());
     }
 }
 
@@ -106,7 +108,7 @@ fn check(target: &Target<'_>, unwinder: &mut dyn Unwinder) -> Examination {
 #[case("s390x/recursion.O2", 0..2)]
 fn frame_pointers_lead_on_where_code_has_them(#[case] id: &str, #[case] expected: std::ops::Range<u64>) {
     let walks = executable(&study(&doctor::build(&format!("gnu-2.47/{id}")), 1)).frame_pointers;
-    assert!(expected.contains(&whole(&walks)), "{id}: {walks:?}");
+    assert!(expected.contains(&complete(&walks)), "{id}: {walks:?}");
 }
 
 /// The code of the innermost function shows its caller where there is no record yet, or no more. Further out, functions
@@ -122,8 +124,39 @@ fn the_code_of_the_innermost_function_shows_its_caller(
     #[case] expected: std::ops::Range<u64>,
 ) {
     let executed = executable(&study(&doctor::build(&format!("gnu-2.47/{id}")), 1));
-    assert!(expected.contains(&whole(&executed.with_code)), "{id}: {:?}", executed.with_code);
-    assert!(executed.with_code.whole > executed.frame_pointers.whole, "{id}: {executed:?}");
+    assert!(expected.contains(&complete(&executed.with_code)), "{id}: {:?}", executed.with_code);
+    assert!(
+        executed.with_code.worth().complete > executed.frame_pointers.worth().complete,
+        "{id}: {executed:?}"
+    );
+}
+
+/// All ways are asked at the same places, and each of these is where it is, wherever the walk from there goes wrong.
+#[rstest]
+#[case("amd64/contexts.O0", Topmost::NoRow)]
+#[case("aarch64/noreturn_call.O2", Topmost::AfterNoreturnCall)]
+#[case("amd64/crossing.O2-dynamic", Topmost::LinkageTable)]
+#[case("s390x/recursion.O0", Topmost::Epilogue)]
+fn walks_are_counted_by_what_the_topmost_frame_was_in(#[case] id: &str, #[case] rare: Topmost) {
+    let path = format!("corpus/builds/gnu-2.47/{id}");
+    let report: StudyReport = serde_json::from_value(study_json(&[&path])).expect("a study");
+    let executed = &report.images[0].executed;
+    let asked = |walks: &Walks| {
+        let of = walks.by_topmost.0.iter().filter(|(_, worth)| worth.total() > 0);
+        of.map(|(topmost, worth)| (*topmost, worth.total())).collect::<Vec<_>>()
+    };
+    let sframe = asked(&executed.sframe);
+    for topmost in [Topmost::Prologue, Topmost::Body, rare] {
+        assert!(sframe.iter().any(|(at, _)| *at == topmost), "{topmost}: {sframe:?}");
+    }
+    for walks in [&executed.cfi, &executed.frame_pointers, &executed.with_code] {
+        assert_eq!(asked(walks), sframe);
+    }
+    // Without a look at the code, a caller is left out where its callee has no record yet.
+    let of = |walks: &Walks| walks.by_topmost.0[&Topmost::Prologue].complete;
+    assert!(of(&executed.frame_pointers) == 0 && of(&executed.sframe) > 0, "{executed:?}");
+    let page = String::from_utf8(bench(&["study", "--verbose", &path]).stdout).expect("text");
+    assert!(page.contains(&format!("topmost frame in {rare}: ")), "{page}");
 }
 
 /// Where a function has made its record, the chain is the call stack: all of the frames that it
@@ -190,12 +223,12 @@ fn faults_of_an_unwinder_are_noticed() {
     let bytes = doctor::build("gnu-2.47/amd64/mutual_recursion.O2");
     let target = Target::open(&bytes).expect("a target");
     let sound = executable(&study_with(&target, Unwinders::of(&target), 1));
-    // What an unwinder with each fault gets, in per cent: whole, cut short, silently, wrong.
+    // What an unwinder with each fault gets, in per cent: complete, incomplete, silent, wrong.
     let faults: [(&str, Change, [u64; 4]); 8] = [
         ("none", |_| {}, [100, 0, 0, 0]),
         ("a wrong CFA", add_8_to_the_cfa, [0, 0, 0, 99]),
-        ("a caller is missing", leave_out_the_caller, [0, 5, 5, 94]),
-        ("only the topmost frame", stop_at_the_topmost, [0, 99, 99, 0]),
+        ("a caller is missing", leave_out_the_caller, [0, 0, 5, 94]),
+        ("only the topmost frame", stop_at_the_topmost, [0, 0, 99, 0]),
         ("the same, and says so", stop_and_say_so, [0, 99, 0, 0]),
         ("the topmost frame comes again", add_the_topmost_again, [0, 0, 0, 100]),
         ("one frame more that is nowhere", add_what_is_no_code, [100, 0, 0, 0]),
@@ -207,15 +240,16 @@ fn faults_of_an_unwinder_are_noticed() {
         let unwinders =
             Unwinders { sframe, cfi, frame_pointers: Box::new(Silent), with_code: Box::new(Silent) };
         let found = executable(&study_with(&target, unwinders, 1));
-        let Walks { whole, cut_short, silent, wrong, unsettled } = found.cfi;
-        assert_eq!(unsettled, 0, "{fault}");
-        let shares = [whole, cut_short, silent, wrong].map(|part| 100 * part / found.cfi.total());
+        assert_eq!(found.cfi.unsettled, 0, "{fault}");
+        let worth = found.cfi.worth();
+        let shares = worth.counts().map(|(_, part)| 100 * part / worth.total());
         let is_near = shares.iter().zip(expected).all(|(share, expected)| share.abs_diff(expected) <= 1);
         assert!(is_near, "{fault}: {shares:?} instead of {expected:?}");
         // The others are judged for themselves.
         assert_eq!(found.sframe, sound.sframe, "{fault}");
-        let silent = Walks { cut_short: found.sframe.total(), ..Walks::default() };
-        assert_eq!((found.frame_pointers, found.with_code), (silent, silent), "{fault}");
+        let nothing = Reliabilities { incomplete: found.sframe.worth().total(), ..Reliabilities::default() };
+        let silent = [found.frame_pointers, found.with_code].map(|walks| walks.worth());
+        assert_eq!(silent, [nothing, nothing], "{fault}");
     }
 }
 
@@ -228,8 +262,8 @@ fn a_wrong_row_takes_walks_from_sframe_alone_and_is_listed() {
     let target = Target::open(&bytes).expect("a target");
     let patched = study_with(&target, Unwinders::of(&target), 1);
     let executed = executable(&patched);
-    assert_eq!((executed.cfi, executed.frame_pointers), (sound.cfi, sound.frame_pointers));
-    assert!(executed.sframe.wrong > 0 && sound.sframe.wrong == 0, "{executed:?}");
+    assert_eq!((&executed.cfi, &executed.frame_pointers), (&sound.cfi, &sound.frame_pointers));
+    assert!(executed.sframe.worth().wrong > 0 && sound.sframe.worth().wrong == 0, "{executed:?}");
     let report = StudyReport::new(id, &target, &patched, &StudyOptions::default(), None);
     let rows: Vec<&str> = report.images[0].wrong_rows.iter().map(|row| row.function.as_str()).collect();
     assert!(rows.contains(&"main"), "{rows:?}");
@@ -242,8 +276,8 @@ fn a_sample_is_like_the_whole() {
     let bytes = doctor::build("gnu-2.47/amd64/mutual_recursion.O0");
     let (all, some) = (executable(&study(&bytes, 1)), executable(&study(&bytes, 7)));
     assert_eq!(all.instructions, some.instructions);
-    assert_eq!(all.sframe.total().div_ceil(7), some.sframe.total());
-    let [all, some] = [all, some].map(|executed| whole(&executed.frame_pointers));
+    assert_eq!(all.sframe.worth().total().div_ceil(7), some.sframe.worth().total());
+    let [all, some] = [all, some].map(|executed| complete(&executed.frame_pointers));
     assert!(all.abs_diff(some) <= 6, "{all} and {some}");
 }
 
@@ -296,9 +330,10 @@ fn functions_without_an_fde_are_those_of_diff(#[case] id: &str) {
     assert_eq!(reasons.values().filter_map(Value::as_u64).sum::<u64>(), uncovered.len() as u64);
 }
 
-/// Numbers of walks: whole, cut short, wrong.
-fn walks(walks: &Value) -> [f64; 3] {
-    ["whole", "cut_short", "wrong"].map(|kind| walks[kind].as_f64().expect("a number"))
+/// The number of walks in all, and of those that are complete.
+fn walks(walks: &Value) -> [f64; 2] {
+    let walks: Walks = serde_json::from_value(walks.clone()).expect("walks");
+    [walks.worth().total(), walks.worth().complete].map(|count| count as f64)
 }
 
 #[test]
@@ -321,9 +356,10 @@ fn a_page_joins_the_reports_of_a_group() {
     let once = walks(&report["images"][1]["executed"]["sframe"]);
     // The walks of a longer run may be further apart, and then stand for more instructions.
     report["every"] = 4.into();
+    let worth = serde_json::json!({ "complete": 0, "incomplete": 20, "silent": 5, "wrong": 75 });
     for way in ["sframe", "cfi", "frame_pointers", "with_code"] {
         report["images"][1]["executed"][way] =
-            serde_json::json!({ "whole": 0, "cut_short": 25, "wrong": 75, "unsettled": 5 });
+            serde_json::json!({ "by_topmost": { "prologue": worth }, "unsettled": 5 });
     }
     write("two.json", &report);
     report["broken"] = "a reason | with a bar".into();
@@ -338,7 +374,7 @@ fn a_page_joins_the_reports_of_a_group() {
         page_text.contains("| wrong-cfa | 1 | producer-linker (high) | `first_leaf@plt+0x0` |"),
         "{page_text}"
     );
-    let joined = 100.0 * once[0] / (once.iter().sum::<f64>() + 400.0);
+    let joined = 100.0 * once[1] / (once[0] + 400.0);
     let row = format!("| `crossing.O2-dynamic.second.so` | 120,000 | {joined:.2} % |");
     assert!(page_text.contains(&row), "{row}\n{page_text}");
     let sum = |of: fn(&Value) -> &Value| {
