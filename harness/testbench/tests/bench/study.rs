@@ -154,7 +154,7 @@ fn walks_are_counted_by_what_the_topmost_frame_was_in(#[case] id: &str, #[case] 
     }
     // Without a look at the code, a caller is left out where its callee has no record yet.
     let of = |walks: &Walks| walks.by_topmost.0[&Topmost::Prologue].complete;
-    assert!(of(&executed.frame_pointers) == 0 && of(&executed.sframe) > 0, "{executed:?}");
+    assert!(20 * of(&executed.frame_pointers) < of(&executed.sframe), "{executed:?}");
     let page = String::from_utf8(bench(&["study", "--verbose", &path]).stdout).expect("text");
     assert!(page.contains(&format!("topmost frame in {rare}: ")), "{page}");
 }
