@@ -13,7 +13,7 @@ const LIBRARIES: u64 = (1 << 36) + (1 << 35);
 /// They usually end before this address.
 const LIBRARIES_END: u64 = 1 << 37;
 /// Each library starts at a multiple of this.
-const SPACING: u64 = 1 << 24;
+pub(crate) const SPACING: u64 = 1 << 24;
 
 /// A library that a process may need.
 #[derive(Clone, Copy, Debug)]

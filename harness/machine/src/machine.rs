@@ -17,11 +17,11 @@ use crate::images::{Images, Loader};
 use crate::link::Plan;
 use crate::linux::System;
 use crate::linux::kernel::Linux;
-use crate::linux::objects::memory::MappedFile;
+use crate::linux::objects::programs::{Placed, Programs};
 use crate::observer::{Flow, Moment, Observer};
 use crate::outcome::Outcome;
 use crate::prelude;
-use crate::process::{self, Pattern, ProcessError, Program, Started};
+use crate::process::{self, Pattern, ProcessError, Program, Started, interpreter_image};
 use crate::run::{Hook, RESERVED_ADDRESSES, Run, Start, execute, set_up};
 use crate::witness::WitnessFaults;
 
@@ -141,12 +141,18 @@ impl Machine {
             pattern: options.pattern,
         };
         let started = match images.loader {
-            Loader::Program(interpreter) => program.start(interpreter)?,
+            Loader::Program(interpreter) => {
+                let interpreter = interpreter.map(|bytes| interpreter_image(image, bytes)).transpose()?;
+                program.start(interpreter.as_ref())?
+            }
             Loader::Machine => program.start_linked(images)?,
         };
         let Started { space, sp, entry, places: _, layout } = started;
         let stack = layout.stack.clone();
         let file = system.root.is_some().then(|| image.bytes().to_vec());
+        // What a program executes that the machine has linked was not surveyed.
+        let is_followed = file.is_some() && matches!(images.loader, Loader::Program(_));
+        let programs = if is_followed { Programs::of(images) } else { Programs::default() };
         Ok(Self {
             cpu: image.cpu,
             entry,
@@ -157,26 +163,32 @@ impl Machine {
             witness_faults: options.witness_faults,
             space,
             plan: images.plan.clone(),
-            linux: Linux::new(image.cpu, system, layout, file),
+            linux: Linux::new(image.cpu, system, layout, file).executing(programs),
         })
     }
 
     /// Runs the program to its end without an observer, and returns what it has mapped to
-    /// execute. Runs with the same options map the same files to the same addresses.
+    /// execute, and then other programs that it has executed. Runs with the same options map the same files to the same addresses.
     ///
     /// # Errors
     /// As for [`Self::run`].
     pub fn survey(self) -> Result<Survey, MachineError> {
         let mut nobody = |_: &Moment<'_>| Flow::Continue;
-        let (outcome, mapped) = self.execute(&mut nobody, Hook::Observer, false)?;
+        let (outcome, linux) = self.execute(&mut nobody, Hook::Observer, false)?;
         let mut images: Vec<Mapped> = Vec::new();
-        for file in mapped {
+        for file in &linux.mapped {
             let bias = Image::bias_of(&file.bytes, file.address, file.offset);
             let Some(bias) = bias.filter(|bias| !images.iter().any(|known| known.bias == *bias)) else {
                 continue;
             };
-            images.push(Mapped { path: file.path, bytes: file.bytes, bias });
+            images.push(Mapped { path: file.path.clone(), bytes: Arc::clone(&file.bytes), bias });
         }
+        let programs = linux.programs.later().iter();
+        images.extend(programs.map(|Placed { path, bytes, bias, .. }| Mapped {
+            path: path.clone(),
+            bytes: Arc::clone(bytes),
+            bias: *bias,
+        }));
         Ok(Survey { outcome, images })
     }
 
@@ -204,7 +216,7 @@ impl Machine {
         observer: &mut dyn Observer,
         each: Hook,
         observes: bool,
-    ) -> Result<(Outcome, Vec<MappedFile>), MachineError> {
+    ) -> Result<(Outcome, Rc<Linux>), MachineError> {
         let cpu = self.cpu;
         let failed = |error| match error {
             uc_error::NOMEM => MachineError::Memory,
@@ -256,7 +268,7 @@ impl Machine {
             is_output_cut: output.is_cut,
             system_calls: run.linux.usage.clone(),
         };
-        Ok((outcome, run.linux.mapped.clone()))
+        Ok((outcome, run.linux))
     }
 }
 

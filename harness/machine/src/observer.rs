@@ -143,6 +143,9 @@ pub enum Change {
     Unmapped(Range<u64>),
     /// A file was mapped there to be executed, over another one: nothing is known of it.
     Replaced(Range<u64>),
+    /// Another program takes the place of the one that was observed, with all that is mapped. Its own images are mapped to be
+    /// executed at these addresses; there are none if it is not observed. The moment is the last one of the old program.
+    Executed(Vec<Range<u64>>),
     /// The program has registered a table for code that it has written.
     Registered(Arc<Table>),
     /// It has withdrawn the table.

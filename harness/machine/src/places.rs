@@ -24,6 +24,11 @@ impl Places {
         })
     }
 
+    /// The first of its addresses.
+    pub(crate) const fn first(self) -> u64 {
+        self.start
+    }
+
     /// The stack ends here; nothing is mapped above it.
     pub(crate) const fn stack_top(self) -> u64 {
         self.start + Self::LEN - 0x1_0000

@@ -98,13 +98,12 @@ pub(crate) struct Started {
 
 impl Program<'_, '_> {
     /// Maps the executable, and the interpreter that is to load what else it needs.
-    pub(crate) fn start(&self, interpreter: Option<&[u8]>) -> Result<Started, ProcessError> {
+    pub(crate) fn start(&self, interpreter: Option<&Image<'_>>) -> Result<Started, ProcessError> {
         let executable = self.executable;
-        let interpreter = interpreter.map(|bytes| interpreter_image(executable, bytes)).transpose()?;
-        let images = || std::iter::once(executable).chain(&interpreter);
+        let images = || std::iter::once(executable).chain(interpreter);
         let ranges: Vec<_> = images().map(Image::range).collect();
         let places = Places::among(&ranges, executable.cpu.user_end).ok_or(ProcessError::NoRoom)?;
-        self.start_at(places, images(), interpreter.as_ref(), 0, |_| Ok(()))
+        self.start_at(places, images(), interpreter, 0, |_| Ok(()))
     }
 
     /// Maps all images of a program that the machine has linked.

@@ -447,16 +447,21 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         Machine::with_images(&self.target.images, options)?.run(self)
     }
 
-    /// Forgets all earlier comparisons.
+    /// Forgets all earlier comparisons: the probe as well.
     fn begin_comparing(&mut self) {
+        self.forget_comparisons();
+        if let Some(probe) = &mut self.probe {
+            probe.start();
+        }
+    }
+
+    /// Forgets all earlier comparisons.
+    fn forget_comparisons(&mut self) {
         self.walk = self.unwinder.stepper().is_some().then(Walk::default);
         self.steady.start();
         self.cross_check.start();
         self.abandon();
         (self.depth, self.counted_calls) = (0, 0);
-        if let Some(probe) = &mut self.probe {
-            probe.start();
-        }
     }
 
     /// Follows how control moves, whether or not the stacks are compared.
@@ -1003,7 +1008,13 @@ impl Observer for Examiner<'_, '_, '_> {
             probe.changed(moment, change);
         }
         self.unwinder.changed(change);
-        if self.rules.change(change) {
+        let has_changed = self.rules.change(change);
+        if matches!(change, Change::Executed(_)) {
+            // Nothing of the program before is on the stack, or in memory.
+            self.forget_comparisons();
+            self.results.findings.start(0);
+            self.stores = LastStores::default();
+        } else if has_changed {
             self.steady.start();
             self.walk = self.unwinder.stepper().is_some().then(Walk::default);
         }

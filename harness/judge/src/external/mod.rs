@@ -99,13 +99,14 @@ impl External {
         let folder = tempfile::tempdir().map_err(ExternalError::Copy)?;
         let mut open = judge::open(target, name, folder.path()).map_err(ExternalError::Copy)?;
         // An unwinder that can't follow knows all images from the beginning: their addresses are those of no other.
-        let later = match self.hello.follows {
-            true => open.images.split_off(target.images.present_at_start().min(open.images.len())),
-            false => Vec::new(),
-        };
+        let at_start = target.images.present_at_start().min(open.images.len());
+        let images = if self.hello.follows { open.images.clone() } else { Vec::new() };
+        if self.hello.follows {
+            open.images.truncate(at_start);
+        }
         let session = Session::start(&self.command, Some(open), look.stop.clone())?;
         let mut questions = Questions::new(target, session, self.stops_per_case, look.requires_reliable)
-            .following(later, folder.path());
+            .following(images, at_start, folder.path());
         let examination = examine_with(target, &mut *engine, look, options, Some(&mut questions))?;
         let shown = questions.finish(examination);
         if let Some(ExternalError::Malformed(why)) = &shown.error {

@@ -144,8 +144,10 @@ pub(super) struct Questions<'q, 'a> {
     error: Option<ExternalError>,
     /// Where files for the unwinder go.
     folder: Option<&'q Path>,
-    /// The images that the program loads itself.
-    later: Vec<Image>,
+    /// The images of an unwinder that follows what comes and goes.
+    images: Vec<Image>,
+    /// The number of those that are there when the program begins. The others it loads itself, or executes.
+    at_start: usize,
     /// What has come in this run, and whether the unwinder follows it.
     came: Vec<(Unmapped, bool)>,
     /// Where another file is than the one whose table the unwinder knows.
@@ -202,7 +204,8 @@ impl<'q, 'a> Questions<'q, 'a> {
             waited: Duration::ZERO,
             error: None,
             folder: None,
-            later: Vec::new(),
+            images: Vec::new(),
+            at_start: 0,
             came: Vec::new(),
             stale: Vec::new(),
             registered: 0,
@@ -211,20 +214,34 @@ impl<'q, 'a> Questions<'q, 'a> {
         }
     }
 
-    /// With the images that the program loads itself, if the unwinder gets these when they come.
-    pub(super) fn following(self, later: Vec<Image>, folder: &'q Path) -> Self {
-        Self { later, folder: Some(folder), ..self }
+    /// With the images that there are and will be, if the unwinder gets the latter when they come: `at_start` are there when
+    /// the program begins.
+    pub(super) fn following(self, images: Vec<Image>, at_start: usize, folder: &'q Path) -> Self {
+        let at_start = at_start.min(images.len());
+        let came = images[..at_start].iter().map(|image| (place_of(image), true)).collect();
+        Self { images, at_start, came, folder: Some(folder), ..self }
     }
 
-    /// Returns what an unwinder that follows gets for a change: what comes, or what goes.
-    fn told(&mut self, change: &Change) -> Result<Option<Came>, ExternalError> {
-        let is_within = |image: &Image, range: &std::ops::Range<u64>| {
-            range.start < image.end.0 && image.start.0 < range.end
-        };
-        let of = |image: &Image| Unmapped { start: image.start, end: image.end };
-        Ok(match change {
+    /// The images that the program loads itself, or executes.
+    fn later(&self) -> &[Image] {
+        &self.images[self.at_start..]
+    }
+
+    /// Whether an image has come and not gone.
+    fn is_there(&self, image: &Image) -> bool {
+        self.came.iter().any(|(came, _)| *came == place_of(image))
+    }
+
+    /// Returns what an unwinder that follows gets for a change: what goes, and what comes.
+    fn told(&mut self, change: &Change) -> Result<Vec<Came>, ExternalError> {
+        let told = match change {
+            Change::Executed(code) => {
+                let gone = self.came.iter().rev().map(|(came, _)| Came::Out(*came));
+                let is_new = |image: &&Image| code.iter().any(|range| is_within(image, range));
+                return Ok(gone.chain(self.images.iter().filter(is_new).cloned().map(Came::In)).collect());
+            }
             Change::Registered(table) => {
-                let Some(folder) = self.folder else { return Ok(None) };
+                let Some(folder) = self.folder else { return Ok(Vec::new()) };
                 self.registered += 1;
                 let image = super::judge::registered(table, folder, self.registered);
                 Some(Came::In(image.map_err(ExternalError::Copy)?))
@@ -233,25 +250,20 @@ impl<'q, 'a> Questions<'q, 'a> {
                 Some(Came::Out(Unmapped { start: Address(table.code.start), end: Address(table.code.end) }))
             }
             Change::Mapped(range) => {
-                let is_new = |image: &&Image| {
-                    is_within(image, range) && !self.came.iter().any(|(came, _)| *came == of(image))
-                };
-                self.later.iter().find(is_new).cloned().map(Came::In)
+                let is_new = |image: &&Image| is_within(image, range) && !self.is_there(image);
+                self.later().iter().find(is_new).cloned().map(Came::In)
             }
             Change::Unmapped(range) => {
-                let has_gone = |image: &&Image| {
-                    range.start <= image.start.0
-                        && image.start.0 < range.end
-                        && self.came.iter().any(|(came, _)| *came == of(image))
-                };
-                self.later.iter().find(has_gone).map(|image| Came::Out(of(image)))
+                let has_gone = |image: &&Image| range.contains(&image.start.0) && self.is_there(image);
+                self.later().iter().find(has_gone).map(|image| Came::Out(place_of(image)))
             }
             Change::Replaced(range) => {
                 let has_come =
-                    |image: &&Image| is_within(image, range) && self.came.contains(&(of(image), true));
-                self.later.iter().find(has_come).map(|image| Came::Out(of(image)))
+                    |image: &&Image| is_within(image, range) && self.came.contains(&(place_of(image), true));
+                self.later().iter().find(has_come).map(|image| Came::Out(place_of(image)))
             }
-        })
+        };
+        Ok(told.into_iter().collect())
     }
 
     /// Tells the unwinder what has come or gone, if it follows that.
@@ -262,7 +274,7 @@ impl<'q, 'a> Questions<'q, 'a> {
         let follows = self.session.hello.follows;
         match &told {
             Came::In(image) => {
-                let came = Unmapped { start: image.start, end: image.end };
+                let came = place_of(image);
                 let is_followed = follows && self.session.change(told)?.is_none();
                 self.came.push((came, is_followed));
             }
@@ -279,6 +291,22 @@ impl<'q, 'a> Questions<'q, 'a> {
         Ok(())
     }
 
+    /// Tells it what has come or gone in the last run, so that there is what there was when that began.
+    fn begin_again(&mut self) {
+        let at_start: Vec<(Unmapped, bool)> =
+            self.images[..self.at_start].iter().map(|image| (place_of(image), true)).collect();
+        let has_come = self.came.iter().rev().filter(|came| !at_start.contains(came)).map(|(came, _)| *came);
+        let gone =
+            self.images[..self.at_start].iter().filter(|image| !self.came.contains(&(place_of(image), true)));
+        let told: Vec<Came> = has_come.map(Came::Out).chain(gone.cloned().map(Came::In)).collect();
+        for told in told {
+            if self.error.is_none() {
+                self.error = self.tell(told).err();
+            }
+        }
+        self.came = at_start;
+    }
+
     /// Whether something has come, or has not gone, that the unwinder does not know of.
     fn is_behind(&self) -> bool {
         !self.stale.is_empty() || self.came.iter().any(|(_, is_followed)| !is_followed)
@@ -286,8 +314,7 @@ impl<'q, 'a> Questions<'q, 'a> {
 
     /// Whether it was told what was at some addresses when that came, and so when it went.
     fn knows_to_come(&self, range: &std::ops::Range<u64>) -> bool {
-        let is_there = |image: &Image| range.start < image.end.0 && image.start.0 < range.end;
-        self.session.hello.follows && self.later.iter().any(is_there)
+        self.session.hello.follows && self.later().iter().any(|image| is_within(image, range))
     }
 
     /// Takes a moment at which the unwinder is asked.
@@ -603,14 +630,7 @@ impl Probe for Questions<'_, '_> {
         self.shadow.start();
         self.judge.restart();
         self.engine.restart();
-        while let Some((came, _)) = self.came.last().copied()
-            && self.error.is_none()
-        {
-            let known = self.came.len();
-            self.error = self.tell(Came::Out(came)).err();
-            self.came.truncate(known - 1);
-        }
-        self.came.clear();
+        self.begin_again();
     }
 
     fn changed(&mut self, moment: &Moment<'_>, change: &Change) {
@@ -621,6 +641,7 @@ impl Probe for Questions<'_, '_> {
             Ok(told) => told,
             Err(error) => return self.error = Some(error),
         };
+        let is_executed = matches!(change, Change::Executed(_));
         let is_replaced = matches!(change, Change::Replaced(_));
         let gone = match change {
             Change::Mapped(range) | Change::Unmapped(range) => Some(range),
@@ -629,7 +650,7 @@ impl Probe for Questions<'_, '_> {
         let is_stale = |stale: &std::ops::Range<u64>| {
             gone.is_some_and(|gone| stale.start < gone.end && gone.start < stale.end)
         };
-        if told.is_none() && !is_replaced && !self.stale.iter().any(is_stale) {
+        if told.is_empty() && !is_replaced && !is_executed && !self.stale.iter().any(is_stale) {
             return;
         }
         // Right before it, and, as the next one, right after it.
@@ -639,19 +660,26 @@ impl Probe for Questions<'_, '_> {
         self.ask();
         self.sample.changed(match change {
             Change::Registered(table) | Change::Withdrawn(table) => Some(&table.code),
-            Change::Mapped(_) | Change::Unmapped(_) | Change::Replaced(_) => None,
+            Change::Mapped(_) | Change::Unmapped(_) | Change::Replaced(_) | Change::Executed(_) => None,
         });
+        if is_executed {
+            // Its memory is another.
+            self.shadow.start();
+            self.stale.clear();
+        }
         self.engine.changed(change);
         self.judge.change(change);
         self.stale.retain(|stale| !is_stale(stale));
         if let Change::Replaced(range) = change
-            && told.is_none()
+            && told.is_empty()
             && !self.knows_to_come(range)
         {
             self.stale.push(range.clone());
         }
-        if let Some(told) = told.filter(|_| self.error.is_none()) {
-            self.error = self.tell(told).err();
+        for told in told {
+            if self.error.is_none() {
+                self.error = self.tell(told).err();
+            }
         }
     }
 
@@ -685,6 +713,16 @@ impl Probe for Questions<'_, '_> {
     fn stored(&mut self, address: u64, len: u64) {
         self.shadow.stored(address, len);
     }
+}
+
+/// Where an image is.
+const fn place_of(image: &Image) -> Unmapped {
+    Unmapped { start: image.start, end: image.end }
+}
+
+/// Whether an image is at some addresses of a range.
+const fn is_within(image: &Image, range: &std::ops::Range<u64>) -> bool {
+    range.start < image.end.0 && image.start.0 < range.end
 }
 
 /// Returns the usual mistakes that give an unwinder's answer at a stop.

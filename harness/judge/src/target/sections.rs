@@ -45,6 +45,11 @@ impl<'a> Sections<'a> {
                 Some(last) => drop(self.registered.remove(last)),
                 None => return false,
             },
+            Change::Executed(_) => {
+                let is_new = self.has_registered() || self.sections.iter().any(|of| of.is_replaced);
+                self.start_again();
+                return is_new;
+            }
             Change::Mapped(range) => return self.replace(range, false),
             Change::Replaced(range) => return self.replace(range, true),
             // Nothing is executed where nothing is.

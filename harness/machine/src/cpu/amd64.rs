@@ -44,7 +44,6 @@ pub static AMD64: Cpu = Cpu {
         R::R15 as i32,
         R::RIP as i32,
     ],
-    // Not rdx: start-up code registers it with atexit where it is not 0.
     poisoned: &[
         R::RBP as i32,
         R::RAX as i32,
@@ -61,7 +60,7 @@ pub static AMD64: Cpu = Cpu {
         R::R14 as i32,
         R::R15 as i32,
     ],
-    termination: None,
+    termination: Some(R::RDX as i32),
     cfa_above_sp: 0,
     longest: 15,
     instruction_alignment: 1,

@@ -148,6 +148,11 @@ pub(crate) struct ThreadStorage {
     pub(crate) align: u64,
 }
 
+/// Returns the bias of a program, given the address of its first segment: one that was linked to a higher address stays there.
+fn bias_of_program(bias: u64) -> impl Fn(u64) -> u64 {
+    move |first| if first < PIE_BASE { bias } else { 0 }
+}
+
 pub(crate) fn malformed(message: impl Into<String>) -> LoadError {
     LoadError::Malformed(message.into())
 }
@@ -159,7 +164,12 @@ impl<'a> Image<'a> {
     /// Not ELF, not an executable for one of the four ABIs, or headers that
     /// no loader should follow.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, LoadError> {
-        let mut image = Self::parse_headers(bytes)?.of_process()?;
+        Self::parse_with(bytes, PIE_BASE)
+    }
+
+    /// Like [`Self::parse`], with another bias for an executable that can be anywhere.
+    pub(crate) fn parse_with(bytes: &'a [u8], bias: u64) -> Result<Self, LoadError> {
+        let mut image = Self::read(bytes, bias_of_program(bias))?.of_process()?;
         // At address 0 there is the file's own header.
         if image.entry == 0 && image.bias > 0 {
             return Err(LoadError::NoEntry);
@@ -175,8 +185,7 @@ impl<'a> Image<'a> {
 
     /// Like [`Self::parse`], without checking the entry point, and for kernels too.
     pub(crate) fn parse_headers(bytes: &'a [u8]) -> Result<Self, LoadError> {
-        // An image that was linked to a higher address stays there.
-        Self::read(bytes, |first| if first < PIE_BASE { PIE_BASE } else { 0 })
+        Self::read(bytes, bias_of_program(PIE_BASE))
     }
 
     /// Reads the headers and the dynamic section of a library that will be loaded at `base` or
@@ -277,6 +286,12 @@ impl<'a> Image<'a> {
             Some(first) if self.is_kernel() => Err(LoadError::Kernel { address: first.address }),
             _ => Ok(self),
         }
+    }
+
+    /// Returns the addresses of the segments with code.
+    pub(crate) fn code(&self) -> impl Iterator<Item = Range<u64>> {
+        let code = self.segments.iter().filter(|segment| segment.permissions.execute);
+        code.map(|segment| segment.address..segment.address + segment.len)
     }
 
     /// Returns the addresses from the start of the first segment to the end of the last.

@@ -14,6 +14,7 @@ use super::objects::clock::Clock;
 use super::objects::descriptions::{Descriptions, Descriptors, Output};
 use super::objects::disk::{Disk, Entry, path_of};
 use super::objects::memory::{MappedFile, Mapping, Memory};
+use super::objects::programs::{Next, Programs};
 use super::objects::random::Random;
 use super::objects::signals::Actions;
 use super::objects::special::Processes;
@@ -23,6 +24,7 @@ use super::system::System;
 use super::usage::Usage;
 use crate::address_space::AddressSpace;
 use crate::cpu::Cpu;
+use crate::image::Image;
 
 /// A process: what its tasks share.
 #[derive(Clone, Debug)]
@@ -58,6 +60,10 @@ pub(crate) struct Linux {
     /// Whether to keep the files that the first program maps to execute them, which are these.
     pub(crate) keeps_mapped: bool,
     pub(crate) mapped: Vec<MappedFile>,
+    /// The programs that the first process executes.
+    pub(crate) programs: Programs,
+    /// The memory of the one that is observed.
+    pub(crate) observed: SpaceId,
     /// Code of the first program that has come and gone with the last call.
     pub(crate) mappings: Vec<Mapping>,
     /// How much they are, in bytes.
@@ -125,6 +131,8 @@ impl Linux {
             next: FIRST + 1,
             keeps_mapped: false,
             mapped: Vec::new(),
+            programs: Programs::default(),
+            observed: SpaceId(FIRST),
             mappings: Vec::new(),
             kept_bytes: 0,
             usage: Usage::default(),
@@ -167,9 +175,32 @@ impl Linux {
         }
     }
 
-    /// Returns whether the current task executes the first program in its first memory.
-    pub(crate) fn is_first_program(&self) -> bool {
-        self.tasks.current().space == SpaceId(FIRST)
+    /// With the programs of a process that is followed from one to the next.
+    pub(crate) fn executing(self, programs: Programs) -> Self {
+        Self { programs, ..self }
+    }
+
+    /// Returns whether the current task executes the program that is observed, in its own memory.
+    pub(crate) fn is_observed_program(&self) -> bool {
+        self.tasks.current().space == self.observed
+    }
+
+    /// Returns whether what the current task executes next takes the place of the program that is observed.
+    pub(crate) fn replaces_observed(&self) -> bool {
+        self.is_observed_program() && self.is_first_process()
+    }
+
+    /// Finds addresses for a program that takes the place of the one that is observed. `None` if that one is the last.
+    pub(crate) fn place_next<'a>(
+        &mut self,
+        executable: &'a [u8],
+        interpreter: Option<&'a [u8]>,
+    ) -> Option<Next<'a>> {
+        if self.programs.is_empty() || !self.replaces_observed() {
+            return None;
+        }
+        let code = self.memory().code.clone();
+        self.programs.place(executable, interpreter, &code)
     }
 
     /// Returns whether the current task belongs to the first process.
@@ -177,11 +208,25 @@ impl Linux {
         self.tasks.current().process == ProcessId(FIRST)
     }
 
-    /// Replaces the program of the current process: the end of `execve`. Returns its new address
-    /// space.
-    pub(crate) fn executed(&mut self, execute: &Execute, layout: Layout) -> SpaceId {
+    /// Replaces the program of the current process: the end of `execve`. It is the one that is observed from now on if there
+    /// are `images` of it, which have been placed. Returns its new address space.
+    pub(crate) fn executed(
+        &mut self,
+        execute: &Execute,
+        layout: Layout,
+        images: &[(PathBuf, Arc<[u8]>, &Image<'_>)],
+    ) -> SpaceId {
         let space = SpaceId(self.next_id());
-        self.memories.insert(space, layout.into());
+        let mut memory = Memory::from(layout);
+        if !images.is_empty() {
+            for (path, bytes, image) in images {
+                self.programs.note(path, bytes, image);
+            }
+            let programs: Vec<Range<u64>> = self.programs.ranges().collect();
+            memory.come_after(self.memory(), programs);
+            self.observed = space;
+        }
+        self.memories.insert(space, memory);
         let process = self.process_mut();
         process.space = space;
         process.program.clone_from(&execute.path);

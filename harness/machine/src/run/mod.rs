@@ -568,7 +568,7 @@ impl<'o> Run<'o> {
             self.space.save(address, len);
         }
         // The same address in the memory of another process, such as a child, is another place.
-        if self.reports_stores && self.space_id == SpaceId(FIRST) {
+        if self.reports_stores && self.space_id == self.linux.observed {
             self.observer.store(address, len);
         }
     }

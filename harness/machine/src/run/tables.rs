@@ -84,7 +84,8 @@ impl Run<'_> {
         }
     }
 
-    fn show(&mut self, unicorn: &Unicorn<'_, ()>, change: &Change) {
+    /// Shows a change to the observer.
+    pub(super) fn show(&mut self, unicorn: &Unicorn<'_, ()>, change: &Change) {
         let read_register = |register: i32| unicorn.reg_read(register).ok();
         let read = |register| read_register(register).unwrap_or_default();
         let moment = Moment {

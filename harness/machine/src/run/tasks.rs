@@ -1,6 +1,7 @@
 //! Tasks, as far as the CPU is concerned: each has its registers and its calls.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use rustix::io::Errno;
 use unicorn_engine::{Unicorn, uc_error};
@@ -12,7 +13,10 @@ use crate::address_space::AddressSpace;
 use crate::call_stack::Bottom;
 use crate::image::Image;
 use crate::linux::answer::{Execute, NewTask};
+use crate::linux::objects::disk::path_of;
+use crate::linux::objects::programs::Next;
 use crate::linux::objects::tasks::Wake;
+use crate::observer::Change;
 use crate::outcome::{Broken, End};
 use crate::process;
 use crate::witness::Witness;
@@ -91,7 +95,7 @@ impl Run<'_> {
     /// Notes whether the current task is observed, and when its turn ends.
     pub(super) fn begin_turn(&mut self) {
         const TURN: u64 = 20_000;
-        self.is_observed = self.observes && self.linux.is_first_program();
+        self.is_observed = self.observes && self.linux.is_observed_program();
         self.thread = self.linux.tasks.current().id.0;
         self.turn_end = if self.linux.tasks.are_several() {
             self.limit.min(self.instructions.saturating_add(TURN))
@@ -195,6 +199,7 @@ impl Run<'_> {
             unicorn.reg_write(self.cpu.system_calls.result, failure(errno))?;
             Ok(Some(request.next))
         };
+        let replaces_observed = self.snapshot.is_none() && self.linux.replaces_observed();
         let linux = Rc::make_mut(&mut self.linux);
         let Ok(bytes) = linux.read_program(execute.path.as_os_str().as_encoded_bytes()) else {
             return fails(unicorn, Errno::NOENT);
@@ -205,9 +210,21 @@ impl Run<'_> {
         let interpreter = match &image.interpreter {
             None => None,
             Some(path) => match linux.read_program(path) {
-                Ok(bytes) => Some(bytes),
+                Ok(bytes) => Some((path_of(path), bytes)),
                 Err(_) => return fails(unicorn, Errno::NOENT),
             },
+        };
+        let interpreter_bytes = interpreter.as_ref().map(|(_, bytes)| &**bytes);
+        let next = if replaces_observed { linux.place_next(&bytes, interpreter_bytes) } else { None };
+        let is_followed = next.is_some();
+        let (image, interpreter_image) = match next {
+            Some(Next { executable, interpreter }) => (executable, interpreter),
+            None => {
+                match interpreter_bytes.map(|bytes| process::interpreter_image(&image, bytes)).transpose() {
+                    Ok(interpreter) => (image, interpreter),
+                    Err(_) => return fails(unicorn, Errno::NOMEM),
+                }
+            }
         };
         let program = process::Program {
             executable: &image,
@@ -217,11 +234,24 @@ impl Run<'_> {
             pattern: self.pattern,
         };
         let Ok(process::Started { space, sp, entry, places, layout, .. }) =
-            program.start(interpreter.as_deref())
+            program.start(interpreter_image.as_ref())
         else {
             return fails(unicorn, Errno::NOMEM);
         };
-        let id = linux.executed(execute, layout);
+        let own = is_followed.then(|| (execute.path.clone(), Arc::clone(&bytes), &image));
+        let of_interpreter = interpreter.as_ref().zip(interpreter_image.as_ref()).filter(|_| is_followed);
+        let of_interpreter =
+            of_interpreter.map(|((path, bytes), image)| (path.clone(), Arc::clone(bytes), image));
+        let images: Vec<_> = own.into_iter().chain(of_interpreter).collect();
+        if replaces_observed {
+            self.tables.clear();
+            if self.is_observed {
+                let code = images.iter().flat_map(|(.., image)| image.code()).collect();
+                self.show(unicorn, &Change::Executed(code));
+            }
+        }
+        let stack = layout.stack.clone();
+        let id = Rc::make_mut(&mut self.linux).executed(execute, layout, &images);
         self.charge(space.size());
         let old = self.replace_space(unicorn, space)?;
         self.spaces.insert(self.space_id, old);
@@ -232,7 +262,12 @@ impl Run<'_> {
         self.trail = Trail::default();
         self.signing = None;
         self.ended_flow.add(self.witness.control_flow());
-        self.witness = Witness::new(self.cpu, 0..0, sp, self.witness_faults);
+        // Functions that are known are at the same addresses in what is followed.
+        self.witness = if is_followed {
+            self.witness.of_task(self.cpu, stack, sp)
+        } else {
+            Witness::new(self.cpu, 0..0, sp, self.witness_faults)
+        };
         self.witness.start_again(sp, Bottom::Entry);
         self.begin_turn();
         self.note_signals();

@@ -375,6 +375,11 @@ fn a_program_executes_others_below_its_root_only() {
         let outcome = run_below(&root, &spawning(path));
         assert_eq!((outcome.end, outcome.output.len()), (End::Exit(errno), 0), "{path}");
     }
+    // rdx, which has the environment's address at the call, is no function to call at the end of the next program.
+    let status_of_rdx = Code::default().raw(&[0x89, 0xd7, 0xb8, 60, 0, 0, 0, 0x0f, 0x05]).data(&[]);
+    std::fs::write(root.join("other"), status_of_rdx).expect("a file");
+    assert_eq!(run_below(&root, &spawning("/other")).end, End::Exit(0));
+    std::fs::write(root.join("other"), &other).expect("a file");
     assert_eq!(spawning("/other").len(), spawning("/none").len());
     let bytes = spawning("/other");
     let system = System { root: Some(root), ..System::default() };

@@ -43,7 +43,9 @@ impl Observer for Seen {
         let (table, sign) = match change {
             Change::Registered(table) => (table, 1),
             Change::Withdrawn(table) => (table, -1),
-            Change::Mapped(_) | Change::Unmapped(_) | Change::Replaced(_) => panic!("no file is mapped"),
+            Change::Mapped(_) | Change::Unmapped(_) | Change::Replaced(_) | Change::Executed(_) => {
+                panic!("no file is mapped")
+            }
         };
         assert!([[0xe2, 0xde], [0xde, 0xe2]].contains(&[table.bytes[0], table.bytes[1]]));
         assert_eq!(table.code.end - table.code.start, 4096);

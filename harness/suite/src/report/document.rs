@@ -442,8 +442,8 @@ pub struct CheckSummary {
     pub set_aside: u64,
     /// Instructions that the sample leaves out.
     pub left_out: u64,
-    /// Instructions that were not looked at: of other programs that the program has executed,
-    /// and of copies of it.
+    /// Instructions that were not looked at: of other processes, and of a program that took this one's place
+    /// and could not be followed.
     pub unobserved: u64,
     /// The deepest call stack, in frames.
     pub max_depth: usize,
@@ -627,7 +627,7 @@ impl CheckReport {
         });
         let unobserved = (self.summary.unobserved > 0).then(|| {
             let instructions = counted(self.summary.unobserved, "instruction");
-            format!("executed other programs, or copies of itself, which were not judged: {instructions}")
+            format!("made other processes, or became another program, which were not judged: {instructions}")
         });
         [self.ended(), refused, unobserved].into_iter().flatten().collect()
     }

@@ -1055,11 +1055,24 @@ const LOADER: &str = r#"
 
 /// Makes a program that loads libraries. `None` without a compiler.
 fn loading(program: &str) -> Option<tempfile::TempDir> {
+    let linked = ["-fPIC", "-shared", "-Wl,-e,scale", "-Wl,-z,noseparate-code", "-Wl,-z,max-page-size=4096"];
+    let program = format!("{LOADER}{program}");
+    compiled(&[
+        ("library.so", LIBRARY, &linked),
+        ("other.so", OTHER_LIBRARY, &linked),
+        ("program", &program, &AT_FIXED_ADDRESSES),
+    ])
+}
+
+const AT_FIXED_ADDRESSES: [&str; 3] = ["-static", "-fno-pie", "-no-pie"];
+
+/// Compiles files with a name, a text and flags into a folder. `None` without a compiler.
+fn compiled(files: &[(&str, &str, &[&str])]) -> Option<tempfile::TempDir> {
     let folder = tempfile::tempdir().expect("a folder");
-    let compile = |text: &str, name: &str, flags: &[&str]| {
+    let compile = |(name, text, flags): &(&str, &str, &[&str])| {
         let source = folder.path().join("source.c");
         std::fs::write(&source, text).expect("a file");
-        let flags_of_both = [
+        let flags_of_all = [
             "-O1",
             "-m64",
             "-ffreestanding",
@@ -1068,13 +1081,10 @@ fn loading(program: &str) -> Option<tempfile::TempDir> {
             "-nostdlib",
         ];
         let mut compiler = Command::new("gcc");
-        compiler.args(flags_of_both).args(flags).arg(&source).arg("-o").arg(folder.path().join(name));
+        compiler.args(flags_of_all).args(*flags).arg(&source).arg("-o").arg(folder.path().join(name));
         compiler.output().is_ok_and(|output| output.status.success())
     };
-    let linked = ["-fPIC", "-shared", "-Wl,-e,scale", "-Wl,-z,noseparate-code", "-Wl,-z,max-page-size=4096"];
-    let has_all = compile(LIBRARY, "library.so", &linked)
-        && compile(OTHER_LIBRARY, "other.so", &linked)
-        && compile(&format!("{LOADER}{program}"), "program", &["-static", "-fno-pie", "-no-pie"]);
+    let has_all = files.iter().all(compile);
     if !has_all {
         eprintln!("not run: there is no GCC for amd64");
     }
@@ -1189,6 +1199,95 @@ fn a_library_that_takes_the_place_of_another_is_not_unwound_by_its_table(
     let report = json(&bench(&arguments));
     assert_eq!(report["findings"], serde_json::json!([]), "{report:#}");
     assert!(report["summary"]["nothing_compared"].as_u64() > Some(0), "{}", report["summary"]);
+}
+
+/// What a program executes takes its place: `become` executes a program, unless that was executed by another one.
+const EXECUTING: &str = r#"
+    __asm__(".globl _start\n_start: .cfi_startproc\n .cfi_undefined rip\n mov %rsp, %rdi\n call begin\n hlt\n .cfi_endproc");
+    __attribute__((noinline)) static void become(const char *name, const long *stack)
+    {
+        const char *const arguments[] = {name, "again", 0};
+        if (stack[0] == 1)
+            finish(call(59, (long)name, (long)arguments, (long)(arguments + 2), 0, 0) != 0);
+        finish(0);
+    }
+    __attribute__((noinline)) static unsigned deep(unsigned x)
+    {
+        unsigned y = back(x + 1);
+        WRONG
+        return y + 1;
+    }
+    void begin(const long *stack)
+    {
+        unsigned sum = load("/library.so", 0, 1);
+        if (deep(3) != 29 || sum != 2 * 7 * 3)
+            finish(1);
+        become("NEXT", stack);
+    }
+"#;
+
+/// A program that executes another one, or itself, is followed: the code of both is judged, an unwinder that follows gets
+/// what goes and what comes, and must not do without, and one that can't follow knows all of them. Where a program is linked
+/// to the addresses of the one before, nobody is asked any more.
+#[rstest]
+#[case::all("/next", &["-static-pie", "-fPIE"], "all", &[], [3, 2])]
+#[case::stale("/next", &["-static-pie", "-fPIE"], "come", &[], [3, 2])]
+#[case::missing("/next", &["-static-pie", "-fPIE"], "gone", &["truncated", "wrong-end"], [3, 2])]
+#[case::without("/next", &["-static-pie", "-fPIE"], "nothing", &[], [0, 0])]
+#[case::itself("/program", &AT_FIXED_ADDRESSES, "all", &[], [3, 2])]
+#[case::itself_without("/program", &AT_FIXED_ADDRESSES, "nothing", &[], [0, 0])]
+#[case::same_addresses("/next", &AT_FIXED_ADDRESSES, "all", &[], [1, 2])]
+fn a_program_that_takes_the_place_of_another_is_followed(
+    #[case] executed: &str,
+    #[case] flags: &[&str],
+    #[case] follow: &str,
+    #[case] verdicts: &[&str],
+    #[case] told: [usize; 2],
+) {
+    let source = |name: &str, wrong: &str| {
+        let executing = EXECUTING.replace("NEXT", executed).replace("WRONG", wrong);
+        // Files that are equal are one program.
+        format!("{LOADER}{executing} const char name[] = \"{name}\";")
+    };
+    let shared = ["-fPIC", "-shared", "-Wl,-e,scale", "-Wl,-z,noseparate-code", "-Wl,-z,max-page-size=4096"];
+    let make = |wrong: &str| {
+        compiled(&[
+            ("library.so", LIBRARY, &shared),
+            ("next", &source("next", wrong), flags),
+            (
+                "program",
+                &source("program", if executed == "/program" { wrong } else { "" }),
+                &AT_FIXED_ADDRESSES,
+            ),
+        ])
+    };
+    let Some(folder) = make("") else { return };
+    let (report, count) = check_loading(&folder, follow);
+    has_verdicts(&report, verdicts);
+    let summary = &report["summary"];
+    assert_eq!(report["unwinder"]["not_followed"], 0, "{}", report["unwinder"]);
+    let is_last = flags == AT_FIXED_ADDRESSES && executed == "/next";
+    assert_eq!(summary["unobserved"].as_u64() > Some(0), is_last, "{summary}");
+    // The library and the program before go, and the one after comes with another library.
+    assert_eq!(count, told, "{report:#}");
+
+    // What is wrong in the second program is found there.
+    let Some(folder) = make(
+        r#"__asm__ volatile(".cfi_adjust_cfa_offset 8\n nop\n .cfi_adjust_cfa_offset -8" ::: "memory");"#,
+    ) else {
+        return;
+    };
+    let (root, file) = (folder.path().display().to_string(), folder.path().join("program"));
+    let file = file.display().to_string();
+    let arguments = ["check", "--json", "--no-explore", "--from", "eh-frame", "--root", &root, &file];
+    let report = json(&bench(&arguments));
+    let image = if executed == "/next" { Value::from("next") } else { Value::Null };
+    let findings = report["findings"].as_array().expect("a list");
+    let found = findings.iter().filter(|found| {
+        (&found["image"], &found["function"], &found["verdict"])
+            == (&image, &"deep".into(), &"wrong-cfa".into())
+    });
+    assert_eq!((found.count(), findings.len()), if is_last { (0, 0) } else { (1, 1) }, "{report:#}");
 }
 
 /// An unwinder that says that it can't follow a section is asked nothing while that is there. One that fails when it is

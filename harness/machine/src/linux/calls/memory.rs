@@ -128,13 +128,13 @@ impl Linux {
             }
             if permissions.execute {
                 self.memory().has_code(&range);
-                if self.is_first_program() {
+                if self.is_observed_program() {
                     let version = (file, self.disk.changes(file));
                     let is_first = self.memory().is_first_file(&range, version);
                     let kind = if is_first { Mapping::Added } else { Mapping::Replaced };
                     self.mappings.push(kind(range.clone()));
                 }
-                if self.keeps_mapped && self.is_first_program() {
+                if self.keeps_mapped && self.is_observed_program() {
                     self.keep_mapped(file, &path, start, offset)?;
                 }
             }
@@ -206,7 +206,7 @@ impl Linux {
         }
         self.memory().forget(&range);
         user.unmap(range.clone())?;
-        if self.is_first_program() {
+        if self.is_observed_program() {
             self.mappings.push(Mapping::Removed(range));
         }
         Ok(0)

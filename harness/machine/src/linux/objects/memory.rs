@@ -76,6 +76,15 @@ impl Memory {
         Self { heap: brk..brk, free, stack, ..Self::default() }
     }
 
+    /// An address means the same function as it did in another program that the process has executed before. `programs`
+    /// are where the machine has put their own images.
+    pub(crate) fn come_after(&mut self, before: &Self, programs: Vec<Range<u64>>) {
+        self.code.clone_from(&before.code);
+        self.code.extend(programs);
+        self.first_files.clone_from(&before.first_files);
+        self.images.clone_from(&before.images);
+    }
+
     /// Notes that a place was chosen for a mapping.
     pub(crate) fn placed(&mut self, range: Range<u64>) {
         const LAST: usize = 16;

@@ -4,6 +4,7 @@ pub(crate) mod clock;
 pub(crate) mod descriptions;
 pub(crate) mod disk;
 pub(crate) mod memory;
+pub(crate) mod programs;
 pub(crate) mod random;
 pub(crate) mod signals;
 pub(crate) mod special;
