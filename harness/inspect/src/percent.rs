@@ -29,6 +29,8 @@ pub enum InvalidPercent {
 }
 
 impl Percent {
+    /// Nothing of it.
+    pub const NONE: Self = Self(0);
     /// All of it.
     pub const ALL: Self = Self(10_000);
     /// Nine tenths of it.

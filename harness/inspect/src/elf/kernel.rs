@@ -1,7 +1,8 @@
 //! What a kernel's own tables say of its code: where it goes on otherwise than its instructions show, and what other
 //! instructions it may have, as the kernel patches them.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
 use serde::{Deserialize, Serialize};
@@ -9,8 +10,8 @@ use sframe_engine::Abi;
 
 use crate::elf::bounded::File;
 use crate::elf::numbers::{signed, unsigned};
-use crate::elf::object_file::ObjectFile;
-use crate::instructions::{Destination, Disassembly, Flow, Instruction};
+use crate::elf::object_file::{ObjectFile, Symbols};
+use crate::instructions::{Destination, Disassembly, Flow, Instruction, starts};
 use crate::text::counted;
 
 /// What the tables of a kernel, or of a module, say of its code. Addresses are those of the file.
@@ -130,6 +131,15 @@ const TRACED: [Name; 2] = [
     Name { section: "__patchable_function_entries", symbols: ["__start_mcount_loc", "__stop_mcount_loc"] },
 ];
 
+/// Why an entry is left.
+const NO_INSTRUCTION: &str = "it does not lead from an instruction to an instruction";
+
+/// The whole entries of a table, with their addresses.
+fn entries_of(address: u64, data: &[u8], size: u64) -> Vec<(u64, &[u8])> {
+    let entries = data.chunks_exact(usize::try_from(size).unwrap_or(1));
+    entries.enumerate().map(|(index, entry)| (address.wrapping_add(index as u64 * size), entry)).collect()
+}
+
 /// No place has more alternatives than this.
 const MOST_ALTERNATIVES: usize = 8;
 
@@ -140,11 +150,9 @@ impl KernelCode {
     /// Reads the tables of a file that has addresses.
     #[must_use]
     pub fn of(object: &ObjectFile<'_>) -> Self {
-        let elf = object.elf();
-        let is_kernel =
-            elf.sections().any(|section| section.name().is_ok_and(|name| OF_KERNELS.contains(&name)));
+        let is_kernel = sections_of_kernels(object).next().is_some();
         let Some(abi) = object.abi().filter(|_| is_kernel) else { return Self::default() };
-        let reader = Reader::new(abi, elf);
+        let reader = Reader::new(abi, object);
         let mut found = Self { is_kernel, ..Self::default() };
         reader.jump_labels(&mut found);
         reader.faults(&mut found);
@@ -159,9 +167,18 @@ impl KernelCode {
     }
 }
 
+/// The sections of a file by which kernels and modules are known.
+pub fn sections_of_kernels(object: &ObjectFile<'_>) -> impl Iterator<Item = &'static str> {
+    let names = object.elf().sections();
+    names.filter_map(|section| OF_KERNELS.iter().copied().find(|known| section.name() == Ok(*known)))
+}
+
 /// The tables, and the memory that they are about.
-struct Reader<'a> {
+struct Reader<'a, 'o> {
     abi: Abi,
+    functions: &'o Symbols<'a>,
+    /// Where the instructions of each function are that was asked about, by its start.
+    instructions: RefCell<BTreeMap<u64, BTreeSet<u64>>>,
     /// Sections with content, by address; whether each has code.
     memory: Vec<(u64, &'a [u8], bool)>,
     /// By section.
@@ -170,8 +187,17 @@ struct Reader<'a> {
     symbols: BTreeMap<&'static str, u64>,
 }
 
-impl<'a> Reader<'a> {
-    fn new(abi: Abi, elf: &File<'a>) -> Self {
+/// The entries of a table.
+struct Table<'a> {
+    /// Those of one size, with their addresses.
+    entries: Vec<(u64, &'a [u8])>,
+    /// Whether it is a section of its own, as in a module: there, each entry has been relocated.
+    is_section: bool,
+}
+
+impl<'a, 'o> Reader<'a, 'o> {
+    fn new(abi: Abi, object: &'o ObjectFile<'a>) -> Self {
+        let elf: &File<'a> = object.elf();
         let (mut memory, mut sections) = (Vec::new(), BTreeMap::new());
         for section in elf.sections().filter(|section| section.address() != 0) {
             let (Ok(name), Ok(data)) = (section.name_bytes(), section.data()) else { continue };
@@ -189,7 +215,7 @@ impl<'a> Reader<'a> {
                 symbols.insert(*known, symbol.address());
             }
         }
-        Self { abi, memory, sections, symbols }
+        Self { abi, functions: &object.symbols, instructions: RefCell::default(), memory, sections, symbols }
     }
 
     /// The bytes of a section from an address on, and whether it has code.
@@ -207,26 +233,74 @@ impl<'a> Reader<'a> {
         self.from(address).is_some_and(|(bytes, is_code)| is_code && !bytes.is_empty())
     }
 
+    /// The instruction at an address. `None` in the middle of one, or where there is no code.
     fn instruction(&self, address: u64) -> Option<Instruction> {
         let (bytes, _) = self.from(address).filter(|(_, is_code)| *is_code)?;
-        Disassembly::one(self.abi, address, bytes).filter(|instruction| instruction.len > 0)
+        let instruction =
+            Disassembly::one(self.abi, address, bytes).filter(|instruction| instruction.len > 0)?;
+        self.begins_instruction(address).then_some(instruction)
     }
 
-    /// A table: its address and its bytes.
-    fn table(&self, name: &Name) -> Option<(u64, &'a [u8])> {
-        if let Some(found) = self.sections.get(name.section) {
-            return Some(*found);
+    /// Whether an instruction begins at an address of code, as its function's other instructions show.
+    fn begins_instruction(&self, address: u64) -> bool {
+        if !self.is_code(address) {
+            return false;
+        }
+        // What is not in a function is not known.
+        let Some((_, offset)) = self.functions.at(address) else { return true };
+        let start = address - offset;
+        let mut known = self.instructions.borrow_mut();
+        let within = known.entry(start).or_insert_with(|| {
+            let mut within = BTreeSet::new();
+            let code = self.from(start).map_or(&[][..], |(code, _)| code);
+            let end = self
+                .functions
+                .extent(start)
+                .map_or(start.saturating_add(code.len() as u64), |extent| extent.end);
+            starts(self.abi, start, code, end, |at| _ = within.insert(at));
+            within
+        });
+        within.contains(&address)
+    }
+
+    /// A table: its address and its bytes, and whether it is a section. `None` if there is none, or if its bounds are not
+    /// those of one, which is noted.
+    fn table(&self, name: &Name, found: &mut KernelCode) -> Option<(u64, &'a [u8], bool)> {
+        if let Some((address, data)) = self.sections.get(name.section) {
+            return Some((*address, data, true));
         }
         let [start, end] = name.symbols.map(|symbol| self.symbols.get(symbol).copied());
-        let (start, end) = start.zip(end)?;
-        Some((start, self.bytes(start, end.checked_sub(start)?)?))
+        let Some((start, end)) = start.zip(end) else {
+            if start.or(end).is_some() {
+                found.leave(format!(
+                    "{}: only one of {} and {} is there",
+                    name.section, name.symbols[0], name.symbols[1]
+                ));
+            }
+            return None;
+        };
+        let data = end.checked_sub(start).and_then(|len| self.bytes(start, len));
+        if data.is_none() {
+            found.leave(format!(
+                "{}: nothing is from {start:#x} to {end:#x}, where it should be",
+                name.section
+            ));
+        }
+        Some((start, data?, false))
     }
 
-    /// The entries of a table that has entries of one size, with their addresses.
-    fn entries(&self, name: &Name, size: u64) -> Vec<(u64, &'a [u8])> {
-        let Some((address, data)) = self.table(name) else { return Vec::new() };
-        let entries = data.chunks_exact(usize::try_from(size).unwrap_or(1));
-        entries.enumerate().map(|(index, entry)| (address.wrapping_add(index as u64 * size), entry)).collect()
+    /// A table that has entries of one size. What is left at its end is noted.
+    fn entries(&self, name: &Name, size: u64, found: &mut KernelCode) -> Table<'a> {
+        let Some((address, data, is_section)) = self.table(name, found) else {
+            return Table { entries: Vec::new(), is_section: false };
+        };
+        let entries = entries_of(address, data, size);
+        let left = data.len() as u64 - entries.len() as u64 * size;
+        if left > 0 {
+            let bytes = counted(left, "byte");
+            found.leave(format!("{bytes} at the end of {}: an entry has {size}", name.section));
+        }
+        Table { entries, is_section }
     }
 
     fn number(&self, bytes: &[u8]) -> u64 {
@@ -242,14 +316,15 @@ impl<'a> Reader<'a> {
 
     /// `struct jump_entry`: code, target, key.
     fn jump_labels(&self, found: &mut KernelCode) {
-        for (address, entry) in self.entries(&JUMP_LABELS, 16) {
-            let (Some(at), Some(target)) =
-                (self.relative(address, entry, 0), self.relative(address, entry, 4))
+        let mut unread = 0;
+        for (address, entry) in self.entries(&JUMP_LABELS, 16, found).entries {
+            let (at, target) = (self.relative(address, entry, 0), self.relative(address, entry, 4));
+            let Some(((at, target), instruction)) = at
+                .zip(target)
+                .filter(|(_, target)| self.begins_instruction(*target))
+                .and_then(|(at, target)| Some(((at, target), self.instruction(at)?)))
             else {
-                continue;
-            };
-            let Some(instruction) = self.instruction(at) else {
-                found.leave(format!("a jump label at {at:#x} is not at an instruction"));
+                unread += 1;
                 continue;
             };
             let is_jump = matches!(
@@ -259,54 +334,79 @@ impl<'a> Reader<'a> {
             let to = if is_jump { at.wrapping_add(instruction.len) } else { target };
             found.detours.push(Detour { at, to, why: Why::JumpLabel });
         }
+        found.leave_entries(unread, JUMP_LABELS.section, NO_INSTRUCTION);
     }
 
     /// `struct exception_table_entry`: instruction and fixup, and what differs.
     fn faults(&self, found: &mut KernelCode) {
         let mut unread = 0;
-        for (address, entry) in self.entries(&FAULTS, 12) {
+        for (address, entry) in self.entries(&FAULTS, 12, found).entries {
             match (self.relative(address, entry, 0), self.relative(address, entry, 4)) {
-                (Some(at), Some(to)) if self.is_code(at) && self.is_code(to) => {
+                (Some(at), Some(to)) if self.begins_instruction(at) && self.begins_instruction(to) => {
                     found.detours.push(Detour { at, to, why: Why::Fault });
                 }
                 _ => unread += 1,
             }
         }
-        found.leave_entries(unread, "__ex_table", "it leads to no code");
+        found.leave_entries(unread, FAULTS.section, NO_INSTRUCTION);
     }
 
     /// `struct bug_entry`: the trap, or what prepares it, and flags at the end. The sizes depend on the configuration.
     fn warnings(&self, found: &mut KernelCode) {
         const WARNING: u64 = 1;
-        let Some((_, data)) = self.table(&WARNINGS) else { return };
+        let Some((address, data, _)) = self.table(&WARNINGS, found) else { return };
         let site = |address: u64, entry: &[u8]| {
             let at = self.relative(address, entry, 0)?;
             Some((at, self.instruction(at)?))
         };
-        let sites = |size: u64| {
-            let entries = self.entries(&WARNINGS, size);
-            entries.into_iter().map(|(address, entry)| site(address, entry)).collect::<Option<Vec<_>>>()
+        // The one with the most entries that lead to instructions, and then to traps: in a small table, most may be of what
+        // prepares a trap, which can be any instruction.
+        let Some((_, entries)) =
+            Self::of_known_size(&[6, 8, 10, 12, 14, 16], address, data, |address, entry| {
+                site(address, entry).map(|(at, instruction)| u64::from(self.may_trap(at, &instruction)))
+            })
+        else {
+            return found.leave_unknown(WARNINGS.section, data);
         };
-        let is_mostly_traps = |sites: &[(u64, Instruction)]| {
-            let traps = sites.iter().filter(|(at, instruction)| self.may_trap(*at, instruction)).count();
-            4 * traps >= 3 * sites.len()
-        };
-        let possible =
-            [6, 8, 10, 12, 14, 16].into_iter().filter(|size| (data.len() as u64).is_multiple_of(*size));
-        let possible: Vec<_> = possible.filter_map(|size| Some((size, sites(size)?))).collect();
-        // In a small table, most may be of what prepares a trap, which can be any instruction.
-        let only = possible.first().filter(|_| possible.len() == 1);
-        let Some((size, _)) = possible.iter().find(|(_, sites)| is_mostly_traps(sites)).or(only) else {
-            found.leave("the entries of __bug_table are of a form that is not known".to_owned());
-            return;
-        };
-        for (address, entry) in self.entries(&WARNINGS, *size) {
-            let Some((at, instruction)) = site(address, entry) else { continue };
+        let mut unread = 0;
+        for (address, entry) in entries {
+            let Some((at, instruction)) = site(address, entry) else {
+                unread += 1;
+                continue;
+            };
             if self.number(&entry[entry.len() - 2..]) & WARNING != 0 && self.may_trap(at, &instruction) {
                 let to = at.wrapping_add(instruction.len);
                 found.detours.push(Detour { at, to, why: Why::Warning });
             }
         }
+        found.leave_entries(unread, WARNINGS.section, NO_INSTRUCTION);
+    }
+
+    /// Returns the size of the entries of a table that has entries of one of these sizes, and the entries: the one of which
+    /// most have a worth, and among these the one that is worth most. `None` if less than half of them have one.
+    fn of_known_size(
+        sizes: &[u64],
+        address: u64,
+        data: &'a [u8],
+        worth: impl Fn(u64, &'a [u8]) -> Option<u64>,
+    ) -> Option<(u64, Vec<(u64, &'a [u8])>)> {
+        let mut best: Option<((u64, u64), u64)> = None;
+        for size in sizes.iter().copied().filter(|size| (data.len() as u64).is_multiple_of(*size)) {
+            let entries = entries_of(address, data, size);
+            let sound: Vec<u64> =
+                entries.iter().filter_map(|(address, entry)| worth(*address, entry)).collect();
+            // In parts of a million: the sizes differ, and so do the numbers of entries.
+            let part = |count: u64| count * 1_000_000 / entries.len().max(1) as u64;
+            let score = (part(sound.len() as u64), part(sound.iter().sum()));
+            if 2 * sound.len() >= entries.len()
+                && !sound.is_empty()
+                && best.is_none_or(|(known, _)| score > known)
+            {
+                best = Some((score, size));
+            }
+        }
+        let (_, size) = best?;
+        Some((size, entries_of(address, data, size)))
     }
 
     /// Whether an instruction may be a trap that warns. On AMD64, ud1 is one, and some call a function with one; s390x has
@@ -326,31 +426,24 @@ impl<'a> Reader<'a> {
 
     /// `struct alt_instr`: the place, the replacement, and their lengths; what is between differs.
     fn alternatives(&self, found: &mut KernelCode) {
-        let Some((_, data)) = self.table(&ALTERNATIVES) else { return };
-        let alternative = |address: u64, entry: &[u8]| self.alternative(address, entry);
-        let fits = |size: &u64| {
-            !data.is_empty()
-                && (data.len() as u64).is_multiple_of(*size)
-                && self
-                    .entries(&ALTERNATIVES, *size)
-                    .iter()
-                    .all(|(at, entry)| alternative(*at, entry).is_some())
-        };
+        let Some((address, data, _)) = self.table(&ALTERNATIVES, found) else { return };
         let sizes: &[u64] = match self.abi {
             Abi::Amd64 => &[14, 12, 13],
             Abi::Aarch64 | Abi::Aarch64Be => &[12],
             Abi::S390x => &[13, 11, 12],
         };
-        let Some(size) = sizes.iter().copied().find(fits) else {
-            if !data.is_empty() {
-                found.leave("the entries of .altinstructions are of a form that is not known".to_owned());
-            }
-            return;
+        let is_sound = |address: u64, entry: &[u8]| self.alternative(address, entry).map(|_| 0);
+        let Some((_, entries)) = Self::of_known_size(sizes, address, data, is_sound) else {
+            return found.leave_unknown(ALTERNATIVES.section, data);
         };
         let mut by_place: BTreeMap<u64, Vec<Patch>> = BTreeMap::new();
-        let mut by_code = 0;
-        for (address, entry) in self.entries(&ALTERNATIVES, size) {
-            match alternative(address, entry).and_then(|alternative| alternative.patch(self)) {
+        let (mut unread, mut by_code, mut unmoved) = (0, 0, 0);
+        for (address, entry) in entries {
+            let Some(alternative) = self.alternative(address, entry) else {
+                unread += 1;
+                continue;
+            };
+            match alternative.patch(self) {
                 Some(patch) => {
                     let known = by_place.entry(patch.address).or_default();
                     let is_new =
@@ -359,12 +452,14 @@ impl<'a> Reader<'a> {
                         known.push(patch);
                     }
                 }
-                None => by_code += 1,
+                None if alternative.is_by_code => by_code += 1,
+                None => unmoved += 1,
             }
         }
-        if by_code > 0 {
-            found.leave(format!("{by_code} alternatives are computed by code when the kernel starts"));
-        }
+        let table = ALTERNATIVES.section;
+        found.leave_entries(unread, table, "it does not lead from code to code that fits there");
+        found.leave_entries(by_code, table, "computed by code when the kernel starts");
+        found.leave_entries(unmoved, table, "the replacement can't be decoded, or moved to its place");
         let most = by_place.values().map(Vec::len).max().unwrap_or(0);
         for number in 0..most {
             let kind = if number == 0 { FormKind::Alternatives } else { FormKind::FurtherAlternatives };
@@ -397,9 +492,11 @@ impl<'a> Reader<'a> {
             }
         };
         let is_sound = from_len <= len
-            && self.is_code(at)
+            && self.begins_instruction(at)
             && self.bytes(at, len.into()).is_some()
-            && (is_by_code || self.bytes(from, from_len.into()).is_some());
+            && (is_by_code
+                || from_len == 0
+                || self.is_code(from) && self.bytes(from, from_len.into()).is_some());
         is_sound.then_some(Alternative { at, len, from, from_len, is_by_code })
     }
 
@@ -408,11 +505,14 @@ impl<'a> Reader<'a> {
         let tracer = TRACERS.iter().find_map(|name| self.symbols.get(name).copied());
         let mut patches = BTreeMap::new();
         let mut unread = 0;
-        for (_, entry) in TRACED.iter().flat_map(|name| self.entries(name, 8)) {
+        // A kernel has one of them, within another section: any of the names finds it.
+        let name = TRACED.iter().find(|name| self.sections.contains_key(name.section)).unwrap_or(&TRACED[0]);
+        let Table { entries, is_section } = self.entries(name, 8, found);
+        for (_, entry) in entries {
             let address = self.number(entry);
             let Some(site) = self.traced_site(address) else {
-                // Of functions that another one has replaced.
-                unread += u64::from(self.is_code(address));
+                // A kernel that is linked has zeroes for functions that others have replaced.
+                unread += u64::from(is_section || address != 0);
                 continue;
             };
             found.traced.extend(site.call);
@@ -483,7 +583,7 @@ impl<'a> Reader<'a> {
             Some(Patch { address, bytes: bytes.to_vec() })
         };
         let sites = match self.abi {
-            Abi::Amd64 => self.entries(&STATIC_CALLS, 8),
+            Abi::Amd64 => self.entries(&STATIC_CALLS, 8, found).entries,
             // They have no such sites.
             Abi::Aarch64 | Abi::Aarch64Be | Abi::S390x => Vec::new(),
         };
@@ -511,6 +611,13 @@ impl KernelCode {
         }
     }
 
+    /// A table whose entries have none of the known sizes, or lead nowhere.
+    fn leave_unknown(&mut self, table: &str, data: &[u8]) {
+        if !data.is_empty() {
+            self.leave(format!("the entries of {table} are of a form that is not known"));
+        }
+    }
+
     fn leave(&mut self, what: String) {
         /// A malformed table may have any number.
         const MOST: usize = 20;
@@ -531,10 +638,11 @@ struct Alternative {
 impl Alternative {
     /// What the kernel writes: the replacement, whose relative branches still lead where they led, and no operations.
     /// `None` if that is not in the file.
-    fn patch(&self, reader: &Reader<'_>) -> Option<Patch> {
+    fn patch(&self, reader: &Reader<'_, '_>) -> Option<Patch> {
         let mut bytes = reader.bytes(self.from, self.from_len.into()).filter(|_| !self.is_by_code)?.to_vec();
         let within = self.from..self.from.saturating_add(self.from_len.into());
-        let mut offset = 0;
+        // On s390x, the kernel copies the bytes: what they name has to be right at the place.
+        let mut offset = if reader.abi == Abi::S390x { bytes.len() } else { 0 };
         while offset < bytes.len() {
             let address = self.from.wrapping_add(offset as u64);
             let instruction = Disassembly::one(reader.abi, address, &bytes[offset..])?;
@@ -596,9 +704,7 @@ fn relocate(abi: Abi, code: &mut [u8], is_branch: bool, from: u64, to: u64) -> O
             let new = low_bits(distance, mask) << shift;
             *field = fits.then(|| word & !(mask << shift) | new)?.to_le_bytes();
         }
-        Abi::S390x => {
-            // The kernel copies the bytes: what they name has to be right at the place.
-        }
+        Abi::S390x => {}
     }
     Some(())
 }
@@ -651,7 +757,7 @@ impl TracedSite {
     }
 
     /// The instructions of the other form, given where the tracer is. `None` if it is too far away.
-    fn switched(&self, reader: &Reader<'_>, tracer: u64) -> Option<Vec<u8>> {
+    fn switched(&self, reader: &Reader<'_, '_>, tracer: u64) -> Option<Vec<u8>> {
         let is_traced = self.call.is_some();
         Some(match reader.abi {
             Abi::Amd64 if is_traced => NOP_5.to_vec(),

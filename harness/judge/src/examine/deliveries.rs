@@ -38,6 +38,8 @@ pub struct Deliveries {
     /// Those for which every backtrace was complete: from the handler through the
     /// interrupted instruction to the outermost frame.
     pub complete: u64,
+    /// Those for which the first backtrace was, at the handler's first instruction.
+    pub complete_at_entry: u64,
     /// How the other backtraces ended, with the number of signals each.
     pub ends: BTreeMap<End, u64>,
     /// Instructions at which backtrace and call stack were compared.
@@ -119,6 +121,8 @@ struct Fork {
     /// How the incomplete backtraces ended.
     ends: BTreeSet<End>,
     disagreed: bool,
+    /// Whether the first backtrace was complete.
+    at_entry: Option<bool>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,6 +173,7 @@ impl Interruptions {
     pub(super) fn compared(&mut self, end: WalkEnd) {
         if let Some(fork) = &mut self.fork {
             fork.disagreed |= end == WalkEnd::Disagreed;
+            fork.at_entry.get_or_insert(end.is_whole());
             if !end.is_whole() {
                 fork.ends.extend(end.in_specs());
             }
@@ -281,6 +286,7 @@ impl Examiner<'_, '_, '_> {
             phase: Phase::Sent,
             ends: BTreeSet::new(),
             disagreed: false,
+            at_entry: None,
         });
         self.begin_comparing();
         Followed::Pass(Flow::Fork(signal))
@@ -307,6 +313,7 @@ impl Examiner<'_, '_, '_> {
         let deliveries = &mut interruptions.deliveries;
         deliveries.delivered += 1;
         deliveries.complete += u64::from(fork.ends.is_empty() && !fork.disagreed);
+        deliveries.complete_at_entry += u64::from(fork.at_entry == Some(true));
         for end in fork.ends {
             *deliveries.ends.entry(end).or_default() += 1;
         }

@@ -267,8 +267,9 @@ impl<'t> Attempt<'t> {
             }
             // How a function leaves may excuse what its rows say all along: only a whole run shows whether
             // there is a finding. That much was set aside is none of its rows.
-            let killer = self.run_whole(target, false);
-            return match killer.filter(|killer| *killer != Killer::Spec(Verdict::NotReached)) {
+            let is_of_rows = |killer: &Killer| *killer != Killer::Spec(Verdict::NotReached);
+            let killer = self.run_whole(target, false).filter(is_of_rows);
+            return match killer.or_else(|| self.run_with_signals(target).filter(is_of_rows)) {
                 Some(killer) => Fate::Killed(killer),
                 None if mutant.function().is_some_and(|function| returns.has_returned(function.start)) => {
                     self.survived(mutant)
@@ -296,12 +297,16 @@ impl<'t> Attempt<'t> {
         if give_the_same_values(one, other, subject.code, &trial.uses) {
             return Fate::Equivalent(Reason::SameValue);
         }
-        if self.cases.iter().any(|case| !case.spec.signals.is_empty())
-            && let Some(killer) = self.run_whole(target, true)
-        {
+        if let Some(killer) = self.run_with_signals(target) {
             return Fate::Killed(killer);
         }
         self.survived(mutant)
+    }
+
+    /// Runs the cases on one mutant with the signals of their specs. `None` as well if there are none.
+    fn run_with_signals(&self, target: &Target<'_>) -> Option<Killer> {
+        let has_signals = self.cases.iter().any(|case| !case.spec.signals.is_empty());
+        if has_signals { self.run_whole(target, true) } else { None }
     }
 
     fn survived(&self, mutant: &Mutant<'_>) -> Fate {

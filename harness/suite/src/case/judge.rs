@@ -102,6 +102,19 @@ pub(crate) fn judge_signals(signal: &Signal, deliveries: &Deliveries) -> Vec<Fin
             ),
         ));
     }
+    let at_entry = deliveries.complete_at_entry;
+    if !signal.at_entry.is_reached_by(at_entry, delivered) {
+        findings.push(Finding::of_spec(
+            Verdict::NotReached,
+            format!("{} of the signals with whole backtraces at the handler's first instruction", signal.at_entry),
+            format!("{at_entry} of {delivered}"),
+            format!(
+                "{place}, backtraces of {at_entry} of {delivered} signals were whole at the handler's first instruction, and \
+                 {} expected",
+                signal.at_entry
+            ),
+        ));
+    }
     for (end, count) in &deliveries.ends {
         if !signal.ends.contains(end) {
             findings.push(Finding::of_spec(

@@ -131,6 +131,9 @@ pub struct SignalCounts {
     pub delivered: u64,
     /// Those for which every backtrace was complete.
     pub complete: u64,
+    /// Those for which the backtrace at the handler's first instruction was complete.
+    #[serde(default)]
+    pub complete_at_entry: u64,
     /// Instructions at which backtrace and call stack were compared.
     pub comparisons: u64,
     /// How the incomplete backtraces ended, with the number of signals.
@@ -139,14 +142,21 @@ pub struct SignalCounts {
 
 impl SignalCounts {
     pub(super) fn of(deliveries: &Deliveries) -> Self {
-        let Deliveries { delivered, complete, comparisons, ends, broken: _ } = deliveries;
-        Self { delivered: *delivered, complete: *complete, comparisons: *comparisons, ends: ends.clone() }
+        let Deliveries { delivered, complete, complete_at_entry, comparisons, ends, broken: _ } = deliveries;
+        Self {
+            delivered: *delivered,
+            complete: *complete,
+            complete_at_entry: *complete_at_entry,
+            comparisons: *comparisons,
+            ends: ends.clone(),
+        }
     }
 
     /// Adds other counts.
     pub fn add(&mut self, other: &Self) {
         self.delivered += other.delivered;
         self.complete += other.complete;
+        self.complete_at_entry += other.complete_at_entry;
         self.comparisons += other.comparisons;
         for (end, count) in &other.ends {
             *self.ends.entry(*end).or_default() += count;

@@ -161,6 +161,10 @@ pub struct Signal {
     /// signal's frame and the interrupted function to the entry function.
     #[serde(default = "all")]
     pub complete: Percent,
+    /// For which part of them the backtrace at the handler's first instruction must have been whole: where handlers go
+    /// through code without rows, later ones are not.
+    #[serde(default = "none")]
+    pub at_entry: Percent,
     /// How the backtraces that are not whole may end.
     #[serde(default, deserialize_with = "list")]
     pub ends: Vec<End>,
@@ -324,6 +328,10 @@ const fn sigusr1() -> u8 {
 
 const fn all() -> Percent {
     Percent::ALL
+}
+
+const fn none() -> Percent {
+    Percent::NONE
 }
 
 const fn one() -> NonZeroU32 {

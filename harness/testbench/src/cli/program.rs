@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use sframe_inspect::command::{Failure, detail};
+use sframe_inspect::elf::kernel::sections_of_kernels;
+use sframe_inspect::elf::object_file::ObjectFile;
 use sframe_judge::examine::Examination;
 use sframe_judge::target::Target;
 use sframe_judge::target::files::{Files, FilesError, LibraryFolders};
@@ -93,6 +95,15 @@ impl ProgramOptions {
             // These errors name the file that they are about.
             _ => Failure::unusable(format!("error: {error}")),
         })?;
+        // Some kernels are linked to addresses of processes. One section may be anything; several are a kernel's.
+        if let Ok(object) = ObjectFile::parse(&*files.executable)
+            && let [first, second, ..] = sections_of_kernels(&object).collect::<Vec<_>>()[..]
+        {
+            return Err(Failure::unusable(format!(
+                "error: {name}: it has {first} and {second}, as a kernel has: nothing here runs kernels, but `explore` \
+                 judges their rows"
+            )));
+        }
         let shown = |image: &'_ str| if image.is_empty() { name.clone() } else { image.to_owned() };
         for (image, _) in files.iter() {
             detail(|| format!("image: {}", shown(image)));

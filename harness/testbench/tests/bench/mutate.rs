@@ -1,6 +1,7 @@
 //! The score of the bench: mutants of the corpus are noticed, and a bench with
 //! a fault has a lower score.
 
+use rstest::rstest;
 use sframe_engine::Abi;
 use sframe_judge::explore::Doubt;
 use sframe_machine::Options;
@@ -94,6 +95,17 @@ fn what_is_wrong_throughout_a_function_is_noticed() {
         assert!(expected.clone().all(|operator| report.by_operator[operator].killed > 0), "{abi}");
         assert!(report.survived.is_empty(), "{:#?}", report.survived);
     }
+}
+
+/// Rows that are used while a signal is handled and not otherwise, and the FDE of what handlers return to: spec and mutants
+/// are judged with the signals.
+#[rstest]
+fn what_is_wrong_in_handlers_of_signals_is_noticed(#[values(Abi::Aarch64, Abi::Aarch64Be)] abi: Abi) {
+    let operators = vec![Operator::RaThroughout, Operator::FpThroughout, Operator::FdeRemoved];
+    let plan = Plan { operators, ..Plan::default() };
+    let report = score(&["signals_plt"], "gnu-2.47", abi, &plan);
+    assert_all_noticed(&report);
+    assert!(report.total.killed > 50, "{:?}", report.total);
 }
 
 #[test]

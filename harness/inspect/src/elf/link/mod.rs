@@ -70,6 +70,20 @@ pub enum LinkError {
         /// The offset in it.
         offset: u64,
     },
+    /// A relocation names a symbol that is not there.
+    #[error(
+        "a relocation of {section} at offset {offset:#x} names symbol {symbol}, and the file has {symbols}"
+    )]
+    Symbol {
+        /// The section.
+        section: String,
+        /// The offset in it.
+        offset: u64,
+        /// The index of the symbol.
+        symbol: usize,
+        /// The number of symbols.
+        symbols: usize,
+    },
 }
 
 /// An executable that was made of a relocatable file.
@@ -295,6 +309,11 @@ impl<'a> Linker<'a, '_> {
                 let section = section.name().unwrap_or_default().to_owned();
                 LinkError::Relocation { section, offset }
             };
+            let (symbol, symbols) = (relocation.symbol, addresses.symbols.len());
+            if symbol >= symbols.max(1) {
+                let section = section.name().unwrap_or_default().to_owned();
+                return Err(LinkError::Symbol { section, offset, symbol, symbols });
+            }
             let start = place.offset.checked_add(offset).and_then(|start| usize::try_from(start).ok());
             let bytes = start.and_then(|start| file.get_mut(start..end)).ok_or_else(outside)?;
             let origin = place.address.wrapping_add(from);
