@@ -12,6 +12,12 @@ use memmap2::{Advice, MmapOptions, MmapRaw, UncheckedAdvice};
 use rustc_hash::FxHashMap;
 use unicorn_engine::{Prot, Unicorn, uc_error};
 
+/// Whether two ranges have an address in common.
+#[must_use]
+pub const fn overlap(one: &Range<u64>, other: &Range<u64>) -> bool {
+    one.start < other.end && other.start < one.end
+}
+
 /// The page size, on every ABI here.
 pub(crate) const PAGE: u64 = 4096;
 const PAGE_LEN: usize = 4096;

@@ -37,7 +37,7 @@ mod process;
 mod run;
 mod witness;
 
-pub use address_space::{AddressSpace, MapError, Permissions};
+pub use address_space::{AddressSpace, MapError, Permissions, overlap};
 pub use call_stack::{Bottom, CallStack, Exit, Record, Signature};
 pub use control_flow::ControlFlow;
 pub use cpu::{AARCH64, AARCH64_BE, AMD64, AuthenticationKey, Control, Cpu, S390X};

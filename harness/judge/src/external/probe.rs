@@ -2,12 +2,13 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 use sframe_engine::{Abi, ByteOrder, DwarfRegister};
-use sframe_machine::{CallStack, Change, Moment};
+use sframe_machine::{CallStack, Change, Moment, overlap};
 use sframe_protocol::{Address, Hex, Image, Stack, Stop, Unmapped};
 
 use super::command::ExternalError;
@@ -151,7 +152,7 @@ pub(super) struct Questions<'q, 'a> {
     /// What has come in this run, and whether the unwinder follows it.
     came: Vec<(Unmapped, bool)>,
     /// Where another file is than the one whose table the unwinder knows.
-    stale: Vec<std::ops::Range<u64>>,
+    stale: Vec<Range<u64>>,
     /// The number of files for sections that the program has registered.
     registered: u64,
     /// Whether the last moment was asked about.
@@ -313,7 +314,7 @@ impl<'q, 'a> Questions<'q, 'a> {
     }
 
     /// Whether it was told what was at some addresses when that came, and so when it went.
-    fn knows_to_come(&self, range: &std::ops::Range<u64>) -> bool {
+    fn knows_to_come(&self, range: &Range<u64>) -> bool {
         self.session.hello.follows && self.later().iter().any(|image| is_within(image, range))
     }
 
@@ -647,9 +648,7 @@ impl Probe for Questions<'_, '_> {
             Change::Mapped(range) | Change::Unmapped(range) => Some(range),
             _ => None,
         };
-        let is_stale = |stale: &std::ops::Range<u64>| {
-            gone.is_some_and(|gone| stale.start < gone.end && gone.start < stale.end)
-        };
+        let is_stale = |stale: &Range<u64>| gone.is_some_and(|gone| overlap(stale, gone));
         if told.is_empty() && !is_replaced && !is_executed && !self.stale.iter().any(is_stale) {
             return;
         }
@@ -721,8 +720,8 @@ const fn place_of(image: &Image) -> Unmapped {
 }
 
 /// Whether an image is at some addresses of a range.
-const fn is_within(image: &Image, range: &std::ops::Range<u64>) -> bool {
-    range.start < image.end.0 && image.start.0 < range.end
+const fn is_within(image: &Image, range: &Range<u64>) -> bool {
+    overlap(&(image.start.0..image.end.0), range)
 }
 
 /// Returns the usual mistakes that give an unwinder's answer at a stop.

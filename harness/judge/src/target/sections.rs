@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use sframe_engine::{Abi, Error, Fde, Found, Index, LookupAddress, Section, StepError};
-use sframe_machine::{Change, Table};
+use sframe_machine::{Change, Table, overlap};
 
 /// Sections by image, and those that the program has registered.
 ///
@@ -60,7 +60,7 @@ impl<'a> Sections<'a> {
 
     /// Notes that other files have taken the place of images, or that they are there again. Returns whether that is new.
     fn replace(&mut self, range: &Range<u64>, by_others: bool) -> bool {
-        let is_there = |of: &&mut OfImage<'_>| of.range.start < range.end && range.start < of.range.end;
+        let is_there = |of: &&mut OfImage<'_>| overlap(&of.range, range);
         let mut is_new = false;
         for of in self.sections.iter_mut().filter(is_there) {
             is_new |= std::mem::replace(&mut of.is_replaced, by_others) != by_others;

@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use unicorn_engine::Unicorn;
 
 use super::answer::Fault;
-use crate::address_space::{AddressSpace, LiveError, PAGE, Permissions};
+use crate::address_space::{AddressSpace, LiveError, PAGE, Permissions, overlap};
 use crate::cpu::Cpu;
 
 /// The result of a system call.
@@ -172,8 +172,7 @@ impl User<'_, '_> {
     }
 
     fn has_code(&self, range: &Range<u64>) -> bool {
-        let overlaps = |other: &Range<u64>| other.start < range.end && range.start < other.end;
-        self.space.layout().any(|(other, allowed)| allowed.execute && overlaps(&other))
+        self.space.layout().any(|(other, allowed)| allowed.execute && overlap(&other, range))
     }
 
     /// The host has no memory: so has the program. What the emulator refuses ends the run.

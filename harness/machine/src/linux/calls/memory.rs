@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use rustix::io::Errno;
 
-use crate::address_space::{PAGE, Permissions};
+use crate::address_space::{PAGE, Permissions, overlap};
 use crate::linux::answer::{Call, Refused};
 use crate::linux::kernel::Linux;
 use crate::linux::objects::disk::FileId;
-use crate::linux::objects::memory::{MappedFile, Mapping, Memory, Placed, overlap};
+use crate::linux::objects::memory::{MappedFile, Mapping, Memory, Placed};
 use crate::linux::user::User;
 
 const MAP_SHARED: u64 = 1;

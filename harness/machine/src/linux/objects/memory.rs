@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::disk::FileId;
-use crate::address_space::PAGE;
+use crate::address_space::{PAGE, overlap};
 use crate::linux::user::User;
 
 /// A file that was mapped to be executed.
@@ -64,10 +64,6 @@ pub(crate) struct Memory {
     placed: VecDeque<Range<u64>>,
     /// The mappings of files among all of them.
     images: Vec<Placed>,
-}
-
-pub(crate) const fn overlap(one: &Range<u64>, other: &Range<u64>) -> bool {
-    one.start < other.end && other.start < one.end
 }
 
 impl Memory {

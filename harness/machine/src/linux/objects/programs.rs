@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::memory::overlap;
+use crate::address_space::overlap;
 use crate::image::{Image, LoadError};
 use crate::images::{Images, SPACING};
 use crate::places::Places;
