@@ -343,9 +343,6 @@ pub struct Finding {
     /// At how many places: of one cause, the first is shown.
     #[serde(default = "one")]
     pub places: u64,
-    /// The PCs of its other places, as far as they are known. They are not in documents.
-    #[serde(skip)]
-    pub elsewhere: Vec<Address>,
     /// The row that gave the value.
     pub row: Option<FindingRow>,
     /// The address in the file of the row's first instruction.
@@ -532,7 +529,6 @@ impl Finding {
             frame: None,
             hits: 1,
             places: 1,
-            elsewhere: Vec::new(),
             row: None,
             row_pc: None,
             expected: expected.into(),

@@ -6,7 +6,6 @@ use sframe_engine::Abi;
 use sframe_inspect::Blame;
 use sframe_inspect::diff::{DiffReport, Field};
 use sframe_inspect::elf::object_file::ObjectFile;
-use sframe_inspect::instructions::Instruction;
 use sframe_inspect::source::Source;
 use sframe_judge::finding::{Address, Answer, Evidence, Finding, Side, Witness};
 use sframe_judge::target::{Linked, Loaded, Module, Target};
@@ -339,17 +338,9 @@ pub fn point_out<'i>(
             Some((causes, unnamed, module))
         });
         let seen = of_image.as_ref().and_then(|(causes, unnamed, module)| {
-            let sign = match sign_of(finding, causes, module) {
-                Ok(sign) => sign,
-                Err((page, place)) => {
-                    finding.hint.get_or_insert(
-                        format!("some of its places look like {page}, and others do not, as {place}").into(),
-                    );
-                    None
-                }
-            };
+            let sign = sign_of(finding, causes, module);
             // Whoever made the file may have removed its name. What nobody says is no reason to accept anything.
-            let unnamed = || sign_of(finding, unnamed, module).ok().flatten().map(|(page, _)| page);
+            let unnamed = || sign_of(finding, unnamed, module).map(|(page, _)| page);
             let looks_like = (sign.is_none() && finding.hint.is_none()).then(unnamed).flatten();
             if let Some(fault) = looks_like.and_then(|name| Some(faults.get(name)?.known_as(name))) {
                 finding.hint = Some(
@@ -493,48 +484,18 @@ pub fn point_out_differences(source: Source<'_>, report: &mut DiffReport, faults
     }
 }
 
-/// The page of a finding in a file that can have these causes, and the sign that it has. One that is about several places
-/// has it at each of them, or where the fault goes on to it.
-///
-/// # Errors
-/// Some of its places have a sign, and this one has not.
+/// The page of a finding in a file that can have these causes, and the sign that it has at its place.
 fn sign_of<'f>(
     finding: &Finding,
     causes: &KnownCauses<'f>,
     module: &Module<'_>,
-) -> Result<Option<(&'f str, &'f Sign)>, (&'f str, Address)> {
+) -> Option<(&'f str, &'f Sign)> {
     let listed = |pc| {
         let at = finding.listing.iter().position(|line| line.pc == pc)?;
         let shape = |line: usize| without_numbers(&finding.listing[line].text);
         Some(((0..at).map(shape).collect(), shape(at)))
     };
-    if finding.elsewhere.is_empty() {
-        return Ok(causes.sign_of(&seen_at(finding, finding.pc.and_then(listed), module)));
-    }
-    let around = |pc: Address| {
-        let pc = module.loaded(Linked(pc.0)).0;
-        let code = module.code_around(Loaded(pc));
-        let shape = |instruction: &Instruction| without_numbers(&instruction.text);
-        let mut before: Vec<String> =
-            code.within(0..pc).rev().take(ENTRY).map(|(_, instruction)| shape(instruction)).collect();
-        before.reverse();
-        Some((before, shape(code.at(pc)?)))
-    };
-    let mut places: Vec<Address> = finding.pc.into_iter().chain(finding.elsewhere.iter().copied()).collect();
-    places.sort_unstable();
-    let sign_at = |pc: &Address| Some((*pc, causes.sign_of(&seen_at(finding, around(*pc), module))?));
-    let mut signs: Vec<_> = places.iter().filter_map(sign_at).collect();
-    let Some((_, found)) = signs.first().copied() else { return Ok(None) };
-    signs.retain(|(_, (page, _))| *page == found.0);
-    places.retain(|place| signs.iter().all(|(pc, _)| pc != place));
-    for (pc, (_, sign)) in &signs {
-        let goes_to = extent(finding, *pc, sign, module);
-        places.retain(|place| !goes_to(*place));
-    }
-    match places.first() {
-        None => Ok(Some(found)),
-        Some(place) => Err((found.0, *place)),
-    }
+    causes.sign_of(&seen_at(finding, finding.pc.and_then(listed), module))
 }
 
 /// What is seen of a finding at a place with these instructions.

@@ -540,7 +540,7 @@ fn page_of_many_findings() -> String {
         pc: Address(start),
         explored: None,
         explored_reason: None,
-        proof: None,
+        proof: Vec::new(),
     };
     examination.coverage.unexercised = (0..MANY).map(unexercised).collect();
     examination.coverage.uncovered = (0..MANY).map(|function| (format!("f{function}"), 1)).collect();

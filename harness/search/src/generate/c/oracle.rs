@@ -134,7 +134,7 @@ pub(super) fn ask(target: &Target<'_>) -> Result<Seen, NotJudged> {
         Item { witness, row, before_row, code_in, finding, is_entry, needs_register }
     };
     let is_consequence = target.consequences();
-    let proved = explored.findings.into_iter().filter(|found| found.certainty == Certainty::Proved);
+    let proved = explored.findings().into_iter().filter(|found| found.certainty == Certainty::Proved);
     let proved = proved.filter(|found| !is_consequence(&found.finding));
     let mut items: Vec<Item> =
         examination.findings.into_iter().map(|finding| item(Witness::Run, finding)).collect();
