@@ -1,11 +1,13 @@
 //! Which page describes what a finding shows: by its verdict, sections, rules and instructions, and by who made the file.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
-use sframe_engine::Abi;
+use sframe_engine::{Abi, RowRules};
 use sframe_inspect::Blame;
 use sframe_inspect::diff::{DiffReport, Field};
 use sframe_inspect::elf::object_file::ObjectFile;
+use sframe_inspect::instructions::Disassembly;
 use sframe_inspect::source::Source;
 use sframe_judge::finding::{Address, Answer, Evidence, Finding, Side, Witness};
 use sframe_judge::target::{Linked, Loaded, Module, Target};
@@ -298,6 +300,18 @@ impl<'f> KnownCauses<'f> {
         self.sign_of(seen).map(|(page, _)| page)
     }
 
+    /// Returns the page of each of the places at which a row is wrong, by ascending addresses: that of its own sign, or of
+    /// another place from which the fault goes on to it.
+    pub fn pages_of(
+        &self,
+        places: &[(u64, SeenCause<'_>)],
+        code: impl Fn(u64) -> Arc<Disassembly>,
+        row: Option<(Abi, &RowRules, Verdict)>,
+    ) -> Vec<Option<&'f str>> {
+        let signs: Vec<_> = places.iter().map(|(pc, seen)| (*pc, self.sign_of(seen))).collect();
+        spread::pages(&signs, code, row)
+    }
+
     /// Returns the page of a cause, and the sign that it has. A sign that names the function, such as a thunk's, says
     /// more than one of code that may be in any.
     fn sign_of(&self, seen: &SeenCause<'_>) -> Option<(&'f str, &'f Sign)> {
@@ -376,50 +390,21 @@ fn pages<'f>(findings: &[&mut Finding], signs: &[SeenSign<'_, '_, 'f>]) -> Vec<O
     }
     for mut places in causes.into_values() {
         places.sort_by_key(|place| findings[*place].pc);
-        let without_sign: Vec<Address> = places
-            .iter()
-            .filter(|place| signs[**place].is_none())
-            .filter_map(|place| findings[*place].pc)
-            .collect();
-        for seed in places.clone() {
-            let Some((module, (page, sign))) = signs[seed] else { continue };
-            let Some(pc) = findings[seed].pc else { continue };
-            if origin(pc, sign, module).is_some_and(|origin| without_sign.contains(&origin)) {
-                pages[seed] = None;
-                continue;
-            }
-            let goes_to = extent(findings[seed], pc, sign, module);
-            for place in places.iter().filter(|place| findings[**place].pc.is_some_and(&goes_to)) {
-                pages[*place].get_or_insert(page);
-            }
-        }
+        let Some((module, finding)) =
+            places.iter().find_map(|place| Some((signs[*place]?.0, &findings[*place])))
+        else {
+            continue;
+        };
+        let wrong = places.iter().filter_map(|place| {
+            let pc = module.loaded(Linked(findings[*place].pc?.0)).0;
+            Some((pc, signs[*place].map(|(_, sign)| sign)))
+        });
+        let row = finding.row.as_ref().zip(module.subject.abi());
+        let row = row.map(|(row, abi)| (abi, &row.rules, finding.verdict));
+        let of_row = spread::pages(&wrong.collect::<Vec<_>>(), |pc| module.code_around(Loaded(pc)), row);
+        places.into_iter().zip(of_row).for_each(|(place, page)| pages[place] = page);
     }
     pages
-}
-
-/// Where what a sign says that a fault comes from begins. A row that is wrong there already is wrong for another reason.
-fn origin(pc: Address, sign: &Sign, module: &Module<'_>) -> Option<Address> {
-    let pc = module.loaded(Linked(pc.0)).0;
-    let code = module.code_around(Loaded(pc));
-    let (first, _) = code.within(0..pc).rev().nth(sign.after.len().checked_sub(1)?)?;
-    Some(Address(module.linked(Loaded(first)).0))
-}
-
-/// Whether the fault of which a finding has the sign at one place goes on to another of its row. The code of a library's
-/// function is known, and a fault of it is all that is wrong with the row from there on.
-fn extent(finding: &Finding, from: Address, sign: &Sign, module: &Module<'_>) -> impl Fn(Address) -> bool {
-    let loaded = |pc: Address| module.loaded(Linked(pc.0)).0;
-    let bias = loaded(Address(0));
-    let of_code = finding.row.as_ref().zip(module.subject.abi()).filter(|_| sign.library.is_none());
-    let reached = of_code.map(|(row, abi)| {
-        let around = module.code_around(Loaded(loaded(from)));
-        spread::reached(&around, loaded(from), sign, (abi, &row.rules, finding.verdict))
-    });
-    let is_of_library = sign.library.is_some();
-    move |pc: Address| match &reached {
-        Some(reached) => reached.contains(&pc.0.wrapping_add(bias)),
-        None => is_of_library && from <= pc,
-    }
 }
 
 /// Says of each difference between `.sframe` and call frame information which page describes its cause, if one does.

@@ -109,6 +109,11 @@ impl Exploration {
         self
     }
 
+    /// What was found at each place.
+    pub fn places(&self) -> impl Iterator<Item = &ExploredFinding> {
+        self.places.iter().map(|place| &place.found)
+    }
+
     /// What was found at each place. A row may be wrong for several reasons: what tells them apart, such as a known fault,
     /// does so by place.
     pub fn each_place(&mut self) -> impl Iterator<Item = &mut Finding> {

@@ -98,8 +98,8 @@ impl Explorer {
             Job { file: shared.path(), debug: module.debug, source, target: &target, roots: &roots, options };
         let exploration = explore_isolated(&job, &self.isolation, self.jobs, progress)?;
         let mut proofs: FxHashMap<u64, Vec<Finding>> = FxHashMap::default();
-        let places = exploration.places.iter().map(|place| &place.found);
-        for ExploredFinding { finding, .. } in places.filter(|found| found.certainty == Certainty::Proved) {
+        let proved = exploration.places().filter(|found| found.certainty == Certainty::Proved);
+        for ExploredFinding { finding, .. } in proved {
             let Some(Address(row)) = finding.row_pc else { continue };
             let of_row = proofs.entry(row).or_default();
             // What is wrong first with a row is what it is known for.
