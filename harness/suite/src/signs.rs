@@ -247,6 +247,15 @@ impl Makers {
         }
     }
 
+    /// Whether the file does not name such components, but can have been made by one or contain it.
+    fn may_be_unnamed(&self, component: &Component) -> bool {
+        match component {
+            Component::Compiler(_) => self.compilers.is_empty(),
+            Component::Library(_) => self.libraries.is_empty(),
+            Component::Assembler(_) | Component::Linker(_) => false,
+        }
+    }
+
     /// Whether an assembler may have made code: compilers have one that they use, or bring their own.
     fn may_have_used(&self, assembler: Assembler) -> bool {
         let compiler = match assembler {
@@ -344,10 +353,11 @@ pub fn point_out<'i>(
                 }
             };
             let unnamed = match producer {
-                None if Makers::of(&module.subject).compilers.is_empty() => {
-                    KnownCauses::of_components(faults, abi, |it| matches!(it, Component::Compiler(_)))
+                None => {
+                    let makers = Makers::of(&module.subject);
+                    KnownCauses::of_components(faults, abi, |it| makers.may_be_unnamed(it))
                 }
-                _ => KnownCauses::default(),
+                Some(_) => KnownCauses::default(),
             };
             Some((causes, unnamed, module))
         });
@@ -357,9 +367,14 @@ pub fn point_out<'i>(
             let unnamed = || sign_of(finding, unnamed, module).map(|(page, _)| page);
             let looks_like = (sign.is_none() && finding.hint.is_none()).then(unnamed).flatten();
             if let Some(fault) = looks_like.and_then(|name| Some(faults.get(name)?.known_as(name))) {
+                let component = faults.get(&fault.name).map(|page| &page.component);
+                let lacks = match component {
+                    Some(Component::Library(_)) => "does not say which version it has",
+                    _ => "has no .comment that names its compiler",
+                };
                 finding.hint = Some(
                     format!(
-                        "this looks like {}, a fault of {}; but the file has no .comment that names its compiler",
+                        "this looks like {}, a fault of {}; but the file {lacks}",
                         fault.name, fault.component
                     )
                     .into(),
@@ -679,6 +694,76 @@ mod tests {
         assert_eq!(by_name(&entry), Some("glibc-resolve-entry"));
         assert_eq!(by_name(&["stp x29, x30, [sp, #-N]!", "mov x29, sp", "ret"]), None);
         assert_eq!(by_name(&[]), None);
+    }
+
+    /// Each of glibc's faults is known by all that its page says, and excuses no other mistake in the function.
+    #[test]
+    fn a_fault_of_glibc_excuses_no_other_mistake() {
+        let faults = Faults::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../specs")).expect("pages");
+        let mut pages = 0;
+        for (name, page, _) in faults.iter().filter(|(_, page, _)| page.component.name() == "glibc") {
+            pages += 1;
+            for sign in &page.signs {
+                let causes = KnownCauses::of_components(&faults, sign.abi, |it| it.name() == "glibc");
+                let function = sign.function.as_ref().map(|function| function.to_string().replace('*', "__"));
+                let seen = SeenCause {
+                    wrong: &sign.wrong,
+                    sections: &[&sign.section],
+                    blame: page.blame(),
+                    row: sign.row.clone(),
+                    before_row: None,
+                    around: Some((sign.after.clone(), sign.at.clone().unwrap_or_else(|| "nop".to_owned()))),
+                    layout: sign.layout.into_iter().collect(),
+                    flags: None,
+                    code_in: sign.code_in.as_deref(),
+                    function: function.as_deref(),
+                    entry: sign.entry.clone(),
+                    library: sign.library.as_deref(),
+                };
+                assert_eq!(causes.page_of(&seen), Some(name), "{sign:?}");
+                let other_verdict = if sign.wrong == "wrong-fp" { "wrong-ra" } else { "wrong-fp" };
+                let mut others = vec![
+                    SeenCause { wrong: other_verdict, ..seen.clone() },
+                    SeenCause { row: "CFA = SP+N, RA = *(CFA-N), FP = r9".to_owned(), ..seen.clone() },
+                    SeenCause { blame: Blame::ProducerLinker, ..seen.clone() },
+                    SeenCause { function: Some("main"), ..seen.clone() },
+                    SeenCause { library: Some("libz.so.1"), ..seen.clone() },
+                ];
+                if !sign.entry.is_empty() {
+                    let entry = vec!["ret".to_owned(); sign.entry.len()];
+                    others.push(SeenCause { function: None, entry, ..seen.clone() });
+                }
+                if let Some(at) = &sign.at {
+                    let around = |before: &[String], at: &str| Some((before.to_vec(), at.to_owned()));
+                    others.push(SeenCause { around: around(&sign.after, "udf #0"), ..seen.clone() });
+                    others.push(SeenCause {
+                        around: around(&vec!["nop".to_owned(); sign.after.len()], at),
+                        function: function.as_deref().filter(|_| !sign.after.is_empty()),
+                        ..seen.clone()
+                    });
+                }
+                for other in others {
+                    if sign.after.is_empty() && other.function.is_none() && other.entry == sign.entry {
+                        continue;
+                    }
+                    assert_eq!(causes.page_of(&other), None, "{name}: {other:?}");
+                }
+            }
+        }
+        assert!(pages >= 10, "{pages}");
+    }
+
+    /// Static programs do not say which version of the library they have.
+    #[test]
+    fn an_unnamed_library_may_have_a_fault_of_old_versions() {
+        let range = |range: &str| Component::Library(range.parse().expect("a range"));
+        let of = |libraries: &[&str]| Makers {
+            libraries: libraries.iter().map(|tool| tool.parse().expect("a library")).collect(),
+            ..Makers::default()
+        };
+        assert!(of(&[]).may_be_unnamed(&range("glibc < 2.37")) && !of(&[]).may_have(&range("glibc < 2.37")));
+        assert!(!of(&["glibc 2.41"]).may_be_unnamed(&range("glibc < 2.37")));
+        assert!(of(&["glibc 2.36"]).may_have(&range("glibc < 2.37")));
     }
 
     #[test]

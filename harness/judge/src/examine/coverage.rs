@@ -96,7 +96,10 @@ impl UnexercisedRow {
         let Some(proof) = proof else { return Some(reason.clone()) };
         Some(match &proof.fault {
             Some(fault) => format!("{reason}; looks like {}", fault.brief()),
-            None => proof.message.to_string(),
+            None => match &proof.hint {
+                Some(hint) => format!("{}; {hint}", proof.message),
+                None => proof.message.to_string(),
+            },
         })
     }
 

@@ -139,19 +139,8 @@ mod tests {
         let abi = Abi::Amd64;
         let code = Disassembly::of(abi, [(0x1000, code)]);
         let sign = Sign {
-            abi,
-            wrong: verdict.as_str().to_owned(),
-            section: "both sections".to_owned(),
-            row: row.to_owned(),
             after: vec![after.to_owned()],
-            at: None,
-            begins_after: Vec::new(),
-            with: Vec::new(),
-            layout: None,
-            code_in: None,
-            function: None,
-            entry: Vec::new(),
-            library: None,
+            ..Sign::of_row(abi, verdict.as_str(), "both sections", row)
         };
         let rules = row.parse().expect("rules");
         let reached = reached(&code, 0x1000 + from, &sign, (abi, &rules, verdict));

@@ -1,6 +1,5 @@
 //! `check`: tests one executable, without a spec.
 
-use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -122,13 +121,11 @@ impl Check {
         let too_little = self.too_little(&report);
         let unmet = self.is_too_little_covered(&report).then(|| report.why_fdes_are_too_few());
         let report = report.limited(too_little, unmet);
-        // Whoever does not read the last line needs the reason all the same; which FDEs are missing is said once.
-        let has_last_line = !self.json && volume() != Volume::Quiet;
-        let is_read = has_last_line && std::io::stdout().is_terminal();
-        let missing = report.why_fdes_are_too_few();
-        let told = report.too_little.iter().chain(&report.unmet);
-        let told = told.filter(|reason| !(is_read || has_last_line && **reason == missing));
-        told.for_each(|reason| tell_line(format_args!("{}: {reason}", report.file)));
+        // The last line has the reason, if there is one.
+        if self.json || volume() == Volume::Quiet {
+            let told = report.too_little.iter().chain(&report.unmet);
+            told.for_each(|reason| tell_line(format_args!("{}: {reason}", report.file)));
+        }
         if let Some(folder) = &self.report {
             report::write(folder, &Document::Check { report: &report, listings: &listings })?;
         }

@@ -133,19 +133,9 @@ impl Place {
     #[must_use]
     pub fn known(&self, abi: Abi, cause: &Cause) -> Sign {
         Sign {
-            abi,
-            wrong: cause.wrong.clone(),
-            section: cause.section.to_string(),
-            row: cause.row.clone(),
             after: self.after.iter().cloned().collect(),
             at: Some(self.at.clone()),
-            begins_after: Vec::new(),
-            with: Vec::new(),
-            layout: None,
-            code_in: None,
-            function: None,
-            entry: Vec::new(),
-            library: None,
+            ..Sign::of_row(abi, &*cause.wrong, cause.section.as_str(), &*cause.row)
         }
     }
 }
@@ -233,15 +223,8 @@ mod tests {
         let code = Arc::new(Disassembly::of(Abi::Amd64, [(0x1000, code)]));
         let rules = "CFA = SP+8, RA = *(CFA-8), FP unchanged".parse().expect("rules");
         let cause = Sign {
-            row: "CFA = SP+N".to_owned(),
             after: vec!["push N".to_owned()],
-            at: None,
-            begins_after: Vec::new(),
-            with: Vec::new(),
-            layout: None,
-            code_in: None,
-            function: None,
-            ..known()
+            ..Sign::of_row(Abi::Amd64, "wrong-cfa", "both sections", "CFA = SP+N")
         };
         let at = |&(pc, before, text): &(u64, &str, &str)| Fault {
             listing: vec![line(false, pc - 1, before), line(true, pc, text)],
