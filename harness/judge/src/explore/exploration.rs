@@ -114,8 +114,7 @@ impl Exploration {
         self.places.iter().map(|place| &place.found)
     }
 
-    /// What was found at each place. A row may be wrong for several reasons: what tells them apart, such as a known fault,
-    /// does so by place.
+    /// What was found at each place. A row may be wrong for several reasons: a known fault is that of places.
     pub fn each_place(&mut self) -> impl Iterator<Item = &mut Finding> {
         self.places.iter_mut().map(|place| &mut place.found.finding)
     }

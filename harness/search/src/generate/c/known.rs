@@ -39,7 +39,7 @@ impl<'f> KnownCauses<'f> {
         self.crashes.iter().find(|(_, says)| stderr.contains(says)).map(|(page, _)| *page)
     }
 
-    /// What a program shows that is made with these flags: the first place of each cause in a function, with the page that
+    /// What a program shows that is made with these flags: the first place of each cause of a row, with the page that
     /// describes it, if one does. A page is about the places of a row that have its sign, or to which the fault goes on.
     #[must_use]
     pub fn causes_of<'j>(&self, faults: &'j [Fault], flags: &[String]) -> Vec<(Option<&'f str>, &'j Fault)> {
@@ -79,7 +79,8 @@ impl<'f> KnownCauses<'f> {
         with_pages
             .filter(|(page, fault)| {
                 let whole = fault.listing.is_empty().then_some(&fault.message);
-                shown.insert((&fault.function, &fault.cause.wrong, fault.cause.section, whole, *page))
+                let row = fault.spot.as_ref().map(|spot| spot.row_pc);
+                shown.insert((&fault.function, &fault.cause.wrong, fault.cause.section, whole, row, *page))
             })
             .collect()
     }
