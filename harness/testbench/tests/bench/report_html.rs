@@ -463,6 +463,7 @@ fn words_are_explained_tables_sorted_saved_and_printed() {
         (".cells a", "printColorAdjust", "exact"),
         (".legend i", "printColorAdjust", "exact"),
         (".printed", "display", "block"),
+        ("th > button", "display", "contents"),
         ("body", "backgroundColor", "rgb(255, 255, 255)"),
     ] {
         assert_eq!(browser.text(&style(of, name)), expected, "{of} {name}");
