@@ -343,9 +343,6 @@ pub struct Finding {
     /// At how many places: of one cause, the first is shown.
     #[serde(default = "one")]
     pub places: u64,
-    /// The PCs of its other places, as far as they are known. They are not in documents.
-    #[serde(skip)]
-    pub elsewhere: Vec<Address>,
     /// The row that gave the value.
     pub row: Option<FindingRow>,
     /// The address in the file of the row's first instruction.
@@ -430,8 +427,8 @@ pub struct CauseKey<'f> {
 /// Groups findings by their causes, in the order of the first of each, and counts the places of each. Findings about no
 /// row have each a cause of its own.
 #[must_use]
-pub fn groups(findings: &[Finding]) -> Vec<Group<'_>> {
-    let mut groups: Vec<Group<'_>> = Vec::new();
+pub fn groups<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> Vec<Group<'f>> {
+    let mut groups: Vec<Group<'f>> = Vec::new();
     let mut known = FxHashMap::default();
     for finding in findings {
         let next = groups.len();
@@ -450,14 +447,14 @@ pub fn groups(findings: &[Finding]) -> Vec<Group<'_>> {
 /// The number of findings: of causes, and not of the places where one shows. Everything that counts findings counts
 /// these.
 #[must_use]
-pub fn count(findings: &[Finding]) -> u64 {
+pub fn count<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> u64 {
     groups(findings).len() as u64
 }
 
 /// At how many places something is wrong.
 #[must_use]
-pub fn places(findings: &[Finding]) -> u64 {
-    findings.iter().map(|finding| finding.places).sum()
+pub fn places<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> u64 {
+    findings.into_iter().map(|finding| finding.places).sum()
 }
 
 /// Findings with one cause: a wrong row is wrong at each of its PCs.
@@ -532,7 +529,6 @@ impl Finding {
             frame: None,
             hits: 1,
             places: 1,
-            elsewhere: Vec::new(),
             row: None,
             row_pc: None,
             expected: expected.into(),

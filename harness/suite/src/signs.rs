@@ -1,12 +1,13 @@
 //! Which page describes what a finding shows: by its verdict, sections, rules and instructions, and by who made the file.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
-use sframe_engine::Abi;
+use sframe_engine::{Abi, RowRules};
 use sframe_inspect::Blame;
 use sframe_inspect::diff::{DiffReport, Field};
 use sframe_inspect::elf::object_file::ObjectFile;
-use sframe_inspect::instructions::Instruction;
+use sframe_inspect::instructions::Disassembly;
 use sframe_inspect::source::Source;
 use sframe_judge::finding::{Address, Answer, Evidence, Finding, Side, Witness};
 use sframe_judge::target::{Linked, Loaded, Module, Target};
@@ -246,6 +247,15 @@ impl Makers {
         }
     }
 
+    /// Whether the file does not name such components, but can have been made by one or contain it.
+    fn may_be_unnamed(&self, component: &Component) -> bool {
+        match component {
+            Component::Compiler(_) => self.compilers.is_empty(),
+            Component::Library(_) => self.libraries.is_empty(),
+            Component::Assembler(_) | Component::Linker(_) => false,
+        }
+    }
+
     /// Whether an assembler may have made code: compilers have one that they use, or bring their own.
     fn may_have_used(&self, assembler: Assembler) -> bool {
         let compiler = match assembler {
@@ -299,6 +309,18 @@ impl<'f> KnownCauses<'f> {
         self.sign_of(seen).map(|(page, _)| page)
     }
 
+    /// Returns the page of each of the places at which a row is wrong, by ascending addresses: that of its own sign, or of
+    /// another place from which the fault goes on to it.
+    pub fn pages_of(
+        &self,
+        places: &[(u64, SeenCause<'_>)],
+        code: impl Fn(u64) -> Arc<Disassembly>,
+        row: Option<(Abi, &RowRules, Verdict)>,
+    ) -> Vec<Option<&'f str>> {
+        let signs: Vec<_> = places.iter().map(|(pc, seen)| (*pc, self.sign_of(seen))).collect();
+        spread::pages(&signs, code, row)
+    }
+
     /// Returns the page of a cause, and the sign that it has. A sign that names the function, such as a thunk's, says
     /// more than one of code that may be in any.
     fn sign_of(&self, seen: &SeenCause<'_>) -> Option<(&'f str, &'f Sign)> {
@@ -331,30 +353,28 @@ pub fn point_out<'i>(
                 }
             };
             let unnamed = match producer {
-                None if Makers::of(&module.subject).compilers.is_empty() => {
-                    KnownCauses::of_components(faults, abi, |it| matches!(it, Component::Compiler(_)))
+                None => {
+                    let makers = Makers::of(&module.subject);
+                    KnownCauses::of_components(faults, abi, |it| makers.may_be_unnamed(it))
                 }
-                _ => KnownCauses::default(),
+                Some(_) => KnownCauses::default(),
             };
             Some((causes, unnamed, module))
         });
         let seen = of_image.as_ref().and_then(|(causes, unnamed, module)| {
-            let sign = match sign_of(finding, causes, module) {
-                Ok(sign) => sign,
-                Err((page, place)) => {
-                    finding.hint.get_or_insert(
-                        format!("some of its places look like {page}, and others do not, as {place}").into(),
-                    );
-                    None
-                }
-            };
+            let sign = sign_of(finding, causes, module);
             // Whoever made the file may have removed its name. What nobody says is no reason to accept anything.
-            let unnamed = || sign_of(finding, unnamed, module).ok().flatten().map(|(page, _)| page);
+            let unnamed = || sign_of(finding, unnamed, module).map(|(page, _)| page);
             let looks_like = (sign.is_none() && finding.hint.is_none()).then(unnamed).flatten();
             if let Some(fault) = looks_like.and_then(|name| Some(faults.get(name)?.known_as(name))) {
+                let component = faults.get(&fault.name).map(|page| &page.component);
+                let lacks = match component {
+                    Some(Component::Library(_)) => "does not say which version it has",
+                    _ => "has no .comment that names its compiler",
+                };
                 finding.hint = Some(
                     format!(
-                        "this looks like {}, a fault of {}; but the file has no .comment that names its compiler",
+                        "this looks like {}, a fault of {}; but the file {lacks}",
                         fault.name, fault.component
                     )
                     .into(),
@@ -385,50 +405,21 @@ fn pages<'f>(findings: &[&mut Finding], signs: &[SeenSign<'_, '_, 'f>]) -> Vec<O
     }
     for mut places in causes.into_values() {
         places.sort_by_key(|place| findings[*place].pc);
-        let without_sign: Vec<Address> = places
-            .iter()
-            .filter(|place| signs[**place].is_none())
-            .filter_map(|place| findings[*place].pc)
-            .collect();
-        for seed in places.clone() {
-            let Some((module, (page, sign))) = signs[seed] else { continue };
-            let Some(pc) = findings[seed].pc else { continue };
-            if origin(pc, sign, module).is_some_and(|origin| without_sign.contains(&origin)) {
-                pages[seed] = None;
-                continue;
-            }
-            let goes_to = extent(findings[seed], pc, sign, module);
-            for place in places.iter().filter(|place| findings[**place].pc.is_some_and(&goes_to)) {
-                pages[*place].get_or_insert(page);
-            }
-        }
+        let Some((module, finding)) =
+            places.iter().find_map(|place| Some((signs[*place]?.0, &findings[*place])))
+        else {
+            continue;
+        };
+        let wrong = places.iter().filter_map(|place| {
+            let pc = module.loaded(Linked(findings[*place].pc?.0)).0;
+            Some((pc, signs[*place].map(|(_, sign)| sign)))
+        });
+        let row = finding.row.as_ref().zip(module.subject.abi());
+        let row = row.map(|(row, abi)| (abi, &row.rules, finding.verdict));
+        let of_row = spread::pages(&wrong.collect::<Vec<_>>(), |pc| module.code_around(Loaded(pc)), row);
+        places.into_iter().zip(of_row).for_each(|(place, page)| pages[place] = page);
     }
     pages
-}
-
-/// Where what a sign says that a fault comes from begins. A row that is wrong there already is wrong for another reason.
-fn origin(pc: Address, sign: &Sign, module: &Module<'_>) -> Option<Address> {
-    let pc = module.loaded(Linked(pc.0)).0;
-    let code = module.code_around(Loaded(pc));
-    let (first, _) = code.within(0..pc).rev().nth(sign.after.len().checked_sub(1)?)?;
-    Some(Address(module.linked(Loaded(first)).0))
-}
-
-/// Whether the fault of which a finding has the sign at one place goes on to another of its row. The code of a library's
-/// function is known, and a fault of it is all that is wrong with the row from there on.
-fn extent(finding: &Finding, from: Address, sign: &Sign, module: &Module<'_>) -> impl Fn(Address) -> bool {
-    let loaded = |pc: Address| module.loaded(Linked(pc.0)).0;
-    let bias = loaded(Address(0));
-    let of_code = finding.row.as_ref().zip(module.subject.abi()).filter(|_| sign.library.is_none());
-    let reached = of_code.map(|(row, abi)| {
-        let around = module.code_around(Loaded(loaded(from)));
-        spread::reached(&around, loaded(from), sign, (abi, &row.rules, finding.verdict))
-    });
-    let is_of_library = sign.library.is_some();
-    move |pc: Address| match &reached {
-        Some(reached) => reached.contains(&pc.0.wrapping_add(bias)),
-        None => is_of_library && from <= pc,
-    }
 }
 
 /// Says of each difference between `.sframe` and call frame information which page describes its cause, if one does.
@@ -493,48 +484,18 @@ pub fn point_out_differences(source: Source<'_>, report: &mut DiffReport, faults
     }
 }
 
-/// The page of a finding in a file that can have these causes, and the sign that it has. One that is about several places
-/// has it at each of them, or where the fault goes on to it.
-///
-/// # Errors
-/// Some of its places have a sign, and this one has not.
+/// The page of a finding in a file that can have these causes, and the sign that it has at its place.
 fn sign_of<'f>(
     finding: &Finding,
     causes: &KnownCauses<'f>,
     module: &Module<'_>,
-) -> Result<Option<(&'f str, &'f Sign)>, (&'f str, Address)> {
+) -> Option<(&'f str, &'f Sign)> {
     let listed = |pc| {
         let at = finding.listing.iter().position(|line| line.pc == pc)?;
         let shape = |line: usize| without_numbers(&finding.listing[line].text);
         Some(((0..at).map(shape).collect(), shape(at)))
     };
-    if finding.elsewhere.is_empty() {
-        return Ok(causes.sign_of(&seen_at(finding, finding.pc.and_then(listed), module)));
-    }
-    let around = |pc: Address| {
-        let pc = module.loaded(Linked(pc.0)).0;
-        let code = module.code_around(Loaded(pc));
-        let shape = |instruction: &Instruction| without_numbers(&instruction.text);
-        let mut before: Vec<String> =
-            code.within(0..pc).rev().take(ENTRY).map(|(_, instruction)| shape(instruction)).collect();
-        before.reverse();
-        Some((before, shape(code.at(pc)?)))
-    };
-    let mut places: Vec<Address> = finding.pc.into_iter().chain(finding.elsewhere.iter().copied()).collect();
-    places.sort_unstable();
-    let sign_at = |pc: &Address| Some((*pc, causes.sign_of(&seen_at(finding, around(*pc), module))?));
-    let mut signs: Vec<_> = places.iter().filter_map(sign_at).collect();
-    let Some((_, found)) = signs.first().copied() else { return Ok(None) };
-    signs.retain(|(_, (page, _))| *page == found.0);
-    places.retain(|place| signs.iter().all(|(pc, _)| pc != place));
-    for (pc, (_, sign)) in &signs {
-        let goes_to = extent(finding, *pc, sign, module);
-        places.retain(|place| !goes_to(*place));
-    }
-    match places.first() {
-        None => Ok(Some(found)),
-        Some(place) => Err((found.0, *place)),
-    }
+    causes.sign_of(&seen_at(finding, finding.pc.and_then(listed), module))
 }
 
 /// What is seen of a finding at a place with these instructions.
@@ -733,6 +694,76 @@ mod tests {
         assert_eq!(by_name(&entry), Some("glibc-resolve-entry"));
         assert_eq!(by_name(&["stp x29, x30, [sp, #-N]!", "mov x29, sp", "ret"]), None);
         assert_eq!(by_name(&[]), None);
+    }
+
+    /// Each of glibc's faults is known by all that its page says, and excuses no other mistake in the function.
+    #[test]
+    fn a_fault_of_glibc_excuses_no_other_mistake() {
+        let faults = Faults::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../specs")).expect("pages");
+        let mut pages = 0;
+        for (name, page, _) in faults.iter().filter(|(_, page, _)| page.component.name() == "glibc") {
+            pages += 1;
+            for sign in &page.signs {
+                let causes = KnownCauses::of_components(&faults, sign.abi, |it| it.name() == "glibc");
+                let function = sign.function.as_ref().map(|function| function.to_string().replace('*', "__"));
+                let seen = SeenCause {
+                    wrong: &sign.wrong,
+                    sections: &[&sign.section],
+                    blame: page.blame(),
+                    row: sign.row.clone(),
+                    before_row: None,
+                    around: Some((sign.after.clone(), sign.at.clone().unwrap_or_else(|| "nop".to_owned()))),
+                    layout: sign.layout.into_iter().collect(),
+                    flags: None,
+                    code_in: sign.code_in.as_deref(),
+                    function: function.as_deref(),
+                    entry: sign.entry.clone(),
+                    library: sign.library.as_deref(),
+                };
+                assert_eq!(causes.page_of(&seen), Some(name), "{sign:?}");
+                let other_verdict = if sign.wrong == "wrong-fp" { "wrong-ra" } else { "wrong-fp" };
+                let mut others = vec![
+                    SeenCause { wrong: other_verdict, ..seen.clone() },
+                    SeenCause { row: "CFA = SP+N, RA = *(CFA-N), FP = r9".to_owned(), ..seen.clone() },
+                    SeenCause { blame: Blame::ProducerLinker, ..seen.clone() },
+                    SeenCause { function: Some("main"), ..seen.clone() },
+                    SeenCause { library: Some("libz.so.1"), ..seen.clone() },
+                ];
+                if !sign.entry.is_empty() {
+                    let entry = vec!["ret".to_owned(); sign.entry.len()];
+                    others.push(SeenCause { function: None, entry, ..seen.clone() });
+                }
+                if let Some(at) = &sign.at {
+                    let around = |before: &[String], at: &str| Some((before.to_vec(), at.to_owned()));
+                    others.push(SeenCause { around: around(&sign.after, "udf #0"), ..seen.clone() });
+                    others.push(SeenCause {
+                        around: around(&vec!["nop".to_owned(); sign.after.len()], at),
+                        function: function.as_deref().filter(|_| !sign.after.is_empty()),
+                        ..seen.clone()
+                    });
+                }
+                for other in others {
+                    if sign.after.is_empty() && other.function.is_none() && other.entry == sign.entry {
+                        continue;
+                    }
+                    assert_eq!(causes.page_of(&other), None, "{name}: {other:?}");
+                }
+            }
+        }
+        assert!(pages >= 10, "{pages}");
+    }
+
+    /// Static programs do not say which version of the library they have.
+    #[test]
+    fn an_unnamed_library_may_have_a_fault_of_old_versions() {
+        let range = |range: &str| Component::Library(range.parse().expect("a range"));
+        let of = |libraries: &[&str]| Makers {
+            libraries: libraries.iter().map(|tool| tool.parse().expect("a library")).collect(),
+            ..Makers::default()
+        };
+        assert!(of(&[]).may_be_unnamed(&range("glibc < 2.37")) && !of(&[]).may_have(&range("glibc < 2.37")));
+        assert!(!of(&["glibc 2.41"]).may_be_unnamed(&range("glibc < 2.37")));
+        assert!(of(&["glibc 2.36"]).may_have(&range("glibc < 2.37")));
     }
 
     #[test]

@@ -22,6 +22,9 @@ const OTHER_NAMES: [(&str, &str); 9] = [
 /// assert_eq!(closest("AArch64", ["amd64", "aarch64"]), Some("aarch64"));
 /// assert_eq!(closest("arm64", ["amd64", "aarch64"]), Some("aarch64"));
 /// assert_eq!(closest("gnu-2.74", ["gnu-2.44", "gnu-2.47"]), Some("gnu-2.47"));
+/// assert_eq!(closest("gnu-2.45", ["gnu-2.40", "gnu-2.44", "gnu-2.47"]), Some("gnu-2.44"));
+/// assert_eq!(closest("ld-2.48", ["ld-2.44", "ld-2.47", "lld-22"]), Some("ld-2.47"));
+/// assert_eq!(closest("gnu-2.39", ["gnu-2.44", "gnu-2.40", "gnu-3.39"]), Some("gnu-2.40"));
 /// assert_eq!(closest("recurs", ["realign", "recursion"]), Some("recursion"));
 /// assert_eq!(closest("mips", ["amd64", "aarch64"]), None);
 /// ```
@@ -34,6 +37,9 @@ pub fn closest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -
     if let Some(meant) = candidates.iter().find(|candidate| Some(**candidate) == other) {
         return Some(meant);
     }
+    if let Some(meant) = nearest_number(&given, &candidates) {
+        return Some(meant);
+    }
     let by_distance = candidates
         .iter()
         .map(|candidate| (strsim::damerau_levenshtein(&given, &normalised(candidate)), candidate))
@@ -44,6 +50,33 @@ pub fn closest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -
     // Somebody may have stopped typing.
     let begins = |candidate: &&&str| given.len() >= 3 && normalised(candidate).starts_with(&given);
     by_distance.or_else(|| candidates.iter().filter(begins).min_by_key(|candidate| candidate.len()).copied())
+}
+
+/// Of the names that differ from `given` in a number only, such as a version, the one with the same digits in another
+/// order, or else with the nearest number.
+fn nearest_number<'a>(given: &str, candidates: &[&'a str]) -> Option<&'a str> {
+    let (shape, number) = numbered(given)?;
+    let distance = |candidate: &&'a str| {
+        let name = normalised(candidate);
+        let (other, found) = numbered(&name)?;
+        let part = |of: &[u64], index: usize| of.get(index).copied().unwrap_or(0);
+        let parts = 0..number.len().max(found.len());
+        let apart: Vec<u64> = parts.map(|index| part(&number, index).abs_diff(part(&found, index))).collect();
+        (other == shape).then_some((letters(given) != letters(&name), apart))
+    };
+    let near = candidates.iter().filter_map(|candidate| Some((distance(candidate)?, *candidate)));
+    near.min_by_key(|(distance, _)| distance.clone()).map(|(_, candidate)| candidate)
+}
+
+/// A name around its last number, which may be a version, and the parts of that. `None` without a number, or letters.
+fn numbered(name: &str) -> Option<((&str, &str), Vec<u64>)> {
+    let is_of_number = |char: char| char.is_ascii_digit() || char == '.';
+    let end = name.rfind(|char: char| char.is_ascii_digit())? + 1;
+    let start = name[..end].trim_end_matches(is_of_number).len();
+    let parts: Result<Vec<u64>, _> = name[start..end].split('.').map(str::parse).collect();
+    let around = (&name[..start], &name[end..]);
+    let has_letters = around.0.chars().chain(around.1.chars()).any(char::is_alphabetic);
+    parts.ok().filter(|_| has_letters).map(|parts| (around, parts))
 }
 
 /// The letters of a name, in order.

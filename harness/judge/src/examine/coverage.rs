@@ -80,10 +80,10 @@ pub struct UnexercisedRow {
     /// What is wrong with it, or why that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub explored_reason: Option<String>,
-    /// What proves it to be wrong, with the known fault that is its cause.
+    /// What proves it to be wrong, at each place, with the known fault that is its cause there.
     #[serde(skip)]
     #[schemars(skip)]
-    pub proof: Option<Box<Finding>>,
+    pub proof: Vec<Finding>,
 }
 
 impl UnexercisedRow {
@@ -91,8 +91,16 @@ impl UnexercisedRow {
     #[must_use]
     pub fn says(&self) -> Option<String> {
         let reason = self.explored_reason.as_ref()?;
-        let fault = self.proof.as_ref().and_then(|proof| proof.fault.as_ref());
-        Some(fault.map_or_else(|| reason.clone(), |fault| format!("{reason}; looks like {}", fault.brief())))
+        // What no page describes comes first: a known fault excuses nothing else.
+        let proof = self.proof.iter().find(|proof| proof.fault.is_none()).or_else(|| self.proof.first());
+        let Some(proof) = proof else { return Some(reason.clone()) };
+        Some(match &proof.fault {
+            Some(fault) => format!("{reason}; looks like {}", fault.brief()),
+            None => match &proof.hint {
+                Some(hint) => format!("{}; {hint}", proof.message),
+                None => proof.message.to_string(),
+            },
+        })
     }
 
     /// Where and why it is wrong, in a line, if exploring proves that.
@@ -332,7 +340,7 @@ impl Coverage {
                         pc: Address(target.linked(Loaded(start)).0),
                         explored: None,
                         explored_reason: None,
-                        proof: None,
+                        proof: Vec::new(),
                     });
                 }
             }

@@ -166,6 +166,35 @@ pub struct Examination {
 }
 
 impl Examination {
+    /// That of a program that was not run.
+    #[must_use]
+    pub fn of_no_run() -> Self {
+        Self {
+            end: RunEnd::Stopped,
+            stopped: None,
+            doubt: None,
+            counts: Counts::default(),
+            unobserved: 0,
+            standard_output: Vec::new(),
+            failed_check: None,
+            system_calls: Usage::default(),
+            agree: 0,
+            left_out: 0,
+            set_aside: Vec::new(),
+            end_places: BTreeMap::new(),
+            max_depth: 0,
+            reliability_by_topmost: ByTopmost::default(),
+            findings: Vec::new(),
+            findings_omitted: BTreeMap::new(),
+            arrivals: Vec::new(),
+            deliveries: Vec::new(),
+            coverage: Coverage::default(),
+            features: Features::default(),
+            hazards: Vec::new(),
+            observed: Vec::new(),
+        }
+    }
+
     /// Returns the program's exit status, as a shell reports it: 128 and the signal's number if
     /// it was ended by one. `None` if it has not ended by itself.
     #[must_use]

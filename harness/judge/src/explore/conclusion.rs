@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use sframe_engine::{InstructionPointer, PcType};
 
 use super::certainty::{Certainty, Doubt};
-use super::exploration::{Exploration, ExploredFinding};
+use super::exploration::{Exploration, ExploredFinding, FoundPlace, Subject};
 use super::partial::{Candidate, Partial, Removed, Ways};
 use super::pc_set::PcSet;
 use super::roots::Roots;
@@ -87,10 +87,8 @@ impl Parts {
                 std::collections::btree_map::Entry::Occupied(mut entry) => entry.get_mut().merge(candidate),
             }
         }
-        // One finding for each row and verdict, and for what has no row of each function: where it is
-        // surest, or else at the first place.
-        let mut findings: BTreeMap<(Verdict, Option<RowId>, u64), ExploredFinding> = BTreeMap::new();
-        for ((verdict, pc), candidate) in places {
+        let mut found_places = Vec::new();
+        for ((_, pc), candidate) in places {
             let ways = self.ways.get(&candidate.function).copied().unwrap_or_default();
             if candidate.denies_caller && !ways.to_caller {
                 // It may be right.
@@ -109,11 +107,9 @@ impl Parts {
             }
             let Candidate { row, finding, assumptions, function, .. } = candidate;
             let found = ExploredFinding { certainty, doubts, assumptions, form: None, finding };
-            let key = (verdict, row, if row.is_none() { function } else { 0 });
-            findings.entry(key).and_modify(|known| known.merge(&found)).or_insert(found);
+            let of = row.map_or(Subject::Function(function), Subject::Row);
+            found_places.push(FoundPlace { of, found });
         }
-        let mut findings: Vec<ExploredFinding> = findings.into_values().collect();
-        findings.sort_by_key(|found| (found.certainty, found.finding.pc.map(|pc| pc.0)));
         let (rows, functions, states) =
             rows::count(target, &self.judged, &all_agreed, &self.not_judged(left_caller), &self.reach);
         Exploration {
@@ -123,7 +119,7 @@ impl Parts {
             of_functions: functions,
             agreed: self.agreed,
             states,
-            findings,
+            places: found_places,
             was_interrupted: false,
         }
     }
@@ -227,21 +223,5 @@ impl Candidate {
             *self = other;
         }
         (self.finding.hits, self.seeds) = (hits, seeds);
-    }
-}
-
-impl ExploredFinding {
-    /// Adds what was seen with the same row at another place.
-    fn merge(&mut self, other: &Self) {
-        let (hits, places) =
-            (self.finding.hits + other.finding.hits, self.finding.places + other.finding.places);
-        let mut elsewhere = std::mem::take(&mut self.finding.elsewhere);
-        if (other.certainty, other.doubts.len()) < (self.certainty, self.doubts.len()) {
-            elsewhere.extend(self.finding.pc);
-            *self = other.clone();
-        } else {
-            elsewhere.extend(other.finding.pc);
-        }
-        (self.finding.hits, self.finding.places, self.finding.elsewhere) = (hits, places, elsewhere);
     }
 }

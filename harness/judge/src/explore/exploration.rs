@@ -36,6 +36,16 @@ impl ExploredFinding {
         doubts.join("; ")
     }
 
+    /// Adds what was seen of the same cause at another place.
+    fn merge(&mut self, other: &Self) {
+        let (hits, places) =
+            (self.finding.hits + other.finding.hits, self.finding.places + other.finding.places);
+        if (other.certainty, other.doubts.len()) < (self.certainty, self.doubts.len()) {
+            *self = other.clone();
+        }
+        (self.finding.hits, self.finding.places) = (hits, places);
+    }
+
     /// A finding about a list of known ones, or about the section as a whole, and not about a row.
     #[must_use]
     pub const fn of_no_row(finding: Finding) -> Self {
@@ -47,6 +57,24 @@ impl ExploredFinding {
             finding,
         }
     }
+}
+
+/// What is wrong at one place, and what of.
+#[derive(Debug)]
+pub(super) struct FoundPlace {
+    pub(super) of: Subject,
+    pub(super) found: ExploredFinding,
+}
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Subject {
+    /// The section as a whole.
+    Section,
+    /// A row.
+    Row(RowId),
+    /// A function where it has no row, by its entry.
+    Function(u64),
 }
 
 /// What exploring a file has shown.
@@ -64,8 +92,8 @@ pub struct Exploration {
     pub(super) agreed: Vec<PcSet>,
     /// What is known of each row.
     pub(super) states: FxHashMap<RowId, RowState>,
-    /// What is wrong, the proved ones first.
-    pub findings: Vec<ExploredFinding>,
+    /// What is wrong, at each place.
+    pub(super) places: Vec<FoundPlace>,
     /// Whether it was ended early.
     pub was_interrupted: bool,
 }
@@ -76,9 +104,40 @@ impl Exploration {
     pub fn with_section_faults(mut self, target: &Target<'_>) -> Self {
         let faults = target.section_faults().into_iter().map(ExploredFinding::of_no_row);
         let is_consequence = target.consequences();
-        self.findings.retain(|found| !is_consequence(&found.finding));
-        self.findings.splice(0..0, faults);
+        self.places.retain(|place| !is_consequence(&place.found.finding));
+        self.places.splice(0..0, faults.map(|found| FoundPlace { of: Subject::Section, found }));
         self
+    }
+
+    /// What was found at each place.
+    pub fn places(&self) -> impl Iterator<Item = &ExploredFinding> {
+        self.places.iter().map(|place| &place.found)
+    }
+
+    /// What was found at each place. A row may be wrong for several reasons: a known fault is that of places.
+    pub fn each_place(&mut self) -> impl Iterator<Item = &mut Finding> {
+        self.places.iter_mut().map(|place| &mut place.found.finding)
+    }
+
+    /// What is wrong, the proved ones first: one finding for each verdict, cause and row, and for what has no row of each
+    /// function, where it is surest, or else at the first place.
+    #[must_use]
+    pub fn findings(&self) -> Vec<ExploredFinding> {
+        let mut findings: Vec<ExploredFinding> = Vec::new();
+        let mut known = FxHashMap::default();
+        for FoundPlace { of, found } in &self.places {
+            let Finding { verdict, blame, fault, .. } = &found.finding;
+            let cause = (*of, *verdict, *blame, fault.as_ref().map(|fault| &fault.name), found.form);
+            let next = findings.len();
+            let index = if *of == Subject::Section { next } else { *known.entry(cause).or_insert(next) };
+            match findings.get_mut(index) {
+                Some(known) => known.merge(found),
+                None => findings.push(found.clone()),
+            }
+        }
+        let whole = self.places.iter().take_while(|place| place.of == Subject::Section).count();
+        findings[whole..].sort_by_key(|found| (found.certainty, found.finding.pc.map(|pc| pc.0)));
+        findings
     }
 
     /// Returns the instructions whose rows have agreed on some path, by loaded addresses.

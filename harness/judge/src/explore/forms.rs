@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use sframe_inspect::elf::kernel::{Form, FormKind, KernelCode, Patch};
 
 use super::certainty::Certainty;
-use super::exploration::{Exploration, ExploredFinding};
+use super::exploration::{Exploration, ExploredFinding, FoundPlace};
 use super::file::ExploredFile;
 use super::roots::Roots;
 use crate::target::{Linked, SectionSource, Target};
@@ -91,15 +91,14 @@ impl PatchedFile {
 impl Exploration {
     /// Adds what exploring another form has shown. What is wrong in the form of the file is no news.
     pub fn add_form(&mut self, form: &PatchedFile, other: Self) -> ExploredForm {
-        let key = |found: &ExploredFinding| {
-            let finding = &found.finding;
+        let row = |ExploredFinding { finding, .. }: &ExploredFinding| {
             let row = finding.row.as_ref().map(|row| (row.start, row.rules.to_string()));
-            (found.certainty, finding.verdict, finding.function.clone(), row)
+            (finding.verdict, finding.function.clone(), row)
         };
-        let known: BTreeSet<_> = self.findings.iter().map(key).collect();
+        let key = |found: &ExploredFinding| (found.certainty, row(found));
+        let known: BTreeSet<_> = self.findings().iter().map(key).collect();
         let is_new = |found: &ExploredFinding| {
-            let (_, verdict, function, row) = key(found);
-            let is_known = |certainty| known.contains(&(certainty, verdict, function.clone(), row.clone()));
+            let is_known = |certainty| known.contains(&(certainty, row(found)));
             !(is_known(Certainty::Proved)
                 || found.certainty == Certainty::Possible && is_known(found.certainty))
         };
@@ -116,8 +115,9 @@ impl Exploration {
             rows_wrong: other.rows.wrong,
         };
         self.was_interrupted |= other.was_interrupted;
-        self.findings.extend(other.findings.into_iter().filter(is_new).map(of_form));
-        self.findings.sort_by_key(|found| (found.certainty, found.finding.pc.map(|pc| pc.0)));
+        let new: BTreeSet<_> = other.findings().iter().filter(|found| is_new(found)).map(row).collect();
+        let places = other.places.into_iter().filter(|place| new.contains(&row(&place.found)));
+        self.places.extend(places.map(|place| FoundPlace { found: of_form(place.found), ..place }));
         added
     }
 }

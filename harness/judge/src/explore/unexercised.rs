@@ -33,7 +33,7 @@ const IN_PART: &str = "the row agrees where it was compared, but not all of its 
 type Judged = (Explored, Option<String>);
 
 /// What exploring says of rows, and what it proves of them, by the addresses of their first instructions.
-type Known = (FxHashMap<u64, Judged>, FxHashMap<u64, Finding>);
+type Known = (FxHashMap<u64, Judged>, FxHashMap<u64, Vec<Finding>>);
 
 impl Explorer {
     /// Says of rows that a run has not used what exploring says, and adds it to the evidence of
@@ -67,8 +67,8 @@ impl Explorer {
                     Err(error) => (Explored::Undecided, Some(error.clone())),
                 };
                 (row.explored, row.explored_reason) = (Some(says), reason);
-                row.proof =
-                    known.as_ref().ok().and_then(|(_, proofs)| proofs.get(&row.pc.0).cloned().map(Box::new));
+                let proof = known.as_ref().ok().and_then(|(_, proofs)| proofs.get(&row.pc.0));
+                row.proof = proof.cloned().unwrap_or_default();
             }
             let Ok((known, mut proofs)) = known else { continue };
             for finding in &mut asked {
@@ -77,7 +77,7 @@ impl Explorer {
                 row.and_then(|row| proofs.remove(&row));
             }
             let rows = set_aside.iter().flat_map(|place| &place.rows);
-            proved.extend(rows.filter_map(|row| proofs.remove(&row.0)));
+            proved.extend(rows.filter_map(|row| proofs.remove(&row.0)).flatten());
         }
         let count = proved.len();
         findings.extend(proved);
@@ -97,12 +97,16 @@ impl Explorer {
         let job =
             Job { file: shared.path(), debug: module.debug, source, target: &target, roots: &roots, options };
         let exploration = explore_isolated(&job, &self.isolation, self.jobs, progress)?;
-        let proofs = exploration.findings.iter().filter(|found| found.certainty == Certainty::Proved);
-        let proof = |found: &ExploredFinding| {
-            Some((found.finding.row_pc?.0, Finding { image: module.name.clone(), ..found.finding.clone() }))
-        };
-        // The first one of each row stays.
-        let proofs = proofs.rev().filter_map(proof).collect();
+        let mut proofs: FxHashMap<u64, Vec<Finding>> = FxHashMap::default();
+        let proved = exploration.places().filter(|found| found.certainty == Certainty::Proved);
+        for ExploredFinding { finding, .. } in proved {
+            let Some(Address(row)) = finding.row_pc else { continue };
+            let of_row = proofs.entry(row).or_default();
+            // What is wrong first with a row is what it is known for.
+            if of_row.first().is_none_or(|first| first.verdict == finding.verdict) {
+                of_row.push(Finding { image: module.name.clone(), ..finding.clone() });
+            }
+        }
         Ok((by_row(&target, &exploration), proofs))
     }
 }
@@ -115,7 +119,7 @@ pub fn by_row(target: &Target<'_>, exploration: &Exploration) -> FxHashMap<u64, 
     let Some(section) = &module.section else { return FxHashMap::default() };
     let mut messages: FxHashMap<u64, String> = FxHashMap::default();
     // The surest ones come first.
-    for found in &exploration.findings {
+    for found in exploration.findings() {
         let Some(Address(row)) = found.finding.row_pc else { continue };
         let message = match found.certainty {
             Certainty::Proved => found.finding.message.to_string(),

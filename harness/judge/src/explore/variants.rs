@@ -75,7 +75,7 @@ impl<'r, 'a> Baseline<'r, 'a> {
         parts.add(self.all.clone());
         let wanted = self.shown.iter().filter(|(entry, _)| entries.contains(entry));
         wanted.for_each(|(_, partial)| parts.add(partial.clone()));
-        parts.conclude(self.target, self.roots).findings
+        parts.conclude(self.target, self.roots).findings()
     }
 
     /// Explores variants one after another, and returns what was found in each.
@@ -97,7 +97,7 @@ impl<'r, 'a> Baseline<'r, 'a> {
         let conclude = |(all, (target, roots)): (All, (&Target<'_>, &Roots))| {
             let mut parts = all.into_parts();
             parts.add(self.all.clone());
-            parts.conclude(target, roots).findings
+            parts.conclude(target, roots).findings()
         };
         Ok(batches.into_iter().zip(files).map(conclude).collect())
     }

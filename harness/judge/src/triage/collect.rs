@@ -458,7 +458,6 @@ fn describe(found: &Found, target: &Target<'_>) -> Finding {
         frame: Some(frame),
         hits: found.hits - found.borne_out(),
         places: 1,
-        elsewhere: Vec::new(),
         row,
         row_pc,
         expected,

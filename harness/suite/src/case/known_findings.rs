@@ -26,35 +26,44 @@ pub struct KnownText {
 
 /// Returns the text of a file of known findings that has all of `findings` except
 /// those that can't be known, which are failures of an unwinder's process, and those that are no failures.
+/// What comes from a known fault has an entry of its own: it excuses nothing else that is wrong in the same way there.
 /// Faults and reasons are those of `known`, where it has the verdict in the function; otherwise the fault is the one
-/// that all findings of an entry come from.
+/// that the findings of an entry come from.
 ///
 /// # Errors
 /// An entry can't be written as YAML; the message says why.
 pub fn known_findings(findings: &[Finding], known: &[Known]) -> Result<KnownText, String> {
     let has_libraries = findings.iter().any(|finding| finding.image.is_some());
     // Code without a name comes last: its entries are for any function of the image.
-    let mut entries: BTreeMap<(bool, String, Verdict, Blame), Vec<&Finding>> = BTreeMap::new();
+    let mut entries: BTreeMap<(bool, String, Verdict, Blame), ByFault<'_>> = BTreeMap::new();
     let is_failure =
         |finding: &&Finding| finding.verdict.not_knowable().is_none() && finding.blame != Blame::Format;
     for finding in findings.iter().filter(is_failure) {
         let function = function(finding, has_libraries);
         let key = (finding.function.is_none(), function, finding.verdict, finding.blame);
-        entries.entry(key).or_default().push(finding);
+        let page = finding.fault.as_ref().filter(|_| finding.blame != Blame::Unknown);
+        let fault = page.map(|page| &*page.name);
+        entries.entry(key).or_default().entry(fault).or_default().push(finding);
     }
     let mut text = format!("{HEAD}\nknown:{}\n", if entries.is_empty() { " []" } else { "" });
     let mut without_reason = 0;
-    for ((_, function, verdict, blame), findings) in entries {
+    let entries = entries.into_iter().flat_map(|((_, function, verdict, blame), by_fault)| {
+        let is_one = by_fault.len() == 1;
+        let of_fault = by_fault.into_iter();
+        of_fault.map(move |(fault, findings)| (function.clone(), verdict, blame, fault, is_one, findings))
+    });
+    for (function, verdict, blame, fault, is_one, findings) in entries {
         if let Some(first) = findings.first() {
             let _ = writeln!(text, "  # {}", neutral(&first.message.to_string()));
         }
-        let why = explained(known, &function, verdict, blame);
+        let why =
+            explained(known, &function, verdict, blame, |entry| is_one || entry.fault.as_deref() == fault);
         // Of a function without an FDE, a page may know more than triage.
         let is_open = findings.iter().all(|finding| finding.is_without_culprit());
         let blame = why.filter(|_| is_open).map_or(blame, |known| known.blame);
-        let (fault, reason) = match (why, fault_of(&findings).filter(|_| blame != Blame::Unknown)) {
+        let (fault, reason) = match (why, fault) {
             (Some(known), _) => (known.fault.clone(), known.reason.clone()),
-            (None, Some(fault)) => (Some(fault), None),
+            (None, Some(fault)) => (Some(fault.to_owned()), None),
             (None, None) => {
                 without_reason += 1;
                 (None, Some(String::new()))
@@ -77,12 +86,8 @@ pub fn known_findings(findings: &[Finding], known: &[Known]) -> Result<KnownText
     Ok(KnownText { text, without_reason })
 }
 
-/// The fault that all of these findings come from.
-fn fault_of(findings: &[&Finding]) -> Option<String> {
-    let mut names = findings.iter().map(|finding| finding.fault.as_ref().map(|fault| &*fault.name));
-    let first = names.next()??;
-    names.all(|name| name == Some(first)).then(|| first.to_owned())
-}
+/// Findings by the known fault that they come from.
+type ByFault<'f> = BTreeMap<Option<&'f str>, Vec<&'f Finding>>;
 
 /// The name of a finding's function, or of its image.
 fn function(finding: &Finding, has_libraries: bool) -> String {
@@ -94,8 +99,16 @@ fn function(finding: &Finding, has_libraries: bool) -> String {
     }
 }
 
-fn explained<'k>(known: &'k [Known], function: &str, verdict: Verdict, blame: Blame) -> Option<&'k Known> {
-    let is_it = |entry: &&Known| entry.function.as_deref() == Some(function) && entry.verdict == verdict;
+fn explained<'k>(
+    known: &'k [Known],
+    function: &str,
+    verdict: Verdict,
+    blame: Blame,
+    is_of_fault: impl Fn(&Known) -> bool,
+) -> Option<&'k Known> {
+    let is_it = |entry: &&Known| {
+        entry.function.as_deref() == Some(function) && entry.verdict == verdict && is_of_fault(entry)
+    };
     let same = known.iter().filter(is_it).find(|entry| entry.blame == blame);
     same.or_else(|| known.iter().find(is_it))
 }

@@ -166,7 +166,7 @@ impl Case<'_> {
             Self::explore(&target, explorer, report);
         }
         if let Some(faults) = faults {
-            let proofs = report.unreached.iter_mut().filter_map(|row| row.proof.as_deref_mut());
+            let proofs = report.unreached.iter_mut().flat_map(|row| &mut row.proof);
             point_out(report.findings.iter_mut().chain(proofs), &target, faults, Some(self.producer));
         }
     }

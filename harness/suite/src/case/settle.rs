@@ -37,11 +37,9 @@ pub fn settle<'k>(
     let mut settled = Settled::default();
     let mut beyond_the_format: BTreeMap<_, Vec<Finding>> = BTreeMap::new();
     for finding in findings {
-        let explains = |expected: &Expected<'_>| expected.explains(&finding);
-        let is_blamed =
-            |expected: &Expected<'_>| finding.may_be_blamed_on(expected.known.blame) && explains(expected);
-        match expected.iter().position(is_blamed).or_else(|| expected.iter().position(explains)) {
-            Some(index) => seen[index].push(finding),
+        let explaining = expected.iter().enumerate().filter(|(_, expected)| expected.explains(&finding));
+        match explaining.min_by_key(|(_, expected)| expected.distance(&finding)) {
+            Some((index, _)) => seen[index].push(finding),
             None if finding.blame == Blame::Format => {
                 let function = (finding.verdict, finding.image.clone(), finding.function.clone());
                 beyond_the_format.entry(function).or_default().push(finding);
@@ -183,6 +181,18 @@ impl<'k> Expected<'k> {
             && self.row.is_none_or(|row| finding.row.as_ref().map(row_start) == Some(row.0))
     }
 
+    /// How far it is from a finding that it explains, as far as others explain it better: one that blames the same
+    /// component, and then one that names the fault that it comes from, or names none.
+    fn distance(&self, finding: &Finding) -> (bool, u8) {
+        let of_fault = finding.fault.as_ref().map(|fault| &fault.name);
+        let of_fault = match &self.known.fault {
+            fault if fault.as_ref() == of_fault => 0,
+            None => 1,
+            Some(_) => 2,
+        };
+        (!finding.may_be_blamed_on(self.known.blame), of_fault)
+    }
+
     /// Returns the finding for a known failure whose blame differs from the spec's.
     fn blamed_differently(&self, finding: &Finding) -> Finding {
         let expected = format!("blame on {}", self.known.blame);
@@ -204,8 +214,12 @@ impl<'k> Expected<'k> {
         if let Some(row) = self.row {
             expected += &format!(", row +{row}");
         }
+        // What it would explain, another entry explains better.
+        let is_explained = |place: &Place| self.row.is_none() && place.verdict == self.known.verdict;
         let is_there = |place: &&Place| {
-            function.is_some() && self.known.is_in(place.image.as_deref(), place.function.as_deref())
+            function.is_some()
+                && self.known.is_in(place.image.as_deref(), place.function.as_deref())
+                && !is_explained(place)
         };
         match seen.iter().find(is_there) {
             Some(Place { verdict, .. }) => Finding::of_spec(

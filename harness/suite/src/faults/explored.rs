@@ -20,7 +20,7 @@ pub(super) fn explored(
     let file = ExploredFile::read(program, source)?;
     let target = file.open()?;
     let exploration = explore(&target, &Roots::of(&target), &ExploreOptions::default())?;
-    Ok(exploration.findings.iter().find(|found| is_about(found, example)).map(says))
+    Ok(exploration.findings().iter().find(|found| is_about(found, example)).map(says))
 }
 
 fn is_about(ExploredFinding { finding, .. }: &ExploredFinding, example: &Example) -> bool {

@@ -487,7 +487,7 @@ fn proved(
         roots.roots.sort_unstable();
     }
     let explored = explore(&target, &roots, &ExploreOptions::default())?;
-    let proved = explored.findings.into_iter().filter(|found| found.certainty == Certainty::Proved);
+    let proved = explored.findings().into_iter().filter(|found| found.certainty == Certainty::Proved);
     Ok(proved.map(|found| found.finding).collect())
 }
 

@@ -14,13 +14,17 @@ impl CheckReport {
     #[must_use]
     pub fn conclusion(&self) -> String {
         let judged = self.judged() + &self.result();
+        let has_run = self.summary.counts.instructions > 0;
         let mut clauses = match &self.broken {
+            Some(reason) if !has_run => vec![format!("broken: {reason}"), judged],
             Some(reason) => vec![format!("broken: {reason}"), format!("until then, {judged}")],
             None => vec![judged],
         };
         if !self.too_little.is_empty() {
-            clauses.push(format!("that is too little: {}", self.too_little.join("; ")));
+            let reasons = self.too_little.join("; ");
+            clauses.push(if has_run { format!("that is too little: {reasons}") } else { reasons });
         }
+        clauses.extend(self.unmet.iter().map(|unmet| format!("that is less than was demanded: {unmet}")));
         clauses.extend(self.not_judged());
         clauses.extend(
             self.ended().filter(|_| self.broken.is_none()).map(|ended| format!("the program {ended}")),
@@ -33,6 +37,7 @@ impl CheckReport {
         let counts = &self.summary.counts;
         let executed = counted(counts.instructions, "instruction");
         match counts.comparisons {
+            0 if counts.instructions == 0 => "nothing was executed".to_owned(),
             all if all == counts.instructions => {
                 format!("{} judged", all_of(all, "instruction executed", "instructions executed"))
             }

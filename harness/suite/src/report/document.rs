@@ -279,10 +279,12 @@ pub struct CheckReport {
     pub images: Vec<JudgedImage>,
     /// Why the check is broken, if it is.
     pub broken: Option<String>,
-    /// Why what was judged is too little to prove anything, if it is. The command then ends with status 3, or with 1 if a
-    /// share was asked for.
+    /// Why what was judged is too little to prove anything, if it is. The command then ends with status 3.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub too_little: Vec<String>,
+    /// What was demanded and is not so, if anything: then the check fails.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unmet: Option<String>,
     /// Which executed code could have an FDE and has none, in a sentence, if any: see `missing` of the summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missing_fde: Option<String>,
@@ -578,6 +580,7 @@ impl CheckReport {
             may_come_of_garbage: broken.as_ref().is_some_and(BrokenReason::may_come_of_garbage),
             broken: broken.map(|reason| reason.to_string()),
             too_little: Vec::new(),
+            unmet: None,
             missing_fde: None,
             zeroed_stack: None,
             exit_status,
@@ -706,17 +709,18 @@ impl CheckReport {
         self.images.iter().any(|image| image.section == origin)
     }
 
-    /// Adds why what was judged is too little, if it is, and which FDEs are missing.
+    /// Adds why what was judged is too little, if it is, or less than was demanded, and which FDEs are missing.
     #[must_use]
-    pub fn limited(self, too_little: Vec<String>) -> Self {
+    pub fn limited(self, too_little: Vec<String>, unmet: Option<String>) -> Self {
         let is_missing = self.summary.instructions_missing() > 0;
         let missing_fde = is_missing.then(|| format!("{MISSING_FDE}: {}", self.missing()));
-        Self { too_little, missing_fde, ..self }
+        Self { too_little, unmet, missing_fde, ..self }
     }
 
     /// Which FDEs are missing, unless that is why what was judged is too little.
     pub(super) fn missing_line(&self) -> Option<&str> {
-        let is_said = self.too_little.contains(&self.why_fdes_are_too_few());
+        let is_said =
+            self.unmet.iter().chain(&self.too_little).any(|said| *said == self.why_fdes_are_too_few());
         self.missing_fde.as_deref().filter(|_| !is_said)
     }
 
@@ -725,6 +729,7 @@ impl CheckReport {
         match (&self.broken, self.summary.verdicts.is_empty()) {
             (Some(_), _) => Some("broken"),
             (None, false) => None,
+            (None, true) if self.unmet.is_some() => Some("less covered than demanded"),
             (None, true) if self.summary.counts.comparisons == 0 => Some("nothing compared"),
             (None, true) => (!self.too_little.is_empty()).then_some("too little judged"),
         }
@@ -740,7 +745,7 @@ impl CheckReport {
     #[must_use]
     pub fn reason(&self) -> Option<String> {
         let too_little = || (!self.too_little.is_empty()).then(|| self.too_little.join("; "));
-        self.broken.clone().or_else(too_little)
+        self.broken.clone().or_else(|| self.unmet.clone()).or_else(too_little)
     }
 
     /// Whether anything was compared, by rows of a section.

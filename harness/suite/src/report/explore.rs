@@ -102,11 +102,11 @@ pub struct ExploreSummary {
 const ASSUMPTIONS: usize = 6;
 
 impl ExploreReport {
-    /// Makes the document.
+    /// Makes the document. What faults findings come from is to be said before, of each of their places.
     #[must_use]
     pub fn new(file: String, target: &Target<'_>, exploration: Exploration) -> Self {
-        let Exploration { functions, instructions, rows, of_functions, findings, was_interrupted, .. } =
-            exploration.with_section_faults(target);
+        let findings = exploration.findings();
+        let Exploration { functions, instructions, rows, of_functions, was_interrupted, .. } = exploration;
         let RowCounts { total, judged, agree, partly, wrong, possible, undecided } = rows;
         let module = target.executable();
         let mut report = Self {

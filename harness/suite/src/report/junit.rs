@@ -233,6 +233,8 @@ fn test_case(case: &Tested<'_>) -> TestCase {
         }
         Outcome::Unexpected => {
             let mut lines = of_findings(case);
+            // A demand that is not met, beside findings or without any.
+            case.reason.iter().for_each(|reason| lines.line(reason));
             let first = lines.lines().next().unwrap_or_default().to_owned();
             lines.line(format!("reproduce with: {}", case.command));
             let mut status = failed(NonSuccessKind::Failure, first);

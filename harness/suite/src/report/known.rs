@@ -35,6 +35,7 @@ impl CheckReport {
         match (&self.broken, is_explained, self.known.is_empty()) {
             (Some(_), ..) => Outcome::Broken,
             (None, false, _) => Outcome::Unexpected,
+            _ if self.unmet.is_some() => Outcome::Unexpected,
             // What proves nothing is no result.
             _ if !self.too_little.is_empty() => Outcome::Broken,
             (None, true, false) => Outcome::Known,

@@ -154,6 +154,9 @@ pub fn markdown_of_check(report: &CheckReport) -> String {
         let reasons = report.too_little.join("\n");
         let _ = write!(text, "\n## Too little\n\n{}", block(&Text::of(reasons)));
     }
+    if let Some(unmet) = &report.unmet {
+        let _ = write!(text, "\n## Less than demanded\n\n{}", block(&Text::of(unmet)));
+    }
     if let Some(reason) = &report.broken {
         let _ = write!(text, "\n## Broken\n\n{}", block(&Text::of(reason)));
     }

@@ -27,8 +27,8 @@ use sha2::{Digest as _, Sha256};
 
 pub use baseline::{Baseline, BaselineError, Change, Comparison, UnfitReport};
 pub use changes::{
-    CaseChange, CauseChange, Changed, Changes, Results, UnreadReport, changes_html, changes_markdown,
-    changes_text,
+    CaseChange, CauseChange, Changed, Changes, ReportKind, Results, UnreadReport, changes_html,
+    changes_markdown, changes_text,
 };
 pub use diagnostic::{Style, quoted};
 pub use document::{

@@ -1,6 +1,7 @@
 //! How far a fault goes that begins at one place of a row: as long as nothing changes what is wrong there.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use sframe_engine::{Abi, Base, DwarfRegister, Recovery, RecoveryRule, RowRules};
 use sframe_inspect::instructions::{Disassembly, Instruction};
@@ -31,10 +32,47 @@ fn read(abi: Abi, rules: &RowRules, verdict: Verdict) -> Vec<DwarfRegister> {
     read
 }
 
+/// The page of each of the places at which a row is wrong, by ascending addresses of the process: that of its own sign, or
+/// of another place from which the fault goes on to it. A row may be wrong for several reasons, and the first of them is
+/// not that of the others.
+pub(super) fn pages<'f>(
+    places: &[(u64, Option<(&'f str, &'f Sign)>)],
+    code: impl Fn(u64) -> Arc<Disassembly>,
+    row: Option<(Abi, &RowRules, Verdict)>,
+) -> Vec<Option<&'f str>> {
+    let mut pages: Vec<Option<&str>> = places.iter().map(|(_, sign)| sign.map(|(page, _)| page)).collect();
+    let is_without_sign = |pc: u64| places.contains(&(pc, None));
+    for (seed, (pc, sign)) in places.iter().enumerate() {
+        let Some((page, sign)) = *sign else { continue };
+        let around = code(*pc);
+        if origin(&around, *pc, sign).is_some_and(is_without_sign) {
+            pages[seed] = None;
+            continue;
+        }
+        // The code of a library's function is known, and a fault of it is all that is wrong with the row from there on.
+        let is_of_library = sign.library.is_some();
+        let reached = row.filter(|_| !is_of_library).map(|row| reached(&around, *pc, sign, row));
+        let goes_to = |place: u64| match &reached {
+            Some(reached) => reached.contains(&place),
+            None => is_of_library && *pc <= place,
+        };
+        for (page_of, _) in pages.iter_mut().zip(places).filter(|(_, (place, _))| goes_to(*place)) {
+            page_of.get_or_insert(page);
+        }
+    }
+    pages
+}
+
+/// Where what a sign says that a fault comes from begins. A row that is wrong there already is wrong for another reason.
+fn origin(code: &Disassembly, pc: u64, sign: &Sign) -> Option<u64> {
+    let (first, _) = code.within(0..pc).rev().nth(sign.after.len().checked_sub(1)?)?;
+    Some(first)
+}
+
 /// The places that control comes to from one with a fault's sign, as long as the row is wrong in the same way: through
 /// instructions that write no register that it reads, or that do again what the sign says the fault comes from, such as
 /// the next `pop` of several. The first place is not among them, unless it is come to again.
-pub(super) fn reached(
+fn reached(
     code: &Disassembly,
     from: u64,
     sign: &Sign,
@@ -101,19 +139,8 @@ mod tests {
         let abi = Abi::Amd64;
         let code = Disassembly::of(abi, [(0x1000, code)]);
         let sign = Sign {
-            abi,
-            wrong: verdict.as_str().to_owned(),
-            section: "both sections".to_owned(),
-            row: row.to_owned(),
             after: vec![after.to_owned()],
-            at: None,
-            begins_after: Vec::new(),
-            with: Vec::new(),
-            layout: None,
-            code_in: None,
-            function: None,
-            entry: Vec::new(),
-            library: None,
+            ..Sign::of_row(abi, verdict.as_str(), "both sections", row)
         };
         let rules = row.parse().expect("rules");
         let reached = reached(&code, 0x1000 + from, &sign, (abi, &rules, verdict));

@@ -112,6 +112,31 @@ const LEAST_ENTRY: usize = 3;
 const SECTIONS: [&str; 3] = [".sframe", ".eh_frame", "both sections"];
 
 impl Sign {
+    /// That of a row of rules that are wrong in sections, wherever it is.
+    #[must_use]
+    pub fn of_row(
+        abi: Abi,
+        wrong: impl Into<String>,
+        section: impl Into<String>,
+        row: impl Into<String>,
+    ) -> Self {
+        Self {
+            abi,
+            wrong: wrong.into(),
+            section: section.into(),
+            row: row.into(),
+            after: Vec::new(),
+            at: None,
+            begins_after: Vec::new(),
+            with: Vec::new(),
+            layout: None,
+            code_in: None,
+            function: None,
+            entry: Vec::new(),
+            library: None,
+        }
+    }
+
     /// The key that nothing can match, and why.
     pub(super) fn mistake(&self) -> Option<(&'static str, &'static str)> {
         let Self { wrong, section, row, after, at, code_in, function, entry, .. } = self;

@@ -12,7 +12,11 @@ use sframe_inspect::de::parsed;
 
 /// The name of a function, in which `*` stands for any characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NamePattern(Pattern);
+pub struct NamePattern {
+    /// As it was given.
+    text: String,
+    pattern: Pattern,
+}
 
 /// Text that is no [`NamePattern`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -23,7 +27,7 @@ impl NamePattern {
     /// Whether a function has such a name.
     #[must_use]
     pub fn matches(&self, name: &str) -> bool {
-        self.0.matches(name)
+        self.pattern.matches(name)
     }
 }
 
@@ -37,13 +41,14 @@ impl FromStr for NamePattern {
         }
         // Brackets and question marks stand for themselves.
         let parts: Vec<String> = text.split('*').map(Pattern::escape).collect();
-        Pattern::new(&parts.join("*")).map(Self).map_err(|_| invalid())
+        let pattern = Pattern::new(&parts.join("*")).map_err(|_| invalid())?;
+        Ok(Self { text: text.to_owned(), pattern })
     }
 }
 
 impl fmt::Display for NamePattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.text.fmt(f)
     }
 }
 
@@ -70,5 +75,21 @@ impl JsonSchema for NamePattern {
             "type": "string",
             "minLength": 1,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn brackets_are_letters_and_are_shown_as_they_were_given() {
+        for text in ["[", "f[0]", "operator?", "*@plt", "a*[b]"] {
+            let pattern: NamePattern = text.parse().expect(text);
+            assert_eq!(pattern.to_string(), text);
+            assert!(pattern.matches(text));
+        }
+        let pattern: NamePattern = "f[0]*".parse().expect("a pattern");
+        assert!(pattern.matches("f[0].cold") && !pattern.matches("f0"));
     }
 }

@@ -1,6 +1,5 @@
 //! `check`: tests one executable, without a spec.
 
-use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,9 +13,9 @@ use sframe_inspect::percent::Percent;
 use sframe_inspect::text::{counted, grouped};
 use sframe_judge::examine::listings::{Listing, Listings};
 use sframe_judge::examine::stop::StopRequest;
-use sframe_judge::examine::{ExamineOptions, examine};
+use sframe_judge::examine::{Examination, ExamineOptions, examine};
 use sframe_judge::explore;
-use sframe_judge::external::{External, ExternalError};
+use sframe_judge::external::{External, ExternalError, UnwinderExamination, UnwinderReport};
 use sframe_judge::target::{MadeSections, SectionSource, Target, TargetError};
 use sframe_judge::truth::cross_check::Traces;
 use sframe_judge::unwind::sframe_unwinder;
@@ -114,23 +113,19 @@ impl Check {
         let known = self.known.open()?;
         let external = self.unwinder.start(stop.clone())?;
         let options = Options { stack_size: self.stack_size, ..self.program.machine.options() };
-        let Some(checked) = self.check_with(options.clone(), external.as_ref(), known.faults(), &stop)?
-        else {
-            return Ok(Status::NothingCompared);
-        };
+        let checked = self.check_with(options.clone(), external.as_ref(), known.faults(), &stop)?;
         let Checked { mut report, listings, digests } =
             self.without_garbage(checked, options, external.as_ref(), known.faults(), &stop)?;
         report.provenance = Some(began.ended(digests));
         let report = known.apply(report.reproduced_by(Invocation::of_this_process().again()))?.by_cause();
         let too_little = self.too_little(&report);
-        let report = report.limited(too_little);
-        // Whoever does not read the last line needs the reason all the same; which FDEs are missing is said once.
-        let has_last_line = !self.json && volume() != Volume::Quiet;
-        let is_read = has_last_line && std::io::stdout().is_terminal();
-        let missing = report.why_fdes_are_too_few();
-        let told =
-            report.too_little.iter().filter(|reason| !(is_read || has_last_line && **reason == missing));
-        told.for_each(|reason| tell_line(format_args!("{}: {reason}", report.file)));
+        let unmet = self.is_too_little_covered(&report).then(|| report.why_fdes_are_too_few());
+        let report = report.limited(too_little, unmet);
+        // The last line has the reason, if there is one.
+        if self.json || volume() == Volume::Quiet {
+            let told = report.too_little.iter().chain(&report.unmet);
+            told.for_each(|reason| tell_line(format_args!("{}: {reason}", report.file)));
+        }
         if let Some(folder) = &self.report {
             report::write(folder, &Document::Check { report: &report, listings: &listings })?;
         }
@@ -159,24 +154,21 @@ impl Check {
         detail(|| "the run is broken, and is repeated with zeroes on the stack".to_owned());
         let options = Options { pattern: Pattern::Zeroes, ..options };
         let again = self.check_with(options, external, faults, stop)?;
-        Ok(match again.filter(|again| again.report.broken.is_none()) {
-            Some(Checked { report, listings, digests }) => {
-                let report = CheckReport { zeroed_stack: first.report.broken, ..report };
-                Checked { report, listings, digests }
-            }
-            None => first,
-        })
+        if again.report.broken.is_some() {
+            return Ok(first);
+        }
+        let report = CheckReport { zeroed_stack: first.report.broken, ..again.report };
+        Ok(Checked { report, ..again })
     }
 
-    /// Runs the program, and explores what that leaves. Returns `None` if an unwinder can't do what is
-    /// asked.
+    /// Runs the program, and explores what that leaves.
     fn check_with(
         &self,
         options: Options,
         external: Option<&External>,
         faults: &Faults,
         stop: &StopRequest,
-    ) -> Result<Option<Checked>, Failure> {
+    ) -> Result<Checked, Failure> {
         let program = self.program.open(&self.file, options)?;
         let made = MadeSections::of(&program.files, self.from.source());
         let target = Target::open_made(&program.files, &made)
@@ -196,12 +188,11 @@ impl Check {
         self.report.as_deref().map_or(Ok(()), report::begin)?;
         let start = Instant::now();
         let line = ProgressLine::begin(&look, program.instructions);
-        let examined = match external {
-            Some(external) => ask(&program, external, &target, &look)?,
-            None => Some(examine_with_engine(&program, &target, &look)?),
+        let (mut report, listings) = match external {
+            Some(external) => (ask(&program, external, &target, &look)?, Listings::default()),
+            None => examine_with_engine(&program, &target, &look)?,
         };
         drop(line);
-        let Some((mut report, listings)) = examined else { return Ok(None) };
         detail_since(start, || {
             format!("executed: {}", counted(report.summary.counts.instructions, "instruction"))
         });
@@ -214,16 +205,16 @@ impl Check {
                 format!("explored rows that did not run: {}", grouped(report.summary.rows_explored.total()))
             });
         }
-        let proofs = report.unexercised.iter_mut().filter_map(|row| row.proof.as_deref_mut());
+        let proofs = report.unexercised.iter_mut().flat_map(|row| &mut row.proof);
         point_out(report.findings.iter_mut().chain(proofs), &target, faults, None);
         let report = report.sampled(look.sampling.clone());
-        Ok(Some(Checked { report, listings, digests: program.files.digests(&program.name) }))
+        Ok(Checked { report, listings, digests: program.files.digests(&program.name) })
     }
 
     /// Why what was judged proves too little.
     fn too_little(&self, report: &CheckReport) -> Vec<String> {
-        let mut reasons = Vec::new();
-        if report.broken.is_some() {
+        let mut reasons = report.too_little.clone();
+        if report.broken.is_some() || !reasons.is_empty() {
             return reasons;
         }
         if !report.has_used_rows() {
@@ -234,7 +225,7 @@ impl Check {
                     .to_owned(),
             );
         }
-        if self.lacks_fdes(report) {
+        if self.lacks_fdes(report) && self.coverage.is_none() {
             reasons.push(report.why_fdes_are_too_few());
         }
         reasons
@@ -244,10 +235,14 @@ impl Check {
         !report.reaches(self.coverage.unwrap_or(FLOOR))
     }
 
+    /// Whether less is covered than was demanded.
+    fn is_too_little_covered(&self, report: &CheckReport) -> bool {
+        self.coverage.is_some() && report.broken.is_none() && self.lacks_fdes(report)
+    }
+
     fn status(&self, report: &CheckReport) -> Status {
         let is_known = report.findings.is_empty() && report.findings_omitted.is_empty();
-        let is_finding = self.lacks_fdes(report) && self.coverage.is_some();
-        status(!is_known || is_finding, report.broken.is_some(), report.too_little.is_empty())
+        status(!is_known || report.unmet.is_some(), report.broken.is_some(), report.too_little.is_empty())
     }
 }
 
@@ -291,23 +286,35 @@ pub(super) fn examine_with_engine(
     Ok((CheckReport::new(name, target, examination, reason.map(BrokenReason::from)), listings))
 }
 
-/// Tests an unwinder in a separate process. Returns `None` if it can't do what is asked.
+/// Tests an unwinder in a separate process. One that can't be asked at all leaves a report that says why.
 fn ask(
     program: &Program,
     external: &External,
     target: &Target<'_>,
     look: &ExamineOptions,
-) -> Result<Option<(CheckReport, Listings)>, Failure> {
+) -> Result<CheckReport, Failure> {
+    use ExternalError::{Copy, Machine, Unsupported};
     let name = program.name.clone();
     let shown = match external.examine(target, &name, look, &program.options) {
         Ok(shown) => shown,
-        Err(error @ ExternalError::Unsupported(_)) => {
-            tell_line(format_args!("{name}: nothing was compared: {error}"));
-            return Ok(None);
+        Err(error @ (Machine(_) | Copy(_))) => return Err(program.not_examined(&error)),
+        Err(error) => {
+            let (unsupported, error) = match error {
+                Unsupported(_) => (vec![error.to_string()], None),
+                error => (Vec::new(), Some(error)),
+            };
+            let sframe_protocol::Hello { name: of, version, data, .. } = external.hello().clone();
+            let shown = UnwinderExamination {
+                examination: Examination::of_no_run(),
+                report: UnwinderReport { name: of, version, data, ..UnwinderReport::default() },
+                shared: Vec::new(),
+                findings: Vec::new(),
+                error,
+            };
+            let report = CheckReport::of_unwinder(name, target, shown, None);
+            return Ok(CheckReport { too_little: unsupported, ..report });
         }
-        Err(error) => return Err(program.not_examined(&error)),
     };
     let reason = program.broken(&shown.examination, target);
-    let report = CheckReport::of_unwinder(name, target, shown, reason);
-    Ok(Some((report, Listings::default())))
+    Ok(CheckReport::of_unwinder(name, target, shown, reason))
 }

@@ -26,9 +26,12 @@ pub(crate) struct Compare {
 impl Compare {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
         let (before, after) = (read(&self.before)?, read(&self.after)?);
-        if before.is_of_a_file() != after.is_of_a_file() {
-            let message = "error: one report is of cases of the corpus, the other of a file (`check`, `explore`): they have \
-                           nothing in common";
+        if before.kind() != after.kind() {
+            let kinds = [before.kind().says(), after.kind().says()];
+            let message = format!(
+                "error: the reports are of different kinds, and can't be compared: the first is {}, the second {}",
+                kinds[0], kinds[1]
+            );
             return Err(Failure::unusable(message));
         }
         if !before.has_same_sample(&after) {

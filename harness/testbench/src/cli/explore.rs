@@ -259,6 +259,8 @@ impl Explore {
             forms.push(explored.add_form(&form, other?));
         }
         detail_since(start, || "explored");
+        let mut explored = explored.with_section_faults(&target);
+        point_out(explored.each_place(), &target, faults, None);
         let mut report = ExploreReport::new(name.to_owned(), &target, explored)
             .of_relocatable(file.unapplied())
             .of_module(file.module())
@@ -270,7 +272,6 @@ impl Explore {
         let command = if is_named { invocation.again() } else { invocation.instead(name, &[]) };
         let mut report = report.reproduced_by(command);
         report.provenance = Some(began.ended([(name.to_owned(), file.digest().to_owned())]));
-        point_out(report.findings.iter_mut().map(|found| &mut found.finding), &target, faults, None);
         Ok(report)
     }
 }

@@ -132,7 +132,7 @@ fn tried(id: &str) -> (BTreeMap<Fault, Counts>, Vec<String>) {
     let (mut counts, mut missed) = (BTreeMap::<Fault, Counts>::new(), Vec::new());
     for (position, function) in section.functions.iter().enumerate() {
         let range = function.start..function.start + u64::from(function.size);
-        let is_sound = !before.findings.iter().any(|found| is_within(&range, found));
+        let is_sound = !before.findings().iter().any(|found| is_within(&range, found));
         if function.pc_type == PcType::Mask || function.signal || range.is_empty() || !is_sound {
             continue;
         }
@@ -156,7 +156,7 @@ fn tried(id: &str) -> (BTreeMap<Fault, Counts>, Vec<String>) {
             if !agreed.iter().any(changes) {
                 continue;
             }
-            let found = explored(&wrong).findings;
+            let found = explored(&wrong).findings();
             let mut here = found.iter().filter(|found| is_within(&range, found));
             let of_kind = counts.entry(fault).or_default();
             of_kind.changing += 1;

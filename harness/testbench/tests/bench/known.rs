@@ -1,5 +1,6 @@
 //! `check --known` and `--write-known`: findings that a person has explained.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Output;
 
@@ -504,11 +505,11 @@ const PUSHED: &str = "push $7; pop %rax";
 /// A known fault is that of the place where its sign is, and not of what is wrong for another reason there, before it or after
 /// it in the row.
 #[rstest]
-#[case::itself(PUSHED, 0)]
-#[case::before_it("sub $16, %rsp; push $7; pop %rax; add $16, %rsp", 1)]
-#[case::after_it("push $7; pop %rax; push %rcx; nop; pop %rcx", 1)]
-#[case::around_it("push $8; push $7; pop %rax; pop %rax", 1)]
-fn a_known_fault_excuses_only_itself(#[case] body: &str, #[case] expected: i32) {
+#[case::itself(PUSHED, 0, 0)]
+#[case::before_it("sub $16, %rsp; push $7; pop %rax; add $16, %rsp", 1, 16)]
+#[case::after_it("push $7; pop %rax; push %rcx; nop; pop %rcx", 1, 8)]
+#[case::around_it("push $8; push $7; pop %rax; pop %rax", 1, 8)]
+fn a_known_fault_excuses_only_itself(#[case] body: &str, #[case] expected: i32, #[case] new: u64) {
     let folder = tempfile::tempdir().expect("a folder");
     let Some(file) = pushing(folder.path(), "one", &[PUSHED, body]) else { return };
     let from = ["--from", "eh-frame", "--known-faults"];
@@ -521,15 +522,71 @@ fn a_known_fault_excuses_only_itself(#[case] body: &str, #[case] expected: i32) 
         "{known:#?}"
     );
     // What is wrong by another amount is not this fault.
+    let value = |finding: &Value, key: &str| {
+        let said = finding[key].as_str().expect("a value");
+        u64::from_str_radix(said.trim_start_matches("0x"), 16).expect("a number")
+    };
     for seen in known {
-        let value = |key: &str| {
-            let said = seen["finding"][key].as_str().expect("a value");
-            u64::from_str_radix(said.trim_start_matches("0x"), 16).expect("a number")
-        };
-        assert_eq!(value("expected") - value("got"), 8, "{seen:#}");
+        assert_eq!(value(&seen["finding"], "expected") - value(&seen["finding"], "got"), 8, "{seen:#}");
     }
-    let explored = bench_in(folder.path(), &[&["explore", &file], &from[..]].concat());
-    assert_eq!(status(&explored), expected, "{}", text(&explored.stdout));
+    // Exploring says the same: what is new has a finding of its own, at a place that the known one has not.
+    let explored = bench_in(folder.path(), &[&["explore", &file, "--json"], &from[..]].concat());
+    let report = json(&explored);
+    assert_eq!(status(&explored), expected, "{report:#}");
+    let amounts = |findings: &Value, at: &str| -> BTreeSet<u64> {
+        let findings =
+            findings.as_array().expect("a list").iter().map(|seen| seen.pointer(at).expect("a finding"));
+        findings.map(|finding| value(finding, "expected") - value(finding, "got")).collect()
+    };
+    assert_eq!(amounts(&report["known"], "/finding"), [8].into(), "{report:#}");
+    let new: BTreeSet<u64> = if expected == 0 { [].into() } else { [new].into() };
+    assert_eq!(amounts(&report["findings"], ""), new, "{report:#}");
+    let faults: BTreeSet<&str> =
+        report["known"].as_array().into_iter().flatten().filter_map(|seen| seen["fault"].as_str()).collect();
+    assert_eq!(faults, ["gcc-pushed-constant"].into());
+}
+
+/// A list names each cause of a row: what is known, and what a person has to explain.
+#[rstest]
+#[case::check(&["--no-explore"])]
+#[case::explore(&[])]
+fn a_list_has_an_entry_for_each_cause_of_a_row(#[case] more: &[&str]) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let after = "push $7; pop %rax; push %rcx; nop; pop %rcx";
+    let (Some(both), Some(known)) = (pushing(folder, "both", &[after]), pushing(folder, "known", &[PUSHED]))
+    else {
+        return;
+    };
+    let command = if more.is_empty() { "explore" } else { "check" };
+    let bench = |file: &str, options: &[&str]| {
+        bench_in(folder, &[&[command, file, "--from", "eh-frame"], more, options].concat())
+    };
+    let written = bench(&both, &["--write-known=known.yaml"]);
+    assert!(text(&written.stderr).contains("known.yaml: 1 finding needs a reason"), "{written:?}");
+    let list = std::fs::read_to_string(folder.join("known.yaml")).expect("a file");
+    assert_eq!(list.matches("function: f0").count(), 2, "{list}");
+    assert_eq!(list.matches("fault: gcc-pushed-constant").count(), 1, "{list}");
+    let list = list.replace("reason: ''", &format!("reason: {REASON}"));
+    std::fs::write(folder.join("known.yaml"), &list).expect("a file");
+    let again = bench(&both, &["--known=known.yaml", "--write-known=known.yaml"]);
+    assert_eq!(status(&again), 0, "{}", text(&again.stdout));
+    assert_eq!(std::fs::read_to_string(folder.join("known.yaml")).expect("a file"), list);
+    // Each entry is seen, or is gone.
+    let gone = bench(&known, &["--known=known.yaml"]);
+    assert_eq!(status(&gone), 1);
+    assert!(text(&gone.stdout).contains("unexpected-pass"), "{}", text(&gone.stdout));
+    // The entry of the fault excuses nothing else.
+    let (of_reason, of_fault) = list.rsplit_once("  # ").expect("a second entry");
+    let (of_fault, of_reason) = if of_fault.contains("fault:") {
+        (of_fault.to_owned(), of_reason)
+    } else {
+        (of_reason.to_owned(), "")
+    };
+    assert!(of_fault.contains("fault:"), "{list}");
+    let only = if of_reason.is_empty() { of_fault } else { format!("known:\n  # {of_fault}") };
+    std::fs::write(folder.join("known.yaml"), only).expect("a file");
+    assert_eq!(status(&bench(&both, &["--known=known.yaml"])), 1);
 }
 
 /// What is known stays known beside what is new in the same row.

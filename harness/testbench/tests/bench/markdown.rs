@@ -34,7 +34,6 @@ fn finding(function: &str, row: u64) -> Finding {
         frame: Some(0),
         hits: 1,
         places: 1,
-        elsewhere: Vec::new(),
         row_pc: None,
         row: Some(FindingRow {
             start: Address(row),

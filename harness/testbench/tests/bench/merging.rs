@@ -64,7 +64,7 @@ fn check(bytes: &[u8]) -> Vec<Finding> {
 fn explored(bytes: &[u8]) -> Vec<(Verdict, Blame, bool)> {
     let target = Target::open(bytes).expect("an executable with a section");
     let exploration = explore(&target, &Roots::of(&target), &ExploreOptions::default()).expect("a machine");
-    let findings = exploration.with_section_faults(&target).findings;
+    let findings = exploration.with_section_faults(&target).findings();
     let proved = findings.iter().filter(|found| found.certainty == Certainty::Proved);
     proved.map(|found| (found.finding.verdict, found.finding.blame, found.finding.pc.is_none())).collect()
 }

@@ -463,6 +463,7 @@ fn words_are_explained_tables_sorted_saved_and_printed() {
         (".cells a", "printColorAdjust", "exact"),
         (".legend i", "printColorAdjust", "exact"),
         (".printed", "display", "block"),
+        ("th > button", "display", "contents"),
         ("body", "backgroundColor", "rgb(255, 255, 255)"),
     ] {
         assert_eq!(browser.text(&style(of, name)), expected, "{of} {name}");
@@ -540,7 +541,7 @@ fn page_of_many_findings() -> String {
         pc: Address(start),
         explored: None,
         explored_reason: None,
-        proof: None,
+        proof: Vec::new(),
     };
     examination.coverage.unexercised = (0..MANY).map(unexercised).collect();
     examination.coverage.uncovered = (0..MANY).map(|function| (format!("f{function}"), 1)).collect();

@@ -94,6 +94,34 @@ fn the_engine_behind_the_protocol_is_the_engine(#[case] id: &str) {
     assert_eq!(outside["unwinder"]["fp_untold"], 0);
 }
 
+/// One that can't be asked about a program leaves a report, as any check does, and the last line says why.
+#[rstest]
+#[case::ends("exit 7", 4, "failed where `open` was to be answered")]
+#[case::is_silent("exec sleep 60", 4, "failed where `open` was to be answered")]
+#[case::refuses(r#"echo '{"id":2,"unsupported":"nothing but riscv"}'; cat >&2"#, 3, "nothing but riscv")]
+fn an_unwinder_that_fails_at_open_leaves_a_report(
+    #[case] at_open: &str,
+    #[case] expected: i32,
+    #[case] reason: &str,
+) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let report = folder.path().join("report");
+    let command = shell(&format!("read hello; echo '{HELLO}'; if read open; then {at_open}; fi"));
+    let to = report.display().to_string();
+    let file = build("gnu-2.47/amd64/leaf.O2");
+    let output = bench(&["check", "--unwinder", &command, "--unwinder-timeout=1", "--report", &to, &file]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(status(&output), expected, "{said}{output:?}");
+    let last = said.lines().last().expect("a line");
+    assert!(last.contains(reason) && last.contains("nothing was executed"), "{said}");
+    for name in ["report.json", "report.sarif", "junit.xml", "summary.md"] {
+        let text = std::fs::read_to_string(report.join(name)).expect(name);
+        assert!(text.contains(reason), "{name}: {text}");
+    }
+    let junit = std::fs::read_to_string(report.join("junit.xml")).expect("a report");
+    assert!(junit.contains("errors=\"1\""), "{junit}");
+}
+
 /// Most stops are equivalent to another one.
 #[test]
 fn what_is_not_asked_is_counted() {
@@ -554,11 +582,13 @@ fn what_is_not_supported_is_skipped() {
     // The last line says why.
     let check = bench(&["check", "--unwinder", &command, &build("gnu-2.47/s390x/leaf.O2")]);
     let run = bench(&["run", "--spec", "leaf", "--abi", "s390x", "--unwinder", &command]);
-    for output in [check, run] {
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(status(&output), 3, "{errors}");
-        assert!(errors.lines().last().is_some_and(|line| line.ends_with("no s390x")), "{errors}");
+    for (output, said) in [(&check, &check.stdout), (&run, &run.stderr)] {
+        let said = String::from_utf8_lossy(said);
+        assert_eq!(status(output), 3, "{said}");
+        assert!(said.lines().last().is_some_and(|line| line.ends_with("no s390x")), "{said}");
     }
+    // Once.
+    assert!(check.stderr.is_empty(), "{}", String::from_utf8_lossy(&check.stderr));
 }
 
 /// Vectors without those of which `sed` would change megabytes.

@@ -358,7 +358,7 @@ impl Judge<'_> {
     fn explore(&mut self, target: &Target<'_>) -> Result<(), String> {
         let explored = explore(target, &Roots::of(target), &ExploreOptions::default())
             .map_err(|error| format!("the program can't be explored: {error}"))?;
-        for found in explored.findings.iter().filter(|found| found.certainty == Certainty::Proved) {
+        for found in explored.findings().iter().filter(|found| found.certainty == Certainty::Proved) {
             let (Some(function), Some(row)) = (&found.finding.function, &found.finding.row) else { continue };
             if self.rows.get(&(function.clone(), row.start.0)).is_some_and(|row| row.is_right())
                 && is_of_value(found.finding.verdict)

@@ -148,8 +148,8 @@ impl Found {
             self.count(judged);
             checksums.extend(judged.checksum.map(|checksum| (*level, checksum)));
             let flags = trial.build.words(level);
-            for fault in &judged.faults {
-                if let Some(page) = causes.page_of(fault, &flags) {
+            for (page, fault) in causes.causes_of(&judged.faults, &flags) {
+                if let Some(page) = page {
                     *self.known.entry(page.to_owned()).or_default() += 1;
                 } else if self.add_fault(trial, level, fault) {
                     tasks.push(trial.task(level, Symptom::Fault(fault.cause.clone())));

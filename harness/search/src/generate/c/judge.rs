@@ -14,6 +14,7 @@ use sframe_judge::vocabulary::LayoutFact;
 use super::contradictions::{Contradiction, blames};
 use super::oracle::{Item, NotJudged, Seen, Witness, ask};
 use super::shape::{Cause, Section, operation_before};
+use super::spot::Spot;
 use sframe_suite::faults::without_numbers;
 
 /// An instruction of a listing.
@@ -40,7 +41,7 @@ impl Serialize for Line {
     }
 }
 
-/// Something that is wrong in a section: the first place in a function.
+/// Something that is wrong at a place, and in which section.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Fault {
     /// What seems to be its cause.
@@ -65,6 +66,9 @@ pub struct Fault {
     /// The section of the code, if linkers make it.
     #[serde(skip)]
     pub code_in: Option<String>,
+    /// The place, and the row; `None` if it is not about a row.
+    #[serde(skip)]
+    pub spot: Option<Spot>,
 }
 
 #[cfg(test)]
@@ -87,6 +91,7 @@ impl Fault {
             evidence: Vec::new(),
             layout: Vec::new(),
             code_in: None,
+            spot: None,
         }
     }
 }
@@ -96,7 +101,7 @@ impl Fault {
 pub struct Judged {
     /// What it has computed.
     pub checksum: Option<u64>,
-    /// What is wrong.
+    /// What is wrong, at each place.
     pub faults: Vec<Fault>,
     /// Where the bench contradicts itself.
     pub contradictions: Vec<Contradiction>,
@@ -159,20 +164,17 @@ pub fn judge(bytes: &[u8]) -> Result<Judged, NotJudged> {
     Ok(judged)
 }
 
-/// What is wrong, once for each function, verdict and section. What is wrong at the same instruction in both
-/// is wrong in both.
+/// What is wrong, once for each place, verdict and section. What is wrong at the same instruction in both is wrong in both.
 fn faults(sframe: Option<&Seen>, cfi: Option<&Seen>, difference: Option<&DiffReport>) -> Vec<Fault> {
     let mut faults = Vec::new();
     // Each fault of a section as a whole is one.
     let whole = |item: &Item| item.finding.pc.is_none().then(|| item.finding.expected.clone());
     let key = |item: &Item| (item.function().to_owned(), item.finding.verdict, whole(item));
     let place = |item: &Item| (key(item), item.pc());
-    let places = |seen: Option<&Seen>| -> BTreeSet<_> {
-        seen.iter().flat_map(|seen| &seen.items).map(place).collect()
-    };
+    let places = |seen: Option<&Seen>| -> BTreeSet<_> { items_of(seen).map(place).collect() };
     let (of_sframe, of_cfi) = (places(sframe), places(cfi));
     let mut add = |seen: Option<&Seen>, is_cfi: bool| {
-        let mut items: Vec<&Item> = seen.iter().flat_map(|seen| &seen.items).collect();
+        let mut items: Vec<&Item> = items_of(seen).collect();
         // A run's are surer, and have the values.
         items.sort_by_key(|item| (item.pc(), item.witness));
         let mut known = BTreeSet::new();
@@ -183,7 +185,7 @@ fn faults(sframe: Option<&Seen>, cfi: Option<&Seen>, difference: Option<&DiffRep
                 (false, true) => Section::Both,
                 (false, false) => Section::Sframe,
             };
-            if known.insert((key(item), section)) {
+            if known.insert(place(item)) {
                 faults.push(fault(item, section));
             }
         }
@@ -230,11 +232,17 @@ fn faults(sframe: Option<&Seen>, cfi: Option<&Seen>, difference: Option<&DiffRep
             evidence: evidence.collect(),
             layout: Vec::new(),
             code_in: None,
+            spot: None,
         });
     }
     let uncovered = difference.iter().flat_map(|difference| &difference.uncovered);
     faults.extend(uncovered.filter(|function| function.reason.is_none()).map(left_out));
     faults
+}
+
+/// What a run finds, and what exploring proves, at each place.
+fn items_of(seen: Option<&Seen>) -> impl Iterator<Item = &Item> {
+    seen.into_iter().flat_map(|seen| seen.items.iter().filter(|item| item.is_run()).chain(&seen.proved))
 }
 
 /// What the layout says of a function that linkers make.
@@ -262,6 +270,7 @@ fn left_out(function: &Uncovered) -> Fault {
         evidence: is_of_linker.then(|| LINKAGE_TABLE.to_owned()).into_iter().collect(),
         layout: is_of_linker.then_some(LayoutFact::LinkageTable).into_iter().collect(),
         code_in: None,
+        spot: None,
     }
 }
 
@@ -294,5 +303,6 @@ fn fault(item: &Item, section: Section) -> Fault {
             .collect(),
         layout: evidence.iter().filter_map(Evidence::layout).collect(),
         code_in: item.code_in.clone(),
+        spot: item.spot.clone(),
     }
 }

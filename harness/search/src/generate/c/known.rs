@@ -1,11 +1,15 @@
 //! What is known of what programs show: faults that have a page.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
 use sframe_engine::Abi;
 use sframe_suite::faults::{self, SeenCause, without_numbers};
 use sframe_suite::spec::{self, Component, Faults, Producer, Sign};
 
 use super::judge::{Fault, Line};
 use super::shape::Cause;
+use super::spot::Spot;
 
 /// The known causes that builds of one toolchain and ABI can have.
 #[derive(Clone, Debug, Default)]
@@ -35,25 +39,69 @@ impl<'f> KnownCauses<'f> {
         self.crashes.iter().find(|(_, says)| stderr.contains(says)).map(|(page, _)| *page)
     }
 
-    /// The page of what a program shows that is made with these flags.
+    /// What a program shows that is made with these flags: the first place of each cause of a row, with the page that
+    /// describes it, if one does. A page is about the places of a row that have its sign, or to which the fault goes on.
     #[must_use]
-    pub fn page_of(&self, fault: &Fault, flags: &[String]) -> Option<&'f str> {
-        let seen = SeenCause {
-            wrong: &fault.cause.wrong,
-            sections: &[fault.cause.section.as_str()],
-            blame: fault.cause.blame,
-            row: fault.cause.row.clone(),
-            before_row: fault.before_row.as_deref(),
-            around: around(fault),
-            layout: fault.layout.clone(),
-            flags: Some(flags),
-            code_in: fault.code_in.as_deref(),
-            function: Some(&fault.function),
-            entry: Vec::new(),
-            // No library is linked in.
-            library: Some(""),
-        };
-        self.causes.page_of(&seen)
+    pub fn causes_of<'j>(&self, faults: &'j [Fault], flags: &[String]) -> Vec<(Option<&'f str>, &'j Fault)> {
+        let mut rows: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+        for (index, fault) in faults.iter().enumerate() {
+            let row = fault
+                .spot
+                .as_ref()
+                .map(|spot| (spot.row_pc, &fault.function, &fault.cause.wrong, fault.cause.blame));
+            rows.entry(row.ok_or(index)).or_default().push(index);
+        }
+        let mut pages = vec![None; faults.len()];
+        for mut places in rows.into_values() {
+            let pc = |place: &usize| faults[*place].spot.as_ref().map(|spot| spot.pc);
+            places.sort_by_key(pc);
+            let of_row = match &faults[places[0]].spot {
+                None => vec![self.causes.page_of(&seen(&faults[places[0]], flags))],
+                Some(Spot { row: (abi, rules, verdict), .. }) => {
+                    let at = |place: &usize| Some((pc(place)?, seen(&faults[*place], flags)));
+                    let code = |at: u64| {
+                        let spots = places.iter().filter_map(|place| faults[*place].spot.as_ref());
+                        spots
+                            .filter(|spot| spot.pc == at)
+                            .map(|spot| Arc::clone(&spot.code))
+                            .next()
+                            .unwrap_or_default()
+                    };
+                    let seen: Vec<_> = places.iter().filter_map(at).collect();
+                    self.causes.pages_of(&seen, code, Some((*abi, rules, *verdict)))
+                }
+            };
+            places.into_iter().zip(of_row).for_each(|(place, page)| pages[place] = page);
+        }
+        let mut shown = BTreeSet::new();
+        let with_pages = pages.into_iter().zip(faults);
+        // What is wrong with a section as a whole has no place.
+        with_pages
+            .filter(|(page, fault)| {
+                let whole = fault.listing.is_empty().then_some(&fault.message);
+                let row = fault.spot.as_ref().map(|spot| spot.row_pc);
+                shown.insert((&fault.function, &fault.cause.wrong, fault.cause.section, whole, row, *page))
+            })
+            .collect()
+    }
+}
+
+/// What is seen of a fault.
+fn seen<'s>(fault: &'s Fault, flags: &'s [String]) -> SeenCause<'s> {
+    SeenCause {
+        wrong: &fault.cause.wrong,
+        sections: fault.cause.section.alone(),
+        blame: fault.cause.blame,
+        row: fault.cause.row.clone(),
+        before_row: fault.before_row.as_deref(),
+        around: around(fault),
+        layout: fault.layout.clone(),
+        flags: Some(flags),
+        code_in: fault.code_in.as_deref(),
+        function: Some(&fault.function),
+        entry: Vec::new(),
+        // No library is linked in.
+        library: Some(""),
     }
 }
 
@@ -86,19 +134,9 @@ impl Place {
     #[must_use]
     pub fn known(&self, abi: Abi, cause: &Cause) -> Sign {
         Sign {
-            abi,
-            wrong: cause.wrong.clone(),
-            section: cause.section.to_string(),
-            row: cause.row.clone(),
             after: self.after.iter().cloned().collect(),
             at: Some(self.at.clone()),
-            begins_after: Vec::new(),
-            with: Vec::new(),
-            layout: None,
-            code_in: None,
-            function: None,
-            entry: Vec::new(),
-            library: None,
+            ..Sign::of_row(abi, &*cause.wrong, cause.section.as_str(), &*cause.row)
         }
     }
 }
@@ -107,6 +145,7 @@ impl Place {
 mod tests {
     use super::*;
     use sframe_inspect::Blame;
+    use sframe_inspect::instructions::Disassembly;
     use sframe_judge::finding::Address;
     use sframe_judge::vocabulary::LayoutFact;
 
@@ -167,12 +206,55 @@ mod tests {
         assert_eq!(page("gcc 14.2", "gas 2.44", "x.s: Internal error (Segmentation fault)"), None);
     }
 
+    /// A page is about the places with its sign and those that the fault goes on to, and nothing else in the row.
+    #[rstest::rstest]
+    // push $7; pop %rax; push %rcx; nop; pop %rcx; ret
+    #[case::after_it(&[0x6a, 7, 0x58, 0x51, 0x90, 0x59, 0xc3], &[(2, "push N", "pop rax"), (4, "push rcx", "nop"), (5, "nop", "pop rcx")],
+        &[(Some("page"), 2), (None, 4)])]
+    // sub $16,%rsp; push $7; pop %rax; add $16,%rsp; ret
+    #[case::before_it(&[0x48, 0x83, 0xec, 16, 0x6a, 7, 0x58, 0x48, 0x83, 0xc4, 16, 0xc3],
+        &[(4, "sub rsp, N", "push N"), (6, "push N", "pop rax"), (7, "pop rax", "add rsp, N")], &[(None, 4)])]
+    // push $7; nop; pop %rax; ret
+    #[case::goes_on(&[0x6a, 7, 0x90, 0x58, 0xc3], &[(2, "push N", "nop"), (3, "nop", "pop rax")], &[(Some("page"), 2)])]
+    fn a_page_is_about_places(
+        #[case] code: &[u8],
+        #[case] places: &[(u64, &str, &str)],
+        #[case] expected: &[(Option<&str>, u64)],
+    ) {
+        let code = Arc::new(Disassembly::of(Abi::Amd64, [(0x1000, code)]));
+        let rules = "CFA = SP+8, RA = *(CFA-8), FP unchanged".parse().expect("rules");
+        let cause = Sign {
+            after: vec!["push N".to_owned()],
+            ..Sign::of_row(Abi::Amd64, "wrong-cfa", "both sections", "CFA = SP+N")
+        };
+        let at = |&(pc, before, text): &(u64, &str, &str)| Fault {
+            listing: vec![line(false, pc - 1, before), line(true, pc, text)],
+            spot: Some(Spot {
+                pc: 0x1000 + pc,
+                row_pc: 0x1000,
+                row: (Abi::Amd64, rules, sframe_judge::vocabulary::Verdict::WrongCfa),
+                code: Arc::clone(&code),
+            }),
+            ..Fault::of("f1", "wrong-cfa")
+        };
+        let faults: Vec<Fault> = places.iter().map(at).collect();
+        let causes = faults::KnownCauses::new(vec![("page", Blame::CompilerOrCfi, &cause)]);
+        let known = KnownCauses { causes, crashes: Vec::new() };
+        let shown = known.causes_of(&faults, &[]);
+        let shown: Vec<_> = shown
+            .into_iter()
+            .map(|(page, fault)| (page, fault.spot.as_ref().map_or(0, |spot| spot.pc - 0x1000)))
+            .collect();
+        assert_eq!(shown, expected);
+    }
+
     #[test]
     fn every_condition_of_a_known_cause_must_hold() {
         let knows = |cause: &Sign, fault: &Fault| {
             let causes = faults::KnownCauses::new(vec![("page", Blame::CompilerOrCfi, cause)]);
             let known = KnownCauses { causes, crashes: Vec::new() };
-            known.page_of(fault, &["-O9".to_owned()]) == Some("page")
+            let causes = known.causes_of(std::slice::from_ref(fault), &["-O9".to_owned()]);
+            matches!(causes[..], [(Some("page"), _)])
         };
         assert!(knows(&known(), &fault()));
         let changes: [fn(&mut Sign); 13] = [

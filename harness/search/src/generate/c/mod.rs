@@ -43,6 +43,7 @@ mod page;
 mod plan;
 mod reduce;
 mod shape;
+mod spot;
 mod writer;
 
 pub use build::{Build, Level, build};

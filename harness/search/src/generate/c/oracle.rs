@@ -8,12 +8,14 @@ use sframe_engine::{Base, InstructionPointer};
 use sframe_judge::examine::coverage::Explored;
 use sframe_judge::examine::observed::TrueFrame;
 use sframe_judge::examine::{ExamineOptions, examine};
-use sframe_judge::explore::{Certainty, ExploreOptions, Roots, by_row, explore};
+use sframe_judge::explore::{Certainty, ExploreOptions, ExploredFinding, Roots, by_row, explore};
 use sframe_judge::finding::Finding;
 use sframe_judge::target::{Linked, Loaded, Module, Target};
 use sframe_judge::truth::cross_check::Traces;
 use sframe_judge::unwind::sframe_unwinder;
 use sframe_machine::{End, Options};
+
+use super::spot::Spot;
 
 /// What stands for the function of a finding about a section as a whole.
 pub(super) const OF_FILE: &str = "?";
@@ -55,6 +57,8 @@ pub enum Witness {
 /// What a run and an exploration say of a section.
 pub(super) struct Seen {
     pub(super) items: Vec<Item>,
+    /// What exploring proves at each place.
+    pub(super) proved: Vec<Item>,
     /// What exploring says of rows.
     pub(super) rows: FxHashMap<u64, (Explored, Option<String>)>,
     /// The instructions at which exploring has seen a row to agree.
@@ -78,6 +82,8 @@ pub(super) struct Item {
     pub(super) before_row: Option<String>,
     /// The section of the code, if linkers make it.
     pub(super) code_in: Option<String>,
+    /// Where it is, and in which row.
+    pub(super) spot: Option<Spot>,
     pub(super) is_entry: bool,
     /// Whether the row needs another register than SP and FP.
     pub(super) needs_register: bool,
@@ -130,15 +136,19 @@ pub(super) fn ask(target: &Target<'_>) -> Result<Seen, NotJudged> {
         let row = finding.row_pc.map(|row| row.0);
         let needs_register = row.is_some_and(|row| needs_register(target, module.loaded(Linked(row))));
         let before_row = row.and_then(|row| instruction_before(module, row));
+        let spot = Spot::of(&finding, module);
         let code_in = finding.pc.and_then(|pc| module.subject.linker_made(pc.0)).map(str::to_owned);
-        Item { witness, row, before_row, code_in, finding, is_entry, needs_register }
+        Item { witness, row, before_row, code_in, spot, finding, is_entry, needs_register }
     };
     let is_consequence = target.consequences();
-    let proved = explored.findings.into_iter().filter(|found| found.certainty == Certainty::Proved);
-    let proved = proved.filter(|found| !is_consequence(&found.finding));
+    let is_proved =
+        |found: &ExploredFinding| found.certainty == Certainty::Proved && !is_consequence(&found.finding);
     let mut items: Vec<Item> =
         examination.findings.into_iter().map(|finding| item(Witness::Run, finding)).collect();
-    items.extend(proved.map(|found| item(Witness::Exploration, found.finding)));
+    let findings = explored.findings().into_iter().filter(is_proved);
+    items.extend(findings.map(|found| item(Witness::Exploration, found.finding)));
+    let places = explored.places().filter(|found| is_proved(found));
+    let proved = places.map(|found| item(Witness::Exploration, found.finding.clone())).collect();
     let called = |frame: &Option<TrueFrame>| matches!(frame, Some(TrueFrame::Called { .. }));
     let is_little = is_little_endian(target);
     let checksum = <[u8; 8]>::try_from(examination.standard_output.as_slice())
@@ -146,6 +156,7 @@ pub(super) fn ask(target: &Target<'_>) -> Result<Seen, NotJudged> {
         .map(|word| if is_little { u64::from_le_bytes(word) } else { u64::from_be_bytes(word) });
     Ok(Seen {
         items,
+        proved,
         agreed,
         rows,
         compared: examination

@@ -289,8 +289,8 @@ impl Trial<'_> {
             Symptom::Unjudged(_) | Symptom::Stops(..) => false,
             Symptom::Fault(cause) => {
                 let flags = build.words(self.level);
-                let is_new = |fault: &Fault| self.known.page_of(fault, &flags).is_none();
-                judged.faults.iter().any(|fault| fault.cause == *cause && is_new(fault))
+                let shown = self.known.causes_of(&judged.faults, &flags);
+                shown.iter().any(|(page, fault)| page.is_none() && fault.cause == *cause)
             }
             Symptom::Contradiction(kind) => judged.contradictions.iter().any(|found| found.kind == *kind),
             Symptom::Differs(other) => {

@@ -20,6 +20,15 @@ pub enum Section {
 }
 
 impl Section {
+    /// Its name alone.
+    pub(super) const fn alone(self) -> &'static [&'static str] {
+        match self {
+            Self::Sframe => &[".sframe"],
+            Self::EhFrame => &[".eh_frame"],
+            Self::Both => &["both sections"],
+        }
+    }
+
     /// The name, as pages have it.
     pub(super) const fn as_str(self) -> &'static str {
         match self {

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-pub use results::{Results, UnreadReport};
+pub use results::{ReportKind, Results, UnreadReport};
 pub use shown::{changes_html, changes_markdown, changes_text};
 
 use super::SCHEMA;
@@ -118,8 +118,8 @@ impl Changes {
     #[must_use]
     pub fn between(before: &Results, after: &Results) -> Self {
         let mut earlier = before.cases.clone();
-        if before.is_of_a_file
-            && after.is_of_a_file
+        if before.kind.is_of_a_file()
+            && after.kind.is_of_a_file()
             && let (Some((_, case)), Some(name)) = (before.cases.first_key_value(), after.cases.keys().next())
         {
             earlier = BTreeMap::from([(name.clone(), case.clone())]);

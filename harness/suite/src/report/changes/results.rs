@@ -28,13 +28,42 @@ pub enum UnreadReport {
     Twice(String),
 }
 
+/// What a report is about, and how that was judged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReportKind {
+    /// Cases of the corpus.
+    #[default]
+    Run,
+    /// A program that was run.
+    Check,
+    /// A file that was explored.
+    Explore,
+}
+
+impl ReportKind {
+    /// Whether it is about one file, and not about cases of the corpus.
+    #[must_use]
+    pub const fn is_of_a_file(self) -> bool {
+        matches!(self, Self::Check | Self::Explore)
+    }
+
+    /// What it is, in words.
+    #[must_use]
+    pub const fn says(self) -> &'static str {
+        match self {
+            Self::Run => "of cases of the corpus",
+            Self::Check => "of a run of a file (`check`)",
+            Self::Explore => "of a file that was explored (`explore`)",
+        }
+    }
+}
+
 /// The results of a report.
 #[derive(Clone, Debug, Default)]
 pub struct Results {
     pub(super) provenance: Option<Provenance>,
     pub(super) run: Option<RunIdentity>,
-    /// Whether it is about one file, and not about cases of the corpus.
-    pub(super) is_of_a_file: bool,
+    pub(super) kind: ReportKind,
     pub(super) cases: BTreeMap<String, CaseResults>,
     /// Which instructions were compared, if not all.
     pub(super) sampling: Option<Value>,
@@ -133,10 +162,10 @@ impl Results {
         self.sampling == other.sampling
     }
 
-    /// Whether it is about one file, and not about cases of the corpus.
+    /// What it is about.
     #[must_use]
-    pub const fn is_of_a_file(&self) -> bool {
-        self.is_of_a_file
+    pub const fn kind(&self) -> ReportKind {
+        self.kind
     }
 
     fn of_run(document: Value) -> Result<Self, UnreadReport> {
@@ -157,13 +186,15 @@ impl Results {
         Ok(Self {
             provenance: report.provenance,
             run: report.run,
-            is_of_a_file: false,
+            kind: ReportKind::Run,
             cases: cases.collect(),
             sampling: None,
         })
     }
 
     fn of_file(document: Value) -> Result<Self, UnreadReport> {
+        let is_explored = document.pointer("/summary/rows_judged").is_some();
+        let kind = if is_explored { ReportKind::Explore } else { ReportKind::Check };
         let OfFile {
             schema,
             provenance,
@@ -192,7 +223,7 @@ impl Results {
         let OfFileSummary { rows_exercised, reliability_by_topmost: reliability } = summary;
         let case = CaseResults { outcome, reason: broken, rows_exercised, reliability, found, omitted };
         let cases = BTreeMap::from([(file_name(&file).to_owned(), case)]);
-        Ok(Self { provenance, run: None, is_of_a_file: true, cases, sampling })
+        Ok(Self { provenance, run: None, kind, cases, sampling })
     }
 }
 

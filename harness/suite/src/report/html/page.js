@@ -752,19 +752,21 @@
   function functionDetails(pool, entry, item, at, isFirst) {
     const isHere = at && isAt(item, at);
     const wrong = item.course.wrong.length / 2;
+    const explored = wrongUnexercised(entry).get(item.name) ?? 0;
     const [executed, all] = instructionsOf(item);
     const link = `${item.image ? `${item.image}!` : ""}${hex(item.start)}`;
     const details = el("details", { toggle: () => open() },
       el("summary", {}, el("b", {}, nameAt(item.name, item.image, hex(item.start))), item.name === hex(item.start) ? ": " : ` at ${hex(item.start)}: `,
         item.body.row_count ? `${exercised(item)} of ${counted(item.body.row_count, "row")} exercised, ` : "no rows, ",
         `${grouped(executed)} of ${counted(all, "instruction")} executed `,
-        wrong ? chip(`wrong at ${wrong}`, "unexpected") : ""));
+        wrong ? chip(`wrong at ${wrong}`, "unexpected") : "",
+        explored ? chip(`${counted(explored, "row")} wrong that did not run`, "unexpected") : ""));
     const open = () => {
       if (!details.open || details.children.length > 1) return;
       const { folded } = item.course;
       details.append(el("p", { class: "body" }, el("a", { href: caseLink(entry, link) }, "Link to this function"),
-        !folded ? "" : executed ? ". Nothing that was judged in it is wrong: each line is the first instruction of a row, with the executions of the one that ran most."
-          : ". It is not listed, since it did not run, and nothing in it is wrong."),
+        !folded ? "" : executed ? `. ${explored ? "What is wrong in it did not run" : "Nothing that was judged in it is wrong"}: each line is the first instruction of a row, with the executions of the one that ran most.`
+          : `. It is not listed, since it did not run${explored ? "; the rows that are not exercised say what is wrong" : ", and nothing in it is wrong"}.`),
         ...(folded && !executed ? [] : [functionTable(pool, item, isHere ? at.address : undefined)]));
     };
     if (isHere || (wrong && isFirst)) {
@@ -773,6 +775,11 @@
     }
     if (isHere) details.dataset.here = "";
     return details;
+  }
+  /** How many rows exploring proves to be wrong that did not run, by function. */
+  function wrongUnexercised(entry) {
+    return entry.wrong_unexercised ??= entry.unreached.reduce((counts, [name, , , explored]) =>
+      explored?.startsWith("wrong") ? counts.set(name, (counts.get(name) ?? 0) + 1) : counts, new Map());
   }
   const isWhole = (entry) => entry.comparisons === entry.instructions;
   /** Functions of a library in which nothing is wrong, folded. */
@@ -812,7 +819,9 @@
     code().then((pool) => {
       const items = functionsOf(pool, entry).sort((a, b) => (a.image < b.image ? -1 : a.image > b.image ? 1 : a.start < b.start ? -1 : 1));
       const left = pool.cases[entry.id]?.left_out ?? [];
-      const [wrong, right] = [true, false].map((isWrong) => items.filter((item) => item.course.wrong.length > 0 === isWrong));
+      const explored = wrongUnexercised(entry);
+      const hasWrong = (item) => item.course.wrong.length > 0 || explored.has(item.name);
+      const [wrong, right] = [true, false].map((isWrong) => items.filter((item) => hasWrong(item) === isWrong));
       box.replaceChildren(...wrong.map((item, rank) => functionDetails(pool, entry, item, at, rank < OPEN_DETAILS)),
         ...[...groupBy(right, (item) => item.image)].map(([image, group]) => rightFunctions(pool, entry, image, group, at)),
         ...(items.length ? [] : [el("p", {}, entry.instructions ? "None: the code was not listed where the case was run." : "None: the case was not run.")]),
