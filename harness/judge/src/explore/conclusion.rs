@@ -106,7 +106,14 @@ impl Parts {
                 *known = (*known).max(judgement);
             }
             let Candidate { row, finding, assumptions, function, .. } = candidate;
-            let found = ExploredFinding { certainty, doubts, assumptions, form: None, finding };
+            let found = ExploredFinding {
+                certainty,
+                doubts,
+                assumptions,
+                form: None,
+                codes: BTreeMap::new(),
+                finding,
+            };
             let of = row.map_or(Subject::Function(function), Subject::Row);
             found_places.push(FoundPlace { of, found });
         }

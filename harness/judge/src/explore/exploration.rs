@@ -1,5 +1,7 @@
 //! What exploring a file has shown.
 
+use std::collections::BTreeMap;
+
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,9 +25,16 @@ pub struct ExploredFinding {
     /// The form of a kernel's code in which it was seen, if it is not the one of the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub form: Option<FormKind>,
+    /// The code at its places, if it differs: the instruction after the one before it, and at how many places.
+    #[serde(default, skip_serializing_if = "is_one")]
+    pub codes: BTreeMap<String, u64>,
     /// The finding. Its places are the instructions at which the row was seen to be wrong.
     #[serde(flatten)]
     pub finding: Finding,
+}
+
+fn is_one(codes: &BTreeMap<String, u64>) -> bool {
+    codes.len() < 2
 }
 
 impl ExploredFinding {
@@ -40,10 +49,21 @@ impl ExploredFinding {
     fn merge(&mut self, other: &Self) {
         let (hits, places) =
             (self.finding.hits + other.finding.hits, self.finding.places + other.finding.places);
+        let mut codes = std::mem::take(&mut self.codes);
+        *codes.entry(other.code()).or_default() += other.finding.places;
         if (other.certainty, other.doubts.len()) < (self.certainty, self.doubts.len()) {
             *self = other.clone();
         }
-        (self.finding.hits, self.finding.places) = (hits, places);
+        (self.finding.hits, self.finding.places, self.codes) = (hits, places, codes);
+    }
+
+    /// The instruction of a place, after the one before it.
+    fn code(&self) -> String {
+        let Finding { pc, listing, .. } = &self.finding;
+        let at = listing.iter().position(|listed| Some(listed.pc) == *pc);
+        let lines = at.map_or(&[][..], |at| &listing[at.saturating_sub(1)..=at]);
+        let texts: Vec<&str> = lines.iter().map(|listed| listed.text.as_str()).collect();
+        texts.join("; ")
     }
 
     /// A finding about a list of known ones, or about the section as a whole, and not about a row.
@@ -54,6 +74,7 @@ impl ExploredFinding {
             doubts: Vec::new(),
             assumptions: Vec::new(),
             form: None,
+            codes: BTreeMap::new(),
             finding,
         }
     }
@@ -132,7 +153,10 @@ impl Exploration {
             let index = if *of == Subject::Section { next } else { *known.entry(cause).or_insert(next) };
             match findings.get_mut(index) {
                 Some(known) => known.merge(found),
-                None => findings.push(found.clone()),
+                None => {
+                    let codes = BTreeMap::from([(found.code(), found.finding.places)]);
+                    findings.push(ExploredFinding { codes, ..found.clone() });
+                }
             }
         }
         let whole = self.places.iter().take_while(|place| place.of == Subject::Section).count();

@@ -35,6 +35,37 @@ fn findings_may_be_known_by_their_instructions(#[case] code: &str, #[case] statu
     assert_eq!(tell(folder.path(), "faults reports amd64").0, Some(status), "the line is stale otherwise");
 }
 
+/// A row may be wrong for several reasons, of which a finding shows one place: each has to be known.
+#[test]
+fn each_place_of_a_finding_is_known_by_its_instructions() {
+    if !has_python() {
+        return;
+    }
+    let folder = census(&[]);
+    let line = |pc: &str, text: &str| json!({"pc": pc, "text": text, "row": null});
+    let finding = json!({"certainty": "proved", "verdict": "wrong-cfa", "function": "f", "row": null, "pc": "0x1",
+        "message": "m", "listing": [line("0x0", "pushfq"), line("0x1", "pop rbx")],
+        "codes": {"pushfq; pop rbx": 1, "push rsp; push rax": 7}});
+    let document = json!({"file": "vmlinux", "findings": [finding]});
+    std::fs::write(folder.path().join("reports/aarch64-vmlinux.json"), document.to_string())
+        .expect("a document");
+    let with = |codes: &[&str]| {
+        let lines = codes.iter().map(|code| format!("aarch64\t*\t*\twrong-cfa\t*\t{code}\t-\tw\n"));
+        let table = format!(
+            "# ABI\tlibrary\tfunction\tverdict\trules\tcode\tfault\treason\n{}",
+            lines.collect::<String>()
+        );
+        std::fs::write(folder.path().join("ci/census/findings.tsv"), table).expect("a table");
+        let new = tell(folder.path(), "new reports aarch64");
+        (new.0, new.1, tell(folder.path(), "faults reports aarch64"))
+    };
+    let (status, new, _) = with(&["pushfq; pop *"]);
+    assert_eq!(status, Some(1));
+    assert!(new.ends_with("\t0x1\tm; elsewhere in this row: push rsp; push rax\n"), "{new}");
+    let (status, new, (of_faults, sums, _)) = with(&["pushfq; pop *", "push *; push *"]);
+    assert_eq!((status, &*new, of_faults, &*sums), (Some(0), "", Some(0), "fault\taarch64\n-\t1\n"));
+}
+
 /// A line of `findings.tsv`, whose fields are separated by `|` here.
 const PUSHES: &str =
     "amd64|libc.so.*|-|wrong-cfa|CFA = SP+8, RA = *(CFA-8), FP unchanged|glibc-addmul-pushes|within them";
