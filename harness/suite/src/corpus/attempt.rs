@@ -25,9 +25,10 @@ use super::order::Order;
 use super::rebuild::make_build;
 use super::scratch::{scratch_parent, write_error};
 use super::steps::is_rust;
-use super::toolchain::{AbiTools, mistake_in};
+use super::toolchain::AbiTools;
 use super::workshop::{Versions, Workshop};
 use super::{Build, Error, Program, Toolchain, Variant};
+use crate::yaml;
 
 /// The folder below the work folder for unfinished files.
 const SCRATCH: &str = "scratch";
@@ -221,7 +222,7 @@ impl<'w> Attempts<'w> {
             let abis = &attempts.options.abis;
             let first = attempts.workshop.toolchain().abis.keys().find(|abi| wanted(abis, abi));
             let keys = ["abis", first.map_or("", |abi| abi.name()), "compiler"];
-            return Err(mistake_in(path, &keys, error.to_string()));
+            return Err(yaml::mistake_in(path, &keys, error.to_string()).into());
         }
         attempts.hash_sources()?;
         Ok(attempts)

@@ -9,7 +9,7 @@ use sframe_judge::vocabulary::suggest::{closest, hint, unknown};
 
 use super::program::{files_of, stem};
 use super::{Derive, Error, Program, Properties, VARIANTS, Variant};
-use crate::yaml::Source;
+use crate::yaml::{self, Source};
 
 /// What is wrong with a definition: where, by keys and indices, and what.
 type Mistake = (Vec<String>, String);
@@ -17,14 +17,6 @@ type Mistake = (Vec<String>, String);
 /// A place in a definition.
 fn at(keys: &[&str]) -> Vec<String> {
     keys.iter().map(|key| (*key).to_owned()).collect()
-}
-
-/// The error about a value of a definition that was read before.
-pub(super) fn mistake_in(path: &Path, keys: &[&str], message: String) -> Error {
-    match Source::read(path) {
-        Ok(source) => Error::Yaml(source.error_at(source.span(keys), message, None::<&str>)),
-        Err(_) => Error::Invalid { path: path.to_path_buf(), message },
-    }
 }
 
 /// The minimum length of a reason, in characters.
@@ -404,7 +396,8 @@ impl Toolchain {
             }
             let names = programs.iter().map(|program| program.name.as_str());
             let message = format!("it excludes `{name}`, which is no program{}", hint(name, names));
-            return Err(mistake_in(path, &["excluded", &index.to_string(), "program"], message));
+            let keys = ["excluded", &index.to_string(), "program"];
+            return Err(yaml::mistake_in(path, &keys, message).into());
         }
         Ok(())
     }

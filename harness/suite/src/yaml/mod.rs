@@ -67,6 +67,14 @@ pub fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
     Source::read(path)?.parse()
 }
 
+/// The error about a value of a file that was read before, at its line if it can be read again.
+pub fn mistake_in(path: &Path, keys: &[&str], message: String) -> Error {
+    match Source::read(path) {
+        Ok(source) => source.error_at(source.span(keys), message, None::<&str>),
+        Err(_) => Error::of_file(path, message, None),
+    }
+}
+
 /// Formats the value as YAML.
 ///
 /// # Errors

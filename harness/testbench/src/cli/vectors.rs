@@ -11,7 +11,7 @@ use sframe_judge::external::{ExternalError, StopsPerCase};
 use sframe_judge::vocabulary::suggest::hint;
 use sframe_suite::failure::of_vectors;
 use sframe_suite::vectors::{Way, Ways, ask_engine, ask_external, ask_model};
-use sframe_suite::yaml::Source;
+use sframe_suite::yaml::{Source, mistake_in};
 use sframe_vectors::{AlternativeEntry, Catalogue, Profile, Suite, Vector, reading_of};
 
 use super::export::ask_stacks;
@@ -194,13 +194,7 @@ fn profile(name: &str, suite: &Suite, folders: &Folders) -> Result<Profile, Fail
     let profile = profiles.swap_remove(position);
     let index = position.to_string();
     let mistake = |keys: &[&str], message: String| -> Failure {
-        match Source::read(&path) {
-            Ok(source) => {
-                let place = [&["profiles", &index], keys].concat();
-                source.error_at(source.span(&place), message, None::<&str>).into()
-            }
-            Err(error) => error.into(),
-        }
+        mistake_in(&path, &[&["profiles", &index], keys].concat(), message).into()
     };
     if let Some((key, index, pattern)) = profile.unmatched(&suite.vectors) {
         let help = hint(pattern, suite.vectors.iter().map(|vector| &*vector.id));

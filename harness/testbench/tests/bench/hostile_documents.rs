@@ -697,7 +697,7 @@ fn functions_that_no_file_has(#[case] function: &str, #[case] status: i32, #[cas
 #[case("run --toolchain gnu-2.74", "did you mean `gnu-2.47`?")]
 #[case(
     "run --case leaf/gnu-2.47/amd64/O9",
-    "SPEC/TOOLCHAIN/ABI/VARIANT; did you mean `leaf/gnu-2.47/amd64/O0`?"
+    "SPEC/TOOLCHAIN/ABI/VARIANT; did you mean `leaf/gnu-2.47/amd64/O2`?"
 )]
 #[case("run --shard 5/4", "with K from 1 to N")]
 #[case("matrix /nowhere.yaml", "error: /nowhere.yaml: cannot be read")]
