@@ -6,15 +6,12 @@ use std::ops::Range;
 use crate::cpu::Cpu;
 use crate::image::{Image, LoadError, malformed};
 use crate::link::{self, Plan};
-use crate::places::Places;
+use crate::places::{Places, SPACING};
 
 /// Libraries are loaded from this address on.
 const LIBRARIES: u64 = (1 << 36) + (1 << 35);
 /// They usually end before this address.
 const LIBRARIES_END: u64 = 1 << 37;
-/// Each library starts at a multiple of this.
-pub(crate) const SPACING: u64 = 1 << 24;
-
 /// A library that a process may need.
 #[derive(Clone, Copy, Debug)]
 pub struct Library<'a> {

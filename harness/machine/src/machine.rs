@@ -152,7 +152,12 @@ impl Machine {
         let file = system.root.is_some().then(|| image.bytes().to_vec());
         // What a program executes that the machine has linked was not surveyed.
         let is_followed = file.is_some() && matches!(images.loader, Loader::Program(_));
-        let programs = if is_followed { Programs::of(images) } else { Programs::default() };
+        let programs = if is_followed {
+            let first = images.iter().take(images.present_at_start()).map(|(_, image)| image);
+            Programs::of(first, images.plan.places)
+        } else {
+            Programs::default()
+        };
         Ok(Self {
             cpu: image.cpu,
             entry,

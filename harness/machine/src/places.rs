@@ -4,6 +4,9 @@ use std::ops::Range;
 
 use crate::address_space::PAGE;
 
+/// Each image after the first one starts at a multiple of this.
+pub(crate) const SPACING: u64 = 1 << 24;
+
 /// Addresses of the first stack, of thread storage and of the machine's own code, in a part of
 /// the address space without images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
 use serde::{Deserialize, Serialize};
@@ -10,7 +11,7 @@ use sframe_engine::Abi;
 
 use crate::elf::bounded::File;
 use crate::elf::numbers::{signed, unsigned};
-use crate::elf::object_file::{ObjectFile, Symbols};
+use crate::elf::object_file::ObjectFile;
 use crate::instructions::{Destination, Disassembly, Flow, Instruction, starts};
 use crate::text::counted;
 
@@ -174,9 +175,10 @@ pub fn sections_of_kernels(object: &ObjectFile<'_>) -> impl Iterator<Item = &'st
 }
 
 /// The tables, and the memory that they are about.
-struct Reader<'a, 'o> {
+struct Reader<'a> {
     abi: Abi,
-    functions: &'o Symbols<'a>,
+    /// Those whose symbols say where they end, by start.
+    functions: Vec<Range<u64>>,
     /// Where the instructions of each function are that was asked about, by its start.
     instructions: RefCell<BTreeMap<u64, BTreeSet<u64>>>,
     /// Sections with content, by address; whether each has code.
@@ -195,8 +197,8 @@ struct Table<'a> {
     is_section: bool,
 }
 
-impl<'a, 'o> Reader<'a, 'o> {
-    fn new(abi: Abi, object: &'o ObjectFile<'a>) -> Self {
+impl<'a> Reader<'a> {
+    fn new(abi: Abi, object: &ObjectFile<'a>) -> Self {
         let elf: &File<'a> = object.elf();
         let (mut memory, mut sections) = (Vec::new(), BTreeMap::new());
         for section in elf.sections().filter(|section| section.address() != 0) {
@@ -215,7 +217,8 @@ impl<'a, 'o> Reader<'a, 'o> {
                 symbols.insert(*known, symbol.address());
             }
         }
-        Self { abi, functions: &object.symbols, instructions: RefCell::default(), memory, sections, symbols }
+        let functions = object.symbols.sized_functions().collect();
+        Self { abi, functions, instructions: RefCell::default(), memory, sections, symbols }
     }
 
     /// The bytes of a section from an address on, and whether it has code.
@@ -246,17 +249,16 @@ impl<'a, 'o> Reader<'a, 'o> {
         if !self.is_code(address) {
             return false;
         }
-        // What is not in a function is not known.
-        let Some((_, offset)) = self.functions.at(address) else { return true };
-        let start = address - offset;
+        // Where no function is known, data may be between instructions.
+        let next = self.functions.partition_point(|function| function.start <= address);
+        let function = next.checked_sub(1).map(|last| self.functions[last].clone());
+        let Some(Range { start, end }) = function.filter(|function| function.contains(&address)) else {
+            return true;
+        };
         let mut known = self.instructions.borrow_mut();
         let within = known.entry(start).or_insert_with(|| {
             let mut within = BTreeSet::new();
             let code = self.from(start).map_or(&[][..], |(code, _)| code);
-            let end = self
-                .functions
-                .extent(start)
-                .map_or(start.saturating_add(code.len() as u64), |extent| extent.end);
             starts(self.abi, start, code, end, |at| _ = within.insert(at));
             within
         });
@@ -295,11 +297,7 @@ impl<'a, 'o> Reader<'a, 'o> {
             return Table { entries: Vec::new(), is_section: false };
         };
         let entries = entries_of(address, data, size);
-        let left = data.len() as u64 - entries.len() as u64 * size;
-        if left > 0 {
-            let bytes = counted(left, "byte");
-            found.leave(format!("{bytes} at the end of {}: an entry has {size}", name.section));
-        }
+        found.leave_end(name.section, data, size);
         Table { entries, is_section }
     }
 
@@ -316,7 +314,7 @@ impl<'a, 'o> Reader<'a, 'o> {
 
     /// `struct jump_entry`: code, target, key.
     fn jump_labels(&self, found: &mut KernelCode) {
-        let mut unread = 0;
+        let (mut unread, mut unpatched) = (0, 0);
         for (address, entry) in self.entries(&JUMP_LABELS, 16, found).entries {
             let (at, target) = (self.relative(address, entry, 0), self.relative(address, entry, 4));
             let Some(((at, target), instruction)) = at
@@ -331,10 +329,29 @@ impl<'a, 'o> Reader<'a, 'o> {
                 instruction.flow,
                 Flow::Jump { to: Destination::Address(to), is_conditional: false } if to == target
             );
+            if !is_jump && !self.is_no_operation(at, &instruction) {
+                unpatched += 1;
+                continue;
+            }
             let to = if is_jump { at.wrapping_add(instruction.len) } else { target };
             found.detours.push(Detour { at, to, why: Why::JumpLabel });
         }
         found.leave_entries(unread, JUMP_LABELS.section, NO_INSTRUCTION);
+        found.leave_entries(unpatched, JUMP_LABELS.section, "neither a jump to the label nor no operation");
+    }
+
+    /// Whether an instruction is one of those that a kernel leaves where a jump may be.
+    fn is_no_operation(&self, at: u64, instruction: &Instruction) -> bool {
+        let code = self.bytes(at, instruction.len).unwrap_or_default();
+        match self.abi {
+            Abi::Amd64 => {
+                let code = &code[code.iter().take_while(|byte| **byte == 0x66).count()..];
+                matches!(code, [0x90] | [0x0f, 0x1f, ..])
+            }
+            Abi::Aarch64 | Abi::Aarch64Be => code == &NOPS[..4],
+            // brcl 0.
+            Abi::S390x => code.starts_with(&[0xc0, 0x04]),
+        }
     }
 
     /// `struct exception_table_entry`: instruction and fixup, and what differs.
@@ -361,25 +378,27 @@ impl<'a, 'o> Reader<'a, 'o> {
         };
         // The one with the most entries that lead to instructions, and then to traps: in a small table, most may be of what
         // prepares a trap, which can be any instruction.
-        let Some((_, entries)) =
-            Self::of_known_size(&[6, 8, 10, 12, 14, 16], address, data, |address, entry| {
-                site(address, entry).map(|(at, instruction)| u64::from(self.may_trap(at, &instruction)))
-            })
-        else {
-            return found.leave_unknown(WARNINGS.section, data);
+        let is_trap = |address: u64, entry: &[u8]| {
+            site(address, entry).map(|(at, instruction)| u64::from(self.may_trap(at, &instruction)))
         };
-        let mut unread = 0;
+        let of_known = Self::of_known_size(&[6, 8, 10, 12, 14, 16], address, data, is_trap);
+        let Some(entries) = found.known_entries(WARNINGS.section, data, of_known) else { return };
+        let (mut unread, mut trapless) = (0, 0);
         for (address, entry) in entries {
             let Some((at, instruction)) = site(address, entry) else {
                 unread += 1;
                 continue;
             };
-            if self.number(&entry[entry.len() - 2..]) & WARNING != 0 && self.may_trap(at, &instruction) {
-                let to = at.wrapping_add(instruction.len);
-                found.detours.push(Detour { at, to, why: Why::Warning });
+            if self.number(&entry[entry.len() - 2..]) & WARNING == 0 {
+                continue;
+            }
+            match self.trap_from(at, instruction) {
+                Some((at, to)) => found.detours.push(Detour { at, to, why: Why::Warning }),
+                None => trapless += 1,
             }
         }
         found.leave_entries(unread, WARNINGS.section, NO_INSTRUCTION);
+        found.leave_entries(trapless, WARNINGS.section, "no trap that warns");
     }
 
     /// Returns the size of the entries of a table that has entries of one of these sizes, and the entries: the one of which
@@ -390,14 +409,15 @@ impl<'a, 'o> Reader<'a, 'o> {
         data: &'a [u8],
         worth: impl Fn(u64, &'a [u8]) -> Option<u64>,
     ) -> Option<(u64, Vec<(u64, &'a [u8])>)> {
-        let mut best: Option<((u64, u64), u64)> = None;
-        for size in sizes.iter().copied().filter(|size| (data.len() as u64).is_multiple_of(*size)) {
+        let mut best: Option<((u64, u64, bool), u64)> = None;
+        for size in sizes.iter().copied() {
+            let is_whole = (data.len() as u64).is_multiple_of(size);
             let entries = entries_of(address, data, size);
             let sound: Vec<u64> =
                 entries.iter().filter_map(|(address, entry)| worth(*address, entry)).collect();
             // In parts of a million: the sizes differ, and so do the numbers of entries.
             let part = |count: u64| count * 1_000_000 / entries.len().max(1) as u64;
-            let score = (part(sound.len() as u64), part(sound.iter().sum()));
+            let score = (part(sound.len() as u64), part(sound.iter().sum()), is_whole);
             if 2 * sound.len() >= entries.len()
                 && !sound.is_empty()
                 && best.is_none_or(|(known, _)| score > known)
@@ -409,8 +429,27 @@ impl<'a, 'o> Reader<'a, 'o> {
         Some((size, entries_of(address, data, size)))
     }
 
-    /// Whether an instruction may be a trap that warns. On AMD64, ud1 is one, and some call a function with one; s390x has
-    /// a monitor call.
+    /// Finds the trap that an instruction is, or prepares. Returns its address, and the one after it.
+    fn trap_from(&self, mut at: u64, mut instruction: Instruction) -> Option<(u64, u64)> {
+        const MOST: usize = 8;
+        for _ in 0..MOST {
+            let next = at.wrapping_add(instruction.len);
+            if self.may_trap(at, &instruction) {
+                return Some((at, next));
+            }
+            let to = match instruction.flow {
+                Flow::Next => next,
+                // Some share one.
+                Flow::Jump { to: Destination::Address(to), is_conditional: false } => to,
+                _ => return None,
+            };
+            (at, instruction) = (to, self.instruction(to)?);
+        }
+        None
+    }
+
+    /// Whether an instruction may be a trap that warns. On AMD64, ud1 is one; s390x has a monitor call; on both, some call a
+    /// function with one.
     fn may_trap(&self, at: u64, instruction: &Instruction) -> bool {
         let is_ud1 = || {
             let code = self.bytes(at, instruction.len).unwrap_or_default();
@@ -420,7 +459,7 @@ impl<'a, 'o> Reader<'a, 'o> {
             || match self.abi {
                 Abi::Amd64 => is_ud1() || matches!(instruction.flow, Flow::Call(_)),
                 Abi::Aarch64 | Abi::Aarch64Be => false,
-                Abi::S390x => self.bytes(at, 1) == Some(&[0xaf]),
+                Abi::S390x => self.bytes(at, 1) == Some(&[0xaf]) || matches!(instruction.flow, Flow::Call(_)),
             }
     }
 
@@ -433,9 +472,8 @@ impl<'a, 'o> Reader<'a, 'o> {
             Abi::S390x => &[13, 11, 12],
         };
         let is_sound = |address: u64, entry: &[u8]| self.alternative(address, entry).map(|_| 0);
-        let Some((_, entries)) = Self::of_known_size(sizes, address, data, is_sound) else {
-            return found.leave_unknown(ALTERNATIVES.section, data);
-        };
+        let of_known = Self::of_known_size(sizes, address, data, is_sound);
+        let Some(entries) = found.known_entries(ALTERNATIVES.section, data, of_known) else { return };
         let mut by_place: BTreeMap<u64, Vec<Patch>> = BTreeMap::new();
         let (mut unread, mut by_code, mut unmoved) = (0, 0, 0);
         for (address, entry) in entries {
@@ -611,10 +649,31 @@ impl KernelCode {
         }
     }
 
-    /// A table whose entries have none of the known sizes, or lead nowhere.
-    fn leave_unknown(&mut self, table: &str, data: &[u8]) {
-        if !data.is_empty() {
-            self.leave(format!("the entries of {table} are of a form that is not known"));
+    /// The entries of a table whose form was found by what they lead to. What is not read of it is noted.
+    fn known_entries<'a>(
+        &mut self,
+        table: &str,
+        data: &[u8],
+        of_known: Option<(u64, Vec<(u64, &'a [u8])>)>,
+    ) -> Option<Vec<(u64, &'a [u8])>> {
+        match of_known {
+            Some((size, entries)) => {
+                self.leave_end(table, data, size);
+                Some(entries)
+            }
+            None if data.is_empty() => None,
+            None => {
+                self.leave(format!("the entries of {table} are of a form that is not known"));
+                None
+            }
+        }
+    }
+
+    /// What is left at the end of a table with entries of a size.
+    fn leave_end(&mut self, table: &str, data: &[u8], size: u64) {
+        let left = data.len() as u64 % size;
+        if left > 0 {
+            self.leave(format!("{} at the end of {table}: an entry has {size}", counted(left, "byte")));
         }
     }
 
@@ -638,11 +697,14 @@ struct Alternative {
 impl Alternative {
     /// What the kernel writes: the replacement, whose relative branches still lead where they led, and no operations.
     /// `None` if that is not in the file.
-    fn patch(&self, reader: &Reader<'_, '_>) -> Option<Patch> {
+    fn patch(&self, reader: &Reader<'_>) -> Option<Patch> {
         let mut bytes = reader.bytes(self.from, self.from_len.into()).filter(|_| !self.is_by_code)?.to_vec();
         let within = self.from..self.from.saturating_add(self.from_len.into());
-        // On s390x, the kernel copies the bytes: what they name has to be right at the place.
-        let mut offset = if reader.abi == Abi::S390x { bytes.len() } else { 0 };
+        let mut offset = match reader.abi {
+            Abi::Amd64 | Abi::Aarch64 | Abi::Aarch64Be => 0,
+            // The kernel copies the bytes: what they name has to be right at the place.
+            Abi::S390x => bytes.len(),
+        };
         while offset < bytes.len() {
             let address = self.from.wrapping_add(offset as u64);
             let instruction = Disassembly::one(reader.abi, address, &bytes[offset..])?;
@@ -757,7 +819,7 @@ impl TracedSite {
     }
 
     /// The instructions of the other form, given where the tracer is. `None` if it is too far away.
-    fn switched(&self, reader: &Reader<'_, '_>, tracer: u64) -> Option<Vec<u8>> {
+    fn switched(&self, reader: &Reader<'_>, tracer: u64) -> Option<Vec<u8>> {
         let is_traced = self.call.is_some();
         Some(match reader.abi {
             Abi::Amd64 if is_traced => NOP_5.to_vec(),

@@ -43,6 +43,41 @@ pub enum RelocationError {
         /// The offset in it.
         offset: u64,
     },
+    /// A relocation names a symbol that is not there.
+    #[error(transparent)]
+    Symbol(#[from] UnknownSymbol),
+}
+
+/// A relocation names a symbol that is not there: the file is malformed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a relocation of {section} at offset {offset:#x} names symbol {symbol}, and the file has {symbols}")]
+pub struct UnknownSymbol {
+    /// The section.
+    pub section: String,
+    /// The offset in it.
+    pub offset: u64,
+    /// The index of the symbol.
+    pub symbol: usize,
+    /// The number of symbols.
+    pub symbols: usize,
+}
+
+impl UnknownSymbol {
+    /// Finds the first one of a file.
+    pub(crate) fn check(elf: &File<'_>) -> Result<(), Self> {
+        let symbols = elf.elf_symbol_table().len();
+        for section in elf.sections() {
+            let unknown = section.relocations().find_map(|(offset, relocation)| match relocation.target() {
+                RelocationTarget::Symbol(symbol) if symbol.0 >= symbols => Some((offset, symbol.0)),
+                _ => None,
+            });
+            if let Some((offset, symbol)) = unknown {
+                let section = section.name().unwrap_or_default().to_owned();
+                return Err(Self { section, offset, symbol, symbols });
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The address of the first section: not 0, which stands for discarded code.
@@ -73,6 +108,7 @@ pub fn lay_out(source: Source<'_>) -> Result<Option<Vec<u8>>, RelocationError> {
         );
     }
     move_symbols(&elf, &addresses, &mut file)?;
+    UnknownSymbol::check(&elf)?;
     for section in elf.sections() {
         let header = section.elf_section_header();
         let is_sframe = tables.is_sframe(header);

@@ -15,6 +15,7 @@ use crate::elf::abi::{format_of, pc_relative_width};
 use crate::elf::bounded::{self, Allowance, File};
 use crate::elf::find_sframe::{MissingSection, SectionError};
 use crate::elf::object_file::ObjectFileError;
+use crate::elf::relocatable::UnknownSymbol;
 use crate::source::Source;
 
 /// Why a file has no section to dump.
@@ -38,6 +39,9 @@ pub enum InputError {
     /// The section exists, but can't be decoded at all.
     #[error(transparent)]
     Section(#[from] SectionError),
+    /// A relocation names a symbol that is not there.
+    #[error(transparent)]
+    Symbol(#[from] UnknownSymbol),
     /// An address was given, but the section already has one.
     #[error("an address can be given for raw sections only; an ELF file has its own")]
     AddressOfElf,
@@ -112,6 +116,7 @@ impl<'a> Input<'a> {
         };
         if let (ET_REL, Some(index)) = (tables.header.e_type(tables.endian), index) {
             let elf = bounded::open::<ObjectFileError>(source)?;
+            UnknownSymbol::check(&elf)?;
             input.relocate(&elf, index, section.version.has_pcrel_starts())?;
         }
         Ok(input)

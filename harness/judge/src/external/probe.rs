@@ -535,10 +535,9 @@ impl<'q, 'a> Questions<'q, 'a> {
             self.forget_bad_answers();
         }
         let of_engine = std::mem::take(&mut examination.findings);
-        let of_sections: Vec<Finding> =
-            of_engine.iter().filter(|found| found.blame != Blame::Format).cloned().collect();
+        let of_sections = of_engine.iter().filter(|found| found.blame != Blame::Format);
         let section_findings =
-            finding::count(&of_sections) + examination.findings_omitted.values().sum::<u64>();
+            finding::count(of_sections) + examination.findings_omitted.values().sum::<u64>();
         // What follows from a fault of a whole section is no finding of the engine either.
         if examination.findings_omitted.is_empty() && self.target.section_faults().is_empty() {
             self.withdraw(&of_engine);

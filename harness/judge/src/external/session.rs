@@ -405,13 +405,14 @@ impl<'s> Session<'s> {
                 }
                 Answer { stop, frames, end, .. } => {
                     let present = |is: bool| if is { "is there" } else { "is missing" };
-                    return Err(Fault::bad_answer(format!(
-                        "the answer to stop {} was expected, and it is to stop {}; `frames` {}, `end` {}",
+                    let why = format!(
+                        "the answer to stop `{}` was expected, and it is to stop `{}`; `frames` {}, `end` {}",
                         expected - first,
                         stop.unwrap_or_default(),
                         present(frames.is_some()),
                         present(end.is_some())
-                    )));
+                    );
+                    return Err(Fault { malformed: Some(why.clone()), ..Fault::bad_answer(why) });
                 }
             }
         }

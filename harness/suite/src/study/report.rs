@@ -26,8 +26,11 @@ pub struct StudyReport {
     pub abi: String,
     /// Stacks were walked at one in this many instructions.
     pub every: u64,
-    /// Instructions executed that were observed: not those of programs that this one started.
+    /// Instructions executed that were observed.
     pub instructions: u64,
+    /// Those that were not: of other processes, and of a program that took this one's place and could not be followed.
+    #[serde(default)]
+    pub unobserved: u64,
     /// Why the run is not valid, if it isn't.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub broken: Option<String>,
@@ -112,6 +115,7 @@ impl StudyReport {
             abi: target.executable().image.cpu.abi.name().to_owned(),
             every: options.every.get(),
             instructions: study.examination.counts.instructions - study.examination.unobserved,
+            unobserved: study.examination.unobserved,
             broken,
             images: images.collect(),
             elsewhere: study.elsewhere.clone(),
@@ -134,7 +138,7 @@ impl StudyReport {
             text.line(format!("{}: {}", self.file, self.abi));
         }
         for image in &self.images {
-            image.show_wrong(&mut text);
+            image.show_wrong(&mut text, volume);
         }
         if volume == Volume::Verbose {
             self.show_walks(&mut text);
@@ -178,9 +182,14 @@ impl StudyReport {
         if beyond > 0 {
             rows += &format!("; {} that SFrame can't express", counted(beyond, "row"));
         }
+        let unobserved = if self.unobserved > 0 {
+            format!("; {} of other programs were not observed", counted(self.unobserved, "instruction"))
+        } else {
+            String::new()
+        };
         let broken = self.broken.as_ref().map_or_else(String::new, |reason| format!("broken: {reason}; "));
         format!(
-            "{broken}stacks were walked at {} of {}, and complete in {sframe}, {cfi}, {frame_pointers} and {with_code}{rows}",
+            "{broken}stacks were walked at {} of {}, and complete in {sframe}, {cfi}, {frame_pointers} and {with_code}{rows}{unobserved}",
             grouped(self.walked()),
             counted(self.instructions, "instruction"),
         )
@@ -261,9 +270,11 @@ impl ImageStudy {
     }
 
     /// Shows the rows that are wrong.
-    fn show_wrong(&self, text: &mut Text) {
+    fn show_wrong(&self, text: &mut Text, volume: Volume) {
         let Self { name, .. } = self;
-        for wrong in &self.wrong_rows {
+        // What the format can't express is nobody's fault.
+        let is_shown = |row: &&WrongRow| volume != Volume::Quiet || !row.is_beyond_the_format();
+        for wrong in self.wrong_rows.iter().filter(is_shown) {
             let WrongRow { function, row, verdict, blame, confidence, .. } = wrong;
             let what = if wrong.is_beyond_the_format() { "format" } else { "wrong" };
             let _ = writeln!(

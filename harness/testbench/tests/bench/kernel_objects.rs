@@ -263,6 +263,9 @@ const INSTRUCTION: &str = "it does not lead from an instruction to an instructio
 #[case("kernel-jump-labels", "__jump_table", Damage::Moved { by: 2, field: 0, entry: 16 }, &["amd64", "aarch64", "s390x"], INSTRUCTION)]
 #[case("kernel-jump-labels", "__jump_table", Damage::Moved { by: 2, field: 4, entry: 16 }, &["aarch64", "s390x"], INSTRUCTION)]
 #[case("kernel-jump-labels", "__bug_table", Damage::WithoutLast(2), &["amd64", "aarch64", "s390x"], "1 place of __bug_table: ")]
+#[case("kernel-jump-labels", "__bug_table", Damage::Moved { by: 4, field: 0, entry: 12 }, &["aarch64"], "2 places of __bug_table: no trap that warns")]
+#[case("kernel-jump-labels", "__bug_table", Damage::Longer(4), &["amd64", "aarch64", "s390x"], "4 bytes at the end of __bug_table: an entry has 12")]
+#[case("kernel-jump-labels", "__jump_table", Damage::Moved { by: 8, field: 0, entry: 16 }, &["aarch64"], "of __jump_table: neither a jump to the label nor no operation")]
 #[case("kernel-alternatives", ".altinstructions", Damage::WithoutLast(1), &["amd64", "aarch64", "s390x"], "1 place of .altinstructions: it does not lead from code to code")]
 #[case("kernel-tracing", "__mcount_loc", Damage::WithoutLast(1), &["amd64", "s390x"], "1 place of the tracer: neither")]
 #[case("kernel-tracing", "__mcount_loc", Damage::Moved { by: 0x7000_0000, field: 0, entry: 8 }, &["amd64", "s390x"], "of the tracer: neither")]
@@ -290,11 +293,13 @@ fn damaged_tables_are_told(
 fn relocations_of_symbols_that_are_not_there_are_refused(
     #[values(".sframe", ".text", "__mcount_loc")] table: &str,
     #[values("explore", "lint", "dump", "diff")] command: &str,
+    #[values(true, false)] as_module: bool,
 ) {
     let folder = tempfile::tempdir().expect("a folder");
     let file =
         written(folder.path(), "module", &damaged("kernel-tracing/amd64", table, Damage::WithoutSymbol));
-    let output = bench(&[command, "--as-module", &file]);
+    let arguments: &[&str] = if as_module { &[command, "--as-module", &file] } else { &[command, &file] };
+    let output = bench(arguments);
     assert_eq!(status(&output), 2, "{output:?}");
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(error.contains("names symbol 16777215, and the file has"), "{error}");
@@ -305,7 +310,8 @@ const KERNEL_WITH_A_TABLE: &str = "
     .globl labels
     .type labels, @function
 labels: .cfi_startproc
-    jmp .Lnext
+    .byte 0xeb, 0x01
+    nop
 .Lnext: nop
     ret
     .cfi_endproc
@@ -314,8 +320,8 @@ labels: .cfi_startproc
     .globl __start___jump_table, __stop___jump_table
     .long 0
 __start___jump_table:
-    .long labels - ., .Lnext + 1 - ., 0, 0
     .long labels - ., .Lnext - ., 0, 0
+    .long .Lnext - ., labels - ., 0, 0
 __stop___jump_table:
     .section __ksymtab, \"a\"
     .long 0

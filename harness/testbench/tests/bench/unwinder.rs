@@ -472,6 +472,10 @@ fn an_unwinder_that_never_answers_breaks_the_case(#[case] misdeed: &str) {
 #[case::a_list("s/\"frames\":\\[/\"frames\":[[],/", "expected a mapping")]
 #[case::no_end("s/\"end\":{[^}]*}/\"end\":null/", "the answer to a stop has no `end`")]
 #[case::no_stop("s/\"stop\":[0-9]*,//", "the answer to a stop has no `stop`")]
+#[case::another_stop(
+    "s/\"stop\":[0-9]*/\"stop\":99/",
+    "was expected, and it is to stop `99`; `frames` is there"
+)]
 #[case::no_frames("s/\"frames\":\\[.*\\],//", "the answer to a stop has no `frames`")]
 #[case::an_empty_list(
     "s/\"frames\":\\[.*\\],/\"frames\":[],/",

@@ -31,7 +31,7 @@ use object::{Endianness, Object as _, ObjectSection as _, U32, U64};
 
 use crate::elf::abi::abi_of;
 use crate::elf::bounded::{self, File, FileSection, SharedBytes, Tables};
-use crate::elf::relocatable::SframeStarts;
+use crate::elf::relocatable::{SframeStarts, UnknownSymbol};
 use crate::source::Source;
 use layout::{Layout, Part, Place, Placement};
 pub use module::{
@@ -71,19 +71,8 @@ pub enum LinkError {
         offset: u64,
     },
     /// A relocation names a symbol that is not there.
-    #[error(
-        "a relocation of {section} at offset {offset:#x} names symbol {symbol}, and the file has {symbols}"
-    )]
-    Symbol {
-        /// The section.
-        section: String,
-        /// The offset in it.
-        offset: u64,
-        /// The index of the symbol.
-        symbol: usize,
-        /// The number of symbols.
-        symbols: usize,
-    },
+    #[error(transparent)]
+    Symbol(#[from] UnknownSymbol),
 }
 
 /// An executable that was made of a relocatable file.
@@ -137,6 +126,7 @@ fn link_to(source: Source<'_>, placement: Placement) -> Result<Option<Linked>, L
         .map(|header| part(header, endian, is_init(header)))
         .chain(made.iter().map(|(made, len)| Some(made_part(*made, *len, &symbols))))
         .collect();
+    UnknownSymbol::check(&elf)?;
     let layout = layout::lay_out(&parts, placement, limit).ok_or(LinkError::NoRoom)?;
     Linker { tables, elf: &elf, psabi, symbols, got, made, layout }.executable(limit).map(Some)
 }
@@ -309,11 +299,6 @@ impl<'a> Linker<'a, '_> {
                 let section = section.name().unwrap_or_default().to_owned();
                 LinkError::Relocation { section, offset }
             };
-            let (symbol, symbols) = (relocation.symbol, addresses.symbols.len());
-            if symbol >= symbols.max(1) {
-                let section = section.name().unwrap_or_default().to_owned();
-                return Err(LinkError::Symbol { section, offset, symbol, symbols });
-            }
             let start = place.offset.checked_add(offset).and_then(|start| usize::try_from(start).ok());
             let bytes = start.and_then(|start| file.get_mut(start..end)).ok_or_else(outside)?;
             let origin = place.address.wrapping_add(from);

@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use crate::address_space::overlap;
 use crate::image::{Image, LoadError};
-use crate::images::{Images, SPACING};
-use crate::places::Places;
+use crate::places::{Places, SPACING};
 
 /// An image that is mapped for a program before its first instruction.
 #[derive(Clone, Debug)]
@@ -36,12 +35,11 @@ pub(crate) struct Next<'a> {
 }
 
 impl Programs {
-    /// Those of a process that is about to begin.
-    pub(crate) fn of(images: &Images<'_>) -> Self {
-        let first = images.iter().take(images.present_at_start());
-        let placed = |(_, image): (_, &Image<'_>)| Placed::of(Path::new(""), image.bytes().into(), image);
-        let images_at_start: Vec<Placed> = first.map(placed).collect();
-        Self { at_start: images_at_start.len(), images: images_at_start, places: images.plan.places }
+    /// Those of a process that is about to begin: its executable and interpreter.
+    pub(crate) fn of<'i, 'b: 'i>(first: impl Iterator<Item = &'i Image<'b>>, places: Places) -> Self {
+        let placed = |image: &Image<'_>| Placed::of(Path::new(""), image.bytes().into(), image);
+        let images: Vec<Placed> = first.map(placed).collect();
+        Self { at_start: images.len(), images, places }
     }
 
     /// Whether there is no process that is followed from program to program.
