@@ -409,7 +409,7 @@ impl<'a> Reader<'a> {
         data: &'a [u8],
         worth: impl Fn(u64, &'a [u8]) -> Option<u64>,
     ) -> Option<(u64, Vec<(u64, &'a [u8])>)> {
-        let mut best: Option<((u64, u64, bool), u64)> = None;
+        let mut best: Option<((u8, u64, u64), u64)> = None;
         for size in sizes.iter().copied() {
             let is_whole = (data.len() as u64).is_multiple_of(size);
             let entries = entries_of(address, data, size);
@@ -417,7 +417,15 @@ impl<'a> Reader<'a> {
                 entries.iter().filter_map(|(address, entry)| worth(*address, entry)).collect();
             // In parts of a million: the sizes differ, and so do the numbers of entries.
             let part = |count: u64| count * 1_000_000 / entries.len().max(1) as u64;
-            let score = (part(sound.len() as u64), part(sound.iter().sum()), is_whole);
+            let are_all_sound = sound.len() == entries.len();
+            // Of a table that is too long, several entries have to say what their size is.
+            let rank = match (is_whole, are_all_sound && entries.len() > 1) {
+                (true, _) if are_all_sound => 3,
+                (false, true) => 2,
+                (true, _) => 1,
+                (false, false) => continue,
+            };
+            let score = (rank, part(sound.len() as u64), part(sound.iter().sum()));
             if 2 * sound.len() >= entries.len()
                 && !sound.is_empty()
                 && best.is_none_or(|(known, _)| score > known)

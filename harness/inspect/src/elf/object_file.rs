@@ -30,6 +30,7 @@ pub use crate::elf::find_sframe::{MissingSection, SectionBytes, SectionError};
 use crate::elf::line_table::{Lines, LinesError};
 use crate::elf::merge_faults::{self, MergeFault, merge_faults};
 use crate::elf::plt;
+use crate::elf::relocatable::UnknownSymbol;
 use crate::source::Source;
 
 /// Why a file can't be tested.
@@ -44,6 +45,9 @@ pub enum ObjectFileError {
     /// The section's header contradicts the file.
     #[error(transparent)]
     OutsideFile(#[from] OutsideFile),
+    /// A relocation names a symbol that is not there.
+    #[error(transparent)]
+    Symbol(#[from] UnknownSymbol),
 }
 
 /// The section with code that stands for what a relocatable file only refers to.
@@ -95,6 +99,7 @@ impl<'a> ObjectFile<'a> {
     ) -> Result<Self, ObjectFileError> {
         let elf = bounded::open::<ObjectFileError>(source.into())?;
         let tables = Tables::of(&elf);
+        UnknownSymbol::check(&elf)?;
         let (sframe, sframe_index) = tables.sframe()?.unzip();
         let (symbols, missing) = (Symbols::read_with(&elf, debug), tables.missing_sframe());
         Ok(Self { sframe, symbols, sframe_index: sframe_index.flatten(), missing, elf, debug })

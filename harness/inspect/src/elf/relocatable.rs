@@ -63,8 +63,11 @@ pub struct UnknownSymbol {
 }
 
 impl UnknownSymbol {
-    /// Finds the first one of a file.
+    /// Finds the first one of a relocatable file.
     pub(crate) fn check(elf: &File<'_>) -> Result<(), Self> {
+        if elf.elf_header().e_type(elf.endian()) != ET_REL {
+            return Ok(());
+        }
         let symbols = elf.elf_symbol_table().len();
         for section in elf.sections() {
             let unknown = section.relocations().find_map(|(offset, relocation)| match relocation.target() {

@@ -39,9 +39,6 @@ pub enum InputError {
     /// The section exists, but can't be decoded at all.
     #[error(transparent)]
     Section(#[from] SectionError),
-    /// A relocation names a symbol that is not there.
-    #[error(transparent)]
-    Symbol(#[from] UnknownSymbol),
     /// An address was given, but the section already has one.
     #[error("an address can be given for raw sections only; an ELF file has its own")]
     AddressOfElf,
@@ -116,7 +113,7 @@ impl<'a> Input<'a> {
         };
         if let (ET_REL, Some(index)) = (tables.header.e_type(tables.endian), index) {
             let elf = bounded::open::<ObjectFileError>(source)?;
-            UnknownSymbol::check(&elf)?;
+            UnknownSymbol::check(&elf).map_err(ObjectFileError::from)?;
             input.relocate(&elf, index, section.version.has_pcrel_starts())?;
         }
         Ok(input)

@@ -20,6 +20,7 @@ use crate::elf::find_sframe::{MissingSection, OutsideFile, SectionBytes, Segment
 use crate::elf::kept_relocations::kept_relocations;
 use crate::elf::merge_faults::{MergeFault, MergeFaultKind, merge_faults};
 use crate::elf::object_file::Symbols;
+use crate::elf::relocatable::UnknownSymbol;
 use crate::ranges::{merge, position};
 use crate::source::Source;
 
@@ -35,6 +36,9 @@ pub enum LintError {
     /// Its tables would take too long to read.
     #[error(transparent)]
     SharedBytes(#[from] SharedBytes),
+    /// A relocation names a symbol that is not there.
+    #[error(transparent)]
+    Symbol(#[from] UnknownSymbol),
     /// A section's header contradicts the file.
     #[error(transparent)]
     OutsideFile(#[from] OutsideFile),
@@ -139,6 +143,7 @@ struct File<'a> {
 impl<'a> File<'a> {
     fn parse(source: Source<'a>) -> Result<Self, LintError> {
         let elf = bounded::open::<LintError>(source)?;
+        UnknownSymbol::check(&elf)?;
         let tables = Tables::of(&elf);
         let endian = tables.endian;
         let segment = |segment: &ProgramHeader64<Endianness>| {

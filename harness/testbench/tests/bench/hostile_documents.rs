@@ -105,7 +105,7 @@ fn specs() -> Vec<Value> {
                    "control_flow": ["signals"]}],
         "stops": [{"at": "main", "hit": 1, "frames": ["main"], "end": "outermost", "where": {"abi": "amd64"}},
                   {"hit": 2, "each": [{"at": "main"}, {"at": "f", "frames": ["f x 3"]}]}],
-        "signals": [{"signal": 10, "at": "main", "during": ["main"], "hits": 1, "min_deliveries": 1, "complete": true,
+        "signals": [{"signal": 10, "at": "main", "during": ["main"], "hits": 1, "min_deliveries": 1, "complete": true, "at_entry": "80%",
                      "ends": ["outermost"], "where": {"abi": "amd64"}}],
         "ends": [{"ends": ["outermost"], "where": {"abi": "amd64"}}],
         "known": [{"verdict": "wrong-cfa", "function": "f", "row": "+0x1", "blame": "consumer", "reason": "r",

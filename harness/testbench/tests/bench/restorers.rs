@@ -12,6 +12,11 @@ use crate::doctor::{build, section_offset};
 /// Delivers signals to a leaf function, once the FDE that covers the address before the
 /// restorer has another size, is one of a function or of a signal's frame, and has a wrong row.
 fn deliver(id: &str, is_for_signal_frame: bool, fde_size: u8) -> Examination {
+    deliver_with(id, is_for_signal_frame, fde_size, false)
+}
+
+/// The same; its row may be that of an outermost frame.
+fn deliver_with(id: &str, is_for_signal_frame: bool, fde_size: u8, is_outermost: bool) -> Examination {
     let mut bytes = build(id);
     let (flags, size, cfa_offset) = {
         let target = Target::open(&bytes).expect("a target");
@@ -26,7 +31,12 @@ fn deliver(id: &str, is_for_signal_frame: bool, fde_size: u8) -> Examination {
     };
     let section = section_offset(&bytes);
     bytes[section + size] = fde_size;
-    bytes[section + cfa_offset] += 8;
+    if is_outermost {
+        // No data words: the row's info byte has their number.
+        bytes[section + cfa_offset - 3] &= !0x1e;
+    } else {
+        bytes[section + cfa_offset] += 8;
+    }
     if !is_for_signal_frame {
         bytes[section + flags] &= 0x7f;
     }
@@ -49,6 +59,17 @@ fn a_walk_by_the_rows_before_a_restorer_is_wrong() {
     let ended = deliver("gnu-2.47/aarch64/signals.O2", false, 4);
     assert!(ended.findings.is_empty(), "{:?}", ended.findings);
     assert!(ended.deliveries[0].delivered > 0 && ended.deliveries[0].complete == 0);
+}
+
+/// The mark of the function before is found by accident as well: a walk that ends by it claims to be complete, and lacks the
+/// interrupted frames.
+#[test]
+fn a_walk_that_ends_by_the_mark_before_a_restorer_is_silent() {
+    let silent = deliver_with("gnu-2.47/aarch64/signals.O2", false, 4, true);
+    let verdicts: Vec<Verdict> = silent.findings.iter().map(|finding| finding.verdict).collect();
+    assert!(!verdicts.is_empty() && verdicts.iter().all(|of| *of == Verdict::Truncated), "{verdicts:?}");
+    let says = silent.findings[0].message.to_string();
+    assert!(says.contains("an outermost frame; the call stack has "), "{says}");
 }
 
 /// Nothing describes it, so a walk ends there.
