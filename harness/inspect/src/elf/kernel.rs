@@ -136,7 +136,7 @@ const TRACED: [Name; 2] = [
 const NO_INSTRUCTION: &str = "it does not lead from an instruction to an instruction";
 
 /// The whole entries of a table, with their addresses.
-fn entries_of(address: u64, data: &[u8], size: u64) -> Vec<(u64, &[u8])> {
+fn entries_of(address: u64, data: &[u8], size: u64) -> Entries<'_> {
     let entries = data.chunks_exact(usize::try_from(size).unwrap_or(1));
     entries.enumerate().map(|(index, entry)| (address.wrapping_add(index as u64 * size), entry)).collect()
 }
@@ -189,10 +189,12 @@ struct Reader<'a> {
     symbols: BTreeMap<&'static str, u64>,
 }
 
-/// The entries of a table.
+/// The entries of a table, with their addresses.
+type Entries<'a> = Vec<(u64, &'a [u8])>;
+
+/// A table whose entries have one size.
 struct Table<'a> {
-    /// Those of one size, with their addresses.
-    entries: Vec<(u64, &'a [u8])>,
+    entries: Entries<'a>,
     /// Whether it is a section of its own, as in a module: there, each entry has been relocated.
     is_section: bool,
 }
@@ -408,7 +410,7 @@ impl<'a> Reader<'a> {
         address: u64,
         data: &'a [u8],
         worth: impl Fn(u64, &'a [u8]) -> Option<u64>,
-    ) -> Option<(u64, Vec<(u64, &'a [u8])>)> {
+    ) -> Option<(u64, Entries<'a>)> {
         let mut best: Option<((u8, u64, u64), u64)> = None;
         for size in sizes.iter().copied() {
             let is_whole = (data.len() as u64).is_multiple_of(size);
@@ -662,8 +664,8 @@ impl KernelCode {
         &mut self,
         table: &str,
         data: &[u8],
-        of_known: Option<(u64, Vec<(u64, &'a [u8])>)>,
-    ) -> Option<Vec<(u64, &'a [u8])>> {
+        of_known: Option<(u64, Entries<'a>)>,
+    ) -> Option<Entries<'a>> {
         match of_known {
             Some((size, entries)) => {
                 self.leave_end(table, data, size);
