@@ -115,15 +115,16 @@ impl Place {
     }
 }
 
-/// Returns the rules with which findings occur, each with the number of places. A finding may stand for several: all
-/// that exploring has found of a cause.
+/// Returns the rules with which findings occur, each with the number of places. One of a row may stand for several: all
+/// that exploring has found of a cause. Code without a row is one place, however much of it has run.
 pub(crate) fn places<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> BTreeMap<String, u64> {
     let mut places: BTreeMap<_, u64> = BTreeMap::new();
     for finding in findings {
         let rules = finding.row.as_ref().map_or_else(|| NO_ROW.to_owned(), |row| row.rules.to_string());
         let place = (rules, finding.image.as_deref(), finding.pc, finding.function.as_deref());
         let count = places.entry(place).or_default();
-        *count = finding.places.max(*count);
+        let of_row = finding.row.as_ref().map_or(1, |_| finding.places);
+        *count = of_row.max(*count);
     }
     let mut rules: BTreeMap<String, u64> = BTreeMap::new();
     for ((of, ..), count) in places {

@@ -202,3 +202,18 @@ fn a_report_that_proves_nothing_is_worse(
     let (status, text) = compare("after.json", "after.json");
     assert!(status == 0 && text.contains("1 unchanged"), "{text}");
 }
+
+/// `--quiet` says only what is wrong.
+#[test]
+fn a_quiet_comparison_says_what_is_worse() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let before = folder.path().join("before");
+    let mut after = report(&before);
+    unexplained(&mut after);
+    std::fs::write(folder.path().join("after.json"), after.to_string()).expect("a file");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let same = bench(&["compare", "-q", &path("before"), &path("before")]);
+    assert_eq!((status(&same), &*same.stdout), (0, &b""[..]));
+    let worse = bench(&["compare", "-q", &path("before"), &path("after.json")]);
+    assert!(status(&worse) == 1 && String::from_utf8_lossy(&worse.stdout).contains("1 worse"), "{worse:?}");
+}
