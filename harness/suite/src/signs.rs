@@ -365,20 +365,16 @@ pub fn point_out<'i>(
             let sign = sign_of(finding, causes, module);
             // Whoever made the file may have removed its name. What nobody says is no reason to accept anything.
             let unnamed = || sign_of(finding, unnamed, module).map(|(page, _)| page);
-            let looks_like = (sign.is_none() && finding.hint.is_none()).then(unnamed).flatten();
-            if let Some(fault) = looks_like.and_then(|name| Some(faults.get(name)?.known_as(name))) {
+            let unsaid = (sign.is_none() && finding.hint.is_none()).then(unnamed).flatten();
+            if let Some(fault) = unsaid.and_then(|name| Some(faults.get(name)?.known_as(name))) {
                 let component = faults.get(&fault.name).map(|page| &page.component);
                 let lacks = match component {
                     Some(Component::Library(_)) => "does not say which version it has",
                     _ => "has no .comment that names its compiler",
                 };
-                finding.hint = Some(
-                    format!(
-                        "this looks like {}, a fault of {}; but the file {lacks}",
-                        fault.name, fault.component
-                    )
-                    .into(),
-                );
+                let begin = looks_like(&fault.name);
+                finding.hint =
+                    Some(format!("{begin}a fault of {}; but the file {lacks}", fault.component).into());
             }
             Some((*module, sign?))
         });
@@ -388,6 +384,16 @@ pub fn point_out<'i>(
     for (finding, page) in findings.iter_mut().zip(pages) {
         finding.fault = page.and_then(|name| Some(faults.get(name)?.known_as(name)));
     }
+}
+
+/// How a hint begins at a fault that a file may have.
+fn looks_like(name: &str) -> String {
+    format!("this looks like {name}, ")
+}
+
+/// Whether a finding has the signs of a fault, in a file that does not say whether it was made by what has the fault.
+pub(crate) fn may_look_like(finding: &Finding, name: &str) -> bool {
+    finding.hint.as_ref().is_some_and(|hint| hint.to_string().starts_with(&looks_like(name)))
 }
 
 /// The sign that a finding has, with the page, and the module of it.

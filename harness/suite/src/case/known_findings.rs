@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use sframe_engine::Abi;
 use sframe_inspect::text::neutral;
 use sframe_judge::finding::{Blame, Finding};
 use sframe_judge::vocabulary::Verdict;
@@ -32,7 +33,7 @@ pub struct KnownText {
 ///
 /// # Errors
 /// An entry can't be written as YAML; the message says why.
-pub fn known_findings(findings: &[Finding], known: &[Known]) -> Result<KnownText, String> {
+pub fn known_findings(findings: &[Finding], known: &[Known], abi: Abi) -> Result<KnownText, String> {
     let has_libraries = findings.iter().any(|finding| finding.image.is_some());
     // Code without a name comes last: its entries are for any function of the image.
     let mut entries: BTreeMap<(bool, String, Verdict, Blame), ByFault<'_>> = BTreeMap::new();
@@ -56,8 +57,11 @@ pub fn known_findings(findings: &[Finding], known: &[Known]) -> Result<KnownText
         if let Some(first) = findings.first() {
             let _ = writeln!(text, "  # {}", neutral(&first.message.to_string()));
         }
-        let why =
-            explained(known, &function, verdict, blame, |entry| is_one || entry.fault.as_deref() == fault);
+        let is_of_fault = |entry: &Known| {
+            let is_it = || findings.iter().all(|finding| entry.is_of_its_fault(finding, abi));
+            entry.fault.as_deref() == fault || is_one && is_it()
+        };
+        let why = explained(known, &function, verdict, blame, is_of_fault);
         // Of a function without an FDE, a page may know more than triage.
         let is_open = findings.iter().all(|finding| finding.is_without_culprit());
         let blame = why.filter(|_| is_open).map_or(blame, |known| known.blame);
@@ -144,7 +148,7 @@ mod tests {
             Finding { function: Some(name.to_owned()), image: Some(format!("{name}.so")), ..finding }
         };
         let findings: Vec<Finding> = names.map(finding).into();
-        let KnownText { text, without_reason } = known_findings(&findings, &[]).expect("YAML");
+        let KnownText { text, without_reason } = known_findings(&findings, &[], Abi::Amd64).expect("YAML");
         assert_eq!(without_reason, names.len() as u64);
         let text = text.replace("reason: ''", "reason: a reason of some length");
         let file = KnownFile::from_source(Source::new(Path::new("known.yaml"), &text));
@@ -163,7 +167,7 @@ mod tests {
             Finding { image: image.map(str::to_owned), function: function.map(str::to_owned), ..finding }
         };
         let findings = [finding(None, None), finding(None, Some("f")), finding(Some("x.so"), None)];
-        let text = known_findings(&findings, &[]).expect("YAML").text;
+        let text = known_findings(&findings, &[], Abi::Amd64).expect("YAML").text;
         let functions: Vec<&str> =
             text.lines().filter_map(|line| line.trim().strip_prefix("function: ")).collect();
         assert_eq!(functions, ["'!f'", "'!'", "x.so!"]);

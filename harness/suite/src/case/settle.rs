@@ -3,7 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sframe_judge::finding::{self, Address, Blame, Finding, FindingRow};
+use sframe_engine::Abi;
+use sframe_judge::finding::{self, Address, Blame, Finding, FindingRow, KnownFault};
 use sframe_judge::triage::BEYOND_THE_FORMAT;
 use sframe_judge::vocabulary::Verdict;
 
@@ -23,12 +24,14 @@ pub struct Settled {
 }
 
 /// Separates known findings from others. A known finding that was not seen again is a
-/// finding too if the run is `complete`.
+/// finding too if the run is `complete`. With an ABI, an entry that names a fault explains only what comes from this
+/// fault, where the signs of its page decide that: see [`Known::is_of_its_fault`].
 #[must_use]
 pub fn settle<'k>(
     known: impl Iterator<Item = (usize, &'k Known)>,
     findings: Vec<Finding>,
     complete: bool,
+    abi: Option<Abi>,
 ) -> Settled {
     let expected: Vec<Expected<'_>> =
         known.flat_map(|(entry, known)| Expected::all_of(entry, known)).collect();
@@ -37,7 +40,7 @@ pub fn settle<'k>(
     let mut settled = Settled::default();
     let mut beyond_the_format: BTreeMap<_, Vec<Finding>> = BTreeMap::new();
     for finding in findings {
-        let explaining = expected.iter().enumerate().filter(|(_, expected)| expected.explains(&finding));
+        let explaining = expected.iter().enumerate().filter(|(_, expected)| expected.explains(&finding, abi));
         match explaining.min_by_key(|(_, expected)| expected.distance(&finding)) {
             Some((index, _)) => seen[index].push(finding),
             None if finding.blame == Blame::Format => {
@@ -57,7 +60,10 @@ pub fn settle<'k>(
     for (expected, seen) in expected.iter().zip(seen) {
         let (findings, count) = (finding::count(&seen), finding::places(&seen));
         let blamed_on = seen.iter().find(|finding| !finding.may_be_blamed_on(expected.known.blame));
-        let blamed_on = blamed_on.map(|finding| (expected.entry, expected.blamed_differently(finding)));
+        let blamed_on = blamed_on.map(|finding| {
+            let fault = fault_of_all(&seen);
+            (expected.entry, Finding { fault, ..expected.blamed_differently(finding) })
+        });
         settled.changed.extend(blamed_on);
         let rules = places(&seen);
         if let Some(first) = seen.into_iter().next() {
@@ -109,18 +115,29 @@ impl Place {
     }
 }
 
-/// Returns the rules with which findings occur, each with the number of places.
+/// Returns the rules with which findings occur, each with the number of places. One of a row may stand for several: all
+/// that exploring has found of a cause. Code without a row is one place, however much of it has run.
 pub(crate) fn places<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> BTreeMap<String, u64> {
-    let place = |finding: &'f Finding| {
+    let mut places: BTreeMap<_, u64> = BTreeMap::new();
+    for finding in findings {
         let rules = finding.row.as_ref().map_or_else(|| NO_ROW.to_owned(), |row| row.rules.to_string());
-        (rules, finding.image.as_deref(), finding.pc, finding.function.as_deref())
-    };
-    let places: BTreeSet<_> = findings.into_iter().map(place).collect();
+        let place = (rules, finding.image.as_deref(), finding.pc, finding.function.as_deref());
+        let count = places.entry(place).or_default();
+        let of_row = finding.row.as_ref().map_or(1, |_| finding.places);
+        *count = of_row.max(*count);
+    }
     let mut rules: BTreeMap<String, u64> = BTreeMap::new();
-    for (of, ..) in places {
-        *rules.entry(of).or_default() += 1;
+    for ((of, ..), count) in places {
+        *rules.entry(of).or_default() += count;
     }
     rules
+}
+
+/// The known fault that all findings come from. What is said of all of them at once comes from no other.
+fn fault_of_all<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> Option<KnownFault> {
+    let mut faults = findings.into_iter().map(|finding| finding.fault.as_ref());
+    let first = faults.next()??;
+    faults.all(|fault| fault == Some(first)).then(|| first.clone())
 }
 
 /// A known failure includes its rules and places: with any others it has changed. A
@@ -153,7 +170,8 @@ fn judge_rules(known: &Known, seen: &[&Finding], complete: bool) -> Option<Findi
     let message = format!("the known {verdict}{place} happens with {got}; the entry has {expected}");
     let first = (*seen.first()?).clone();
     let (expected, got, message) = (expected.into(), got.into(), message.into());
-    Some(Finding { verdict: Verdict::ChangedFailure, expected, got, message, ..first })
+    let fault = fault_of_all(seen.iter().copied());
+    Some(Finding { verdict: Verdict::ChangedFailure, expected, got, message, fault, ..first })
 }
 
 /// A finding that a `known` entry predicts. Each of the entry's rows has to be seen.
@@ -174,10 +192,11 @@ impl<'k> Expected<'k> {
     }
 
     /// Whether a finding is the known one.
-    fn explains(&self, finding: &Finding) -> bool {
+    fn explains(&self, finding: &Finding, abi: Option<Abi>) -> bool {
         let row_start = |row: &FindingRow| row.start.0;
         self.known.verdict == finding.verdict
             && self.known.is_in(finding.image.as_deref(), finding.function.as_deref())
+            && abi.is_none_or(|abi| self.known.is_of_its_fault(finding, abi))
             && self.row.is_none_or(|row| finding.row.as_ref().map(row_start) == Some(row.0))
     }
 

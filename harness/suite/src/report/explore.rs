@@ -202,7 +202,7 @@ impl ExploreReport {
         let plain: Vec<Finding> = proved.iter().map(|found| found.finding.clone()).collect();
         let entries = file.map(KnownFile::known).unwrap_or_default();
         let Settled { known, unexpected, changed } =
-            settle(entries.iter().enumerate(), plain, !self.interrupted);
+            settle(entries.iter().enumerate(), plain, !self.interrupted, Some(self.abi));
         let is_left = |found: &ExploredFinding| unexpected.contains(&found.finding);
         let mut findings: Vec<ExploredFinding> = proved.into_iter().filter(is_left).collect();
         findings.extend(located(changed, file).map(ExploredFinding::of_no_row));

@@ -19,7 +19,8 @@ impl CheckReport {
         let complete = self.broken.is_none() && self.unwinder.is_none();
         let findings = std::mem::take(&mut self.findings);
         let entries = file.map(KnownFile::known).unwrap_or_default();
-        let Settled { known, unexpected, changed } = settle(entries.iter().enumerate(), findings, complete);
+        let Settled { known, unexpected, changed } =
+            settle(entries.iter().enumerate(), findings, complete, Some(self.abi));
         self.faults = file.map(|file| named_by(known.iter(), file.faults())).unwrap_or_default();
         self.known = known;
         self.findings = unexpected;

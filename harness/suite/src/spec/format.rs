@@ -308,6 +308,9 @@ pub struct Known {
     /// The title of the fault, once its page was read.
     #[serde(skip)]
     pub title: Option<String>,
+    /// The ABIs for which the page has signs of this verdict, of an entry in a list of a file's findings.
+    #[serde(skip)]
+    pub signs: Vec<Abi>,
 }
 
 /// Builds that are not to be run.

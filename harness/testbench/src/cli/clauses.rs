@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use clap::Args;
 use sframe_engine::Version;
-use sframe_inspect::command::{Failure, Status, parse_version, print, print_json};
+use sframe_inspect::command::{Failure, Status, Volume, parse_version, print, print_json, volume};
 use sframe_inspect::text::Text;
 use sframe_suite::clauses::{Catalogue, ClausesReport, Proved, Side, prove};
 use sframe_suite::failure::of_documents;
@@ -40,12 +40,13 @@ impl Clauses {
         let proved = prove(&catalogue, &vectors, &suite).map_err(|errors| unusable(&errors))?;
         let chosen: Vec<&Proved<'_>> = proved.iter().filter(|proved| self.chooses(proved)).collect();
         let report = ClausesReport::new(&chosen);
+        let status = if report.has_findings() { Status::Finding } else { Status::AsExpected };
         if self.json {
             print_json(&report)?;
-        } else {
+        } else if volume() != Volume::Quiet || status != Status::AsExpected {
             print(&report.text())?;
         }
-        Ok(if report.has_findings() { Status::Finding } else { Status::AsExpected })
+        Ok(status)
     }
 
     fn chooses(&self, proved: &Proved<'_>) -> bool {

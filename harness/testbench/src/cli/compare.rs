@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use sframe_inspect::command::{Failure, Status, print, print_json};
+use sframe_inspect::command::{Failure, Status, Volume, print, print_json, volume};
 use sframe_inspect::file;
 use sframe_suite::report::{Changes, Results, changes_html, changes_markdown, changes_text};
 
@@ -47,16 +47,17 @@ impl Compare {
             report::replace(&folder.join("changes.md"), &changes_markdown(&changes))?;
             report::replace(&folder.join("changes.html"), &changes_html(&changes))?;
         }
-        if self.json {
-            print_json(&changes)?;
-        } else {
-            print(&changes_text(&changes))?;
-        }
-        Ok(match () {
+        let status = match () {
             () if changes.is_worse() => Status::Finding,
             () if changes.has_nothing_in_common() => Status::NothingCompared,
             () => Status::AsExpected,
-        })
+        };
+        if self.json {
+            print_json(&changes)?;
+        } else if volume() != Volume::Quiet || status != Status::AsExpected {
+            print(&changes_text(&changes))?;
+        }
+        Ok(status)
     }
 }
 

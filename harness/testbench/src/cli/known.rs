@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use sframe_engine::Abi;
 use sframe_inspect::command::{Failure, has_place, tell_line};
 use sframe_inspect::text::counted;
 use sframe_judge::finding::Finding;
@@ -98,25 +99,26 @@ impl KnownSoFar<'_> {
 
     /// Writes the findings if that is wanted, and separates those that are known.
     pub(super) fn apply(&self, report: CheckReport) -> Result<CheckReport, Failure> {
-        self.write(&report.findings, report.broken.is_none() && report.findings_omitted.is_empty())?;
+        let are_all = report.broken.is_none() && report.findings_omitted.is_empty();
+        self.write(&report.findings, are_all, report.abi)?;
         Ok(report.with_known(self.file.as_ref()).with_known_faults(&self.faults, self.options.known_faults))
     }
 
     /// Writes the proved findings of an exploration if that is wanted, and separates those that are known.
     pub(super) fn apply_to_exploration(&self, report: ExploreReport) -> Result<ExploreReport, Failure> {
         let proved: Vec<Finding> = report.proved().map(|found| found.finding.clone()).collect();
-        self.write(&proved, !report.interrupted)?;
+        self.write(&proved, !report.interrupted, report.abi)?;
         Ok(report.with_known(self.file.as_ref()).with_known_faults(&self.faults, self.options.known_faults))
     }
 
-    fn write(&self, findings: &[Finding], are_all: bool) -> Result<(), Failure> {
+    fn write(&self, findings: &[Finding], are_all: bool, abi: Abi) -> Result<(), Failure> {
         let Some(path) = &self.options.write_known else { return Ok(()) };
         if !are_all {
             tell_line(format_args!("{}: not written: the report does not have all findings", path.display()));
             return Ok(());
         }
         let known = self.file.as_ref().map_or(&[][..], KnownFile::known);
-        let KnownText { text, without_reason } = known_findings(findings, known)
+        let KnownText { text, without_reason } = known_findings(findings, known, abi)
             .map_err(|error| Failure::broken(format!("error: {}: {error}", path.display())))?;
         report::replace(path, &text)?;
         if without_reason > 0 {

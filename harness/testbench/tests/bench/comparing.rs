@@ -169,3 +169,51 @@ fn cases_of_one_report_alone_are_not_all_listed() {
     assert_eq!(text.matches("not in the first report").count(), 20, "{text}");
     assert!(text.contains("and 30 more cases"), "{text}");
 }
+
+/// A report of a file that proves nothing, or less than was demanded, does not agree.
+#[rstest]
+#[case::nothing_compared("check", "too_little", json!(["nothing was compared"]), "broken (nothing was compared)")]
+#[case::less_than_demanded("check", "unmet", json!("too few functions"), "unexpected (too few functions)")]
+#[case::nothing_judged("explore", "summary/rows_judged", json!(0), "broken (nothing was judged)")]
+fn a_report_that_proves_nothing_is_worse(
+    #[case] command: &str,
+    #[case] key: &str,
+    #[case] value: Value,
+    #[case] said: &str,
+) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let file = crate::common::repository().join("corpus/builds/gnu-2.47/amd64/leaf.O2").display().to_string();
+    let output = bench(&[command, &file, "--report", &path("before")]);
+    assert_eq!(status(&output), 0, "{output:?}");
+    let mut report = read(&folder.path().join("before/report.json"));
+    let (parent, key) = key.rsplit_once('/').unwrap_or(("", key));
+    let parent = if parent.is_empty() { String::new() } else { format!("/{parent}") };
+    report.pointer_mut(&parent).expect("an object")[key] = value;
+    std::fs::write(path("after.json"), report.to_string()).expect("a file");
+    let compare = |before: &str, after: &str| {
+        let output = bench(&["compare", &path(before), &path(after)]);
+        (status(&output), String::from_utf8(output.stdout).expect("text"))
+    };
+    let (status, text) = compare("before", "after.json");
+    assert!(status == 1 && text.contains(&format!("{said}, was agree")), "{text}");
+    let (status, text) = compare("after.json", "before");
+    assert!(status == 0 && text.contains("1 better"), "{text}");
+    let (status, text) = compare("after.json", "after.json");
+    assert!(status == 0 && text.contains("1 unchanged"), "{text}");
+}
+
+/// `--quiet` says only what is wrong.
+#[test]
+fn a_quiet_comparison_says_what_is_worse() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let before = folder.path().join("before");
+    let mut after = report(&before);
+    unexplained(&mut after);
+    std::fs::write(folder.path().join("after.json"), after.to_string()).expect("a file");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let same = bench(&["compare", "-q", &path("before"), &path("before")]);
+    assert_eq!((status(&same), &*same.stdout), (0, &b""[..]));
+    let worse = bench(&["compare", "-q", &path("before"), &path("after.json")]);
+    assert!(status(&worse) == 1 && String::from_utf8_lossy(&worse.stdout).contains("1 worse"), "{worse:?}");
+}

@@ -609,3 +609,144 @@ fn a_new_mistake_beside_a_known_one_is_compared_as_new() {
     let causes = changes["causes"].as_array().expect("a list");
     assert!(causes.iter().all(|cause| cause["known"] == false), "{causes:#?}");
 }
+
+/// What is wrong beside a pushed constant, in the same row.
+const ANOTHER_SIZE: &str = "push $7; pop %rax; sub $24, %rsp; nop; add $24, %rsp";
+const ONLY_ANOTHER: &str = "sub $24, %rsp; nop; add $24, %rsp";
+
+/// Runs a command on a file, and returns its status and its report.
+fn judged(folder: &Path, command: &str, file: &str, more: &[&str]) -> (i32, Value) {
+    let output = bench_in(folder, &[&[command, file, "--from", "eh-frame", "--json"], more].concat());
+    assert!(status(&output) < 2, "{output:?}");
+    (status(&output), json(&output))
+}
+
+/// A list's entry of a fault excuses what has the fault's signs, with `--known-faults` or without, however often its rules
+/// occur.
+#[rstest]
+fn an_entry_of_a_fault_excuses_only_the_fault(
+    #[values("check", "explore")] command: &str,
+    #[values(&[], &["--known-faults"])] more: &[&str],
+    #[values(1, 2, 3)] count: u64,
+) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let bodies = [PUSHED, ANOTHER_SIZE, ONLY_ANOTHER, "pushfq; pop %rax; nop"];
+    let names = ["known", "beside", "instead", "like"];
+    let mut files = Vec::new();
+    for (name, body) in names.into_iter().zip(bodies) {
+        let Some(file) = pushing(folder, name, &[body]) else { return };
+        files.push(file);
+    }
+    assert_eq!(judged(folder, command, &files[0], &["--write-known=known.yaml"]).0, 1);
+    let list = std::fs::read_to_string(folder.join("known.yaml")).expect("a file");
+    assert!(list.contains("FP unchanged: 1\n") && list.contains("fault: gcc-pushed-constant"), "{list}");
+    let counted = list.replace("FP unchanged: 1\n", &format!("FP unchanged: {count}\n"));
+    std::fs::write(folder.join("known.yaml"), counted).expect("a file");
+    let options = [&["--known=known.yaml"], more].concat();
+    let is_excused = count == 1 || !more.is_empty();
+    assert_eq!(judged(folder, command, &files[0], &options).0, i32::from(!is_excused));
+    for file in &files[1..] {
+        let (status, report) = judged(folder, command, file, &options);
+        let mut findings = report["findings"].as_array().expect("a list").iter();
+        let is_new = |finding: &Value| {
+            finding["verdict"] == "wrong-cfa"
+                && finding["fault"].is_null()
+                && finding.get("certainty").is_none_or(|sure| sure == "proved")
+        };
+        assert!(status == 1 && findings.any(is_new), "{file}: {report:#}");
+    }
+    // Whoever writes the list again has to explain what is new.
+    let again = ["--known=known.yaml", "--write-known=known.yaml"];
+    judged(folder, command, &files[2], &again);
+    let list = std::fs::read_to_string(folder.join("known.yaml")).expect("a file");
+    assert!(list.contains("reason: ''") && !list.contains("fault:"), "{list}");
+}
+
+/// Of a file that does not name its compiler, the person who writes the list decides.
+#[test]
+fn an_entry_of_a_fault_explains_what_may_be_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let Some(file) = pushing(folder, "known", &[PUSHED]) else { return };
+    judged(folder, "check", &file, &["--write-known=known.yaml"]);
+    let mut bytes = std::fs::read(&file).expect("a file");
+    let name = b"GCC: (";
+    while let Some(at) = bytes.windows(name.len()).position(|window| window == name) {
+        bytes[at..at + 3].copy_from_slice(b"XYZ");
+    }
+    std::fs::write(folder.join("unnamed"), bytes).expect("a file");
+    for command in ["check", "explore"] {
+        assert_eq!(judged(folder, command, "unnamed", &["--known-faults"]).0, 1);
+        let (status, report) = judged(folder, command, "unnamed", &["--known=known.yaml"]);
+        assert_eq!(status, 0, "{report:#}");
+    }
+}
+
+/// What differs from an entry comes from a fault only if all of it does.
+#[rstest]
+fn a_change_is_of_a_fault_only_if_all_of_it_is(#[values("check", "explore")] command: &str) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let (Some(known), Some(beside)) =
+        (pushing(folder, "known", &[PUSHED]), pushing(folder, "beside", &[ANOTHER_SIZE]))
+    else {
+        return;
+    };
+    judged(folder, command, &known, &["--write-known=known.yaml"]);
+    let list = std::fs::read_to_string(folder.join("known.yaml")).expect("a file");
+    let list = list.replace("fault: gcc-pushed-constant", &format!("reason: {REASON}"));
+    std::fs::write(folder.join("known.yaml"), list).expect("a file");
+    for more in [&[][..], &["--known-faults"]] {
+        let (status, report) = judged(folder, command, &beside, &[&["--known=known.yaml"], more].concat());
+        let finding = &report["findings"][0];
+        assert_eq!((status, &finding["verdict"]), (1, &"changed-failure".into()), "{report:#}");
+        let message = finding["message"].as_str().expect("a message");
+        assert!(finding["fault"].is_null() && message.contains(" at 3 places; "), "{report:#}");
+    }
+}
+
+/// A list says at how many places a row is wrong, whether it was run or explored.
+#[rstest]
+fn places_of_a_row_are_counted(#[values("check", "explore")] command: &str) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let more = "push $7; pop %rax; sub $24, %rsp; nop; nop; nop; add $24, %rsp";
+    let (Some(fewer), Some(more)) =
+        (pushing(folder, "fewer", &[ANOTHER_SIZE]), pushing(folder, "more", &[more]))
+    else {
+        return;
+    };
+    judged(folder, command, &fewer, &["--write-known=known.yaml"]);
+    let list = std::fs::read_to_string(folder.join("known.yaml")).expect("a file");
+    assert!(list.contains("FP unchanged: 2\n"), "{list}");
+    let list = list.replace("reason: ''", &format!("reason: {REASON}"));
+    std::fs::write(folder.join("known.yaml"), list).expect("a file");
+    let (status, report) = judged(folder, command, &fewer, &["--known=known.yaml"]);
+    assert_eq!(status, 0, "{report:#}");
+    let (status, report) = judged(folder, command, &more, &["--known=known.yaml"]);
+    let verdict = &report["findings"][0]["verdict"];
+    assert_eq!((status, verdict), (1, &"changed-failure".into()), "{report:#}");
+}
+
+/// A row that is wrong for another reason too, or only for another, is worse, also where nothing is accepted.
+#[rstest]
+#[case::the_same(&[PUSHED], 0)]
+#[case::beside_it(&[ANOTHER_SIZE], 1)]
+#[case::instead_of_it(&[ONLY_ANOTHER], 1)]
+fn another_cause_in_a_row_is_compared_as_new(
+    #[values("check", "explore")] command: &str,
+    #[case] bodies: &[&str],
+    #[case] expected: i32,
+) {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, bodies) in [("before", &[PUSHED][..]), ("after", bodies)] {
+        let Some(file) = pushing(folder.path(), name, bodies) else { return };
+        let report = folder.path().join(name).join("report").display().to_string();
+        assert_eq!(judged(folder.path(), command, &file, &["--report", &report]).0, 1);
+    }
+    let compared = bench_in(folder.path(), &["compare", "--json", "before/report", "after/report"]);
+    let changes = json(&compared);
+    let change = if expected == 0 { Value::Null } else { "worse".into() };
+    assert_eq!((status(&compared), &changes["cases"][0]["change"]), (expected, &change), "{changes:#}");
+}

@@ -188,12 +188,9 @@ fn case_change(name: &str, before: Option<&CaseResults>, after: Option<&CaseResu
     let (is_more, is_fewer) = (!more.is_empty(), !fewer.is_empty());
     new.extend(more);
     gone.extend(fewer.into_iter().filter(|_| after.is_some()));
-    let adds = |one: &Found, other: &Found| {
-        let places = |of: &Found| -> BTreeSet<String> {
-            of.iter().filter(|(_, cause)| !cause.is_known).map(|(place, _)| place.clone()).collect()
-        };
-        !places(one).is_subset(&places(other))
-    };
+    let [causes_were, causes_are] = open_causes(&was, &is);
+    let is_worse = both && !causes_are.is_subset(&causes_were);
+    let is_better = both && !causes_were.is_subset(&causes_are);
     let change = match (before, after) {
         (None, None) => return None,
         (None, Some(after)) if rank(after.outcome) > 0 => Changed::Worse,
@@ -202,8 +199,8 @@ fn case_change(name: &str, before: Option<&CaseResults>, after: Option<&CaseResu
         (Some(before), Some(after)) => match rank(after.outcome).cmp(&rank(before.outcome)) {
             std::cmp::Ordering::Greater => Changed::Worse,
             std::cmp::Ordering::Less => Changed::Better,
-            std::cmp::Ordering::Equal if is_more || both && adds(&is, &was) => Changed::Worse,
-            std::cmp::Ordering::Equal if is_fewer || both && adds(&was, &is) => Changed::Better,
+            std::cmp::Ordering::Equal if is_more || is_worse => Changed::Worse,
+            std::cmp::Ordering::Equal if is_fewer || is_better => Changed::Better,
             std::cmp::Ordering::Equal if both && after.unreliable() > before.unreliable() => Changed::Worse,
             std::cmp::Ordering::Equal if both && after.unreliable() < before.unreliable() => Changed::Better,
             std::cmp::Ordering::Equal if after.rows_exercised < before.rows_exercised => Changed::Worse,
@@ -229,6 +226,25 @@ fn case_change(name: &str, before: Option<&CaseResults>, after: Option<&CaseResu
         gone,
         rows: [rows(before), rows(after)],
     })
+}
+
+/// Where something is wrong that nobody has accepted, each with the known fault that it looks like: a row may be wrong
+/// for several reasons. What is only recognised now is the same as before.
+fn open_causes<'f>(was: &'f Found, is: &'f Found) -> [BTreeSet<(&'f str, Option<&'f str>)>; 2] {
+    let causes = |found: &'f Found| -> BTreeSet<(&'f str, Option<&'f str>)> {
+        let open = found.iter().filter(|(_, cause)| !cause.is_known);
+        open.map(|(place, cause)| (place.as_str(), cause.looks_like.as_deref())).collect()
+    };
+    let (mut before, mut after) = (causes(was), causes(is));
+    let unnamed: Vec<_> = before.iter().copied().filter(|(_, fault)| fault.is_none()).collect();
+    for cause in unnamed.into_iter().filter(|cause| !after.contains(cause)).collect::<Vec<_>>() {
+        let named = after.iter().copied().find(|named| named.0 == cause.0 && !before.contains(named));
+        if let Some(named) = named {
+            before.remove(&cause);
+            after.remove(&named);
+        }
+    }
+    [before, after]
 }
 
 /// Returns what there is more of, and what less, of findings that are only counted.

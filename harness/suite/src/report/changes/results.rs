@@ -105,6 +105,8 @@ pub(super) struct Cause {
     /// The name of a fault or the reason of an entry; or else the verdict and the component to blame.
     pub(super) name: String,
     pub(super) is_known: bool,
+    /// The page of the known fault that it looks like, which nobody has accepted.
+    pub(super) looks_like: Option<String>,
 }
 
 /// A report of `check` or `explore`, as far as it is compared.
@@ -117,6 +119,10 @@ struct OfFile {
     file: String,
     #[serde(default)]
     broken: Option<String>,
+    #[serde(default)]
+    too_little: Vec<String>,
+    #[serde(default)]
+    unmet: Option<String>,
     summary: OfFileSummary,
     #[serde(default)]
     sampling: Option<Value>,
@@ -200,6 +206,8 @@ impl Results {
             provenance,
             file,
             broken,
+            too_little,
+            unmet,
             summary,
             sampling,
             findings,
@@ -213,15 +221,23 @@ impl Results {
         let is_proved = |found: &MaybeProved| found.certainty.as_deref().is_none_or(|sure| sure == "proved");
         let findings: Vec<Finding> =
             findings.into_iter().filter(is_proved).map(|found| found.finding).collect();
-        let outcome = match () {
-            () if broken.is_some() => Outcome::Broken,
-            () if !findings.is_empty() || !omitted.is_empty() => Outcome::Unexpected,
-            () if !known.is_empty() => Outcome::Known,
-            () => Outcome::Agree,
-        };
         let found = found(&findings, &known);
         let OfFileSummary { rows_exercised, reliability_by_topmost: reliability } = summary;
-        let case = CaseResults { outcome, reason: broken, rows_exercised, reliability, found, omitted };
+        let proves_too_little = if is_explored && rows_exercised == 0 {
+            Some("nothing was judged".to_owned())
+        } else {
+            (!too_little.is_empty()).then(|| too_little.join("; "))
+        };
+        // What is wrong is wrong, however little was judged; what proves nothing is no result.
+        let (outcome, reason) = match () {
+            () if broken.is_some() => (Outcome::Broken, broken),
+            () if !findings.is_empty() || !omitted.is_empty() => (Outcome::Unexpected, unmet),
+            () if unmet.is_some() => (Outcome::Unexpected, unmet),
+            () if proves_too_little.is_some() => (Outcome::Broken, proves_too_little),
+            () if !known.is_empty() => (Outcome::Known, None),
+            () => (Outcome::Agree, None),
+        };
+        let case = CaseResults { outcome, reason, rows_exercised, reliability, found, omitted };
         let cases = BTreeMap::from([(file_name(&file).to_owned(), case)]);
         Ok(Self { provenance, run: None, kind, cases, sampling })
     }
@@ -229,12 +245,14 @@ impl Results {
 
 fn found(findings: &[Finding], known: &[SeenKnown]) -> Found {
     let unknown = findings.iter().map(|finding| {
-        let name = format!("{}, {} to blame", finding.verdict, finding.blame);
-        (key(finding), Cause { name, is_known: false })
+        let looks_like = finding.fault.as_ref().map(|fault| fault.name.clone());
+        let fault = looks_like.as_ref().map(|name| format!(", looks like {name}")).unwrap_or_default();
+        let name = format!("{}, {} to blame{fault}", finding.verdict, finding.blame);
+        (key(finding), Cause { name, is_known: false, looks_like })
     });
     let known = known.iter().map(|seen| {
         let name = seen.fault.clone().unwrap_or_else(|| seen.reason.clone());
-        (key(&seen.finding), Cause { name, is_known: true })
+        (key(&seen.finding), Cause { name, is_known: true, looks_like: None })
     });
     known.chain(unknown).collect()
 }
