@@ -14,7 +14,7 @@ use sframe_judge::target::{Linked, Loaded, Module, Target};
 use sframe_judge::vocabulary::{LayoutFact, Verdict};
 
 use crate::spec::{
-    Assembler, Compiler, Component, Fault, Faults, Library, Linker, Producer, Sign, Tool, ToolName,
+    Assembler, Compiler, Component, Fault, Faults, Known, Library, Linker, Producer, Sign, Tool, ToolName,
 };
 
 mod spread;
@@ -389,6 +389,18 @@ pub fn point_out<'i>(
 /// How a hint begins at a fault that a file may have.
 fn looks_like(name: &str) -> String {
     format!("this looks like {name}, ")
+}
+
+/// Whether a finding comes from the fault that an entry names, if it names one: where the page has signs of such a finding,
+/// they decide; elsewhere the person who has written the entry does, and so they do of a file that does not say who has
+/// made it.
+#[must_use]
+pub fn is_of_its_fault(known: &Known, finding: &Finding, abi: Abi) -> bool {
+    known.fault.as_ref().is_none_or(|name| {
+        !known.signs.contains(&abi)
+            || finding.fault.as_ref().is_some_and(|fault| fault.name == *name)
+            || may_look_like(finding, name)
+    })
 }
 
 /// Whether a finding has the signs of a fault, in a file that does not say whether it was made by what has the fault.

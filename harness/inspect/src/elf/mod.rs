@@ -19,3 +19,4 @@ mod plt;
 pub mod relocatable;
 pub mod replace_section;
 pub mod sframe_section;
+pub mod unknown_symbol;

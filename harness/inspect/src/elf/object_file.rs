@@ -30,7 +30,7 @@ pub use crate::elf::find_sframe::{MissingSection, SectionBytes, SectionError};
 use crate::elf::line_table::{Lines, LinesError};
 use crate::elf::merge_faults::{self, MergeFault, merge_faults};
 use crate::elf::plt;
-use crate::elf::relocatable::UnknownSymbol;
+use crate::elf::unknown_symbol::UnknownSymbol;
 use crate::source::Source;
 
 /// Why a file can't be tested.

@@ -18,6 +18,7 @@ use sframe_engine::Section as Sframe;
 use crate::elf::abi::{is_nothing, pc_relative_width};
 use crate::elf::bounded::{self, File, FileSection, SharedBytes};
 use crate::elf::merge_faults::{StartField, start_fields};
+use crate::elf::unknown_symbol::UnknownSymbol;
 use crate::source::Source;
 
 /// Why a relocatable file can't be laid out.
@@ -46,41 +47,6 @@ pub enum RelocationError {
     /// A relocation names a symbol that is not there.
     #[error(transparent)]
     Symbol(#[from] UnknownSymbol),
-}
-
-/// A relocation names a symbol that is not there: the file is malformed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a relocation of {section} at offset {offset:#x} names symbol {symbol}, and the file has {symbols}")]
-pub struct UnknownSymbol {
-    /// The section.
-    pub section: String,
-    /// The offset in it.
-    pub offset: u64,
-    /// The index of the symbol.
-    pub symbol: usize,
-    /// The number of symbols.
-    pub symbols: usize,
-}
-
-impl UnknownSymbol {
-    /// Finds the first one of a relocatable file.
-    pub(crate) fn check(elf: &File<'_>) -> Result<(), Self> {
-        if elf.elf_header().e_type(elf.endian()) != ET_REL {
-            return Ok(());
-        }
-        let symbols = elf.elf_symbol_table().len();
-        for section in elf.sections() {
-            let unknown = section.relocations().find_map(|(offset, relocation)| match relocation.target() {
-                RelocationTarget::Symbol(symbol) if symbol.0 >= symbols => Some((offset, symbol.0)),
-                _ => None,
-            });
-            if let Some((offset, symbol)) = unknown {
-                let section = section.name().unwrap_or_default().to_owned();
-                return Err(Self { section, offset, symbol, symbols });
-            }
-        }
-        Ok(())
-    }
 }
 
 /// The address of the first section: not 0, which stands for discarded code.

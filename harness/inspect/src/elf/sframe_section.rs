@@ -15,7 +15,7 @@ use crate::elf::abi::{format_of, pc_relative_width};
 use crate::elf::bounded::{self, Allowance, File};
 use crate::elf::find_sframe::{MissingSection, SectionError};
 use crate::elf::object_file::ObjectFileError;
-use crate::elf::relocatable::UnknownSymbol;
+use crate::elf::unknown_symbol::UnknownSymbol;
 use crate::source::Source;
 
 /// Why a file has no section to dump.

@@ -20,7 +20,7 @@ use crate::elf::find_sframe::{MissingSection, OutsideFile, SectionBytes, Segment
 use crate::elf::kept_relocations::kept_relocations;
 use crate::elf::merge_faults::{MergeFault, MergeFaultKind, merge_faults};
 use crate::elf::object_file::Symbols;
-use crate::elf::relocatable::UnknownSymbol;
+use crate::elf::unknown_symbol::UnknownSymbol;
 use crate::ranges::{merge, position};
 use crate::source::Source;
 

@@ -9,6 +9,7 @@ use sframe_judge::finding::{Blame, Finding};
 use sframe_judge::vocabulary::Verdict;
 
 use crate::case::settle::places;
+use crate::signs::is_of_its_fault;
 use crate::spec::{Known, KnownFinding};
 use crate::yaml;
 
@@ -58,7 +59,7 @@ pub fn known_findings(findings: &[Finding], known: &[Known], abi: Abi) -> Result
             let _ = writeln!(text, "  # {}", neutral(&first.message.to_string()));
         }
         let is_of_fault = |entry: &Known| {
-            let is_it = || findings.iter().all(|finding| entry.is_of_its_fault(finding, abi));
+            let is_it = || findings.iter().all(|finding| is_of_its_fault(entry, finding, abi));
             entry.fault.as_deref() == fault || is_one && is_it()
         };
         let why = explained(known, &function, verdict, blame, is_of_fault);

@@ -639,11 +639,7 @@ pub fn resolve(at: &Location, target: &Target<'_>) -> Result<Loaded, NoSuchPlace
     match at {
         Location::Symbol { name, offset } => {
             let addresses = target.addresses_of(name);
-            // Of several images that have one, the executable's is meant.
-            let own = target.executable().image.range();
-            let of_executable: Vec<Loaded> =
-                addresses.iter().copied().filter(|at| own.contains(&at.0)).collect();
-            let (([address], _) | (_, [address])) = (&addresses[..], &of_executable[..]) else {
+            let [address] = addresses[..] else {
                 if !addresses.is_empty() {
                     return Err(NoSuchPlace::Ambiguous { name: name.clone(), count: addresses.len() });
                 }

@@ -9,6 +9,7 @@ use sframe_judge::triage::BEYOND_THE_FORMAT;
 use sframe_judge::vocabulary::Verdict;
 
 use crate::case::SeenKnown;
+use crate::signs::is_of_its_fault;
 use crate::spec::{Known, NO_ROW, RowOffset};
 
 /// Findings, compared with a list of known failures.
@@ -25,7 +26,7 @@ pub struct Settled {
 
 /// Separates known findings from others. A known finding that was not seen again is a
 /// finding too if the run is `complete`. With an ABI, an entry that names a fault explains only what comes from this
-/// fault, where the signs of its page decide that: see [`Known::is_of_its_fault`].
+/// fault, where the signs of its page decide that: see [`is_of_its_fault`].
 #[must_use]
 pub fn settle<'k>(
     known: impl Iterator<Item = (usize, &'k Known)>,
@@ -196,7 +197,7 @@ impl<'k> Expected<'k> {
         let row_start = |row: &FindingRow| row.start.0;
         self.known.verdict == finding.verdict
             && self.known.is_in(finding.image.as_deref(), finding.function.as_deref())
-            && abi.is_none_or(|abi| self.known.is_of_its_fault(finding, abi))
+            && abi.is_none_or(|abi| is_of_its_fault(self.known, finding, abi))
             && self.row.is_none_or(|row| finding.row.as_ref().map(row_start) == Some(row.0))
     }
 

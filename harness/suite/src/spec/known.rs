@@ -6,14 +6,11 @@ use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
-use sframe_engine::Abi;
-use sframe_judge::finding::Finding;
 use sframe_judge::vocabulary::Verdict;
 
 use super::check::check_known;
 use super::de::{list, present};
 use super::{Blame, Faults, Known, OneOrMany, RowOffset, Selector};
-use crate::signs::may_look_like;
 use crate::yaml::{Error, MAX_ERRORS, Source};
 
 /// The findings that a check of a program is known to have.
@@ -190,19 +187,5 @@ impl From<KnownFinding> for Known {
             title: None,
             signs: Vec::new(),
         }
-    }
-}
-
-impl Known {
-    /// Whether a finding comes from the fault that the entry names, if it names one: where the page has signs of such a
-    /// finding, they decide; elsewhere the person who has written the entry does, and so they do of a file that does not
-    /// say who has made it.
-    #[must_use]
-    pub fn is_of_its_fault(&self, finding: &Finding, abi: Abi) -> bool {
-        self.fault.as_ref().is_none_or(|name| {
-            !self.signs.contains(&abi)
-                || finding.fault.as_ref().is_some_and(|fault| fault.name == *name)
-                || may_look_like(finding, name)
-        })
     }
 }

@@ -31,7 +31,8 @@ use object::{Endianness, Object as _, ObjectSection as _, U32, U64};
 
 use crate::elf::abi::abi_of;
 use crate::elf::bounded::{self, File, FileSection, SharedBytes, Tables};
-use crate::elf::relocatable::{SframeStarts, UnknownSymbol};
+use crate::elf::relocatable::SframeStarts;
+use crate::elf::unknown_symbol::UnknownSymbol;
 use crate::source::Source;
 use layout::{Layout, Part, Place, Placement};
 pub use module::{
