@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use sframe_engine::{Abi, RowRules};
+use sframe_engine::{Abi, RecoveryRule, RowRules};
 use sframe_inspect::Blame;
 use sframe_inspect::diff::{DiffReport, Field};
 use sframe_inspect::elf::object_file::ObjectFile;
@@ -14,7 +14,8 @@ use sframe_judge::target::{Linked, Loaded, Module, Target};
 use sframe_judge::vocabulary::{LayoutFact, Verdict};
 
 use crate::spec::{
-    Assembler, Compiler, Component, Fault, Faults, Known, Library, Linker, Producer, Sign, Tool, ToolName,
+    Assembler, CfaError, Compiler, Component, Fault, Faults, Known, Library, Linker, Producer, Sign, Tool,
+    ToolName,
 };
 
 mod spread;
@@ -30,6 +31,8 @@ pub struct SeenCause<'s> {
     pub blame: Blame,
     /// The rules of the row, with their numbers, or with `N` where these are not known.
     pub row: String,
+    /// How wrong the CFA is, if that is what is wrong, and known.
+    pub cfa: Option<CfaError>,
     /// The instruction before the row's first one, in the text.
     pub before_row: Option<&'s str>,
     /// The instructions before the first one that is wrong, and that one.
@@ -57,6 +60,7 @@ impl SeenCause<'_> {
             && known.wrong == self.wrong
             && self.sections.contains(&known.section.as_str())
             && is_instruction(&known.row, &self.row)
+            && known.cfa.is_none_or(|known| self.cfa.is_some_and(|seen| known.includes(seen)))
             && self.begins_after(known)
             && self.has_flags_of(known)
             && known.layout.is_none_or(|fact| self.layout.contains(&fact))
@@ -465,6 +469,10 @@ pub fn point_out_differences(source: Source<'_>, report: &mut DiffReport, faults
             sections: &[".sframe"],
             blame: difference.blame,
             row: row.map_or_else(|| "none".to_owned(), |row| row.rules.to_string()),
+            cfa: row.filter(|_| wrong == Verdict::WrongCfa).and_then(|row| {
+                let right = difference.eh_frame.parse().ok()?;
+                cfa_error_of_rules(row.rules.cfa?, right)
+            }),
             before_row: row_pc.and_then(before),
             around: at.map(|at| ((0..at).map(shape).collect(), shape(at))),
             layout: Vec::new(),
@@ -488,6 +496,7 @@ pub fn point_out_differences(source: Source<'_>, report: &mut DiffReport, faults
             sections: &[".sframe"],
             blame: missing.blame,
             row: "none".to_owned(),
+            cfa: None,
             before_row: None,
             around: None,
             layout: vec![LayoutFact::LinkageTable],
@@ -540,6 +549,7 @@ fn seen_at<'s>(
         sections,
         blame: finding.blame,
         row: finding.row.as_ref().map_or_else(|| "none".to_owned(), |row| row.rules.to_string()),
+        cfa: cfa_error(finding),
         before_row: finding.row_pc.and_then(text_before),
         around,
         layout: finding.evidence.iter().filter_map(Evidence::layout).collect(),
@@ -549,6 +559,20 @@ fn seen_at<'s>(
         entry: entry_of(finding, module),
         library: module.image.dynamic.as_ref().and_then(|dynamic| dynamic.soname.as_deref()),
     }
+}
+
+/// How wrong the CFA of a finding is, if that is what is wrong.
+#[must_use]
+pub fn cfa_error(finding: &Finding) -> Option<CfaError> {
+    let got = finding.got.address().filter(|_| finding.verdict == Verdict::WrongCfa)?;
+    CfaError::between(got, finding.expected.address()?)
+}
+
+/// How wrong the CFA of a rule is where another is right, if they are apart by the same amount everywhere.
+fn cfa_error_of_rules(rule: RecoveryRule, right: RecoveryRule) -> Option<CfaError> {
+    let is_constant = rule.base == right.base && !rule.dereference && !right.dereference;
+    is_constant.then_some(())?;
+    CfaError::between(rule.offset.cast_unsigned(), right.offset.cast_unsigned())
 }
 
 /// The first instructions of the function of a finding, without their numbers, and without what only marks the entry:
@@ -628,6 +652,7 @@ mod tests {
                 sections: &["both sections"],
                 blame: Blame::CompilerOrCfi,
                 row: row.to_owned(),
+                cfa: None,
                 before_row: None,
                 around: None,
                 layout: Vec::new(),
@@ -668,6 +693,7 @@ mod tests {
                 sections: &[".eh_frame", "both sections"],
                 blame: Blame::CompilerOrCfi,
                 row: row.to_owned(),
+                cfa: CfaError::between(0x1000, 0x1008),
                 before_row: None,
                 around: Some((vec![before.to_owned()], at.to_owned())),
                 layout: Vec::new(),
@@ -698,6 +724,7 @@ mod tests {
                 sections: &[".eh_frame", "both sections"],
                 blame: Blame::CompilerOrCfi,
                 row: "CFA = SP+208, RA = *(CFA+8), FP unchanged".to_owned(),
+                cfa: CfaError::between(0x1000, 0x1010),
                 before_row: None,
                 around: None,
                 layout: Vec::new(),
@@ -729,6 +756,7 @@ mod tests {
                     sections: &[&sign.section],
                     blame: page.blame(),
                     row: sign.row.clone(),
+                    cfa: sign.cfa,
                     before_row: None,
                     around: Some((sign.after.clone(), sign.at.clone().unwrap_or_else(|| "nop".to_owned()))),
                     layout: sign.layout.into_iter().collect(),
@@ -747,6 +775,13 @@ mod tests {
                     SeenCause { function: Some("main"), ..seen.clone() },
                     SeenCause { library: Some("libz.so.1"), ..seen.clone() },
                 ];
+                let other_cfas = [None, CfaError::between(0x1007, 0x1000), CfaError::between(0x1000, 0x1007)];
+                for cfa in other_cfas.into_iter().filter(|_| sign.cfa.is_some()) {
+                    // Some are always wrong by the same amount, the others to the same side.
+                    if !cfa.zip(sign.cfa).is_some_and(|(seen, known)| known.includes(seen)) {
+                        others.push(SeenCause { cfa, ..seen.clone() });
+                    }
+                }
                 if !sign.entry.is_empty() {
                     let entry = vec!["ret".to_owned(); sign.entry.len()];
                     others.push(SeenCause { function: None, entry, ..seen.clone() });

@@ -240,10 +240,9 @@ impl<'a> Reader<'a> {
 
     /// The instruction at an address. `None` in the middle of one, or where there is no code.
     fn instruction(&self, address: u64) -> Option<Instruction> {
-        let (bytes, _) = self.from(address).filter(|(_, is_code)| *is_code)?;
-        let instruction =
-            Disassembly::one(self.abi, address, bytes).filter(|instruction| instruction.len > 0)?;
-        self.begins_instruction(address).then_some(instruction)
+        self.begins_instruction(address).then_some(())?;
+        let (bytes, _) = self.from(address)?;
+        Disassembly::one(self.abi, address, bytes).filter(|instruction| instruction.len > 0)
     }
 
     /// Whether an instruction begins at an address of code, as its function's other instructions show.

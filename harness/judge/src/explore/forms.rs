@@ -46,22 +46,22 @@ impl PatchedFile {
         target: &'f Target<'_>,
         source: SectionSource,
     ) -> (impl Iterator<Item = Self> + 'f, Vec<String>) {
-        let KernelCode { forms, unread, .. } = KernelCode::of(&target.executable().subject);
-        let forms = forms.into_iter().filter_map(move |form| Self::patched(file, target, source, form));
-        (forms, unread)
+        let KernelCode { forms, unread, .. } = target.executable().kernel_code();
+        let forms = forms.iter().filter_map(move |form| Self::patched(file, target, source, form));
+        (forms, unread.clone())
     }
 
     fn patched(
         file: &ExploredFile,
         target: &Target<'_>,
         source: SectionSource,
-        Form { kind, patches }: Form,
+        Form { kind, patches }: &Form,
     ) -> Option<Self> {
         let module = target.executable();
         let mut bytes = file.linked().to_vec();
         let mut places = Vec::new();
         for Patch { address, bytes: code } in patches {
-            let loaded = module.loaded(Linked(address)).0;
+            let loaded = module.loaded(Linked(*address)).0;
             let segment = module
                 .image
                 .segments
@@ -73,11 +73,11 @@ impl PatchedFile {
                 continue;
             };
             if place.len() == code.len() {
-                place.copy_from_slice(&code);
+                place.copy_from_slice(code);
                 places.push(loaded);
             }
         }
-        Some(Self { kind, file: ExploredFile::of_executable(bytes, source), places })
+        Some(Self { kind: *kind, file: ExploredFile::of_executable(bytes, source), places })
     }
 
     /// Keeps the functions that have a place that is patched.

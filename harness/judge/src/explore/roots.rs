@@ -6,7 +6,7 @@ use std::ops::Range;
 use rustc_hash::{FxHashMap, FxHashSet};
 use sframe_engine::{Abi, DwarfRegister, Fde, PcType};
 use sframe_inspect::diff::Gaps;
-use sframe_inspect::elf::kernel::{Detour, KernelCode, Why};
+use sframe_inspect::elf::kernel::{Detour, Why};
 use sframe_inspect::instructions::{Destination, Disassembly, Flow, Instruction};
 use sframe_inspect::ranges::position;
 use sframe_machine::explore::Returns;
@@ -208,10 +208,10 @@ impl Roots {
     /// Reads what a kernel's tables say of its code.
     fn read_kernel(&mut self, module: &Module<'_>) {
         let loaded = |address| module.loaded(Linked(address)).0;
-        let kernel = KernelCode::of(&module.subject);
+        let kernel = module.kernel_code();
         self.is_kernel = kernel.is_kernel || module.image.is_kernel();
         self.traced = kernel.traced.iter().map(|call| loaded(*call)).collect();
-        for Detour { at, to, why } in kernel.detours {
+        for &Detour { at, to, why } in &kernel.detours {
             let known = self.detours.entry(loaded(at)).or_default();
             if known.len() < MOST_DETOURS {
                 known.push((loaded(to), why));

@@ -25,6 +25,7 @@ use sframe_inspect::cfi::CallFrameInfo;
 use sframe_inspect::convert::ConvertError;
 use sframe_inspect::diff::{Gap, GapCode, Gaps, Maker, reason_to_leave_out};
 use sframe_inspect::elf::debug_file::DebugFile;
+use sframe_inspect::elf::kernel::KernelCode;
 use sframe_inspect::elf::object_file::{
     MissingSection, ObjectFile, ObjectFileError, SectionBytes, SectionError, Symbols,
 };
@@ -94,6 +95,7 @@ pub struct Module<'a> {
     code: Arc<OnceLock<Disassembly>>,
     around: Around,
     cfi: Arc<OnceLock<Option<CallFrameInfo>>>,
+    kernel: Arc<OnceLock<KernelCode>>,
 }
 
 /// The instructions that were read last around an address, with the addresses of the file that they are at.
@@ -111,8 +113,9 @@ impl<'a> Module<'a> {
     ) -> Result<Self, TargetError> {
         let subject = Arc::new(ObjectFile::parse_with(image.bytes(), debug)?);
         let name = (!name.is_empty()).then(|| name.to_owned());
-        let (image, code, around, cfi) = (image.clone(), Arc::default(), Around::default(), Arc::default());
-        let mut module = Self { name, image, subject, section: None, made, debug, code, around, cfi };
+        let (image, code, around) = (image.clone(), Arc::default(), Around::default());
+        let (cfi, kernel) = (Arc::default(), Arc::default());
+        let mut module = Self { name, image, subject, section: None, made, debug, code, around, cfi, kernel };
         let bytes = match made {
             None => module.subject.sframe,
             Some(Ok(made)) => Some(SectionBytes { data: &made.data, address: made::ADDRESS }),
@@ -286,6 +289,11 @@ impl<'a> Module<'a> {
     #[must_use]
     pub fn cfi(&self) -> Option<&CallFrameInfo> {
         self.cfi.get_or_init(|| self.subject.call_frame_info()).as_ref()
+    }
+
+    /// What the tables of a kernel, or of a kernel's module, say of its code, read at the first call.
+    pub(crate) fn kernel_code(&self) -> &KernelCode {
+        self.kernel.get_or_init(|| KernelCode::of(&self.subject))
     }
 
     /// Whether an address has call frame information.

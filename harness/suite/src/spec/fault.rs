@@ -12,7 +12,8 @@ use sframe_judge::vocabulary::{LayoutFact, Verdict};
 
 use super::de::present;
 use super::{
-    Assembler, Blame, Compiler, Library, Linker, NamePattern, Producer, RowOffset, Tool, ToolName, ToolRange,
+    Assembler, Blame, CfaError, Compiler, Library, Linker, NamePattern, Producer, RowOffset, Tool, ToolName,
+    ToolRange,
 };
 use crate::yaml::one_key;
 
@@ -68,6 +69,11 @@ pub struct Sign {
     /// The rules of the row, with `N` for each number; `R` stands for any register but SP and FP.
     #[schemars(length(min = 1))]
     pub row: String,
+    /// How wrong the CFA is, if that is what is wrong. Of what is wrong by another amount, or to the other side, another
+    /// fault is the cause.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "CfaError")]
+    pub cfa: Option<CfaError>,
     /// The last instructions before the first one that the row is wrong for, with `N` for each number; `R`
     /// stands for any register.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -125,6 +131,7 @@ impl Sign {
             wrong: wrong.into(),
             section: section.into(),
             row: row.into(),
+            cfa: None,
             after: Vec::new(),
             at: None,
             begins_after: Vec::new(),
@@ -139,7 +146,7 @@ impl Sign {
 
     /// The key that nothing can match, and why.
     pub(super) fn mistake(&self) -> Option<(&'static str, &'static str)> {
-        let Self { wrong, section, row, after, at, code_in, function, entry, .. } = self;
+        let Self { wrong, section, row, cfa, after, at, code_in, function, entry, .. } = self;
         let is_verdict = Verdict::ALL.iter().any(|verdict| verdict.as_str() == wrong);
         if !is_verdict && wrong != LEFT_OUT && !wrong.starts_with(DIFFERENT) {
             return Some(("wrong", "this is no verdict, nor `left out` or `different` and a field"));
@@ -156,6 +163,9 @@ impl Sign {
                 "row",
                 "these are no rules of a row, such as `CFA = SP+N, RA = *(CFA-N), FP unchanged`",
             ));
+        }
+        if cfa.is_some() && wrong != Verdict::WrongCfa.as_str() {
+            return Some(("cfa", "only of `wrong-cfa` is it known how wrong the CFA is"));
         }
         let is_instruction = |text: &String| text.starts_with(|first: char| first.is_ascii_lowercase());
         if !after.iter().all(is_instruction) {

@@ -21,6 +21,7 @@
 mod abi;
 pub mod bless;
 pub mod catalogue;
+mod cfa_error;
 mod check;
 mod de;
 mod fault;
@@ -41,6 +42,7 @@ mod tests;
 mod tool;
 
 pub use abi::parse_abi;
+pub use cfa_error::{CfaError, InvalidCfaError};
 pub(crate) use de::text;
 pub use fault::{Component, Example, Fault, FaultySection, Sign, Site, Upstream, UpstreamState};
 pub use faults::Faults;

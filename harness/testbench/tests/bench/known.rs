@@ -509,7 +509,14 @@ const PUSHED: &str = "push $7; pop %rax";
 #[case::before_it("sub $16, %rsp; push $7; pop %rax; add $16, %rsp", 1, 16)]
 #[case::after_it("push $7; pop %rax; push %rcx; nop; pop %rcx", 1, 8)]
 #[case::around_it("push $8; push $7; pop %rax; pop %rax", 1, 8)]
-fn a_known_fault_excuses_only_itself(#[case] body: &str, #[case] expected: i32, #[case] new: u64) {
+#[case::to_the_other_side("push $7; .cfi_adjust_cfa_offset 40; pop %rax; .cfi_adjust_cfa_offset -40", 1, -32)]
+#[case::by_more(
+    "sub $16, %rsp; .cfi_adjust_cfa_offset 16; push $7; .cfi_adjust_cfa_offset -16; pop %rax; \
+     .cfi_adjust_cfa_offset 16; add $16, %rsp; .cfi_adjust_cfa_offset -16",
+    1,
+    24
+)]
+fn a_known_fault_excuses_only_itself(#[case] body: &str, #[case] expected: i32, #[case] new: i64) {
     let folder = tempfile::tempdir().expect("a folder");
     let Some(file) = pushing(folder.path(), "one", &[PUSHED, body]) else { return };
     let from = ["--from", "eh-frame", "--known-faults"];
@@ -524,7 +531,7 @@ fn a_known_fault_excuses_only_itself(#[case] body: &str, #[case] expected: i32, 
     // What is wrong by another amount is not this fault.
     let value = |finding: &Value, key: &str| {
         let said = finding[key].as_str().expect("a value");
-        u64::from_str_radix(said.trim_start_matches("0x"), 16).expect("a number")
+        i64::from_str_radix(said.trim_start_matches("0x"), 16).expect("a number")
     };
     for seen in known {
         assert_eq!(value(&seen["finding"], "expected") - value(&seen["finding"], "got"), 8, "{seen:#}");
@@ -533,13 +540,13 @@ fn a_known_fault_excuses_only_itself(#[case] body: &str, #[case] expected: i32, 
     let explored = bench_in(folder.path(), &[&["explore", &file, "--json"], &from[..]].concat());
     let report = json(&explored);
     assert_eq!(status(&explored), expected, "{report:#}");
-    let amounts = |findings: &Value, at: &str| -> BTreeSet<u64> {
+    let amounts = |findings: &Value, at: &str| -> BTreeSet<i64> {
         let findings =
             findings.as_array().expect("a list").iter().map(|seen| seen.pointer(at).expect("a finding"));
         findings.map(|finding| value(finding, "expected") - value(finding, "got")).collect()
     };
     assert_eq!(amounts(&report["known"], "/finding"), [8].into(), "{report:#}");
-    let new: BTreeSet<u64> = if expected == 0 { [].into() } else { [new].into() };
+    let new: BTreeSet<i64> = if expected == 0 { [].into() } else { [new].into() };
     assert_eq!(amounts(&report["findings"], ""), new, "{report:#}");
     let faults: BTreeSet<&str> =
         report["known"].as_array().into_iter().flatten().filter_map(|seen| seen["fault"].as_str()).collect();

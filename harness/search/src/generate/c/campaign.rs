@@ -376,7 +376,8 @@ mod tests {
             let code_in = known.code_in.clone();
             let function =
                 known.function.as_ref().map_or(fault.function.clone(), |it| it.to_string().replace('*', "x"));
-            let fault = Fault { cause, function, listing, before_row, layout, code_in, ..fault };
+            let cfa = known.cfa;
+            let fault = Fault { cause, function, listing, before_row, cfa, layout, code_in, ..fault };
             let judged = Judged { faults: vec![fault], ..Judged::default() };
             let levels = vec![("-O0", Outcome::Judged(judged))];
             let build = Build { flags: vec![known.with.clone()], link: super::super::links::Link::plain(1) };

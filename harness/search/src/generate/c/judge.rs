@@ -15,7 +15,8 @@ use super::contradictions::{Contradiction, blames};
 use super::oracle::{Item, NotJudged, Seen, Witness, ask};
 use super::shape::{Cause, Section, operation_before};
 use super::spot::Spot;
-use sframe_suite::faults::without_numbers;
+use sframe_suite::faults::{cfa_error, without_numbers};
+use sframe_suite::spec::CfaError;
 
 /// An instruction of a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +61,9 @@ pub struct Fault {
     pub before_row: Option<String>,
     /// What other witnesses say.
     pub evidence: Vec<String>,
+    /// How wrong the CFA is, if that is what is wrong.
+    #[serde(skip)]
+    pub cfa: Option<CfaError>,
     /// What the layout of the file shows.
     #[serde(skip)]
     pub layout: Vec<LayoutFact>,
@@ -89,6 +93,7 @@ impl Fault {
             listing: Vec::new(),
             before_row: None,
             evidence: Vec::new(),
+            cfa: None,
             layout: Vec::new(),
             code_in: None,
             spot: None,
@@ -230,6 +235,7 @@ fn faults(sframe: Option<&Seen>, cfi: Option<&Seen>, difference: Option<&DiffRep
                 .collect(),
             before_row: None,
             evidence: evidence.collect(),
+            cfa: None,
             layout: Vec::new(),
             code_in: None,
             spot: None,
@@ -268,6 +274,7 @@ fn left_out(function: &Uncovered) -> Fault {
         listing: Vec::new(),
         before_row: None,
         evidence: is_of_linker.then(|| LINKAGE_TABLE.to_owned()).into_iter().collect(),
+        cfa: None,
         layout: is_of_linker.then_some(LayoutFact::LinkageTable).into_iter().collect(),
         code_in: None,
         spot: None,
@@ -301,6 +308,7 @@ fn fault(item: &Item, section: Section) -> Fault {
             .iter()
             .map(|evidence| format!("{}: {}", evidence.witness, evidence.says))
             .collect(),
+        cfa: cfa_error(&item.finding),
         layout: evidence.iter().filter_map(Evidence::layout).collect(),
         code_in: item.code_in.clone(),
         spot: item.spot.clone(),

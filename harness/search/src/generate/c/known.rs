@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use sframe_engine::Abi;
 use sframe_suite::faults::{self, SeenCause, without_numbers};
-use sframe_suite::spec::{self, Component, Faults, Producer, Sign};
+use sframe_suite::spec::{self, CfaError, Component, Faults, Producer, Sign};
 
 use super::judge::{Fault, Line};
 use super::shape::Cause;
@@ -93,6 +93,7 @@ fn seen<'s>(fault: &'s Fault, flags: &'s [String]) -> SeenCause<'s> {
         sections: fault.cause.section.alone(),
         blame: fault.cause.blame,
         row: fault.cause.row.clone(),
+        cfa: fault.cfa,
         before_row: fault.before_row.as_deref(),
         around: around(fault),
         layout: fault.layout.clone(),
@@ -120,6 +121,8 @@ pub struct Place {
     pub after: Option<String>,
     /// That instruction.
     pub at: String,
+    /// How wrong the CFA is there, if that is what is wrong.
+    pub cfa: Option<CfaError>,
 }
 
 impl Place {
@@ -127,7 +130,7 @@ impl Place {
         let (mut before, at) = around(fault)?;
         // What is in front of a function is not its own.
         let after = if fault.cause.after == "the entry" { None } else { before.pop() };
-        Some(Self { after, at })
+        Some(Self { after, at, cfa: fault.cfa })
     }
 
     /// The cause that a page knows.
@@ -136,6 +139,7 @@ impl Place {
         Sign {
             after: self.after.iter().cloned().collect(),
             at: Some(self.at.clone()),
+            cfa: self.cfa,
             ..Sign::of_row(abi, &*cause.wrong, cause.section.as_str(), &*cause.row)
         }
     }
@@ -164,6 +168,7 @@ mod tests {
             before_row: Some("jmp 0x40".to_owned()),
             layout: vec![LayoutFact::LinkageTable],
             code_in: Some(".plt.got".to_owned()),
+            cfa: CfaError::between(0x1008, 0x1000),
             ..Fault::of("f1", "wrong-cfa")
         }
     }
@@ -174,6 +179,7 @@ mod tests {
             wrong: "wrong-cfa".to_owned(),
             section: "both sections".to_owned(),
             row: "CFA = SP+N".to_owned(),
+            cfa: Some("8 too high".parse().expect("an error")),
             after: vec!["lea rsp, [rbp - N]".to_owned(), "pop rbp".to_owned()],
             at: Some("ret".to_owned()),
             begins_after: vec!["jmp".to_owned(), "ret".to_owned()],
@@ -257,10 +263,12 @@ mod tests {
             matches!(causes[..], [(Some("page"), _)])
         };
         assert!(knows(&known(), &fault()));
-        let changes: [fn(&mut Sign); 13] = [
+        let changes: [fn(&mut Sign); 15] = [
             |cause| cause.wrong = "wrong-ra".to_owned(),
             |cause| cause.section = ".sframe".to_owned(),
             |cause| cause.row = "CFA = FP+N".to_owned(),
+            |cause| cause.cfa = CfaError::between(0x1000, 0x1008),
+            |cause| cause.cfa = CfaError::between(0x1010, 0x1000),
             |cause| cause.at = Some("nop".to_owned()),
             |cause| cause.after[0] = "lea rsp, [rbp + N]".to_owned(),
             |cause| cause.after.insert(0, "nop".to_owned()),
@@ -298,6 +306,11 @@ mod tests {
         any.row = "R = r10, RA = *(CFA-N)".to_owned();
         assert!(!knows(&any, &other));
         let mut either = known();
+        either.cfa = Some("too high".parse().expect("an error"));
+        assert!(knows(&either, &fault()));
+        assert!(!knows(&either, &Fault { cfa: None, ..fault() }));
+        either.cfa = None;
+        assert!(knows(&either, &fault()));
         either.at = None;
         assert!(knows(&either, &fault()));
         either = known();
