@@ -122,6 +122,18 @@ fn an_unwinder_that_fails_at_open_leaves_a_report(
     assert!(junit.contains("errors=\"1\""), "{junit}");
 }
 
+/// A wrong row is one finding of the sections, as everywhere, at however many places it is wrong.
+#[test]
+fn findings_of_the_sections_are_counted_by_cause() {
+    let id = "gnu-2.44/amd64/remember_restore.O2";
+    let inside = json(&bench(&["check", "--json", &build(id)]));
+    let findings = inside["findings"].as_array().expect("findings");
+    let places: u64 = findings.iter().filter_map(|finding| finding["places"].as_u64()).sum();
+    let (_, outside) = check(id, ENGINE, &["--stops-per-case", "0"]);
+    assert_eq!(outside["unwinder"]["section_findings"], findings.len());
+    assert!(places > findings.len() as u64, "{places}");
+}
+
 /// Most stops are equivalent to another one.
 #[test]
 fn what_is_not_asked_is_counted() {
