@@ -99,6 +99,7 @@ fn the_engine_behind_the_protocol_is_the_engine(#[case] id: &str) {
 #[case::ends("exit 7", 4, "failed where `open` was to be answered")]
 #[case::is_silent("exec sleep 60", 4, "failed where `open` was to be answered")]
 #[case::refuses(r#"echo '{"id":2,"unsupported":"nothing but riscv"}'; cat >&2"#, 3, "nothing but riscv")]
+#[case::says_not_why(r#"echo '{"id":2,"unsupported":" "}'; cat >&2"#, 3, "it gave no reason")]
 fn an_unwinder_that_fails_at_open_leaves_a_report(
     #[case] at_open: &str,
     #[case] expected: i32,
