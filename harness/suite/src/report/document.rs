@@ -653,10 +653,10 @@ impl CheckReport {
         Self { reproduce: Some(command), ..self }
     }
 
-    /// Adds which instructions were to be compared.
+    /// Adds which instructions were to be compared, if that has left any out: otherwise it is no sample.
     #[must_use]
     pub fn sampled(self, sampling: Sampling) -> Self {
-        Self { sampling: (!sampling.is_everything()).then_some(sampling), ..self }
+        Self { sampling: (self.summary.left_out > 0).then_some(sampling), ..self }
     }
 
     /// Says that the run was sampled. `None` if it was not.
