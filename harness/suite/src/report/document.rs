@@ -484,8 +484,8 @@ impl CheckSummary {
 pub const MISSING_FDE: &str = "missing-fde";
 
 /// What it means.
-pub const MISSING_FDE_MEANS: &str = "Functions have call frame information that can be expressed, and no FDE. `diff` fails for it; `check` says so, and \
-     fails if more was asked for with `--coverage`.";
+pub const MISSING_FDE_MEANS: &str = "Functions have call frame information that can be expressed, and no FDE. \
+    `diff` fails for it; `check` says so, and fails if more was asked for with `--coverage`.";
 
 impl CheckReport {
     /// Describes the section of each image, line by line. Empty if each image has an
