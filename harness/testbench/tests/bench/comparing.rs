@@ -69,7 +69,7 @@ fn what_is_worse_is_shown(text: &str, json: &Value, markdown: &str) {
         let mut after =
             text.lines().skip_while(|line| !line.starts_with(&format!("worse    {name}: "))).skip(1);
         assert!(after.next().is_some_and(|line| line.starts_with("         + ")), "{text}");
-        let row = markdown.lines().find(|line| line.starts_with(&format!("| worse | {name} |")));
+        let row = markdown.lines().find(|line| line.starts_with(&format!("| worse | `{name}` |")));
         assert!(
             row.is_some_and(|row| !row.split('|').nth(4).unwrap_or_default().trim().is_empty()),
             "{markdown}"

@@ -176,12 +176,14 @@ fn found_at((place, cause): &(String, Cause)) -> String {
     format!("{place}: {}", rest.unwrap_or(&cause.name))
 }
 
-/// What one has found and the other has not, or at fewer places: what nobody has explained, and what is known.
-fn beyond(one: &Found, other: &Found) -> [Vec<String>; 2] {
+/// What one has found and the other has not, or at fewer places: what nobody has explained, and what is known. `is_now`
+/// if the one is the later: numbers are those of now and then those of before.
+fn beyond(one: &Found, other: &Found, is_now: bool) -> [Vec<String>; 2] {
     let says = |(found, places): (&(String, Cause), &u64)| match (other.get(found), places) {
-        (Some(were), _) if were >= places => None,
-        (Some(were), _) => {
-            Some(format!("{}: {}, not {}", found_at(found), counted(*places, "place"), grouped(*were)))
+        (Some(others), _) if others >= places => None,
+        (Some(others), _) => {
+            let (now, before) = if is_now { (*places, *others) } else { (*others, *places) };
+            Some(format!("{}: {}, not {}", found_at(found), counted(now, "place"), grouped(before)))
         }
         (None, 0 | 1) => Some(found_at(found)),
         (None, _) => Some(format!("{}, at {}", found_at(found), counted(*places, "place"))),
@@ -200,8 +202,9 @@ fn case_change(
     let (was, is) = (found(before), found(after));
     // A case that could not be judged has looked for nothing, and neither has one that was not run.
     let both = before.is_none_or(CaseResults::is_judged) && after.is_none_or(CaseResults::is_judged);
-    let [mut new, new_known] = if both { beyond(&is, &was) } else { Default::default() };
-    let [mut gone, gone_known] = if both && after.is_some() { beyond(&was, &is) } else { Default::default() };
+    let [mut new, new_known] = if both { beyond(&is, &was, true) } else { Default::default() };
+    let [mut gone, gone_known] =
+        if both && after.is_some() { beyond(&was, &is, false) } else { Default::default() };
     let [more, fewer] = if both { omitted(before, after) } else { Default::default() };
     let [causes_were, causes_are] = open_causes(&was, &is);
     let is_worse = both && (!more.is_empty() || has_more(&causes_are, &causes_were));
@@ -301,19 +304,20 @@ fn has_more(one: &Open<'_>, other: &Open<'_>) -> bool {
 /// Returns what there is more of, and what less, of findings that are only counted.
 fn omitted(before: Option<&CaseResults>, after: Option<&CaseResults>) -> [Vec<String>; 2] {
     let of = |case: Option<&CaseResults>| case.map(|case| case.omitted.clone()).unwrap_or_default();
-    let beyond = |one: &BTreeMap<Verdict, u64>, other: &BTreeMap<Verdict, u64>| {
+    let beyond = |one: &BTreeMap<Verdict, u64>, other: &BTreeMap<Verdict, u64>, is_now: bool| {
         let counts =
             one.iter().map(|(verdict, count)| (verdict, *count, other.get(verdict).copied().unwrap_or(0)));
         counts
             .filter(|(_, count, other)| count > other)
             .map(|(verdict, count, other)| {
-                let count = grouped(count);
-                format!("{verdict}: {count} findings that are only counted, not {}", grouped(other))
+                let (now, before) = if is_now { (count, other) } else { (other, count) };
+                let now = grouped(now);
+                format!("{verdict}: {now} findings that are only counted, not {}", grouped(before))
             })
             .collect()
     };
     let (was, is) = (of(before), of(after));
-    [beyond(&is, &was), beyond(&was, &is)]
+    [beyond(&is, &was, true), beyond(&was, &is, false)]
 }
 
 /// The cases that both reports have judged.
