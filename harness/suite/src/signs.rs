@@ -9,7 +9,7 @@ use sframe_inspect::diff::{DiffReport, Field};
 use sframe_inspect::elf::object_file::ObjectFile;
 use sframe_inspect::instructions::Disassembly;
 use sframe_inspect::source::Source;
-use sframe_judge::finding::{Address, Answer, Evidence, Finding, Side, Witness};
+use sframe_judge::finding::{Address, Answer, Evidence, Finding, KnownFault, Side, Witness};
 use sframe_judge::target::{Linked, Loaded, Module, Target};
 use sframe_judge::vocabulary::{LayoutFact, Verdict};
 
@@ -344,8 +344,8 @@ pub fn point_out<'i>(
     let mut known: BTreeMap<Option<String>, Option<(KnownCauses<'_>, KnownCauses<'_>, &Module<'_>)>> =
         BTreeMap::new();
     let mut findings: Vec<&mut Finding> = findings.collect();
-    let mut signs = Vec::new();
-    for finding in &mut findings {
+    let (mut signs, mut unsaid_signs) = (Vec::new(), Vec::new());
+    for finding in &findings {
         let of_image = known.entry(finding.image.clone()).or_insert_with_key(|image| {
             let module = target.modules.iter().find(|module| module.name == *image)?;
             let abi = module.subject.abi()?;
@@ -365,29 +365,34 @@ pub fn point_out<'i>(
             };
             Some((causes, unnamed, module))
         });
-        let seen = of_image.as_ref().and_then(|(causes, unnamed, module)| {
+        let seen = of_image.as_ref().map(|(causes, unnamed, module)| {
             let sign = sign_of(finding, causes, module);
             // Whoever made the file may have removed its name. What nobody says is no reason to accept anything.
-            let unnamed = || sign_of(finding, unnamed, module).map(|(page, _)| page);
+            let unnamed = || sign_of(finding, unnamed, module);
             let unsaid = (sign.is_none() && finding.hint.is_none()).then(unnamed).flatten();
-            if let Some(fault) = unsaid.and_then(|name| Some(faults.get(name)?.known_as(name))) {
-                let component = faults.get(&fault.name).map(|page| &page.component);
-                let lacks = match component {
-                    Some(Component::Library(_)) => "does not say which version it has",
-                    _ => "has no .comment that names its compiler",
-                };
-                let begin = looks_like(&fault.name);
-                finding.hint =
-                    Some(format!("{begin}a fault of {}; but the file {lacks}", fault.component).into());
-            }
-            Some((*module, sign?))
+            [sign, unsaid].map(|sign| sign.map(|sign| (*module, sign)))
         });
-        signs.push(seen);
+        let [sign, unsaid] = seen.unwrap_or_default();
+        signs.push(sign);
+        unsaid_signs.push(unsaid);
     }
-    let pages = pages(&findings, &signs);
-    for (finding, page) in findings.iter_mut().zip(pages) {
-        finding.fault = page.and_then(|name| Some(faults.get(name)?.known_as(name)));
+    let (named, unsaid) = (pages(&findings, &signs), pages(&findings, &unsaid_signs));
+    for ((finding, page), unsaid) in findings.iter_mut().zip(named).zip(unsaid) {
+        let known_as = |name: &str| Some(faults.get(name)?.known_as(name));
+        finding.fault = page.and_then(known_as);
+        if let Some(fault) = unsaid.filter(|_| page.is_none() && finding.hint.is_none()).and_then(known_as) {
+            finding.hint = Some(looks_like_a(&fault, faults).into());
+        }
     }
+}
+
+/// What the hint says at a fault that a file may have.
+fn looks_like_a(fault: &KnownFault, faults: &Faults) -> String {
+    let lacks = match faults.get(&fault.name).map(|page| &page.component) {
+        Some(Component::Library(_)) => "does not say which version it has",
+        _ => "has no .comment that names its compiler",
+    };
+    format!("{}a fault of {}; but the file {lacks}", looks_like(&fault.name), fault.component)
 }
 
 /// How a hint begins at a fault that a file may have.

@@ -20,7 +20,7 @@ use sframe_search::mutate::Operator;
 use sframe_suite::case::Outcome;
 use sframe_suite::links::{LinkFault, LinkOutcome};
 use sframe_suite::meanings::meanings;
-use sframe_suite::report::MISSING_FDE;
+use sframe_suite::report::{MISSING_FDE, MISSING_FDE_MEANS};
 use sframe_suite::spec::{Fault, Faults};
 
 /// A name, and what it means.
@@ -81,9 +81,7 @@ pub(crate) fn explanations() -> Vec<Explanation> {
     let of_files = Explanation {
         name: MISSING_FDE.to_owned(),
         kind: "finding of check and diff about a file",
-        meaning: "Functions have call frame information that can be expressed, and no FDE. `diff` fails for it; `check` \
-                  says so, and fails if more was asked for with `--coverage`."
-            .to_owned(),
+        meaning: MISSING_FDE_MEANS.to_owned(),
         rule: None,
         see: VERDICTS.into(),
     };
@@ -194,6 +192,8 @@ mod tests {
         assert_eq!(kinds("leaves-with-fp"), Ok(vec!["reason to set a comparison aside"]));
         assert_eq!(kinds("wrong_CFA"), Ok(vec!["verdict"]));
         assert_eq!(kinds("no-fde"), Ok(vec!["verdict", "end of a walk"]));
+        let of_missing = vec!["finding of links", "finding of check and diff about a file", "lint rule"];
+        assert_eq!(kinds("missing-fde"), Ok(of_missing), "whoever prints it");
         assert_eq!(kinds("sf402"), Ok(vec!["lint rule"]));
         assert_eq!(explain("abi-mismatch"), explain("SF402"));
         assert_eq!(

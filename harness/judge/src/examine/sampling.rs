@@ -9,6 +9,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::Serialize;
+use sframe_inspect::text::grouped;
 use sframe_machine::{Moment, PcMap, Record};
 
 /// Which instructions are compared: those that every part of this selects. By default,
@@ -44,8 +45,13 @@ pub struct Start {
 impl Sampling {
     /// Whether all instructions are compared.
     #[must_use]
-    pub const fn is_everything(&self) -> bool {
-        self.from.is_none() && self.every.is_none() && self.per_place.is_none()
+    pub fn is_everything(&self) -> bool {
+        self.from.is_none() && self.stride().is_none() && self.per_place.is_none()
+    }
+
+    /// One instruction in how many is compared, if not each.
+    fn stride(&self) -> Option<NonZeroU64> {
+        self.every.filter(|every| every.get() > 1)
     }
 }
 
@@ -53,10 +59,10 @@ impl Sampling {
 impl fmt::Display for Sampling {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let from = self.from.as_ref().map(|start| format!("from `{}` on", start.function));
-        let every = self.every.map(|every| format!("one in {every} instructions"));
+        let every = self.stride().map(|every| format!("one in {} instructions", grouped(every.get())));
         let per_place = self.per_place.map(|most| match most.get() {
             1 => "each place once".to_owned(),
-            most => format!("each place at most {most} times"),
+            most => format!("each place at most {} times", grouped(most.into())),
         });
         let parts: Vec<String> = [from, every, per_place].into_iter().flatten().collect();
         f.write_str(&parts.join(", "))
@@ -79,7 +85,7 @@ impl Sampler {
     pub(super) fn new(sampling: &Sampling) -> Option<Self> {
         (!sampling.is_everything()).then(|| Self {
             from: sampling.from.as_ref().map(|start| start.address),
-            strides: sampling.every.map(Strides::new),
+            strides: sampling.stride().map(Strides::new),
             places: sampling.per_place.map(Places::new),
             left_out: 0,
         })
@@ -257,14 +263,18 @@ mod tests {
     #[test]
     fn a_sample_is_described_in_words_and_json() {
         let from = Some(Start { function: "main".to_owned(), address: 0x10 });
-        let (every, per_place) = (NonZeroU64::new(100), NonZeroU32::new(3));
+        let (every, per_place) = (NonZeroU64::new(1000), NonZeroU32::new(3));
         let sampling = Sampling { from, every, per_place };
         assert_eq!(
             sampling.to_string(),
-            "from `main` on, one in 100 instructions, each place at most 3 times"
+            "from `main` on, one in 1,000 instructions, each place at most 3 times"
         );
-        let json = serde_json::json!({ "from_function": "main", "every": 100, "per_place": 3 });
+        let json = serde_json::json!({ "from_function": "main", "every": 1000, "per_place": 3 });
         assert_eq!(serde_json::to_value(&sampling).expect("JSON"), json);
+        let each = Sampling { every: NonZeroU64::new(1), ..Sampling::default() };
+        assert!(each.is_everything() && Sampler::new(&each).is_none());
+        let each = Sampling { per_place, ..each };
+        assert_eq!(each.to_string(), "each place at most 3 times");
         assert_eq!(serde_json::to_value(Sampling::default()).expect("JSON"), serde_json::json!({}));
     }
 }

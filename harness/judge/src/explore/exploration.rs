@@ -140,15 +140,16 @@ impl Exploration {
         self.places.iter_mut().map(|place| &mut place.found.finding)
     }
 
-    /// What is wrong, the proved ones first: one finding for each verdict, cause and row, and for what has no row of each
-    /// function, where it is surest, or else at the first place.
+    /// What is wrong, the proved ones first: one finding for each verdict, cause, hint and row, and for what has no row
+    /// of each function, where it is surest, or else at the first place.
     #[must_use]
     pub fn findings(&self) -> Vec<ExploredFinding> {
         let mut findings: Vec<ExploredFinding> = Vec::new();
         let mut known = FxHashMap::default();
         for FoundPlace { of, found } in &self.places {
-            let Finding { verdict, blame, fault, .. } = &found.finding;
-            let cause = (*of, *verdict, *blame, fault.as_ref().map(|fault| &fault.name), found.form);
+            let Finding { verdict, blame, fault, hint, .. } = &found.finding;
+            let fault = fault.as_ref().map(|fault| &fault.name);
+            let cause = (*of, *verdict, *blame, fault, hint.as_ref(), found.form);
             let next = findings.len();
             let index = if *of == Subject::Section { next } else { *known.entry(cause).or_insert(next) };
             match findings.get_mut(index) {

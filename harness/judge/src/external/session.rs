@@ -116,7 +116,7 @@ impl<'s> Session<'s> {
                 error => error,
             })?;
             if let Some(reason) = answer.unsupported {
-                return Err(ExternalError::Unsupported(reason));
+                return Err(ExternalError::Unsupported(refusal(reason)));
             }
         }
         Ok(())
@@ -201,7 +201,7 @@ impl<'s> Session<'s> {
                 if answer.unsupported.is_some() && has_come {
                     self.open.iter_mut().for_each(|open| drop(open.images.pop()));
                 }
-                Ok(answer.unsupported)
+                Ok(answer.unsupported.map(refusal))
             }
             Err(_) if self.stop.reason().is_some() => Err(ExternalError::Stopped),
             Err(fault) => {
@@ -473,9 +473,14 @@ fn read_section(id: u64, answer: Value) -> Result<SectionReply, String> {
                 false => SectionReply::Partly(answer, unreadable),
             })
         }
-        (None, Some(reason)) => Ok(SectionReply::Unsupported(reason)),
+        (None, Some(reason)) => Ok(SectionReply::Unsupported(refusal(reason))),
         _ => Err("neither `section` nor `unsupported` in the answer to `section`".to_owned()),
     }
+}
+
+/// Why the unwinder refuses, in its words, or that it has none.
+fn refusal(reason: String) -> String {
+    if reason.trim().is_empty() { "it gave no reason".to_owned() } else { reason }
 }
 
 fn is_for(id: u64, answer: &Answer) -> Result<(), Fault> {

@@ -240,7 +240,8 @@ impl Baseline {
     }
 }
 
-fn name(outcome: Outcome) -> String {
+/// An outcome, as documents have it.
+pub(super) fn name(outcome: Outcome) -> String {
     format!("{outcome:?}").to_lowercase()
 }
 

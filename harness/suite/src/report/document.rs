@@ -483,6 +483,10 @@ impl CheckSummary {
 /// What is said first of functions that could have an FDE and have none.
 pub const MISSING_FDE: &str = "missing-fde";
 
+/// What it means.
+pub const MISSING_FDE_MEANS: &str = "Functions have call frame information that can be expressed, and no FDE. \
+    `diff` fails for it; `check` says so, and fails if more was asked for with `--coverage`.";
+
 impl CheckReport {
     /// Describes the section of each image, line by line. Empty if each image has an
     /// `.sframe` section, which needs no words.
@@ -653,10 +657,10 @@ impl CheckReport {
         Self { reproduce: Some(command), ..self }
     }
 
-    /// Adds which instructions were to be compared.
+    /// Adds which instructions were to be compared, if that has left any out: otherwise it is no sample.
     #[must_use]
     pub fn sampled(self, sampling: Sampling) -> Self {
-        Self { sampling: (!sampling.is_everything()).then_some(sampling), ..self }
+        Self { sampling: (self.summary.left_out > 0).then_some(sampling), ..self }
     }
 
     /// Says that the run was sampled. `None` if it was not.
@@ -744,8 +748,13 @@ impl CheckReport {
     /// Why there is no result, or one that proves nothing.
     #[must_use]
     pub fn reason(&self) -> Option<String> {
+        self.broken.clone().or_else(|| self.unmet.clone()).or_else(|| self.no_result())
+    }
+
+    /// Why there is no result, or too little of one.
+    pub(super) fn no_result(&self) -> Option<String> {
         let too_little = || (!self.too_little.is_empty()).then(|| self.too_little.join("; "));
-        self.broken.clone().or_else(|| self.unmet.clone()).or_else(too_little)
+        self.broken.clone().or_else(too_little)
     }
 
     /// Whether anything was compared, by rows of a section.

@@ -32,7 +32,8 @@ pub use changes::{
 };
 pub use diagnostic::{Style, quoted};
 pub use document::{
-    CheckReport, CheckSummary, FeatureCount, JudgedImage, MISSING_FDE, Origin, Report, ReportSummary, SCHEMA,
+    CheckReport, CheckSummary, FeatureCount, JudgedImage, MISSING_FDE, MISSING_FDE_MEANS, Origin, Report,
+    ReportSummary, SCHEMA,
 };
 pub use explore::{ExploreReport, ExploreSummary};
 pub use format::{Document, Format, Written};

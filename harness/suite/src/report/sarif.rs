@@ -10,6 +10,7 @@ use sframe_judge::finding::{Finding, Group, groups};
 use sframe_judge::vocabulary::Verdict;
 
 use super::diagnostic::in_a_line;
+use super::document::{MISSING_FDE, MISSING_FDE_MEANS};
 use super::format::{Document, Format, Written};
 use super::html::verdicts_of_findings;
 use super::summary::command_for;
@@ -86,7 +87,13 @@ pub fn sarif_of_check(report: &CheckReport, listings: &Listings) -> Value {
     if let Some(sample) = report.sample() {
         log.warning(&format!("{file}: {sample}"));
     }
-    if let Some(reason) = report.reason() {
+    if let Some(unmet) = &report.unmet {
+        let finding = Finding::of_spec(Verdict::NoFde, MISSING_FDE, "", unmet.clone());
+        let mut result = log.result(file, file_name(file), file, &finding, listings);
+        result["ruleId"] = json!(MISSING_FDE);
+        log.results.push(result);
+    }
+    if let Some(reason) = report.no_result() {
         log.broken(file, &reason);
     }
     log.document()
@@ -186,6 +193,12 @@ impl Log {
                     "defaultConfiguration": { "level": level(*verdict) },
                 })
             })
+            .chain([json!({
+                "id": MISSING_FDE,
+                "shortDescription": { "text": MISSING_FDE_MEANS },
+                "help": { "text": MISSING_FDE_MEANS },
+                "defaultConfiguration": { "level": "error" },
+            })])
             .collect();
         document("sframe-testbench", &rules, &self.results, &self.notifications, self.is_broken)
     }

@@ -41,6 +41,8 @@ impl SamplingOptions {
             }
         };
         let from = self.from_function.as_ref().map(start).transpose()?;
-        Ok(Sampling { from, every: self.every, per_place: self.per_place.and_then(NonZeroU32::new) })
+        // One in 1 is each.
+        let every = self.every.filter(|every| every.get() > 1);
+        Ok(Sampling { from, every, per_place: self.per_place.and_then(NonZeroU32::new) })
     }
 }

@@ -54,7 +54,27 @@ fn compared(change: impl Fn(&mut Value)) -> (i32, String, Value) {
             assert!(shown.contains(name) && is_told, "{file} does not say {name}");
         }
     }
+    what_is_worse_is_shown(
+        &text,
+        &json,
+        &std::fs::read_to_string(changes.join("changes.md")).expect("a file"),
+    );
     (status(&output), text, json)
+}
+
+/// Whatever is worse has a line that shows it, in all forms.
+fn what_is_worse_is_shown(text: &str, json: &Value, markdown: &str) {
+    let cases = json["cases"].as_array().expect("cases").iter().filter(|case| case["change"] == "worse");
+    for name in cases.map(|case| case["case"].as_str().expect("a name")) {
+        let mut after =
+            text.lines().skip_while(|line| !line.starts_with(&format!("worse    {name}: "))).skip(1);
+        assert!(after.next().is_some_and(|line| line.starts_with("         + ")), "{text}");
+        let row = markdown.lines().find(|line| line.starts_with(&format!("| worse | `{name}` |")));
+        assert!(
+            row.is_some_and(|row| !row.split('|').nth(4).unwrap_or_default().trim().is_empty()),
+            "{markdown}"
+        );
+    }
 }
 
 fn case<'r>(report: &'r mut Value, id: &str) -> &'r mut Value {
@@ -80,23 +100,27 @@ fn unexplained(report: &mut Value) {
 #[rstest]
 #[case::nothing(0, "0 worse, 0 new, 0 changed, 0 better, 0 gone", "", |_: &mut Value| {})]
 #[case::a_finding_that_nobody_explains(1, "1 worse", REALIGN, unexplained)]
-#[case::a_case_that_is_broken(1, "1 worse", "broken (the program was killed), was agree", |report: &mut Value| {
+#[case::a_case_that_is_broken(1, "1 worse", "+ broken: the program was killed", |report: &mut Value| {
     case(report, LEAF)["outcome"] = json!("broken");
     case(report, LEAF)["reason"] = json!("the program was killed");
 })]
 #[case::more_findings_than_are_kept(1, "1 worse", "wrong-cfa: 7 findings that are only counted, not 0", |report: &mut Value| {
     case(report, REALIGN)["findings_omitted"] = json!({"wrong-cfa": 7});
 })]
-#[case::a_row_that_is_not_exercised(1, "1 worse", "before", |report: &mut Value| {
+#[case::a_row_that_is_not_exercised(1, "1 worse", "+ rows exercised: ", |report: &mut Value| {
     let rows = case(report, LEAF)["rows_exercised"].as_u64().expect("rows");
     case(report, LEAF)["rows_exercised"] = json!(rows - 1);
 })]
-#[case::a_walk_that_ends_silently(1, "1 worse", "walks from", |report: &mut Value| {
+#[case::a_walk_that_ends_silently(1, "1 worse", "+ walks that are silent or wrong: 1, not 0", |report: &mut Value| {
     let case = case(report, LEAF);
     let by = case["reliability_by_topmost"].as_object_mut().expect("an object").values_mut().next();
     let of = by.expect("a count");
     of["complete"] = json!(of["complete"].as_u64().expect("a number") - 1);
     of["silent"] = json!(of["silent"].as_u64().expect("a number") + 1);
+})]
+#[case::more_places_of_a_known_cause(0, "1 changed", "places, not", |report: &mut Value| {
+    let places = case(report, REALIGN)["known"][0]["places"].as_u64().expect("a number");
+    case(report, REALIGN)["known"][0]["places"] = json!(places + 1);
 })]
 #[case::a_case_that_is_gone(0, "1 gone", "not in the second report, was agree", |report: &mut Value| {
     report["cases"].as_array_mut().expect("cases").retain(|case| case["id"] != LEAF);
@@ -124,6 +148,45 @@ fn a_change_is_told(
     if expected != 3 {
         assert_eq!(unchanged + cases, json["cases_of"][0].as_u64().expect("a number"), "{text}");
     }
+}
+
+/// What nobody has explained is worse at more places, better at fewer, and neither where it is only recognised now.
+#[rstest]
+#[case::more(1, None, 1, "1 worse", "+ wrong-")]
+#[case::fewer(0, None, -1, "1 better", "- wrong-")]
+#[case::recognised(0, Some("a-fault"), 0, "1 changed", "looks like a-fault, at 7 places")]
+#[case::recognised_and_more(1, Some("a-fault"), 1, "1 worse", "looks like a-fault, at 8 places")]
+fn places_of_a_cause_are_compared(
+    #[case] expected: i32,
+    #[case] fault: Option<&str>,
+    #[case] more: i64,
+    #[case] count: &str,
+    #[case] said: &str,
+) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut report = report(&folder.path().join("known"));
+    unexplained(&mut report);
+    case(&mut report, REALIGN)["findings"][0]["places"] = json!(7);
+    case(&mut report, REALIGN)["findings"].as_array_mut().expect("findings").truncate(1);
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    std::fs::write(path("before.json"), report.to_string()).expect("a file");
+    let finding = &mut case(&mut report, REALIGN)["findings"][0];
+    finding["places"] = json!(7 + more);
+    if let Some(fault) = fault {
+        finding["fault"] = json!({"name": fault, "title": "t", "component": "c", "upstream": "unreported"});
+    }
+    std::fs::write(path("after.json"), report.to_string()).expect("a file");
+    let output = bench(&["compare", &path("before.json"), &path("after.json"), "--report", &path("changes")]);
+    let text = String::from_utf8(output.stdout.clone()).expect("text");
+    assert!(status(&output) == expected && text.contains(count) && text.contains(said), "{text}");
+    assert_eq!(fault.is_none(), text.contains(&format!(": {} places, not 7", 7 + more)), "{text}");
+    let read_text =
+        |name: &str| std::fs::read_to_string(folder.path().join("changes").join(name)).expect("a file");
+    what_is_worse_is_shown(
+        &text,
+        &read(&folder.path().join("changes/changes.json")),
+        &read_text("changes.md"),
+    );
 }
 
 #[test]
@@ -197,6 +260,9 @@ fn a_report_that_proves_nothing_is_worse(
     };
     let (status, text) = compare("before", "after.json");
     assert!(status == 1 && text.contains(&format!("{said}, was agree")), "{text}");
+    // Exploring exercises nothing.
+    assert_eq!(text.contains("\n         + rows judged: 0, not "), command == "explore", "{text}");
+    assert!(text.contains("\n         + ") && !text.contains("exercised"), "{text}");
     let (status, text) = compare("after.json", "before");
     assert!(status == 0 && text.contains("1 better"), "{text}");
     let (status, text) = compare("after.json", "after.json");

@@ -423,6 +423,33 @@ fn findings_name_the_known_fault_that_is_their_cause() {
     assert!(findings.contains(&None) && known <= 2, "{findings:?}");
 }
 
+/// Where the compiler is not named, a hint is of the same places as the fault where it is: others of the same row have a
+/// finding of their own.
+#[test]
+fn hints_of_explore_are_of_the_places_of_the_fault() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = repository().join("corpus/faults/gcc-renamed-cfa-register/renamed");
+    let mut bytes = std::fs::read(&file).expect("a file");
+    let causes = |file: &Path, of: &dyn Fn(&Value) -> Option<String>| -> Vec<(Option<String>, u64)> {
+        let report = json(&bench_in(folder.path(), &["explore", "--json", &file.display().to_string()]));
+        let findings = report["findings"].as_array().expect("a list").iter();
+        let proved = findings.filter(|finding| finding["certainty"] == "proved");
+        proved.map(|finding| (of(finding), finding["places"].as_u64().expect("a number"))).collect()
+    };
+    let named = causes(&file, &|finding| finding["fault"]["name"].as_str().map(str::to_owned));
+    assert!(named.len() == 3 && named.iter().filter(|(page, _)| page.is_none()).count() == 1, "{named:?}");
+    while let Some(at) = bytes.windows(6).position(|text| text == b"GCC: (") {
+        bytes[at..].iter_mut().take_while(|byte| **byte != 0).for_each(|byte| *byte = 0);
+    }
+    let bare = folder.path().join("bare");
+    std::fs::write(&bare, bytes).expect("a file");
+    let hinted = causes(&bare, &|finding| {
+        let hint = finding["hint"].as_str()?.strip_prefix("this looks like ")?;
+        Some(hint.split(',').next()?.to_owned())
+    });
+    assert_eq!(hinted, named);
+}
+
 /// Wherever a finding is shown, its page is named.
 #[test]
 fn every_output_names_the_page_of_a_known_fault() {

@@ -633,6 +633,17 @@ fn the_page_of_a_check_begins_with_what_is_wrong() {
     for rule in ["CFA = SP+56", "RA = *(CFA-8)", "FP = *(CFA-16)"] {
         assert!(whole.contains(rule), "{rule}: {whole}");
     }
+    // What is known is counted as in the verdict, and folded by what explains it.
+    bench(&["check", "corpus/faults/gcc-popped-frame-pointer/align", "--known-faults", "--report", &path], 0);
+    browser.load(&page, "");
+    let shown = browser.text("document.querySelector('main').textContent");
+    for part in ["Findings (0)", "Known findings (2)", "2 known findings (gcc-popped-frame-pointer)"] {
+        assert!(shown.contains(part), "{part}: {shown:.3000}");
+    }
+    assert_eq!(browser.count("details.group"), 1);
+    let group = browser.text("document.querySelector('details.group:not([open]) > summary').textContent");
+    assert!(group.starts_with("2 findings at 2 places: gcc-popped-frame-pointer: "), "{group}");
+    assert_eq!(browser.count("details.group tbody tr"), 2);
     // Of a run without skipped and broken cases, nothing is said of these; a number of unchanged frames helps nobody.
     bench(&["run", "--quiet", "--spec", "leaf", "--toolchain", "gnu-2.47", "--report", &path], 0);
     browser.load(&page, "");

@@ -178,3 +178,19 @@ fn comparing_begins_at_a_function() {
         format!("error: {BUSY}: --from-function: there is no symbol `mian`; did you mean `main`?\n");
     assert_eq!((status(&output), error), (2, expected));
 }
+
+/// What leaves nothing out is no sample, and its report can be compared with that of any whole run.
+#[test]
+fn all_instructions_are_no_sample() {
+    let file = "corpus/builds/gnu-2.47/amd64/leaf.O2";
+    for option in ["--every=1", "--per-place=10000000"] {
+        let output = bench(&["check", file, option]);
+        assert_eq!(status(&output), 0, "{output:?}");
+        assert!(!String::from_utf8_lossy(&output.stdout).contains("sample"), "{option}: {output:?}");
+        let report = json(&bench(&["check", "--json", file, option]));
+        assert_eq!(report.get("sampling").filter(|sampling| !sampling.is_null()), None, "{option}");
+    }
+    let output = bench(&["check", file, "--every=1000000"]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("one in 1,000,000 instructions"), "{said}");
+}

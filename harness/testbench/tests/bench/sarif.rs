@@ -211,6 +211,23 @@ fn a_broken_check_did_not_succeed() {
     );
 }
 
+/// A check that is less covered than was demanded fails, and is not broken.
+#[test]
+fn less_than_was_demanded_is_a_result() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = "corpus/builds/gnu-2.47/amd64/mixed_objects.O2";
+    let log = run(&["check", "--no-explore", "--coverage", "100%", file], folder.path(), 1);
+    assert_eq!(valid(&log), Ok(()));
+    let results = log["runs"][0]["results"].as_array().expect("results");
+    assert_eq!(results.len(), 1, "{results:?}");
+    assert_eq!((&results[0]["ruleId"], &results[0]["level"]), (&json!("missing-fde"), &json!("error")));
+    let message = results[0]["message"]["text"].as_str().expect("text");
+    assert!(message.contains("bare_leaf") && message.matches("missing-fde").count() <= 1, "{message}");
+    assert_eq!(log["runs"][0]["invocations"][0]["executionSuccessful"], true);
+    let met = run(&["check", "--no-explore", "--coverage", "50%", file], folder.path(), 0);
+    assert_eq!(met["runs"][0]["results"], json!([]));
+}
+
 #[test]
 fn the_linter_writes_it_too() {
     let folder = tempfile::tempdir().expect("a folder");

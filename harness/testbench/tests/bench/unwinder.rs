@@ -99,6 +99,7 @@ fn the_engine_behind_the_protocol_is_the_engine(#[case] id: &str) {
 #[case::ends("exit 7", 4, "failed where `open` was to be answered")]
 #[case::is_silent("exec sleep 60", 4, "failed where `open` was to be answered")]
 #[case::refuses(r#"echo '{"id":2,"unsupported":"nothing but riscv"}'; cat >&2"#, 3, "nothing but riscv")]
+#[case::says_not_why(r#"echo '{"id":2,"unsupported":" "}'; cat >&2"#, 3, "it gave no reason")]
 fn an_unwinder_that_fails_at_open_leaves_a_report(
     #[case] at_open: &str,
     #[case] expected: i32,
@@ -120,6 +121,18 @@ fn an_unwinder_that_fails_at_open_leaves_a_report(
     }
     let junit = std::fs::read_to_string(report.join("junit.xml")).expect("a report");
     assert!(junit.contains("errors=\"1\""), "{junit}");
+}
+
+/// A wrong row is one finding of the sections, as everywhere, at however many places it is wrong.
+#[test]
+fn findings_of_the_sections_are_counted_by_cause() {
+    let id = "gnu-2.44/amd64/remember_restore.O2";
+    let inside = json(&bench(&["check", "--json", &build(id)]));
+    let findings = inside["findings"].as_array().expect("findings");
+    let places: u64 = findings.iter().filter_map(|finding| finding["places"].as_u64()).sum();
+    let (_, outside) = check(id, ENGINE, &["--stops-per-case", "0"]);
+    assert_eq!(outside["unwinder"]["section_findings"], findings.len());
+    assert!(places > findings.len() as u64, "{places}");
 }
 
 /// Most stops are equivalent to another one.

@@ -6,6 +6,7 @@ mod shown;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
+use sframe_inspect::text::{counted, grouped};
 
 pub use results::{ReportKind, Results, UnreadReport};
 pub use shown::{changes_html, changes_markdown, changes_text};
@@ -103,10 +104,11 @@ pub struct CaseChange {
     /// Why it is broken or skipped now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Verdict, function and row of new findings, with their causes.
+    /// What is new or worse: verdict, function and row of findings, with their causes, and what else is
+    /// worse, with both numbers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub new: Vec<String>,
-    /// Verdict, function and row of findings that are gone, with their causes; empty if the case is gone.
+    /// What is gone or better, likewise; empty if the case is gone.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gone: Vec<String>,
     /// Rows exercised, before and after; of an explored file, rows judged.
@@ -128,7 +130,7 @@ impl Changes {
         let mut cases: Vec<CaseChange> = Vec::new();
         let mut unchanged = 0;
         for name in names {
-            match case_change(name, earlier.get(name), after.cases.get(name)) {
+            match case_change(name, earlier.get(name), after.cases.get(name), after.kind) {
                 Some(change) => cases.push(change),
                 None => unchanged += 1,
             }
@@ -168,29 +170,47 @@ impl Changes {
 }
 
 /// Says what was found, and what it comes from. A place begins with its verdict, which is not repeated.
-fn found_at(place: &str, cause: &Cause) -> String {
+fn found_at((place, cause): &(String, Cause)) -> String {
     let verdict = place.split(' ').next().unwrap_or_default();
     let rest = cause.name.strip_prefix(verdict).and_then(|rest| rest.strip_prefix(", "));
     format!("{place}: {}", rest.unwrap_or(&cause.name))
 }
 
-fn case_change(name: &str, before: Option<&CaseResults>, after: Option<&CaseResults>) -> Option<CaseChange> {
+/// What one has found and the other has not, or at fewer places: what nobody has explained, and what is known. `is_now`
+/// if the one is the later: numbers are those of now and then those of before.
+fn beyond(one: &Found, other: &Found, is_now: bool) -> [Vec<String>; 2] {
+    let says = |(found, places): (&(String, Cause), &u64)| match (other.get(found), places) {
+        (Some(others), _) if others >= places => None,
+        (Some(others), _) => {
+            let (now, before) = if is_now { (*places, *others) } else { (*others, *places) };
+            Some(format!("{}: {}, not {}", found_at(found), counted(now, "place"), grouped(before)))
+        }
+        (None, 0 | 1) => Some(found_at(found)),
+        (None, _) => Some(format!("{}, at {}", found_at(found), counted(*places, "place"))),
+    };
+    let of = |is_known| one.iter().filter(move |((_, cause), _)| cause.is_known == is_known);
+    [false, true].map(|is_known| of(is_known).filter_map(says).collect())
+}
+
+fn case_change(
+    name: &str,
+    before: Option<&CaseResults>,
+    after: Option<&CaseResults>,
+    kind: ReportKind,
+) -> Option<CaseChange> {
     let found = |case: Option<&CaseResults>| case.map(|case| case.found.clone()).unwrap_or_default();
     let (was, is) = (found(before), found(after));
-    let only = |one: &Found, other: &Found| -> Vec<String> {
-        one.difference(other).map(|(place, cause)| found_at(place, cause)).collect()
-    };
     // A case that could not be judged has looked for nothing, and neither has one that was not run.
     let both = before.is_none_or(CaseResults::is_judged) && after.is_none_or(CaseResults::is_judged);
-    let mut new = if both { only(&is, &was) } else { Vec::new() };
-    let mut gone = if both && after.is_some() { only(&was, &is) } else { Vec::new() };
+    let [mut new, new_known] = if both { beyond(&is, &was, true) } else { Default::default() };
+    let [mut gone, gone_known] =
+        if both && after.is_some() { beyond(&was, &is, false) } else { Default::default() };
     let [more, fewer] = if both { omitted(before, after) } else { Default::default() };
-    let (is_more, is_fewer) = (!more.is_empty(), !fewer.is_empty());
+    let [causes_were, causes_are] = open_causes(&was, &is);
+    let is_worse = both && (!more.is_empty() || has_more(&causes_are, &causes_were));
+    let is_better = both && (!fewer.is_empty() || has_more(&causes_were, &causes_are));
     new.extend(more);
     gone.extend(fewer.into_iter().filter(|_| after.is_some()));
-    let [causes_were, causes_are] = open_causes(&was, &is);
-    let is_worse = both && !causes_are.is_subset(&causes_were);
-    let is_better = both && !causes_were.is_subset(&causes_are);
     let change = match (before, after) {
         (None, None) => return None,
         (None, Some(after)) if rank(after.outcome) > 0 => Changed::Worse,
@@ -199,14 +219,13 @@ fn case_change(name: &str, before: Option<&CaseResults>, after: Option<&CaseResu
         (Some(before), Some(after)) => match rank(after.outcome).cmp(&rank(before.outcome)) {
             std::cmp::Ordering::Greater => Changed::Worse,
             std::cmp::Ordering::Less => Changed::Better,
-            std::cmp::Ordering::Equal if is_more || is_worse => Changed::Worse,
-            std::cmp::Ordering::Equal if is_fewer || is_better => Changed::Better,
+            std::cmp::Ordering::Equal if is_worse => Changed::Worse,
+            std::cmp::Ordering::Equal if is_better => Changed::Better,
             std::cmp::Ordering::Equal if both && after.unreliable() > before.unreliable() => Changed::Worse,
             std::cmp::Ordering::Equal if both && after.unreliable() < before.unreliable() => Changed::Better,
             std::cmp::Ordering::Equal if after.rows_exercised < before.rows_exercised => Changed::Worse,
             std::cmp::Ordering::Equal
-                if !new.is_empty()
-                    || !gone.is_empty()
+                if [&new, &new_known, &gone, &gone_known].iter().any(|found| !found.is_empty())
                     || after.outcome != before.outcome
                     || after.reason != before.reason =>
             {
@@ -216,6 +235,29 @@ fn case_change(name: &str, before: Option<&CaseResults>, after: Option<&CaseResu
             std::cmp::Ordering::Equal => return None,
         },
     };
+    // What no finding shows.
+    let ranks = [before, after].map(|case| case.map_or(0, |case| rank(case.outcome)));
+    if let Some(after) = after.filter(|_| ranks[1] > ranks[0] && !is_worse) {
+        new.push(after.says());
+    }
+    if let Some((before, after)) = before.zip(after) {
+        if ranks[0] > ranks[1] && !is_better {
+            gone.push(before.says());
+        }
+        let mut differ = |what: &str, [were, are]: [u64; 2], more_is_worse: bool| {
+            if were != are {
+                let of = if (are > were) == more_is_worse { &mut new } else { &mut gone };
+                of.push(format!("{what}: {}, not {}", grouped(are), grouped(were)));
+            }
+        };
+        if both {
+            differ("walks that are silent or wrong", [before.unreliable(), after.unreliable()], true);
+        }
+        differ(kind.rows(), [before.rows_exercised, after.rows_exercised], false);
+    }
+    // Where not all is shown, this is left out first.
+    new.extend(new_known);
+    gone.extend(gone_known);
     let rows = |case: Option<&CaseResults>| case.map_or(0, |case| case.rows_exercised);
     Some(CaseChange {
         case: name.to_owned(),
@@ -228,40 +270,54 @@ fn case_change(name: &str, before: Option<&CaseResults>, after: Option<&CaseResu
     })
 }
 
+/// Places by where something is wrong that nobody has accepted, and the known fault that it looks like.
+type Open<'f> = BTreeMap<(&'f str, Option<&'f str>), u64>;
+
 /// Where something is wrong that nobody has accepted, each with the known fault that it looks like: a row may be wrong
 /// for several reasons. What is only recognised now is the same as before.
-fn open_causes<'f>(was: &'f Found, is: &'f Found) -> [BTreeSet<(&'f str, Option<&'f str>)>; 2] {
-    let causes = |found: &'f Found| -> BTreeSet<(&'f str, Option<&'f str>)> {
-        let open = found.iter().filter(|(_, cause)| !cause.is_known);
-        open.map(|(place, cause)| (place.as_str(), cause.looks_like.as_deref())).collect()
+fn open_causes<'f>(was: &'f Found, is: &'f Found) -> [Open<'f>; 2] {
+    let causes = |found: &'f Found| {
+        let mut open = Open::new();
+        for ((place, cause), places) in found.iter().filter(|((_, cause), _)| !cause.is_known) {
+            *open.entry((place.as_str(), cause.looks_like.as_deref())).or_default() += places;
+        }
+        open
     };
-    let (mut before, mut after) = (causes(was), causes(is));
-    let unnamed: Vec<_> = before.iter().copied().filter(|(_, fault)| fault.is_none()).collect();
-    for cause in unnamed.into_iter().filter(|cause| !after.contains(cause)).collect::<Vec<_>>() {
-        let named = after.iter().copied().find(|named| named.0 == cause.0 && !before.contains(named));
-        if let Some(named) = named {
-            before.remove(&cause);
-            after.remove(&named);
+    let (mut before, after) = (causes(was), causes(is));
+    let unnamed: Vec<_> = before.keys().copied().filter(|(_, fault)| fault.is_none()).collect();
+    for cause in unnamed.into_iter().filter(|cause| !after.contains_key(cause)) {
+        let named = after.keys().copied().find(|named| named.0 == cause.0 && !before.contains_key(named));
+        if let Some(named) = named
+            && let Some(places) = before.remove(&cause)
+        {
+            before.insert(named, places);
         }
     }
     [before, after]
 }
 
+/// Whether one has causes that the other has not, or at fewer places.
+fn has_more(one: &Open<'_>, other: &Open<'_>) -> bool {
+    one.iter().any(|(cause, places)| other.get(cause).is_none_or(|were| were < places))
+}
+
 /// Returns what there is more of, and what less, of findings that are only counted.
 fn omitted(before: Option<&CaseResults>, after: Option<&CaseResults>) -> [Vec<String>; 2] {
     let of = |case: Option<&CaseResults>| case.map(|case| case.omitted.clone()).unwrap_or_default();
-    let beyond = |one: &BTreeMap<Verdict, u64>, other: &BTreeMap<Verdict, u64>| {
+    let beyond = |one: &BTreeMap<Verdict, u64>, other: &BTreeMap<Verdict, u64>, is_now: bool| {
         let counts =
             one.iter().map(|(verdict, count)| (verdict, *count, other.get(verdict).copied().unwrap_or(0)));
         counts
             .filter(|(_, count, other)| count > other)
             .map(|(verdict, count, other)| {
-                format!("{verdict}: {count} findings that are only counted, not {other}")
+                let (now, before) = if is_now { (count, other) } else { (other, count) };
+                let now = grouped(now);
+                format!("{verdict}: {now} findings that are only counted, not {}", grouped(before))
             })
             .collect()
     };
     let (was, is) = (of(before), of(after));
-    [beyond(&is, &was), beyond(&was, &is)]
+    [beyond(&is, &was, true), beyond(&was, &is, false)]
 }
 
 /// The cases that both reports have judged.
@@ -297,7 +353,7 @@ fn cause_changes(
     let mut counts: BTreeMap<Cause, [u64; 2]> = BTreeMap::new();
     for pair in judged_by_both(before, after) {
         for (side, case) in pair.into_iter().enumerate() {
-            let causes: BTreeSet<&Cause> = case.found.iter().map(|(_, cause)| cause).collect();
+            let causes: BTreeSet<&Cause> = case.found.keys().map(|(_, cause)| cause).collect();
             for cause in causes {
                 counts.entry(cause.clone()).or_default()[side] += 1;
             }

@@ -1,6 +1,6 @@
 //! What any report says of each case, in the terms in which two reports are compared.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -11,7 +11,7 @@ use sframe_vectors::words::of_json;
 
 use crate::case::{Outcome, SeenKnown};
 use crate::provenance::Provenance;
-use crate::report::baseline::key;
+use crate::report::baseline::{key, name};
 use crate::report::{Report, RunIdentity, SCHEMA, file_name};
 
 /// Why a document can't be compared.
@@ -45,6 +45,14 @@ impl ReportKind {
     #[must_use]
     pub const fn is_of_a_file(self) -> bool {
         matches!(self, Self::Check | Self::Explore)
+    }
+
+    /// Which rows it counts, in words.
+    pub(super) const fn rows(self) -> &'static str {
+        match self {
+            Self::Run | Self::Check => "rows exercised",
+            Self::Explore => "rows judged",
+        }
     }
 
     /// What it is, in words.
@@ -89,6 +97,13 @@ impl CaseResults {
         !matches!(self.outcome, Outcome::Broken | Outcome::Skipped)
     }
 
+    /// The outcome with its reason.
+    pub(super) fn says(&self) -> String {
+        let outcome = name(self.outcome);
+        let why = self.reason.as_deref().and_then(|reason| reason.lines().next());
+        why.filter(|why| !why.is_empty()).map_or_else(|| outcome.clone(), |why| format!("{outcome}: {why}"))
+    }
+
     /// The number of walks that are silent or wrong.
     pub(super) fn unreliable(&self) -> u64 {
         let total = self.reliability.total();
@@ -96,8 +111,9 @@ impl CaseResults {
     }
 }
 
-/// What was found: where, and what it comes from. A row may be wrong for a known cause and for another.
-pub(super) type Found = BTreeSet<(String, Cause)>;
+/// What was found: where, what it comes from, and at how many places. A row may be wrong for a known cause and for
+/// another.
+pub(super) type Found = BTreeMap<(String, Cause), u64>;
 
 /// What a finding comes from, as far as that is known.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -248,11 +264,15 @@ fn found(findings: &[Finding], known: &[SeenKnown]) -> Found {
         let looks_like = finding.fault.as_ref().map(|fault| fault.name.clone());
         let fault = looks_like.as_ref().map(|name| format!(", looks like {name}")).unwrap_or_default();
         let name = format!("{}, {} to blame{fault}", finding.verdict, finding.blame);
-        (key(finding), Cause { name, is_known: false, looks_like })
+        ((key(finding), Cause { name, is_known: false, looks_like }), finding.places)
     });
     let known = known.iter().map(|seen| {
         let name = seen.fault.clone().unwrap_or_else(|| seen.reason.clone());
-        (key(&seen.finding), Cause { name, is_known: true, looks_like: None })
+        ((key(&seen.finding), Cause { name, is_known: true, looks_like: None }), seen.places)
     });
-    known.chain(unknown).collect()
+    let mut found = Found::new();
+    for (cause, places) in known.chain(unknown) {
+        *found.entry(cause).or_default() += places;
+    }
+    found
 }

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use sframe_inspect::text::{Text, counted, grouped, neutral};
 
 use super::{CaseChange, CauseChange, Changed, Changes, ReliabilityChange};
-use crate::case::Outcome;
 use crate::provenance::Provenance;
+use crate::report::baseline::name;
 use crate::report::html::plain::{self, escaped, table_of};
 use crate::report::markdown::{cell, code};
 
@@ -16,7 +16,7 @@ const CASES: usize = 200;
 /// The most cases of those that only one of the reports has that are listed on a terminal.
 const OF_ONE: usize = 20;
 
-/// The most findings of a case that are listed on a terminal, new ones and gone ones.
+/// The most that is listed of a case on a terminal, of what is new or worse, and of what is gone or better.
 const PLACES: usize = 8;
 
 /// Formats changes for a terminal.
@@ -96,22 +96,16 @@ fn of_cause(CauseChange { cause, cases: [before, after], known, .. }: &CauseChan
     format!("{cause} ({is_known}): {}, {} before", counted(*after, "case"), grouped(*before))
 }
 
-fn outcomes(CaseChange { outcomes, rows, reason, .. }: &CaseChange) -> String {
-    let name = |outcome: Outcome| format!("{outcome:?}").to_lowercase();
+fn outcomes(CaseChange { outcomes, reason, .. }: &CaseChange) -> String {
     let why = reason.as_deref().and_then(|reason| reason.lines().next()).filter(|why| !why.is_empty());
     let why = why.map_or_else(String::new, |why| format!(" ({why})"));
-    let said = match outcomes.map(|outcome| outcome.map(name)) {
+    match outcomes.map(|outcome| outcome.map(name)) {
         [Some(before), Some(after)] if before == after => format!("{after}{why}"),
         [Some(before), Some(after)] => format!("{after}{why}, was {before}"),
         [Some(before), None] => format!("not in the second report, was {before}"),
         [None, Some(after)] => format!("{after}{why}, not in the first report"),
         [None, None] => String::new(),
-    };
-    let [before, after] = *rows;
-    if before == after || outcomes.iter().any(Option::is_none) {
-        return said;
     }
-    format!("{said}; {} exercised, {} before", counted(after, "row"), grouped(before))
 }
 
 /// The columns of what walks were worth.
@@ -163,7 +157,7 @@ pub fn changes_markdown(changes: &Changes) -> String {
         let _ = writeln!(text, "| {} |", cells(change).join(" | "));
     }
     if !changes.cases.is_empty() {
-        text += "\n## By case\n\n| change | case | outcome | new findings | gone findings |\n|---|---|---|---|---|\n";
+        text += "\n## By case\n\n| change | case | outcome | new or worse | gone or better |\n|---|---|---|---|---|\n";
     }
     for case in changes.cases.iter().take(CASES) {
         let places =
@@ -230,7 +224,7 @@ pub fn changes_html(changes: &Changes) -> String {
     }
     if !changes.cases.is_empty() {
         page += "<h2>By case</h2>\n";
-        page += &table_of(&["change", "case", "outcome", "new findings", "gone findings"]);
+        page += &table_of(&["change", "case", "outcome", "new or worse", "gone or better"]);
         for case in &changes.cases {
             let places = |places: &[String]| {
                 places.iter().map(|place| escaped(place)).collect::<Vec<_>>().join("<br>")

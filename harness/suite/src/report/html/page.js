@@ -396,7 +396,7 @@
     const [one, other] = [column.key(a), column.key(b)];
     return typeof one === "number" ? one - other : names.compare(one, other);
   }
-  /** A table whose columns can be sorted by, and a button that saves it in that order; the order is kept in the
+  /** A table whose columns can be sorted by, and a button that saves it in that order, if it has a form; the order is kept in the
    *  address, as this parameter. */
   function sortedTable(parameter, columns, list, name, csv) {
     let order = (parameter && route().query.get(parameter)) || "";
@@ -431,7 +431,7 @@
       history.replaceState(null, "", `${location.hash.split("?")[0] || "#/"}?${query}`);
     }
     show();
-    return [box, csvButton(name, () => csv(sorted()))];
+    return [box, csv ? csvButton(name, () => csv(sorted())) : ""];
   }
   /** A table that grows by a hundred rows at a time. */
   function pagedTable(head, list, row) {
@@ -481,7 +481,7 @@
   }
 
   // Of one case, the first findings are shown whole, and some more can be unfolded.
-  const [OPEN_DETAILS, MOST_DETAILS] = [3, 50];
+  const [OPEN_DETAILS, MOST_DETAILS, FILLED_GROUPS] = [3, 50, 10];
   function findingDetails(finding, isOpen) {
     const details = el("details", { class: "finding", open: isOpen, toggle: () => fill() },
       el("summary", {}, el("b", {}, finding.verdict), ` in ${titleOf(finding)}: ${finding.certainty ?? kindOf(finding)}`));
@@ -489,27 +489,53 @@
     fill();
     return details;
   }
-  /** The findings of several cases, under a name that the order of the table is kept by; or those of one. */
+  const halves = (list) => [false, true].map((isKnown) => list.filter((finding) => (finding.known !== undefined) === isKnown));
+  /** The findings of several cases that nobody has accepted, under a name that the order of the table is kept by; or
+   *  those of one. */
   function findingSection(list, missing, parameter) {
-    // What nobody has explained comes first, then what seems to be known, and then what is.
-    const rank = (finding) => (finding.known !== undefined ? 2 : finding.fault ? 1 : 0);
-    const sorted = [...list].sort((a, b) => rank(a) - rank(b) || a.case - b.case);
-    const title = parameter === "known findings" ? "Known findings" : "Findings";
-    const beyond = beyondTheFormat(list);
-    const shown = findingsOf(list) - beyond;
-    const count = missing > 0 ? `${grouped(shown)} of ${grouped(shown + missing)}` : grouped(shown);
-    const besides = beyond ? `, besides ${counted(beyond, "place")} that SFrame can't express` : "";
-    return el("section", {}, el("h2", {}, `${title} (${count}${besides})`),
+    // What nobody has explained comes first, and then what seems to be known.
+    const sorted = [...list].sort((a, b) => Boolean(a.fault) - Boolean(b.fault) || a.case - b.case);
+    const shown = findingsOf(list);
+    const possible = findingsOf(list.filter((finding) => finding.certainty === "possible"));
+    const count = missing > 0 ? `${grouped(shown)} of ${grouped(shown + missing)}`
+      : possible ? `${grouped(shown - possible)} proved, ${grouped(possible)} possible` : grouped(shown);
+    return el("section", {}, el("h2", {}, `Findings (${count})`),
       missing > 0 ? el("p", {}, `${counted(missing, "more finding")} ${missing === 1 ? "is" : "are"} in report.json only.`) : "",
       list.length ? [
-        el("p", { class: "faint" }, "One for each cause: what is wrong with a row of a case, at however many places. Known ones are grouped by the entry that explains them."),
-        glossary([["verdict", list.map((finding) => finding.verdict)], ["blame", list.filter(isBlamed).map((finding) => finding.blame)]]),
+        el("p", { class: "faint" }, "One for each cause: what is wrong with a row of a case, at however many places."),
+        glossaryOf(list),
         sortedTable(parameter ?? "", findingColumns(parameter), sorted, "findings", csvOfFindings),
         parameter ? "" : sorted.slice(0, MOST_DETAILS).map((finding, rank) => findingDetails(finding, rank < OPEN_DETAILS)),
         !parameter && sorted.length > MOST_DETAILS ? el("p", { class: "faint" }, "Each of the others has a page of its own: see the table.") : "",
         parameter === "findings" ? el("div", { class: "printed" }, sorted.slice(0, MOST_DETAILS).map((finding) => findingDetails(finding, false)),
           sorted.length > MOST_DETAILS ? el("p", { class: "faint" }, "The others are in the table.") : "") : "",
       ] : el("p", {}, "None."));
+  }
+  const glossaryOf = (list) => glossary([["verdict", list.map((finding) => finding.verdict)], ["blame", list.filter(isBlamed).map((finding) => finding.blame)]]);
+  /** What explains findings that are known: a fault, or the reason of an entry. */
+  const explanationOf = (finding) => finding.fault ?? `\u0000${finding.known}`;
+  /** What is no failure, folded, by the fault or the entry that explains it: the first ones can be searched and printed. */
+  function knownSection(list, parameter) {
+    if (!list.length) return "";
+    const beyond = beyondTheFormat(list);
+    const known = findingsOf(list) - beyond;
+    const title = !known ? `Places that SFrame can't express (${grouped(beyond)})`
+      : `Known findings (${grouped(known)}${beyond ? `, besides ${counted(beyond, "place")} that SFrame can't express` : ""})`;
+    const groups = [...groupBy(list, explanationOf).values()].sort((a, b) => findingsOf(b) - findingsOf(a));
+    return el("section", {}, el("h2", {}, title),
+      el("p", { class: "faint" }, "Grouped by the fault or the entry that explains them."), glossaryOf(list),
+      groups.map((group, rank) => knownDetails(group, parameter, rank < FILLED_GROUPS)), csvButton("findings", () => csvOfFindings(list)));
+  }
+  function knownDetails(group, parameter, isFilled) {
+    const [{ fault, known }] = group;
+    const places = group.reduce((sum, finding) => sum + finding.places, 0);
+    const count = kindOf(group[0]) === "format" ? counted(findingsOf(group), "place")
+      : `${counted(findingsOf(group), "finding")} at ${counted(places, "place")}`;
+    const says = fault ? [el("b", {}, fault), `: ${index.faults[fault]?.title ?? known}`] : known;
+    const details = el("details", { class: "group", toggle: () => details.open && fill() }, el("summary", {}, `${count}: `, says));
+    const fill = () => details.children.length === 1 && details.append(el("div", {}, sortedTable(parameter ?? "", findingColumns(parameter), group)));
+    if (isFilled) fill();
+    return details;
   }
   function caseSection(list) {
     return el("section", { class: "cases" }, el("h2", {}, `Cases (${grouped(list.length)})`),
@@ -525,7 +551,7 @@
   /** What findings come from: faults of components, and then what the corpus does on purpose. */
   function causes(kept) {
     const known = kept.findings.filter((finding) => finding.known);
-    const groups = [...groupBy(known, (finding) => finding.fault ?? `\u0000${finding.known}`)].map(([name, group]) =>
+    const groups = [...groupBy(known, explanationOf)].map(([name, group]) =>
       ({ name, group, fault: index.faults[name], cases: new Set(group.map((finding) => finding.case)).size }));
     groups.sort((a, b) => b.cases - a.cases);
     const first = ({ group }) => findingLink(group[0]);
@@ -556,11 +582,11 @@
     byId("count").textContent = `${grouped(kept.cases.length)} of ${counted(cases.length, "case")}`;
     const set = FILTERS.filter((name) => filter[name]).map((name) => `${name} ${filter[name]}`);
     const printed = set.length ? el("p", { class: "printed" }, `Only ${set.join(", ")}: ${byId("count").textContent}.`) : "";
-    const [unexpected, known] = [false, true].map((isKnown) => kept.findings.filter((finding) => (finding.known !== undefined) === isKnown));
+    const [unexpected, known] = halves(kept.findings);
     // What is left out is not known to have what such filters ask for.
     const isOfFindings = Boolean(filter.verdict || filter.blame || filter.text);
     return [printed, tiles(kept), unexpected.length ? findingSection(unexpected, isOfFindings ? 0 : unlisted(kept.cases), "findings") : "", reasons(kept), ...causes(kept), plots(kept),
-      matrix(kept), known.length ? findingSection(known, 0, "known findings") : "", caseSection(kept.cases), leftOut()];
+      matrix(kept), knownSection(known, "known findings"), caseSection(kept.cases), leftOut()];
   }
 
   // A finding.
@@ -874,12 +900,14 @@
             el("td", {}, explored ? `explored: ${explored}` : ""))))
       : "";
     const missing = unlisted([entry]);
+    const [unexpected, known] = halves(entry.findings);
     return [
       el("h2", { tabindex: -1 }, entry.id, " ", resultChip(entry)),
       entry.reason ? el("p", { class: "reason" }, entry.reason) : "",
       entry.missing_fde ? el("p", { class: "reason" }, `${entry.missing_fde}.`) : "",
       entry.sample ? el("p", { class: "reason" }, `${entry.sample}.`) : "",
-      findingSection(entry.findings, missing),
+      findingSection(unexpected, missing),
+      knownSection(known),
       entry.omission ? el("p", {}, `${entry.omission}.`) : "",
       functionSection(entry, at),
       el("h2", {}, "What was run"),
@@ -904,13 +932,15 @@
       ...(entry.program_did ? [["not decided", lines(entry.program_did)]] : []),
       ["Reproduce with", el("code", {}, entry.command)]];
     const missing = unlisted([entry]);
+    const [unexpected, known] = halves(entry.findings);
     return [
       el("h2", { tabindex: -1 }, entry.id, " ", resultChip(entry)),
       el("ul", { class: "tiles" }, tile("functions explored", grouped(all.functions)),
         tile(`of ${grouped(all.rows_total)} rows judged`, share(all.rows_judged, all.rows_total)),
         [["wrong", all.rows_wrong, "unexpected"], ["possibly wrong", all.rows_possible], ["agree", all.rows_agree, "agree"],
           ["agree in part", all.rows_partly]].filter(([, count]) => count).map(([name, count, kind]) => tile(name, grouped(count), undefined, kind))),
-      findingSection(entry.findings, missing),
+      findingSection(unexpected, missing),
+      knownSection(known),
       functionRows(),
       el("h2", {}, "What was explored"),
       el("dl", {}, facts.map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),
@@ -972,7 +1002,7 @@
   }
   byId("verdict").append(sentence());
   // On paper nothing can be unfolded.
-  addEventListener("beforeprint", () => document.querySelectorAll("details.glossary, details.fault, details.finding, #provenance details")
+  addEventListener("beforeprint", () => document.querySelectorAll("details.glossary, details.fault, details.finding, details.group, #provenance details")
     .forEach((details) => {
       details.open = true;
       // The browser's own event comes too late.
