@@ -213,9 +213,10 @@ pub trait Probe {
     /// Called before each run of the program.
     fn start(&mut self) {}
 
-    /// Called before each instruction of the run without signals, whether or not it is compared.
-    fn executes(&mut self, moment: &Moment<'_>) {
-        let _ = moment;
+    /// Called before each instruction of the run without signals, whether or not it is compared; after that, if it is.
+    /// `is_certain` unless the run has yet to show whether one of the calls is none, or a jump was one.
+    fn executes(&mut self, moment: &Moment<'_>, is_certain: bool) {
+        let _ = (moment, is_certain);
     }
 
     /// Called before the comparison at a moment that a spec names.
@@ -550,6 +551,16 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         match self.compare_unchanged(moment) {
             Some(end) => end,
             None => self.compare_all(moment),
+        }
+    }
+
+    /// Shows the probe what is about to execute.
+    #[inline]
+    fn pass_on(&mut self, moment: &Moment<'_>) {
+        if self.interruptions.is_none()
+            && let Some(probe) = &mut self.probe
+        {
+            probe.executes(moment, !self.hypotheses.are_open(moment.thread));
         }
     }
 
@@ -974,18 +985,15 @@ impl Examiner<'_, '_, '_> {
         }
         self.follow(moment, known.starts_function);
         if self.interruptions.is_none()
-            && let Some(probe) = &mut self.probe
-        {
-            probe.executes(moment);
-        }
-        if self.interruptions.is_none()
             && let Some(sampler) = &mut self.sampler
             && !sampler.takes(moment)
         {
             self.executed.instruction(moment.pc, false);
+            self.pass_on(moment);
             return Flow::Continue;
         }
         let end = self.compare(moment);
+        self.pass_on(moment);
         match &mut self.interruptions {
             None => {
                 let is_settled = end != WalkEnd::Unsettled;

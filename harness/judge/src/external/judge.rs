@@ -164,7 +164,7 @@ impl<'q, 'a> Judge<'q, 'a> {
     pub(super) fn judge(
         &self,
         truth: &Truth<'_>,
-        (engines_end, engines): &(WalkEnd, Vec<Disagreement>),
+        EngineWalk { end: engines_end, found: engines, beyond: engines_beyond }: &EngineWalk,
         answer: &sframe_protocol::Backtrace,
     ) -> Result<Judged, Fault> {
         let topmost =
@@ -258,6 +258,14 @@ impl<'q, 'a> Judge<'q, 'a> {
             }
             found.push(less);
         }
+        if found.is_empty() && end == WalkEnd::Context && engines.is_empty() {
+            let beyond: Vec<u64> = backtrace.frames.iter().skip(depth).map(|frame| frame.pc).collect();
+            if engines_beyond.as_ref().is_some_and(|engines| !self.may_be_beyond(&beyond, engines)) {
+                let (expected, got) = (Value::Frames(depth), Value::Frames(count));
+                let extra = at(truth, depth - 1, Verdict::ExtraFrames, backtrace.end);
+                found.push(Disagreement { expected, got, ..extra });
+            }
+        }
         // Where an unmarked stack may end with an address that leads nowhere, that is no frame to rely on.
         let is_nowhere = |pc: u64| {
             let is_in_image = self.target.is_some_and(|target| target.module_at(Loaded(pc)).is_some());
@@ -323,6 +331,18 @@ impl<'q, 'a> Judge<'q, 'a> {
         })
     }
 
+    /// Whether a walk may have these frames beyond the first function of a context, where nobody is: the address that the
+    /// program has put there to return to, and what rows say of it. That is what the engine finds, by the same rows.
+    fn may_be_beyond(&self, beyond: &[u64], engines: &[u64]) -> bool {
+        match self.reads {
+            Data::Sframe => engines.starts_with(beyond),
+            // It may find more, or more of it.
+            Data::EhFrame | Data::Other => {
+                beyond.iter().zip(engines).take(1).all(|(its, engines)| its == engines)
+            }
+        }
+    }
+
     /// Whether the unwinder reads SFrame, so that it can be mistaken about rows.
     pub(super) fn reads_sframe(&self) -> bool {
         self.reads == Data::Sframe
@@ -352,6 +372,16 @@ impl<'q, 'a> Judge<'q, 'a> {
             ..finding
         }
     }
+}
+
+/// What the engine of this project makes of a stop.
+pub(super) struct EngineWalk {
+    /// How its walk ends.
+    pub(super) end: WalkEnd,
+    /// What it finds.
+    pub(super) found: Vec<Disagreement>,
+    /// The PCs of its frames beyond the outermost one, if they are known.
+    pub(super) beyond: Option<Vec<u64>>,
 }
 
 /// Returns a disagreement about the end of a walk.

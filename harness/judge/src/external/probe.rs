@@ -12,7 +12,7 @@ use sframe_machine::{CallStack, Change, Moment, overlap};
 use sframe_protocol::{Address, Hex, Image, Stack, Stop, Unmapped};
 
 use super::command::ExternalError;
-use super::judge::{FaultFinding, Judge};
+use super::judge::{EngineWalk, FaultFinding, Judge};
 use super::report::{UnwinderExamination, UnwinderReport};
 use super::sample::{Sample, StopsPerCase};
 use super::session::{Came, Session};
@@ -58,7 +58,7 @@ pub(super) struct Pending {
     red_zone: u64,
     pub(super) call_stack: CallStack,
     /// The engine's result.
-    pub(super) engine: (WalkEnd, Vec<Disagreement>),
+    pub(super) engine: EngineWalk,
     /// What other witnesses say about these.
     triages: Vec<Triage>,
     /// How existing frames were left next.
@@ -91,7 +91,7 @@ impl Pending {
 
     /// Returns what other witnesses say about a disagreement that the engine also has.
     fn triage_of(&self, found: &Disagreement) -> Triage {
-        let same = self.engine.1.iter().zip(&self.triages).find(|(engines, _)| *engines == found);
+        let same = self.engine.found.iter().zip(&self.triages).find(|(engines, _)| *engines == found);
         same.map_or(Triage::UNKNOWN, |(_, triage)| triage.clone())
     }
 }
@@ -339,7 +339,7 @@ impl<'q, 'a> Questions<'q, 'a> {
         let engine = self.of_the_engine(truth, viewpoint);
         let scene =
             Circumstances::new(truth, viewpoint, self.target, &self.layouts).by(self.judge.sections());
-        let triages = engine.1.iter().map(|found| triage(found, &scene, true)).collect();
+        let triages = engine.found.iter().map(|found| triage(found, &scene, true)).collect();
         self.shadow.keep(viewpoint.memory, self.stops.len());
         let stack = self.snapshot(truth, viewpoint);
         let registers =
@@ -354,16 +354,14 @@ impl<'q, 'a> Questions<'q, 'a> {
     }
 
     /// Returns the engine's result at a stop.
-    fn of_the_engine(
-        &mut self,
-        truth: &Truth<'_>,
-        viewpoint: &Viewpoint<'_>,
-    ) -> (WalkEnd, Vec<Disagreement>) {
+    fn of_the_engine(&mut self, truth: &Truth<'_>, viewpoint: &Viewpoint<'_>) -> EngineWalk {
         let mut backtrace = Backtrace::default();
         self.engine.unwind(viewpoint, &mut backtrace);
         // Luck is a property of the section, not of the unwinder.
         let truth = Truth { stores: None, ..*truth };
-        disagreements(&truth, &backtrace, self.judge.sections())
+        let (end, found) = disagreements(&truth, &backtrace, self.judge.sections());
+        let beyond = backtrace.frames.iter().skip(truth.call_stack.depth()).map(|frame| frame.pc);
+        EngineWalk { end, found, beyond: Some(beyond.collect()) }
     }
 
     fn snapshot(&self, truth: &Truth<'_>, viewpoint: &Viewpoint<'_>) -> Stack {

@@ -3,7 +3,7 @@
 use sframe_engine::LookupAddress;
 use sframe_protocol::{Address, Open, Range, Stop};
 
-use super::judge::Judge;
+use super::judge::{EngineWalk, Judge};
 use super::session::Session;
 use super::{External, ExternalError, Fault};
 use crate::compare::{Disagreement, WalkEnd};
@@ -71,7 +71,7 @@ impl External {
         };
         session.unwind(&stops, &read, &mut |index, answer| {
             let Some(moment) = program.moments.get(index) else { return };
-            let engine = (moment.end.walk_end(), Vec::new());
+            let engine = EngineWalk { end: moment.end.walk_end(), found: Vec::new(), beyond: None };
             let call_stack = moment.call_stack();
             let judged = answer.and_then(|answer| judge.judge(&moment.truth(&call_stack), &engine, &answer));
             got(

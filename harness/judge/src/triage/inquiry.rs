@@ -110,7 +110,13 @@ impl Values {
         match subject {
             DisputedValue::Cfa => Some(self.cfa? == other.cfa?),
             DisputedValue::Ra => Some(self.ra? == other.ra?),
-            DisputedValue::Caller => Some(self.ra?.is_some() == other.ra?.is_some()),
+            // Who finds another caller is not right that there is this one.
+            DisputedValue::Caller => match (self.ra?, other.ra?) {
+                (Some(ra), Some(others)) => {
+                    Some(ra == others && self.cfa.zip(other.cfa).is_none_or(|(cfa, others)| cfa == others))
+                }
+                (ra, others) => Some(ra.is_some() == others.is_some()),
+            },
             DisputedValue::Fp => Some(self.fp? == other.fp?),
             DisputedValue::Signature => Some(self.signature? == other.signature?),
             DisputedValue::Signal => Some(self.signal? == other.signal?),

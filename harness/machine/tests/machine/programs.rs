@@ -320,9 +320,14 @@ fn signals_that_are_not_handled_end_the_program() {
 
 /// `vfork`, `execve` and `wait4`: exits with the second byte of the status, or with the error.
 fn spawning(path: &str) -> Vec<u8> {
+    spawning_with(path, AT + 56)
+}
+
+/// The same, with the address of the lists of arguments and of the environment.
+fn spawning_with(path: &str, lists: u64) -> Vec<u8> {
     let vfork = Code::default().call(58, &[]);
     let child = vfork.clone().unless_zero(0x40_0000).at();
-    let exec = |code: Code| code.call(59, &[AT, AT + 56, AT + 56]);
+    let exec = |code: Code| code.call(59, &[AT, lists, lists]);
     // neg %eax; exit with it.
     let fails = |code: Code| code.raw(&[0xf7, 0xd8, 0x89, 0xc7, 0xb8, 60, 0, 0, 0, 0x0f, 0x05]);
     let over = child + fails(exec(Code::default())).0.len() as u64;
@@ -379,6 +384,10 @@ fn a_program_executes_others_below_its_root_only() {
     let status_of_rdx = Code::default().raw(&[0x89, 0xd7, 0xb8, 60, 0, 0, 0, 0x0f, 0x05]).data(&[]);
     std::fs::write(root.join("other"), status_of_rdx).expect("a file");
     assert_eq!(run_below(&root, &spawning("/other")).end, End::Exit(0));
+    // No lists are empty ones, and the next program has one argument, without a name.
+    let count = Code::default().raw(&[0x8b, 0x3c, 0x24, 0xb8, 60, 0, 0, 0, 0x0f, 0x05]).data(&[]);
+    std::fs::write(root.join("other"), count).expect("a file");
+    assert_eq!(run_below(&root, &spawning_with("/other", 0)).end, End::Exit(1));
     std::fs::write(root.join("other"), &other).expect("a file");
     assert_eq!(spawning("/other").len(), spawning("/none").len());
     let bytes = spawning("/other");

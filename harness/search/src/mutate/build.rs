@@ -356,7 +356,7 @@ impl Probe for All<'_, '_> {
         self.returns.start();
     }
 
-    fn executes(&mut self, moment: &Moment<'_>) {
+    fn executes(&mut self, moment: &Moment<'_>, _: bool) {
         self.returns.follow(moment);
     }
 

@@ -322,12 +322,10 @@ fn overview(groups: &BTreeMap<String, Group>) -> String {
     };
     let _ = writeln!(
         text,
-        "\nStacks were walked at one in this many instructions: at every one, or at random.\nNot walked, by the same \
-         estimate: {} instructions with a call stack that was not certain, {} with one\nthat was too deep. Walked, \
-         and not settled: {}.",
+        "\nStacks were walked at one in this many instructions: at every one, or at random.\nNot counted, by the same \
+         estimate: {} instructions where it was not settled what is right, {} with a\ncall stack that was too deep.",
         total(&|executed| executed.unsettled),
         total(&|executed| executed.too_deep),
-        WAYS.map(|(way, of)| format!("{} by {way}", total(&|executed| of(executed).unsettled))).join(", "),
     );
     text + &sizes(groups)
 }

@@ -11,7 +11,7 @@ use sframe_judge::target::Target;
 use sframe_judge::vocabulary::{Topmost, Verdict};
 
 use super::image::{ImageSizes, Skipped};
-use super::walks::{Executed, WAYS, Walks};
+use super::walks::{Executed, WAYS};
 use super::{Study, StudyOptions};
 use crate::report::{Origin, SCHEMA};
 
@@ -203,10 +203,13 @@ impl StudyReport {
                 continue;
             }
             text.blank();
-            let _ = writeln!(text, "{name}: {}", counted(executed.instructions, "instruction"));
+            let unsettled = match executed.unsettled {
+                0 => String::new(),
+                count => format!(", {} of them not settled", grouped(count)),
+            };
+            let _ = writeln!(text, "{name}: {}{unsettled}", counted(executed.instructions, "instruction"));
             for (way, of) in WAYS {
-                let Walks { unsettled, .. } = of(executed);
-                show_worth(text, way, &of(executed).worth(), *unsettled);
+                show_worth(text, way, &of(executed).worth());
             }
         }
         let all = self.all();
@@ -216,18 +219,16 @@ impl StudyReport {
             text.blank();
             let _ = writeln!(text, "topmost frame in {topmost}: {}", counted(first.total(), "walk"));
             for (way, worth) in of {
-                show_worth(text, way, &worth.unwrap_or_default(), 0);
+                show_worth(text, way, &worth.unwrap_or_default());
             }
         }
     }
 }
 
 /// What the walks of a way were worth, in a line.
-fn show_worth(text: &mut Text, way: &str, worth: &Reliabilities, unsettled: u64) {
+fn show_worth(text: &mut Text, way: &str, worth: &Reliabilities) {
     let shares = worth.counts().map(|(of, count)| format!("{:>7} {of}", share(count, worth.total())));
-    let unsettled =
-        if unsettled == 0 { String::new() } else { format!("; {} not settled", counted(unsettled, "walk")) };
-    let _ = writeln!(text, "    {way:<14} {}{unsettled}", shares.join(", "));
+    let _ = writeln!(text, "    {way:<14} {}", shares.join(", "));
 }
 
 impl ImageStudy {

@@ -1,5 +1,6 @@
 //! Walks at a sample of the instructions, and what they are worth.
 
+use std::collections::HashSet;
 use std::num::NonZeroU64;
 use std::ops::Range;
 
@@ -32,16 +33,13 @@ pub const MAX_DEPTH: usize = 1024;
 /// then ends as if at the outermost frame. All other walks are *wrong*: they have a frame that is not on the call stack,
 /// or leave one out.
 ///
-/// A walk that describes where a function will go, other than to its caller, before it has gone
-/// there, is none of these: it is *not settled*. What `__builtin_eh_return` makes of functions has such
-/// moments.
+/// Where a walk describes where a function will go, other than to its caller, before it has gone there, no walk is any of
+/// these: what is right is *not settled*. What `__builtin_eh_return` makes of functions has such moments.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Walks {
     /// What they were worth, by what the topmost frame was in. Unlike those of an unwinder under test, walks that are
     /// wrong at a caller's frame count where they began: all ways have the same number of walks from each place.
     pub by_topmost: ByTopmost,
-    /// Those that were not settled. They are not part of the total.
-    pub unsettled: u64,
 }
 
 impl Walks {
@@ -54,7 +52,6 @@ impl Walks {
     /// Adds others, each multiplied by a weight.
     pub fn add(&mut self, other: &Self, times: u64) {
         self.by_topmost.add_times(&other.by_topmost, times);
-        self.unsettled = self.unsettled.saturating_add(other.unsettled.saturating_mul(times));
     }
 }
 
@@ -65,7 +62,7 @@ pub struct Executed {
     pub instructions: u64,
     /// Those in the sample whose call stack was deeper than [`MAX_DEPTH`]. They were not walked.
     pub too_deep: u64,
-    /// Those in the sample whose call stack was not yet certain. They were not walked.
+    /// Those in the sample where it was not settled what is right. They count in no way to walk.
     pub unsettled: u64,
     /// Walks with SFrame.
     pub sframe: Walks,
@@ -107,6 +104,10 @@ pub(super) struct Walkers<'t, 'a, 'u> {
     target: &'t Target<'a>,
     abi: Option<Abi>,
     walkers: [Walker<'u>; 4],
+    /// What wrong walks say about how functions leave.
+    claims: ExitClaims<Walked>,
+    /// How many moments had several such claims, and those of them that one has settled.
+    several: (u64, HashSet<u64>),
     strides: Strides,
     topmosts: Topmosts<'t, 'a>,
     /// What executed in each image, and then elsewhere.
@@ -119,9 +120,19 @@ pub(super) struct Walkers<'t, 'a, 'u> {
 struct Walker<'u> {
     unwinder: Box<dyn Unwinder + 'u>,
     backtrace: Backtrace,
-    /// What its wrong walks say about how functions leave, by the image that executed and what the topmost frame was in.
-    claims: ExitClaims<(usize, Topmost)>,
     walks: fn(&mut Executed) -> &mut Walks,
+}
+
+/// The walks from a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Walked {
+    /// The image that executed.
+    image: usize,
+    topmost: Topmost,
+    /// What they were worth.
+    worth: [Reliability; 4],
+    /// Which moment it was, if several claims say something else of it.
+    moment: Option<u64>,
 }
 
 impl<'t, 'a, 'u> Walkers<'t, 'a, 'u> {
@@ -138,6 +149,8 @@ impl<'t, 'a, 'u> Walkers<'t, 'a, 'u> {
             target,
             abi: target.executable().subject.abi(),
             walkers,
+            claims: ExitClaims::default(),
+            several: (0, HashSet::default()),
             strides: Strides::new(every),
             topmosts: Topmosts::new(target),
             executed: vec![Executed::default(); elsewhere + 1],
@@ -149,6 +162,18 @@ impl<'t, 'a, 'u> Walkers<'t, 'a, 'u> {
     pub(super) fn into_executed(mut self) -> (Vec<Executed>, Executed) {
         let elsewhere = self.executed.pop().unwrap_or_default();
         (self.executed, elsewhere)
+    }
+
+    /// Takes back the walks from some moments: one of them has described where the function was about to go.
+    fn forget(&mut self, Walked { image, topmost, worth, moment }: Walked, count: u64) {
+        if moment.is_some_and(|moment| !self.several.1.insert(moment)) {
+            return;
+        }
+        let executed = &mut self.executed[image];
+        for (walker, worth) in self.walkers.iter().zip(worth) {
+            (walker.walks)(executed).by_topmost.0.entry(topmost).or_default().forget(worth, count);
+        }
+        executed.unsettled += count;
     }
 
     /// Returns the position of the image that contains an instruction.
@@ -166,16 +191,12 @@ impl<'t, 'a, 'u> Walkers<'t, 'a, 'u> {
 
 impl Probe for Walkers<'_, '_, '_> {
     fn start(&mut self) {
-        self.walkers.iter_mut().for_each(|walker| walker.claims.start(0));
+        self.claims.start(0);
     }
 
-    fn executes(&mut self, moment: &Moment<'_>) {
-        for walker in &mut self.walkers {
-            for ((image, topmost), count) in walker.claims.follow(moment, self.abi) {
-                let walks = (walker.walks)(&mut self.executed[image]);
-                walks.by_topmost.0.entry(topmost).or_default().forget(Reliability::Wrong, count);
-                walks.unsettled += count;
-            }
+    fn executes(&mut self, moment: &Moment<'_>, is_certain: bool) {
+        for (walked, count) in self.claims.follow(moment, self.abi) {
+            self.forget(walked, count);
         }
         let image = self.image_of(moment.pc);
         let executed = &mut self.executed[image];
@@ -191,14 +212,30 @@ impl Probe for Walkers<'_, '_, '_> {
             executed.too_deep += 1;
             return;
         }
-        let topmost = self.topmosts.of(moment);
         let (truth, viewpoint) = (Truth::of(moment), Viewpoint::new(moment));
-        for walker in &mut self.walkers {
-            let (worth, cause) = walker.walk(&truth, &viewpoint, self.target);
+        let judged = self.walkers.each_mut().map(|walker| walker.walk(&truth, &viewpoint, self.target));
+        let worth = judged.map(|(worth, _)| worth);
+        // What tables say may be right if one of the calls is none, or a jump was one.
+        if !is_certain && worth[..2].iter().any(|worth| *worth != Reliability::Complete) {
+            executed.unsettled += 1;
+            return;
+        }
+        let topmost = self.topmosts.of(moment);
+        for (walker, worth) in self.walkers.iter().zip(worth) {
             (walker.walks)(executed).by_topmost.0.entry(topmost).or_default().count(worth);
-            if let Some((call, says)) = cause {
-                walker.claims.add(call, (image, topmost), says);
+        }
+        let mut claims: Vec<Cause<'_>> = Vec::new();
+        for (call, says) in judged.into_iter().filter_map(|(_, cause)| cause) {
+            if !claims.iter().any(|(other, same)| other.since == call.since && *same == says) {
+                claims.push((call, says));
             }
+        }
+        let moment = (claims.len() > 1).then(|| {
+            self.several.0 += 1;
+            self.several.0
+        });
+        for (call, says) in claims {
+            self.claims.add(call, Walked { image, topmost, worth, moment }, says);
         }
     }
 
@@ -207,7 +244,7 @@ impl Probe for Walkers<'_, '_, '_> {
 
 impl<'u> Walker<'u> {
     fn new(unwinder: Box<dyn Unwinder + 'u>, walks: fn(&mut Executed) -> &mut Walks) -> Self {
-        Self { unwinder, backtrace: Backtrace::default(), claims: ExitClaims::default(), walks }
+        Self { unwinder, backtrace: Backtrace::default(), walks }
     }
 
     fn walk<'m>(

@@ -66,8 +66,8 @@ fn walks_that_say_where_a_function_will_go_are_not_wrong(
     let executed = executable(&study(&doctor::build(&format!("gnu-2.47/{abi}/eh_return.{flags}")), 1));
     for walks in [executed.sframe, executed.cfi] {
         let worth = walks.worth();
-        assert!(walks.unsettled > 100 && worth.wrong == 0, "{walks:?}");
-        assert_eq!(executed.instructions, executed.unsettled + walks.unsettled + worth.total());
+        assert!(executed.unsettled > 100 && worth.wrong == 0, "{walks:?}");
+        assert_eq!(executed.instructions, executed.unsettled + worth.total());
     }
 }
 
@@ -240,7 +240,7 @@ fn faults_of_an_unwinder_are_noticed() {
         let unwinders =
             Unwinders { sframe, cfi, frame_pointers: Box::new(Silent), with_code: Box::new(Silent) };
         let found = executable(&study_with(&target, unwinders, 1));
-        assert_eq!(found.cfi.unsettled, 0, "{fault}");
+        assert_eq!(found.unsettled, 0, "{fault}");
         let worth = found.cfi.worth();
         let shares = worth.counts().map(|(_, part)| 100 * part / worth.total());
         let is_near = shares.iter().zip(expected).all(|(share, expected)| share.abs_diff(expected) <= 1);
@@ -358,9 +358,9 @@ fn a_page_joins_the_reports_of_a_group() {
     report["every"] = 4.into();
     let worth = serde_json::json!({ "complete": 0, "incomplete": 20, "silent": 5, "wrong": 75 });
     for way in ["sframe", "cfi", "frame_pointers", "with_code"] {
-        report["images"][1]["executed"][way] =
-            serde_json::json!({ "by_topmost": { "prologue": worth }, "unsettled": 5 });
+        report["images"][1]["executed"][way] = serde_json::json!({ "by_topmost": { "prologue": worth } });
     }
+    report["images"][1]["executed"]["unsettled"] = 5.into();
     write("two.json", &report);
     report["broken"] = "a reason | with a bar".into();
     write("three.json", &report);
@@ -389,8 +389,7 @@ fn a_page_joins_the_reports_of_a_group() {
         assert!(page_text.contains(&row), "{row}\n{page_text}");
     }
     assert!(!page_text.contains("| `crossing.O2-dynamic` |"), "{page_text}");
-    let unsettled =
-        "Walked, and not settled: 20 by SFrame, 20 by CFI, 20 by frame pointers, 20 by these and code.";
+    let unsettled = "Not counted, by the same estimate: 20 instructions where it was not settled";
     assert!(page_text.contains(unsettled), "{page_text}");
     assert!(page_text.contains(r"Not counted: `three`: `a reason \| with a bar`."), "{page_text}");
 
@@ -472,5 +471,63 @@ fn the_script_makes_a_page_of_a_root() {
     }
     for case in broken {
         assert!(page.contains(&format!("Not counted: `{}`", case[0])), "{page}");
+    }
+}
+
+/// A word is pushed and jumped past, and is returned to: a call, for whom the rows describe it so. `None` without a compiler.
+fn called_by_hand(folder: &std::path::Path) -> Option<String> {
+    let source = folder.join("source.c");
+    let text = r#"__asm__(".globl callee\ncallee: .cfi_startproc; nop; nop; nop; nop; ret; .cfi_endproc\n"
+        ".globl caller\ncaller: .cfi_startproc; lea 1f(%rip), %rax; push %rax; .cfi_adjust_cfa_offset 8; jmp callee\n"
+        "1: .cfi_adjust_cfa_offset -8; nop; ret; .cfi_endproc");
+        void caller(void);
+        void _start(void) { caller(); caller(); __asm__ volatile("syscall" :: "a"(231), "D"(0)); for (;;); }"#;
+    std::fs::write(&source, text).expect("a file");
+    let file = folder.join("program");
+    let flags =
+        ["-O1", "-m64", "-nostdlib", "-static", "-fno-pie", "-no-pie", "-fasynchronous-unwind-tables"];
+    let compiled = Command::new("gcc").args(flags).arg(&source).arg("-o").arg(&file).output();
+    if !compiled.is_ok_and(|output| output.status.success()) {
+        eprintln!("not run: there is no GCC for amd64");
+        return None;
+    }
+    Some(file.display().to_string())
+}
+
+/// Where a run has yet to show that a jump was a call, `check` calls the walk right that says so: `study` does not call it
+/// wrong.
+#[test]
+fn a_call_by_hand_is_not_wrong() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(file) = called_by_hand(folder.path()) else { return };
+    let checked = bench(&["check", "--json", "--from", "eh-frame", &file]);
+    assert_eq!(status(&checked), 0, "{checked:?}");
+    let executed = &study_json(&[&file])["images"][0]["executed"];
+    for way in ["sframe", "cfi"] {
+        let worth = executed[way]["by_topmost"].as_object().expect("a mapping").values();
+        assert!(worth.clone().count() > 0, "{executed:#}");
+        assert!(worth.into_iter().all(|worth| worth["wrong"] == 0), "{executed:#}");
+    }
+    // The callee's instructions in both calls, except where it is as if the jump had been none.
+    let unsettled = executed["unsettled"].as_u64().expect("a number");
+    assert!((8..=16).contains(&unsettled), "{executed:#}");
+}
+
+/// Where it is not settled what is right, all ways to walk are left out: they are compared at the same instructions.
+#[rstest]
+fn all_ways_have_the_same_walks(
+    #[values("traced_returns", "eh_return")] program: &str,
+    #[values("amd64", "aarch64", "s390x")] abi: &str,
+) {
+    let executed = executable(&study(&doctor::build(&format!("gnu-2.47/{abi}/{program}.O2")), 1));
+    assert!(executed.unsettled > 10, "{executed:?}");
+    let Executed { sframe, cfi, frame_pointers, with_code, .. } = executed;
+    let totals = |walks: &Walks| -> Vec<_> {
+        let of = |topmost: &Topmost| Some((*topmost, walks.by_topmost.0.get(topmost)?.total()));
+        Topmost::ALL.iter().filter_map(of).collect()
+    };
+    assert!(totals(&sframe).len() > 1);
+    for other in [cfi, frame_pointers, with_code] {
+        assert_eq!(totals(&sframe), totals(&other));
     }
 }

@@ -23,8 +23,12 @@ impl Linux {
     /// Finds the program, and the interpreter of a script.
     fn execute(&mut self, user: &User<'_, '_>, folder: i32, a: [u64; 6]) -> Result<Execute, Errno> {
         let name = user.text(a[0])?;
-        let mut arguments = user.texts(a[1])?;
-        let environment = user.texts(a[2])?;
+        // No list is an empty one, and a program has a name at least.
+        let list = |address| if address == 0 { Ok(Vec::new()) } else { user.texts(address) };
+        let (mut arguments, environment) = (list(a[1])?, list(a[2])?);
+        if arguments.is_empty() {
+            arguments.push(Vec::new());
+        }
         let (folder, name_path) = self.place(folder, &name)?;
         let processes = self.proc();
         let mut path = self.disk.resolve(&processes, &folder, &name_path, true)?;
