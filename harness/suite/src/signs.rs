@@ -9,13 +9,13 @@ use sframe_inspect::diff::{DiffReport, Field};
 use sframe_inspect::elf::object_file::ObjectFile;
 use sframe_inspect::instructions::Disassembly;
 use sframe_inspect::source::Source;
-use sframe_judge::finding::{Address, Answer, Evidence, Finding, KnownFault, Side, Witness};
+use sframe_judge::finding::{Address, Answer, Evidence, Finding, KnownFault, Said, Side, Witness};
 use sframe_judge::target::{Linked, Loaded, Module, Target};
 use sframe_judge::vocabulary::{LayoutFact, Verdict};
 
 use crate::spec::{
-    Assembler, CfaError, Compiler, Component, Fault, Faults, Known, Library, Linker, Producer, Sign, Tool,
-    ToolName,
+    Assembler, CfaError, Compiler, Component, Fault, Faults, Known, Library, Linker, Producer, RowBegins,
+    Sign, Tool, ToolName,
 };
 
 mod spread;
@@ -31,8 +31,8 @@ pub struct SeenCause<'s> {
     pub blame: Blame,
     /// The rules of the row, with their numbers, or with `N` where these are not known.
     pub row: String,
-    /// How wrong the CFA is, if that is what is wrong, and known.
-    pub cfa: Option<CfaError>,
+    /// How wrong it is, and where in the row.
+    pub place: SeenPlace,
     /// The instruction before the row's first one, in the text.
     pub before_row: Option<&'s str>,
     /// The instructions before the first one that is wrong, and that one.
@@ -51,6 +51,40 @@ pub struct SeenCause<'s> {
     pub library: Option<&'s str>,
 }
 
+/// How wrong a row is at an instruction, and where in the row that is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SeenPlace {
+    /// How wrong the CFA is, if that is what is wrong, and known.
+    pub cfa: Option<CfaError>,
+    /// Where the row begins, if that is known.
+    pub row_begins: Option<RowBegins>,
+    /// Whether the row ends with the instruction, as far as that is known.
+    pub row_ends: bool,
+}
+
+impl SeenPlace {
+    /// That of a finding.
+    #[must_use]
+    pub fn of(finding: &Finding) -> Self {
+        let word = |said: &Said| said.address().filter(|_| finding.verdict == Verdict::WrongCfa);
+        let cfa = word(&finding.got).zip(word(&finding.expected));
+        let at = finding.listing.iter().position(|line| Some(line.pc) == finding.pc);
+        let next = at.and_then(|at| Some((finding.listing.get(at)?, finding.listing.get(at + 1)?)));
+        Self {
+            cfa: cfa.and_then(|(got, right)| CfaError::between(got, right)),
+            row_begins: finding.pc.zip(finding.row_pc).map(|(pc, row)| RowBegins::of(pc == row)),
+            row_ends: next.is_some_and(|(line, next)| line.row.is_some() && line.row != next.row),
+        }
+    }
+
+    /// Whether it is the place of a known cause.
+    fn is(&self, known: &Sign) -> bool {
+        known.cfa.is_none_or(|known| self.cfa.is_some_and(|seen| known.includes(seen)))
+            && (known.row_begins.is_none() || known.row_begins == self.row_begins)
+            && (!known.row_ends || self.row_ends)
+    }
+}
+
 impl SeenCause<'_> {
     /// Whether it is the cause that a page of a component knows. All that the page says of it must be so.
     #[must_use]
@@ -60,7 +94,7 @@ impl SeenCause<'_> {
             && known.wrong == self.wrong
             && self.sections.contains(&known.section.as_str())
             && is_instruction(&known.row, &self.row)
-            && known.cfa.is_none_or(|known| self.cfa.is_some_and(|seen| known.includes(seen)))
+            && self.place.is(known)
             && self.begins_after(known)
             && self.has_flags_of(known)
             && known.layout.is_none_or(|fact| self.layout.contains(&fact))
@@ -95,8 +129,10 @@ impl SeenCause<'_> {
             (None, _) => true,
             (Some(known), Some(library)) => known == library,
             (Some(_), None) => {
-                let is_at = known.at.is_some() || !known.after.is_empty();
-                known.function.is_some() && (is_at || self.has_entry_of(known))
+                // Of what is in no other function, the instructions on both sides may do.
+                let is_name = known.function.as_ref().is_some_and(|name| !name.to_string().contains('*'));
+                let is_between = known.entry.is_empty() && known.at.is_some() && !known.after.is_empty();
+                known.function.is_some() && (self.has_entry_of(known) || is_name && is_between)
             }
         }
     }
@@ -474,10 +510,14 @@ pub fn point_out_differences(source: Source<'_>, report: &mut DiffReport, faults
             sections: &[".sframe"],
             blame: difference.blame,
             row: row.map_or_else(|| "none".to_owned(), |row| row.rules.to_string()),
-            cfa: row.filter(|_| wrong == Verdict::WrongCfa).and_then(|row| {
-                let right = difference.eh_frame.parse().ok()?;
-                cfa_error_of_rules(row.rules.cfa?, right)
-            }),
+            place: SeenPlace {
+                cfa: row.filter(|_| wrong == Verdict::WrongCfa).and_then(|row| {
+                    let right = difference.eh_frame.parse().ok()?;
+                    cfa_error_of_rules(row.rules.cfa?, right)
+                }),
+                row_begins: row_pc.map(|row_pc| RowBegins::of(row_pc == difference.pc.0)),
+                row_ends: false,
+            },
             before_row: row_pc.and_then(before),
             around: at.map(|at| ((0..at).map(shape).collect(), shape(at))),
             layout: Vec::new(),
@@ -501,7 +541,7 @@ pub fn point_out_differences(source: Source<'_>, report: &mut DiffReport, faults
             sections: &[".sframe"],
             blame: missing.blame,
             row: "none".to_owned(),
-            cfa: None,
+            place: SeenPlace::default(),
             before_row: None,
             around: None,
             layout: vec![LayoutFact::LinkageTable],
@@ -554,7 +594,7 @@ fn seen_at<'s>(
         sections,
         blame: finding.blame,
         row: finding.row.as_ref().map_or_else(|| "none".to_owned(), |row| row.rules.to_string()),
-        cfa: cfa_error(finding),
+        place: SeenPlace::of(finding),
         before_row: finding.row_pc.and_then(text_before),
         around,
         layout: finding.evidence.iter().filter_map(Evidence::layout).collect(),
@@ -564,13 +604,6 @@ fn seen_at<'s>(
         entry: entry_of(finding, module),
         library: module.image.dynamic.as_ref().and_then(|dynamic| dynamic.soname.as_deref()),
     }
-}
-
-/// How wrong the CFA of a finding is, if that is what is wrong.
-#[must_use]
-pub fn cfa_error(finding: &Finding) -> Option<CfaError> {
-    let got = finding.got.address().filter(|_| finding.verdict == Verdict::WrongCfa)?;
-    CfaError::between(got, finding.expected.address()?)
 }
 
 /// How wrong the CFA of a rule is where another is right, if they are apart by the same amount everywhere.
@@ -657,7 +690,7 @@ mod tests {
                 sections: &["both sections"],
                 blame: Blame::CompilerOrCfi,
                 row: row.to_owned(),
-                cfa: None,
+                place: SeenPlace::default(),
                 before_row: None,
                 around: None,
                 layout: Vec::new(),
@@ -698,7 +731,7 @@ mod tests {
                 sections: &[".eh_frame", "both sections"],
                 blame: Blame::CompilerOrCfi,
                 row: row.to_owned(),
-                cfa: CfaError::between(0x1000, 0x1008),
+                place: SeenPlace { cfa: CfaError::between(0x1000, 0x1008), ..SeenPlace::default() },
                 before_row: None,
                 around: Some((vec![before.to_owned()], at.to_owned())),
                 layout: Vec::new(),
@@ -729,7 +762,7 @@ mod tests {
                 sections: &[".eh_frame", "both sections"],
                 blame: Blame::CompilerOrCfi,
                 row: "CFA = SP+208, RA = *(CFA+8), FP unchanged".to_owned(),
-                cfa: CfaError::between(0x1000, 0x1010),
+                place: SeenPlace { cfa: CfaError::between(0x1000, 0x1010), ..SeenPlace::default() },
                 before_row: None,
                 around: None,
                 layout: Vec::new(),
@@ -761,7 +794,7 @@ mod tests {
                     sections: &[&sign.section],
                     blame: page.blame(),
                     row: sign.row.clone(),
-                    cfa: sign.cfa,
+                    place: SeenPlace { cfa: sign.cfa, row_begins: sign.row_begins, row_ends: sign.row_ends },
                     before_row: None,
                     around: Some((sign.after.clone(), sign.at.clone().unwrap_or_else(|| "nop".to_owned()))),
                     layout: sign.layout.into_iter().collect(),
@@ -784,7 +817,7 @@ mod tests {
                 for cfa in other_cfas.into_iter().filter(|_| sign.cfa.is_some()) {
                     // Some are always wrong by the same amount, the others to the same side.
                     if !cfa.zip(sign.cfa).is_some_and(|(seen, known)| known.includes(seen)) {
-                        others.push(SeenCause { cfa, ..seen.clone() });
+                        others.push(SeenCause { place: SeenPlace { cfa, ..seen.place }, ..seen.clone() });
                     }
                 }
                 if !sign.entry.is_empty() {

@@ -23,7 +23,7 @@ mod reproduce;
 mod text;
 
 pub use crate::signs::{
-    KnownCauses, SeenCause, cfa_error, point_out, point_out_differences, without_addresses, without_numbers,
+    KnownCauses, SeenCause, SeenPlace, point_out, point_out_differences, without_addresses, without_numbers,
 };
 pub use builds::{build_of, digest_of, is_current, keep};
 pub use compare::differences;

@@ -7,10 +7,9 @@ use sframe_engine::{Abi, Base, DwarfRegister, Recovery, RecoveryRule, RowRules};
 use sframe_inspect::instructions::{Disassembly, Instruction};
 use sframe_judge::vocabulary::Verdict;
 
-use super::{is_instruction, without_numbers};
 use crate::spec::Sign;
 
-/// The registers that the rules of a row read, and the one of which a verdict says that its rule is wrong.
+/// The registers that decide what the rule gives of which a verdict says that it is wrong.
 fn read(abi: Abi, rules: &RowRules, verdict: Verdict) -> Vec<DwarfRegister> {
     let register = |rule: RecoveryRule| match rule.base {
         Base::Cfa => None,
@@ -18,18 +17,23 @@ fn read(abi: Abi, rules: &RowRules, verdict: Verdict) -> Vec<DwarfRegister> {
         Base::Fp => Some(abi.fp()),
         Base::Register(register) => Some(register),
     };
-    let rule = |recovery: Recovery| match recovery {
-        Recovery::Rule(rule) => Some(rule),
-        Recovery::Undefined | Recovery::Unchanged => None,
+    let cfa = rules.cfa.and_then(register);
+    let (recovery, own) = match verdict {
+        Verdict::WrongCfa => return cfa.into_iter().collect(),
+        Verdict::WrongFp => (rules.fp, Some(abi.fp())),
+        Verdict::WrongRa => (rules.ra, abi.ra()),
+        // Whatever it reads.
+        _ => {
+            let rule = |recovery| if let Recovery::Rule(rule) = recovery { register(rule) } else { None };
+            return [cfa, rule(rules.ra), rule(rules.fp)].into_iter().flatten().collect();
+        }
     };
-    let mut read: Vec<DwarfRegister> =
-        [rules.cfa, rule(rules.ra), rule(rules.fp)].into_iter().flatten().filter_map(register).collect();
-    match verdict {
-        Verdict::WrongFp if rules.fp == Recovery::Unchanged => read.push(abi.fp()),
-        Verdict::WrongRa if rules.ra == Recovery::Unchanged => read.extend(abi.ra()),
-        _ => {}
+    match recovery {
+        Recovery::Rule(RecoveryRule { base: Base::Cfa, .. }) => cfa.into_iter().collect(),
+        Recovery::Rule(rule) => register(rule).into_iter().collect(),
+        Recovery::Unchanged => own.into_iter().collect(),
+        Recovery::Undefined => Vec::new(),
     }
-    read
 }
 
 /// The page of each of the places at which a row is wrong, by ascending addresses of the process: that of its own sign, or
@@ -45,13 +49,18 @@ pub(super) fn pages<'f>(
     for (seed, (pc, sign)) in places.iter().enumerate() {
         let Some((page, sign)) = *sign else { continue };
         let around = code(*pc);
-        if origin(&around, *pc, sign).is_some_and(is_without_sign) {
+        if origin(&around, *pc, sign).is_some_and(is_without_sign) || is_come_to_otherwise(&around, *pc, sign)
+        {
             pages[seed] = None;
             continue;
         }
         // The code of a library's function is known, and a fault of it is all that is wrong with the row from there on.
         let is_of_library = sign.library.is_some();
-        let reached = row.filter(|_| !is_of_library).map(|row| reached(&around, *pc, sign, row));
+        // A sign that says where in the row it is, is about that place.
+        if (sign.row_begins.is_some() || sign.row_ends) && !is_of_library {
+            continue;
+        }
+        let reached = row.filter(|_| !is_of_library).map(|row| reached(&around, *pc, row));
         let goes_to = |place: u64| match &reached {
             Some(reached) => reached.contains(&place),
             None => is_of_library && *pc <= place,
@@ -69,21 +78,19 @@ fn origin(code: &Disassembly, pc: u64, sign: &Sign) -> Option<u64> {
     Some(first)
 }
 
+/// Whether control may come to a place with a fault's sign by another way than through the instructions before it, which
+/// the sign names.
+fn is_come_to_otherwise(code: &Disassembly, pc: u64, sign: &Sign) -> bool {
+    let before = code.within(0..pc).next_back().filter(|_| sign.cfa.is_some() && !sign.after.is_empty());
+    before.is_some_and(|(_, before)| before.falls_through())
+        && code.iter().any(|(_, instruction)| instruction.target() == Some(pc))
+}
+
 /// The places that control comes to from one with a fault's sign, as long as the row is wrong in the same way: through
-/// instructions that write no register that it reads, or that do again what the sign says the fault comes from, such as
-/// the next `pop` of several. The first place is not among them, unless it is come to again.
-fn reached(
-    code: &Disassembly,
-    from: u64,
-    sign: &Sign,
-    (abi, rules, verdict): (Abi, &RowRules, Verdict),
-) -> BTreeSet<u64> {
+/// instructions that write no register that decides that. The first place is not among them, unless it is come to again.
+fn reached(code: &Disassembly, from: u64, (abi, rules, verdict): (Abi, &RowRules, Verdict)) -> BTreeSet<u64> {
     let read = read(abi, rules, verdict);
-    let keeps = |instruction: &Instruction| {
-        let is_same = |cause: &String| is_instruction(cause, &without_numbers(&instruction.text));
-        !read.iter().any(|register| instruction.defs.contains(*register))
-            || sign.after.last().is_some_and(is_same)
-    };
+    let keeps = |instruction: &Instruction| !read.iter().any(|register| instruction.defs.contains(*register));
     let mut reached = BTreeSet::new();
     let mut open = vec![from];
     while let Some(pc) = open.pop() {
@@ -99,6 +106,7 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
+    use crate::spec::RowBegins;
 
     const SP: &str = "CFA = SP+8, RA = *(CFA-8), FP unchanged";
     const R10: &str = "CFA = r10, RA = *(CFA-8), FP = *(FP)";
@@ -109,28 +117,25 @@ mod tests {
     // push $7; pop %rax; sub $24,%rsp; nop; add $24,%rsp; ret
     #[case::another_size(
         &[0x6a, 7, 0x58, 0x48, 0x83, 0xec, 24, 0x90, 0x48, 0x83, 0xc4, 24, 0xc3],
-        "push N", SP, Verdict::WrongCfa, 2, &[])]
+        SP, Verdict::WrongCfa, 2, &[])]
     // push $7; pop %rax; push %rbx; nop; pop %rbx; ret: as much too low, and of another cause
-    #[case::another_push(&[0x6a, 7, 0x58, 0x53, 0x90, 0x5b, 0xc3], "push N", SP, Verdict::WrongCfa, 2, &[])]
+    #[case::another_push(&[0x6a, 7, 0x58, 0x53, 0x90, 0x5b, 0xc3], SP, Verdict::WrongCfa, 2, &[])]
     // push $7; pop %rax; push %rbp; nop; pop %rbp; ret
-    #[case::pushed_fp(&[0x6a, 7, 0x58, 0x55, 0x90, 0x5d, 0xc3], "push N", SP, Verdict::WrongCfa, 2, &[])]
+    #[case::pushed_fp(&[0x6a, 7, 0x58, 0x55, 0x90, 0x5d, 0xc3], SP, Verdict::WrongCfa, 2, &[])]
     // push $7; nop; pop %rax; ret
-    #[case::later_pop(&[0x6a, 7, 0x90, 0x58, 0xc3], "push N", SP, Verdict::WrongCfa, 2, &[3])]
+    #[case::later_pop(&[0x6a, 7, 0x90, 0x58, 0xc3], SP, Verdict::WrongCfa, 2, &[3])]
     // leave; lea -8(%r10),%rsp; ret
-    #[case::popped_fp(&[0xc9, 0x49, 0x8d, 0x62, 0xf8, 0xc3], "leave", R10, Verdict::WrongFp, 1, &[5])]
+    #[case::popped_fp(&[0xc9, 0x49, 0x8d, 0x62, 0xf8, 0xc3], R10, Verdict::WrongFp, 1, &[5])]
     // leave; mov %rbp,%rcx; mov $5,%ebp; nop; ret: not after another FP
     #[case::another_fp(
         &[0xc9, 0x48, 0x89, 0xe9, 0xbd, 5, 0, 0, 0, 0x90, 0xc3],
-        "leave", R10, Verdict::WrongFp, 1, &[4])]
-    // call; pop %rdx; pop %rcx; nop; push %rbx; nop; ret
-    #[case::popped_arguments(
-        &[0xe8, 0, 0, 0, 0, 0x5a, 0x59, 0x90, 0x53, 0x90, 0xc3],
-        "pop R", SP, Verdict::WrongCfa, 6, &[7, 8])]
+        R10, Verdict::WrongFp, 1, &[4])]
+    // leave; lea -8(%r10),%rsp; ret: the CFA is r10, whatever FP is
+    #[case::wrong_cfa_register(&[0x90, 0xc9, 0x49, 0x8d, 0x62, 0xf8, 0xc3], R10, Verdict::WrongCfa, 1, &[2, 6])]
     // nop; jne +1; ret; nop; ret: both ways
-    #[case::branches(&[0x90, 0x75, 1, 0xc3, 0x90, 0xc3], "nop", SP, Verdict::WrongCfa, 1, &[3, 4, 5])]
+    #[case::branches(&[0x90, 0x75, 1, 0xc3, 0x90, 0xc3], SP, Verdict::WrongCfa, 1, &[3, 4, 5])]
     fn a_fault_goes_on_until_something_else_changes_what_is_wrong(
         #[case] code: &[u8],
-        #[case] after: &str,
         #[case] row: &str,
         #[case] verdict: Verdict,
         #[case] from: u64,
@@ -138,12 +143,28 @@ mod tests {
     ) {
         let abi = Abi::Amd64;
         let code = Disassembly::of(abi, [(0x1000, code)]);
-        let sign = Sign {
-            after: vec![after.to_owned()],
-            ..Sign::of_row(abi, verdict.as_str(), "both sections", row)
-        };
         let rules = row.parse().expect("rules");
-        let reached = reached(&code, 0x1000 + from, &sign, (abi, &rules, verdict));
+        let reached = reached(&code, 0x1000 + from, (abi, &rules, verdict));
         assert_eq!(reached.into_iter().map(|pc| pc - 0x1000).collect::<Vec<_>>(), expected);
+    }
+
+    /// What is before an instruction in the text has not executed before it where a jump leads to it.
+    #[rstest]
+    // push $7; pop %rax; ret
+    #[case(&[0x6a, 7, 0x58, 0xc3], true)]
+    // push $7; pop %rax; jmp to the pop
+    #[case(&[0x6a, 7, 0x58, 0xeb, 0xfd], false)]
+    fn a_place_is_after_what_has_led_to_it(#[case] code: &[u8], #[case] is_page: bool) {
+        let code = Arc::new(Disassembly::of(Abi::Amd64, [(0x1000, code)]));
+        let sign = Sign {
+            after: vec!["push N".to_owned()],
+            cfa: Some("8 too low".parse().expect("an error")),
+            row_begins: Some(RowBegins::Before),
+            ..Sign::of_row(Abi::Amd64, "wrong-cfa", "both sections", SP)
+        };
+        let places = [(0x1002, Some(("page", &sign))), (0x1003, None)];
+        let rules = SP.parse().expect("rules");
+        let pages = pages(&places, |_| Arc::clone(&code), Some((Abi::Amd64, &rules, Verdict::WrongCfa)));
+        assert_eq!(pages, [is_page.then_some("page"), None]);
     }
 }

@@ -74,6 +74,13 @@ pub struct Sign {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "CfaError")]
     pub cfa: Option<CfaError>,
+    /// Whether the row begins with the instruction that it is wrong for, or before it.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "RowBegins")]
+    pub row_begins: Option<RowBegins>,
+    /// Whether the row ends with that instruction.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub row_ends: bool,
     /// The last instructions before the first one that the row is wrong for, with `N` for each number; `R`
     /// stands for any register.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -110,6 +117,24 @@ pub struct Sign {
     pub library: Option<String>,
 }
 
+named! {
+    /// Where a row begins that is wrong for an instruction.
+    pub enum RowBegins, "place" {
+        /// With the instruction: what begins there is wrong.
+        Here = "here",
+        /// Before it: what has begun there should have ended.
+        Before = "before",
+    }
+}
+
+impl RowBegins {
+    /// Where it begins, by whether it begins with the instruction.
+    #[must_use]
+    pub const fn of(is_here: bool) -> Self {
+        if is_here { Self::Here } else { Self::Before }
+    }
+}
+
 /// What the search prints of functions without an FDE, and before the field of a difference.
 const LEFT_OUT: &str = "left out";
 const DIFFERENT: &str = "different ";
@@ -132,6 +157,8 @@ impl Sign {
             section: section.into(),
             row: row.into(),
             cfa: None,
+            row_begins: None,
+            row_ends: false,
             after: Vec::new(),
             at: None,
             begins_after: Vec::new(),
@@ -166,6 +193,9 @@ impl Sign {
         }
         if cfa.is_some() && wrong != Verdict::WrongCfa.as_str() {
             return Some(("cfa", "only of `wrong-cfa` is it known how wrong the CFA is"));
+        }
+        if cfa.is_none() && wrong == Verdict::WrongCfa.as_str() && row.starts_with("CFA = SP") {
+            return Some(("cfa", "a sign says how wrong a CFA is that is computed from SP"));
         }
         let is_instruction = |text: &String| text.starts_with(|first: char| first.is_ascii_lowercase());
         if !after.iter().all(is_instruction) {

@@ -44,7 +44,7 @@ mod tool;
 pub use abi::parse_abi;
 pub use cfa_error::{CfaError, InvalidCfaError};
 pub(crate) use de::text;
-pub use fault::{Component, Example, Fault, FaultySection, Sign, Site, Upstream, UpstreamState};
+pub use fault::{Component, Example, Fault, FaultySection, RowBegins, Sign, Site, Upstream, UpstreamState};
 pub use faults::Faults;
 pub use faults::MAX_LINES;
 pub use format::{Distrust, Ends, Exception, Known, Signal, Skip, Spec, Sweep, Targets};

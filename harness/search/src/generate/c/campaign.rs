@@ -291,7 +291,8 @@ mod tests {
     use super::*;
     use crate::generate::c::judge::Line;
     use sframe_judge::finding::Address;
-    use sframe_suite::spec::Producer;
+    use sframe_suite::faults::SeenPlace;
+    use sframe_suite::spec::{Producer, Sign};
 
     #[test]
     fn a_program_that_depends_on_its_level_is_found() {
@@ -376,8 +377,9 @@ mod tests {
             let code_in = known.code_in.clone();
             let function =
                 known.function.as_ref().map_or(fault.function.clone(), |it| it.to_string().replace('*', "x"));
-            let cfa = known.cfa;
-            let fault = Fault { cause, function, listing, before_row, cfa, layout, code_in, ..fault };
+            let &Sign { cfa, row_begins, row_ends, .. } = known;
+            let place = SeenPlace { cfa, row_begins, row_ends };
+            let fault = Fault { cause, function, listing, before_row, place, layout, code_in, ..fault };
             let judged = Judged { faults: vec![fault], ..Judged::default() };
             let levels = vec![("-O0", Outcome::Judged(judged))];
             let build = Build { flags: vec![known.with.clone()], link: super::super::links::Link::plain(1) };

@@ -15,8 +15,7 @@ use super::contradictions::{Contradiction, blames};
 use super::oracle::{Item, NotJudged, Seen, Witness, ask};
 use super::shape::{Cause, Section, operation_before};
 use super::spot::Spot;
-use sframe_suite::faults::{cfa_error, without_numbers};
-use sframe_suite::spec::CfaError;
+use sframe_suite::faults::{SeenPlace, without_numbers};
 
 /// An instruction of a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,9 +60,9 @@ pub struct Fault {
     pub before_row: Option<String>,
     /// What other witnesses say.
     pub evidence: Vec<String>,
-    /// How wrong the CFA is, if that is what is wrong.
+    /// How wrong it is, and where in the row.
     #[serde(skip)]
-    pub cfa: Option<CfaError>,
+    pub place: SeenPlace,
     /// What the layout of the file shows.
     #[serde(skip)]
     pub layout: Vec<LayoutFact>,
@@ -93,7 +92,7 @@ impl Fault {
             listing: Vec::new(),
             before_row: None,
             evidence: Vec::new(),
-            cfa: None,
+            place: SeenPlace::default(),
             layout: Vec::new(),
             code_in: None,
             spot: None,
@@ -235,7 +234,7 @@ fn faults(sframe: Option<&Seen>, cfi: Option<&Seen>, difference: Option<&DiffRep
                 .collect(),
             before_row: None,
             evidence: evidence.collect(),
-            cfa: None,
+            place: SeenPlace::default(),
             layout: Vec::new(),
             code_in: None,
             spot: None,
@@ -274,7 +273,7 @@ fn left_out(function: &Uncovered) -> Fault {
         listing: Vec::new(),
         before_row: None,
         evidence: is_of_linker.then(|| LINKAGE_TABLE.to_owned()).into_iter().collect(),
-        cfa: None,
+        place: SeenPlace::default(),
         layout: is_of_linker.then_some(LayoutFact::LinkageTable).into_iter().collect(),
         code_in: None,
         spot: None,
@@ -308,7 +307,7 @@ fn fault(item: &Item, section: Section) -> Fault {
             .iter()
             .map(|evidence| format!("{}: {}", evidence.witness, evidence.says))
             .collect(),
-        cfa: cfa_error(&item.finding),
+        place: SeenPlace::of(&item.finding),
         layout: evidence.iter().filter_map(Evidence::layout).collect(),
         code_in: item.code_in.clone(),
         spot: item.spot.clone(),

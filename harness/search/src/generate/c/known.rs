@@ -93,7 +93,7 @@ fn seen<'s>(fault: &'s Fault, flags: &'s [String]) -> SeenCause<'s> {
         sections: fault.cause.section.alone(),
         blame: fault.cause.blame,
         row: fault.cause.row.clone(),
-        cfa: fault.cfa,
+        place: fault.place,
         before_row: fault.before_row.as_deref(),
         around: around(fault),
         layout: fault.layout.clone(),
@@ -130,7 +130,7 @@ impl Place {
         let (mut before, at) = around(fault)?;
         // What is in front of a function is not its own.
         let after = if fault.cause.after == "the entry" { None } else { before.pop() };
-        Some(Self { after, at, cfa: fault.cfa })
+        Some(Self { after, at, cfa: fault.place.cfa })
     }
 
     /// The cause that a page knows.
@@ -152,6 +152,8 @@ mod tests {
     use sframe_inspect::instructions::Disassembly;
     use sframe_judge::finding::Address;
     use sframe_judge::vocabulary::LayoutFact;
+    use sframe_suite::faults::SeenPlace;
+    use sframe_suite::spec::RowBegins;
 
     fn line(is_wrong: bool, pc: u64, text: &str) -> Line {
         Line { is_wrong, pc: Address(pc), text: text.to_owned() }
@@ -168,7 +170,11 @@ mod tests {
             before_row: Some("jmp 0x40".to_owned()),
             layout: vec![LayoutFact::LinkageTable],
             code_in: Some(".plt.got".to_owned()),
-            cfa: CfaError::between(0x1008, 0x1000),
+            place: SeenPlace {
+                cfa: CfaError::between(0x1008, 0x1000),
+                row_begins: Some(RowBegins::Before),
+                row_ends: true,
+            },
             ..Fault::of("f1", "wrong-cfa")
         }
     }
@@ -180,6 +186,8 @@ mod tests {
             section: "both sections".to_owned(),
             row: "CFA = SP+N".to_owned(),
             cfa: Some("8 too high".parse().expect("an error")),
+            row_begins: Some(RowBegins::Before),
+            row_ends: true,
             after: vec!["lea rsp, [rbp - N]".to_owned(), "pop rbp".to_owned()],
             at: Some("ret".to_owned()),
             begins_after: vec!["jmp".to_owned(), "ret".to_owned()],
@@ -263,10 +271,11 @@ mod tests {
             matches!(causes[..], [(Some("page"), _)])
         };
         assert!(knows(&known(), &fault()));
-        let changes: [fn(&mut Sign); 15] = [
+        let changes: [fn(&mut Sign); 16] = [
             |cause| cause.wrong = "wrong-ra".to_owned(),
             |cause| cause.section = ".sframe".to_owned(),
             |cause| cause.row = "CFA = FP+N".to_owned(),
+            |cause| cause.row_begins = Some(RowBegins::Here),
             |cause| cause.cfa = CfaError::between(0x1000, 0x1008),
             |cause| cause.cfa = CfaError::between(0x1010, 0x1000),
             |cause| cause.at = Some("nop".to_owned()),
@@ -308,7 +317,10 @@ mod tests {
         let mut either = known();
         either.cfa = Some("too high".parse().expect("an error"));
         assert!(knows(&either, &fault()));
-        assert!(!knows(&either, &Fault { cfa: None, ..fault() }));
+        let place = fault().place;
+        assert!(!knows(&either, &Fault { place: SeenPlace { cfa: None, ..place }, ..fault() }));
+        assert!(!knows(&either, &Fault { place: SeenPlace { row_ends: false, ..place }, ..fault() }));
+        assert!(!knows(&either, &Fault { place: SeenPlace { row_begins: None, ..place }, ..fault() }));
         either.cfa = None;
         assert!(knows(&either, &fault()));
         either.at = None;
