@@ -557,8 +557,7 @@ impl Case<'_> {
 
     /// The reason of an invalid run, with the place of the exit status that the spec wants, if that is it.
     fn located(&self, run: BrokenRun) -> BrokenReason {
-        let is_status = matches!(run, BrokenRun::ExitStatus { .. } | BrokenRun::Killed { .. });
-        if is_status && self.source.has(&["exit_status"]) {
+        if run.is_other_status() && self.source.has(&["exit_status"]) {
             BrokenReason::OtherThanAsked { run, place: self.source.place(&["exit_status"]) }
         } else {
             run.into()

@@ -100,7 +100,7 @@ impl BrokenReason {
                 !matches!(broken, Broken::Budget(_) | Broken::SystemCall { .. } | Broken::Harness(_))
             }
             Self::Run(run) | Self::OtherThanAsked { run, .. } => {
-                matches!(run, BrokenRun::ExitStatus { .. } | BrokenRun::Killed { .. } | BrokenRun::Output(_))
+                run.is_other_status() || matches!(run, BrokenRun::Output(_))
             }
             _ => false,
         }
@@ -212,6 +212,14 @@ pub enum BrokenRun {
         /// The expected status.
         expected: u8,
     },
+    /// The program jumps to itself forever, instead of the expected exit.
+    #[error("the program does not exit: {place} jumps to itself; status {expected} was expected")]
+    NeverExits {
+        /// The instruction.
+        place: String,
+        /// The expected status.
+        expected: u8,
+    },
     /// The program has written something else than was expected.
     #[error("the program's standard output is not the expected one: {0}")]
     Output(OutputDifference),
@@ -237,6 +245,13 @@ pub enum BrokenRun {
     Machine(Broken),
 }
 
+impl BrokenRun {
+    /// Whether the program has not ended with the expected exit status.
+    pub(super) const fn is_other_status(&self) -> bool {
+        matches!(self, Self::ExitStatus { .. } | Self::Killed { .. } | Self::NeverExits { .. })
+    }
+}
+
 /// Returns why a run is invalid, if it is. Without an expected exit status, any will do.
 #[must_use]
 pub fn broken_reason(
@@ -260,7 +275,8 @@ pub fn broken_reason(
                 _ => BrokenRun::ExitStatus { status, expected, check: examination.failed_check },
             })
         }
-        End::SelfJump(_) => None,
+        End::SelfJump(pc) => expected
+            .map(|expected| BrokenRun::NeverExits { place: target.place(Loaded(*pc)).to_string(), expected }),
         End::Stopped => Some(match examination.stopped {
             None => BrokenRun::Stopped,
             Some(StopReason::Interrupted) => BrokenRun::Interrupted,

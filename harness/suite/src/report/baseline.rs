@@ -131,6 +131,46 @@ pub struct Comparison {
     pub left_out: u64,
 }
 
+/// What a baseline has of a run's cases.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct InBaseline {
+    /// The cases with something that is worse.
+    worse: BTreeSet<String>,
+    /// The findings of each case, by their keys.
+    findings: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl Report {
+    /// Adds what a baseline has: reports and the last line then say which failures are none of this run.
+    pub fn set_against(&mut self, baseline: &Baseline, comparison: &Comparison) {
+        let worse = comparison.worse.iter().map(|change| change.case.clone()).collect();
+        let cases = baseline.cases.iter();
+        let findings = cases.map(|(id, case)| (id.clone(), case.findings.clone())).collect();
+        self.baseline = Some(InBaseline { worse, findings });
+    }
+
+    /// Whether a case fails, as it does in the baseline.
+    pub(super) fn is_as_in_baseline(&self, case: &CaseReport) -> bool {
+        matches!(case.outcome, Outcome::Unexpected | Outcome::Broken)
+            && self.baseline.as_ref().is_some_and(|baseline| {
+                baseline.findings.contains_key(&case.id) && !baseline.worse.contains(&case.id)
+            })
+    }
+
+    /// Whether the baseline has a finding of a case.
+    pub(super) fn has_in_baseline(&self, case: &str, finding: &Finding) -> bool {
+        let findings = self.baseline.as_ref().and_then(|baseline| baseline.findings.get(case));
+        findings.is_some_and(|findings| findings.contains(&key(finding)))
+    }
+
+    /// How many cases are worse than in the baseline, and how many fail as they do there.
+    pub(super) fn against_baseline(&self) -> Option<[u64; 2]> {
+        let baseline = self.baseline.as_ref()?;
+        let same = self.cases.iter().filter(|case| self.is_as_in_baseline(case)).count();
+        Some([baseline.worse.len() as u64, same as u64])
+    }
+}
+
 impl Baseline {
     /// Makes a baseline from all results of a whole run, good or bad.
     ///

@@ -161,6 +161,10 @@ impl Report {
             grouped(summary.broken),
             grouped(summary.skipped)
         )];
+        if let Some([worse, same]) = self.against_baseline() {
+            let counts = parts(&[(worse, "worse than in the baseline"), (same, "as in the baseline")]);
+            clauses.extend((!counts.is_empty()).then_some(counts));
+        }
         if all == 0 {
             let why = self.why_skipped().map_or_else(String::new, |why| format!(": {why}"));
             clauses.push(format!("nothing was executed{why}"));

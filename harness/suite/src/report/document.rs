@@ -25,6 +25,7 @@ use sframe_judge::truth::control_flow::Features;
 use sframe_judge::vocabulary::{Feature, Verdict};
 use sframe_machine::End;
 
+use super::baseline::InBaseline;
 use super::diagnostic::quoted;
 use super::{RunIdentity, file_name};
 use crate::case::{BrokenReason, BrokenRun, CaseReport, NOTHING_COMPARED, Outcome, SeenKnown, SignalCounts};
@@ -58,6 +59,9 @@ pub struct Report {
     /// The pages of the faults that known findings come from, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub faults: BTreeMap<String, Fault>,
+    /// What the baseline says of it, if there is one.
+    #[serde(skip)]
+    pub(super) baseline: Option<InBaseline>,
 }
 
 /// All cases together.
@@ -149,6 +153,7 @@ impl Report {
             summary,
             cases,
             faults: BTreeMap::new(),
+            baseline: None,
         }
     }
 

@@ -39,6 +39,8 @@ struct Tested<'r> {
     name: &'r str,
     class: &'r str,
     outcome: Outcome,
+    /// Whether the baseline has it as well: then it is no failure of this run.
+    is_as_in_baseline: bool,
     reason: Option<&'r str>,
     findings: &'r [Finding],
     findings_omitted: &'r BTreeMap<Verdict, u64>,
@@ -69,6 +71,7 @@ pub fn junit(report: &Report) -> Result<String, quick_junit::SerializeError> {
             name: &case.id,
             class: &case.build,
             outcome: case.outcome,
+            is_as_in_baseline: report.is_as_in_baseline(case),
             reason: case.reason.as_deref(),
             findings: &case.findings,
             findings_omitted: &case.findings_omitted,
@@ -77,7 +80,12 @@ pub fn junit(report: &Report) -> Result<String, quick_junit::SerializeError> {
             time: time(case),
         }));
     }
-    xml(suites, report.provenance.as_ref(), report.cases.iter().map(time).sum(), report.summary.skipped)
+    let is_skipped = |case: &&CaseReport| match case.outcome {
+        Outcome::Broken => report.is_as_in_baseline(case),
+        outcome => outcome == Outcome::Skipped,
+    };
+    let skipped = report.cases.iter().filter(is_skipped).count() as u64;
+    xml(suites, report.provenance.as_ref(), report.cases.iter().map(time).sum(), skipped)
 }
 
 /// Formats a check as JUnit XML: one test, in a suite for the ABI. Checks of several files can be merged by what reads
@@ -94,6 +102,7 @@ fn junit_of_check(report: &CheckReport) -> Result<String, quick_junit::Serialize
         name: &report.file,
         class: "check",
         outcome: report.outcome(),
+        is_as_in_baseline: false,
         reason: report.reason().as_deref(),
         findings: &report.findings,
         findings_omitted: &report.findings_omitted,
@@ -217,12 +226,22 @@ fn test_case(case: &Tested<'_>) -> TestCase {
     // XML can't represent most control characters, and some other code points: a name with one of
     // them is shown neutralised, as everywhere.
     let reason = || neutral(case.reason.unwrap_or_default()).into_owned();
+    let skipped = |message: String| {
+        let mut status = TestCaseStatus::skipped();
+        status.set_message(message);
+        status
+    };
+    let mut output = Text::default();
     let status = match case.outcome {
         Outcome::Agree | Outcome::Known => TestCaseStatus::success(),
-        Outcome::Skipped => {
-            let mut status = TestCaseStatus::skipped();
-            status.set_message(reason());
-            status
+        Outcome::Skipped => skipped(reason()),
+        Outcome::Broken if case.is_as_in_baseline => {
+            skipped(format!("broken, as in the baseline: {}", reason()))
+        }
+        Outcome::Unexpected if case.is_as_in_baseline => {
+            output.line("as in the baseline:");
+            output.append(&of_findings(case));
+            TestCaseStatus::success()
         }
         Outcome::Broken => {
             let mut lines = of_findings(case);
@@ -245,10 +264,9 @@ fn test_case(case: &Tested<'_>) -> TestCase {
     let mut test = TestCase::new(neutral(case.name).into_owned(), status);
     test.set_classname(neutral(case.class).into_owned());
     test.set_time(case.time);
-    if !case.notes.is_empty() {
-        let mut lines = Text::default();
-        case.notes.iter().for_each(|note| lines.line(note));
-        test.set_system_out(lines.trim_end());
+    case.notes.iter().for_each(|note| output.line(note));
+    if output != Text::default() {
+        test.set_system_out(output.trim_end());
     }
     test
 }
@@ -266,6 +284,7 @@ mod tests {
             name: "a",
             class: "b",
             outcome: Outcome::Broken,
+            is_as_in_baseline: false,
             reason: Some("restarted too often"),
             findings: &findings,
             findings_omitted: &BTreeMap::new(),

@@ -14,6 +14,7 @@ use sframe_judge::examine::set_aside::SetAside;
 use sframe_judge::finding::{Finding, groups};
 use sframe_judge::vocabulary::Verdict;
 
+use super::baseline::name;
 use super::diagnostic::{Described, Style, not_shown};
 use super::format::{Document, Format, Written};
 use super::known::known_lines;
@@ -79,7 +80,9 @@ pub fn markdown(report: &Report) -> String {
     text += &table(&report.cases);
 
     let mut in_full = IN_FULL;
-    let with = |outcome| report.cases.iter().filter(move |case| case.outcome == outcome);
+    let with = |outcome| {
+        report.cases.iter().filter(move |case| case.outcome == outcome && !report.is_as_in_baseline(case))
+    };
     for (outcome, title) in [(Outcome::Unexpected, "Unexpected findings"), (Outcome::Broken, "Broken")] {
         let count = with(outcome).count();
         if count > 0 {
@@ -95,6 +98,17 @@ pub fn markdown(report: &Report) -> String {
         }
         if let Some(more) = count.checked_sub(CASES).filter(|more| *more > 0) {
             let _ = writeln!(text, "\nAnd {} more; report.html has all of them.", grouped(more as u64));
+        }
+    }
+    let before: Vec<&CaseReport> =
+        report.cases.iter().filter(|case| report.is_as_in_baseline(case)).collect();
+    if !before.is_empty() {
+        let _ = writeln!(text, "\n## As in the baseline\n");
+        for case in before.iter().take(CASES) {
+            let _ = writeln!(text, "- {}: {}", code(&case.id), name(case.outcome));
+        }
+        if let Some(more) = before.len().checked_sub(CASES).filter(|more| *more > 0) {
+            let _ = writeln!(text, "- and {}", counted(more as u64, "more case"));
         }
     }
     skipped(&mut text, with(Outcome::Skipped));
@@ -253,7 +267,11 @@ fn markdown_of_exploration(report: &ExploreReport) -> String {
 /// The result in a few words.
 fn headline(report: &Report) -> String {
     let summary = &report.summary;
-    let bad: Vec<String> = [(summary.unexpected, "unexpected"), (summary.broken, "broken")]
+    let bad = match report.against_baseline() {
+        Some([worse, same]) => [(worse, "worse than in the baseline"), (same, "as in the baseline")],
+        None => [(summary.unexpected, "unexpected"), (summary.broken, "broken")],
+    };
+    let bad: Vec<String> = bad
         .into_iter()
         .filter(|(count, _)| *count > 0)
         .map(|(count, what)| format!("{} {what}", grouped(count)))

@@ -54,7 +54,7 @@ fn describe(log: &mut Value, provenance: &Provenance) {
     }
 }
 
-/// The findings of a run, known ones as suppressed results. `corpus` is the
+/// The findings of a run, known ones and those of its baseline as suppressed results. `corpus` is the
 /// folder of its builds.
 #[must_use]
 pub fn sarif(report: &Report, listings: &Listings, corpus: &Path) -> Value {
@@ -63,12 +63,23 @@ pub fn sarif(report: &Report, listings: &Listings, corpus: &Path) -> Value {
         let CaseReport { id, build, .. } = case;
         let file = corpus.join("builds").join(build).display().to_string();
         log.reproduce = command_for(case);
+        let first = log.results.len();
         log.add(id, build, &file, &case.findings, &case.findings_omitted, listings);
+        for (group, result) in groups(&case.findings).iter().zip(&mut log.results[first..]) {
+            if report.has_in_baseline(id, group.first) {
+                result["suppressions"] = accepted("as in the baseline");
+            }
+        }
         log.add_known(id, build, &file, &case.known, listings);
         case.set_aside.iter().for_each(|place| log.warning(&format!("{id}: {}", place.line())));
         if case.outcome == Outcome::Broken {
             let reason = case.reason.as_deref().unwrap_or_default();
-            log.broken(id, &format!("{reason} (reproduce with: {})", command_for(case)));
+            let reason = format!("{reason} (reproduce with: {})", command_for(case));
+            if report.is_as_in_baseline(case) {
+                log.warning(&format!("{id}: as in the baseline: {reason}"));
+            } else {
+                log.broken(id, &reason);
+            }
         }
     }
     log.document()
@@ -159,8 +170,7 @@ impl Log {
     fn add_known(&mut self, case: &str, build: &str, file: &str, known: &[SeenKnown], listings: &Listings) {
         for seen in SeenKnown::accepted(known) {
             let mut result = self.result(case, build, file, &seen.finding, listings);
-            result["suppressions"] =
-                json!([{ "kind": "external", "status": "accepted", "justification": seen.explanation() }]);
+            result["suppressions"] = accepted(&seen.explanation());
             result["occurrenceCount"] = json!(seen.places.max(1));
             result["properties"]["places"] = json!(seen.places.max(1));
             if let Some(fault) = &seen.fault {
@@ -204,6 +214,11 @@ impl Log {
     }
 }
 
+/// The suppression of a result that is accepted.
+fn accepted(why: &str) -> Value {
+    json!([{ "kind": "external", "status": "accepted", "justification": why }])
+}
+
 /// What linkers have done. A result is at the file of its case.
 fn sarif_of_links(table: &LinksTable) -> Value {
     let meanings = meanings::<LinkFault>();
@@ -234,9 +249,7 @@ fn sarif_of_links(table: &LinksTable) -> Value {
                     },
                 });
                 if result.outcome == LinkOutcome::Known {
-                    let why = result.known.join(" ");
-                    entry["suppressions"] =
-                        json!([{ "kind": "external", "status": "accepted", "justification": why }]);
+                    entry["suppressions"] = accepted(&result.known.join(" "));
                 }
                 results.push(entry);
             }

@@ -134,7 +134,7 @@ impl<T: ?Sized> Check<'_, T> {
         }
         let is_nowhere =
             |rules: &BTreeMap<String, u64>| rules.is_empty() || rules.values().any(|count| *count == 0);
-        if known.rules.as_ref().is_some_and(|rules| rules.is_empty() || rules.iter().any(is_nowhere)) {
+        if known.rules.as_ref().is_some_and(|rules| rules.iter().any(is_nowhere)) {
             let help = "give each of the rules, as findings print them, with the number of its places";
             self.wrong_key(&["known", at, "rules"], "rules without a place", help);
         }
@@ -249,9 +249,6 @@ impl Check<'_, Spec> {
         let Some(sweep) = &self.spec.sweep else {
             return;
         };
-        if sweep.is_empty() {
-            self.wrong(&["sweep"], "the list is empty", "leave the key out, or give a floor");
-        }
         let alone = self.source.has(&["sweep"]) && !self.source.has(&["sweep", "0"]);
         let mut all_are_taken = false;
         for (index, floors) in sweep.iter().enumerate() {
@@ -295,9 +292,7 @@ impl Check<'_, Spec> {
                     let help = "give `during: FUNCTION`, or `at: PLACE`";
                     self.wrong(&path, "delivered nowhere", help);
                 }
-                (Some(functions), None)
-                    if functions.is_empty() || functions.iter().any(|name| name.trim().is_empty()) =>
-                {
+                (Some(functions), None) if functions.iter().any(|name| name.trim().is_empty()) => {
                     self.wrong(&["signals", &at, "during"], "this name is empty", "name the function");
                 }
                 _ => {}
@@ -321,9 +316,6 @@ impl Check<'_, Spec> {
             let at = index.to_string();
             if let Some(selector) = &exception.selector {
                 self.selector(&[key, &at, "where"], selector);
-            }
-            if exception.functions.is_empty() {
-                self.wrong(&[key, &at, "functions"], "the list is empty", "name the functions");
             }
             if key == "unreached" && exception.instructions.is_some() {
                 let help = "it counts instructions without an FDE: leave it out";
@@ -447,9 +439,6 @@ impl Check<'_, Spec> {
             return;
         };
         let path: Vec<&str> = path.iter().copied().chain([key]).collect();
-        if values.is_empty() {
-            self.wrong(&path, "the list is empty", "leave the key out to mean any");
-        }
         for (index, value) in values.iter().enumerate() {
             if let Some(message) = wrong(value) {
                 let index = index.to_string();

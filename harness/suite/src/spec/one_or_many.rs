@@ -8,9 +8,10 @@ use std::slice;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
-use serde::de::{Deserialize, Deserializer, IntoDeserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Error as _, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 
-/// One value, written alone or in a list, or several in a list.
+/// One value, written alone or in a list, or several in a list. A document's list may not be empty: a key
+/// that matches nothing would look as if it had been checked.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(transparent)]
 pub struct OneOrMany<T>(Vec<T>);
@@ -65,7 +66,13 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for OneOrManyVisitor<T> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
-        Vec::deserialize(SeqAccessDeserializer::new(seq)).map(OneOrMany)
+        let values = Vec::deserialize(SeqAccessDeserializer::new(seq))?;
+        if values.is_empty() {
+            return Err(A::Error::custom(
+                "the list is empty: give a value, or leave out the key if it may be",
+            ));
+        }
+        Ok(OneOrMany(values))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {

@@ -226,7 +226,7 @@ fn a_stack_of_a_size_that_no_program_needs_is_refused() {
 fn signals_that_cannot_be_delivered_are_refused() {
     assert_refused("signals: [{}]\n", (3, 11), "delivered nowhere");
     assert_refused("signals: [{during: f, at: f}]\n", (3, 11), "delivered in two places");
-    assert_refused("signals: [{during: []}]\n", (3, 20), "this name is empty");
+    assert_refused("signals: [{during: []}]\n", (3, 20), "the list is empty");
     assert_refused("signals: [{during: f, signal: 65}]\n", (3, 31), "there is no signal 65");
     assert_refused("signals: [{during: f, hits: 0}]\n", (3, 29), "1 or more");
     assert_refused("signals: [{during: f, min_deliveries: 0}]\n", (3, 39), "1 or more");

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use sframe_inspect::command::{Failure, Status, has_place, note, print, status, tell, write_file};
+use sframe_inspect::command::{
+    Failure, Status, Volume, has_place, note, print, status, tell, volume, write_file,
+};
 use sframe_inspect::file;
 use sframe_inspect::text::{Text, counted};
 use sframe_suite::report::{Baseline, Change, Comparison, Report, UnfitReport};
@@ -64,22 +66,20 @@ impl BaselineCommand {
     }
 }
 
-/// Compares a run with a baseline, prints what has changed, and returns the
-/// run's final status. `is_whole` as for [`Baseline::compare`].
-pub(super) fn gate(
-    baseline: &Baseline,
-    report: &Report,
-    is_whole: bool,
-    quietly: bool,
-) -> Result<Status, Failure> {
-    let comparison = baseline.compare(report, is_whole);
-    let text = describe(&comparison);
-    if quietly {
-        tell(&text);
-    } else {
-        print(&text)?;
+/// Adds to what stands above a run's last line what has changed.
+pub(super) fn changes(mut notes: Text, comparison: Option<&Comparison>) -> Text {
+    comparison.into_iter().for_each(|comparison| notes.append(&describe(comparison)));
+    notes
+}
+
+/// Says what has changed where [`changes`] are not shown, and returns the run's final status.
+pub(super) fn gate(comparison: &Comparison, report: &Report, is_json: bool) -> Result<Status, Failure> {
+    if is_json {
+        tell(&describe(comparison));
+    } else if volume() == Volume::Quiet {
+        print(&describe(comparison))?;
     }
-    tell_left_out(&comparison, report);
+    tell_left_out(comparison, report);
     if !comparison.better.is_empty() {
         note("better than the baseline: tighten it with `baseline update`");
     } else if !comparison.new.is_empty() {

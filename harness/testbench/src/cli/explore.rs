@@ -1,5 +1,6 @@
 //! `explore`: judges every row of files without running them.
 
+use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -103,39 +104,16 @@ impl Explore {
             debug_root,
             known: &known,
             stop: &stop,
-            has_function: false,
+            asked: Asked::default(),
             has_hinted: false,
         };
         let status = each_file(&mut files, &self.files, self.json)?;
-        match status {
-            Status::NothingCompared if !files.has_function => {
-                Err(Failure::unusable(format!("error: no file has a {}", self.wanted())))
+        match files.asked.missing(&self.functions) {
+            Some(missing) if stop.reason().is_none() => {
+                Err(Failure::unusable(format!("error: no file has a {missing}")))
             }
-            status => Ok(status),
+            _ => Ok(status),
         }
-    }
-
-    /// Whether a file has any of the functions that are asked for.
-    fn has_function(&self, report: &ExploreReport) -> bool {
-        self.functions.is_empty() || report.interrupted || report.summary.functions > 0
-    }
-
-    /// The functions that are asked for.
-    fn wanted(&self) -> String {
-        let wanted: Vec<String> = self.functions.iter().map(ToString::to_string).collect();
-        format!("function {}", quoted_list(wanted.iter().map(String::as_str)))
-    }
-
-    /// What is wrong if a file has none of them: which was probably meant.
-    fn without_function(&self, file: &ExploredFile) -> String {
-        let wanted = self.wanted();
-        let ([one], Ok(target)) = (&*self.functions, file.open()) else {
-            return format!("it has no {wanted}");
-        };
-        let names = Roots::of(&target).entries.into_iter();
-        let names = names.filter_map(|entry| target.place(Loaded(entry)).function.map(str::to_owned));
-        let names: Vec<String> = names.collect();
-        format!("it has no {wanted}{}", hint(&one.to_string(), names.iter().map(String::as_str)))
     }
 
     /// Explores the only file.
@@ -152,14 +130,16 @@ impl Explore {
         let bytes = read(path, MAX_BYTES).map_err(|error| unusable(&error.into()))?;
         let file = self.read(bytes).map_err(|error| unusable(&error))?;
         let file = Self::named(file, &name, debug_root);
+        let mut asked = Asked::default();
+        asked.look(&self.functions, &file);
+        if let (Some(missing), Ok(_)) = (asked.missing(&self.functions), file.open()) {
+            return Err(Failure::unusable(format!("error: {name}: it has no {missing}")));
+        }
         self.report.as_deref().map_or(Ok(()), report::begin)?;
         let report = self.explore(&name, path, &file, known.faults(), stop).map_err(|error| match error {
             error if is_of_the_file(&error) => unusable(&error),
             error => Failure::broken(format!("error: {name}: {error}")),
         })?;
-        if !self.has_function(&report) {
-            return Err(Failure::unusable(format!("error: {name}: {}", self.without_function(&file))));
-        }
         let report = known.apply_to_exploration(report)?;
         if let Some(folder) = &self.report {
             report::write(folder, &Document::Explore { report: &report })?;
@@ -192,9 +172,7 @@ impl Explore {
 
     /// Whether a function is asked for.
     fn is_wanted(&self, function: Option<&str>, address: &str) -> bool {
-        let names = [function.unwrap_or_default(), address];
-        self.functions.is_empty()
-            || self.functions.iter().any(|pattern| names.iter().any(|name| pattern.matches(name)))
+        self.functions.is_empty() || self.functions.iter().any(|pattern| is_named(pattern, function, address))
     }
 
     /// Names a file's functions by its separate debug file, if there is one.
@@ -276,14 +254,57 @@ impl Explore {
     }
 }
 
+/// Whether a pattern names a function, or its address.
+fn is_named(pattern: &NamePattern, function: Option<&str>, address: &str) -> bool {
+    [function.unwrap_or_default(), address].iter().any(|name| pattern.matches(name))
+}
+
+/// Which of the functions that are asked for there are.
+#[derive(Default)]
+struct Asked {
+    /// The indexes of the patterns that have matched.
+    found: BTreeSet<usize>,
+    /// The names of all functions.
+    names: BTreeSet<String>,
+}
+
+impl Asked {
+    /// Looks for the functions in a file. What is wrong with one that can't be opened is said where it is explored.
+    fn look(&mut self, functions: &[NamePattern], file: &ExploredFile) {
+        if self.found.len() == functions.len() {
+            return;
+        }
+        let Ok(target) = file.open() else { return };
+        for entry in Roots::of(&target).entries {
+            let place = target.place(Loaded(entry));
+            let address = format!("{:#x}", place.address);
+            let patterns = functions.iter().enumerate();
+            let named = patterns.filter(|(_, pattern)| is_named(pattern, place.function, &address));
+            self.found.extend(named.map(|(index, _)| index));
+            self.names.extend(place.function.map(str::to_owned));
+        }
+    }
+
+    /// The functions that no file has, and what was probably meant if it is one.
+    fn missing(&self, functions: &[NamePattern]) -> Option<String> {
+        let missing = functions.iter().enumerate().filter(|(index, _)| !self.found.contains(index));
+        let missing: Vec<String> = missing.map(|(_, pattern)| pattern.to_string()).collect();
+        let wanted = format!("function {}", quoted_list(missing.iter().map(String::as_str)));
+        match &missing[..] {
+            [] => None,
+            [one] => Some(wanted + &hint(one, self.names.iter().map(String::as_str))),
+            _ => Some(wanted),
+        }
+    }
+}
+
 /// Several files, one after another.
 struct Files<'f> {
     options: &'f Explore,
     debug_root: &'f Path,
     known: &'f KnownSoFar<'f>,
     stop: &'f StopRequest,
-    /// Whether any of them has a function that is asked for.
-    has_function: bool,
+    asked: Asked,
     /// Whether any of them has pointed at `--verbose`.
     has_hinted: bool,
 }
@@ -303,6 +324,7 @@ impl Inspect for Files<'_> {
         let shared = SharedFile::of(bytes).map_err(|error| Failure::broken(format!("error: {error}")))?;
         let explored = self.options.read(bytes.to_vec()).and_then(|explored| {
             let explored = Explore::named(explored, &file.name, self.debug_root);
+            self.asked.look(&self.options.functions, &explored);
             let (path, faults) = (shared.path(), self.known.faults());
             self.options.explore(&file.name, path, &explored, faults, self.stop)
         });
@@ -313,7 +335,6 @@ impl Inspect for Files<'_> {
             explored => explored.map_err(Unused),
         };
         let explored = file.checked(explored)?;
-        self.has_function |= self.options.has_function(&explored);
         let report = self.known.apply_to_exploration(explored)?;
         let style = Style::for_stdout();
         let is_first = report.has_open_rows() && !self.has_hinted;

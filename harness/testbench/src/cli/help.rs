@@ -237,7 +237,7 @@ Examples:
 Exit status:
   0  nothing is worse
   1  a case is worse
-  2  a file is not a report
+  2  a file is not a report; or the reports are of different kinds, or of different samples
   3  no case is in both";
 
 pub(super) const BLESS: &str = "\

@@ -47,7 +47,12 @@ impl Merge {
         let parts = reports.iter().filter_map(|(_, report)| report.provenance.clone()).collect::<Vec<_>>();
         let joined = merge(reports).map_err(|error| Failure::unusable(format!("error: {error}")))?;
         let provenance = began.ended(parts.first().map(|part| part.digests.clone()).unwrap_or_default());
-        let joined = joined.made(Provenance { parts, ..provenance });
+        let mut joined = joined.made(Provenance { parts, ..provenance });
+        let comparison = baseline.map(|baseline| {
+            let comparison = baseline.compare(&joined, true);
+            joined.set_against(&baseline, &comparison);
+            comparison
+        });
         let listings = if self.report.is_some() { self.listings(&joined)? } else { Listings::default() };
         if let Some(folder) = &self.report {
             report::create_reports(folder)?;
@@ -58,11 +63,11 @@ impl Merge {
             print_json(&joined)?;
         } else {
             // The shards may or may not have run at the same time.
-            let place = run::place(self.report.as_deref());
-            print(&run_summary(&joined, Duration::ZERO, &place, Style::for_stdout()))?;
+            let notes = baseline::changes(run::place(self.report.as_deref()), comparison.as_ref());
+            print(&run_summary(&joined, Duration::ZERO, &notes, Style::for_stdout()))?;
         }
-        if let Some(baseline) = baseline {
-            return gate(&baseline, &joined, true, self.json);
+        if let Some(comparison) = comparison {
+            return gate(&comparison, &joined, self.json);
         }
         let summary = &joined.summary;
         Ok(status(summary.unexpected > 0, summary.broken > 0, summary.counts.comparisons > 0))

@@ -154,7 +154,13 @@ impl Run {
             .with_faults(suite.faults())
             .made(began.ended(suite.digests()));
         let invocation = Invocation::of_this_process();
-        let report = report.reproduced_by(|case| invocation.with(&[("case", &case.id)]));
+        let mut report = report.reproduced_by(|case| invocation.with(&[("case", &case.id)]));
+        let is_whole = self.shard.is_none() && self.selection.filter().is_empty();
+        let comparison = baseline.filter(|_| interrupted.is_none()).map(|baseline| {
+            let comparison = baseline.compare(&report, is_whole);
+            report.set_against(&baseline, &comparison);
+            comparison
+        });
 
         // Files come first: standard output may be full.
         let is_kept = interrupted.is_none();
@@ -167,8 +173,9 @@ impl Run {
         if self.json {
             print_json(&report)?;
         } else {
-            let place = place(self.report.as_deref().filter(|_| is_kept));
-            print(&run_summary(&report, began.elapsed(), &place, Style::for_stdout()))?;
+            let notes = place(self.report.as_deref().filter(|_| is_kept));
+            let notes = baseline::changes(notes, comparison.as_ref());
+            print(&run_summary(&report, began.elapsed(), &notes, Style::for_stdout()))?;
         }
         if let Some(error) = interrupted {
             let (run, all) = (report.cases.len(), cases.len());
@@ -177,9 +184,8 @@ impl Run {
             return Err(Failure::broken(message));
         }
         let summary = &report.summary;
-        if let Some(baseline) = baseline {
-            let is_whole = self.shard.is_none() && self.selection.filter().is_empty();
-            return gate(&baseline, &report, is_whole, self.json);
+        if let Some(comparison) = comparison {
+            return gate(&comparison, &report, self.json);
         }
         let compared = summary.counts.comparisons > 0;
         if !compared && summary.unexpected + summary.broken == 0 {

@@ -209,8 +209,32 @@ fn functions_are_chosen_by_name_and_address() {
     assert_eq!(functions(&["--functions", "desc*"]).0, ["descend"]);
     assert_eq!(functions(&["--functions", &pc]).0, ["descend"]);
     assert_eq!(functions(&["--functions", "descend", "--functions", "main"]).0.len(), 2);
-    let output = bench(&["explore", &file, "--functions", "no_such_function"]);
-    assert_eq!(status(&output), 2, "{output:?}");
+}
+
+/// What none of the files has is wrong, beside what is there.
+#[rstest]
+#[case::alone(&["recursion.O2"], &["descent"], "it has no function `descent`; did you mean `descend`?")]
+#[case::beside_another(&["recursion.O2"], &["main", "descent"], "it has no function `descent`; did you mean `descend`?")]
+#[case::two(&["recursion.O2"], &["main", "no", "none"], "it has no function `no`, `none`")]
+#[case::of_two_files(
+    &["recursion.O2", "leaf.O2"],
+    &["main", "descent"],
+    "error: no file has a function `descent`; did you mean `descend`?"
+)]
+#[case::each_in_one_file(&["recursion.O2", "leaf.O2"], &["descend", "leaf"], "")]
+fn functions_that_no_file_has_are_wrong(
+    #[case] files: &[&str],
+    #[case] functions: &[&str],
+    #[case] says: &str,
+) {
+    let files: Vec<String> = files.iter().map(|file| path(&format!("gnu-2.47/amd64/{file}"))).collect();
+    let mut arguments: Vec<&str> =
+        std::iter::once("explore").chain(files.iter().map(String::as_str)).collect();
+    arguments.extend(functions.iter().flat_map(|function| ["--functions", function]));
+    let output = bench(&arguments);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(status(&output), if says.is_empty() { 0 } else { 2 }, "{output:?}");
+    assert!(error.trim_end().ends_with(says) && error.is_empty() == says.is_empty(), "{error}");
 }
 
 #[test]

@@ -186,6 +186,86 @@ fn a_run_that_is_worse_than_its_baseline_fails_and_nothing_loosens_it() {
     assert_eq!(status(&output), 2, "{output:?}");
 }
 
+/// What fails as it does in the baseline is no failure of a run, in any report; anything else is.
+#[test]
+fn failures_of_the_baseline_are_none_of_the_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    let name = |name: &str| at(name).display().to_string();
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut manifest =
+        sframe_suite::corpus::Manifest::load(&repository.join("corpus")).expect("the manifest");
+    let ids = ["gnu-2.47/amd64/realign.O2", "gnu-2.47/amd64/leaf.O2", "gnu-2.47/amd64/recursion.O2"];
+    manifest.builds.retain(|build| ids.contains(&build.id.as_str()));
+    std::fs::create_dir_all(at("corpus/builds/gnu-2.47/amd64")).expect("a folder");
+    for id in ids {
+        let build = repository.join("corpus/builds").join(id);
+        std::fs::copy(build, at("corpus/builds").join(id)).expect("a build");
+    }
+    manifest.write(&at("corpus")).expect("a manifest");
+    link_origins(&at("corpus"));
+    std::fs::create_dir(at("specs")).expect("a folder");
+    let spec = |program: &str, more: &str| {
+        let spec = format!(
+            "program: {program}\nsummary: x\ntargets: [amd64]\ntoolchains: [gnu-2.47]\nstops: [{{at: main}}]\n{more}"
+        );
+        std::fs::write(at("specs").join(format!("{program}.yaml")), spec).expect("a spec");
+    };
+    // Unexplained findings, another exit status, and nothing wrong.
+    spec("realign", "");
+    spec("leaf", "exit_status: 9\n");
+    spec("recursion", "");
+    let run = |more: &[&str]| {
+        let [corpus, specs, report] = ["corpus", "specs", "report"].map(name);
+        let run = ["run", "--corpus", &corpus, "--specs", &specs, "--report", &report];
+        let output = bench(&[&run[..], more].concat());
+        let read = |file: &str| text(&at("report").join(file));
+        let sarif: Value = serde_json::from_str(&read("report.sarif")).expect("JSON");
+        let last = String::from_utf8_lossy(&output.stdout).lines().last().map(str::to_owned);
+        (status(&output), last.unwrap_or_default(), read("junit.xml"), read("summary.md"), sarif)
+    };
+    let new_results = |sarif: &Value| {
+        let results = sarif["runs"][0]["results"].as_array().expect("results").iter();
+        results.filter(|result| result["suppressions"].is_null()).count()
+    };
+    let succeeded = |sarif: &Value| sarif["runs"][0]["invocations"][0]["executionSuccessful"].clone();
+    let (first, last, junit, summary, sarif) = run(&[]);
+    assert_eq!(first, 4, "{last}");
+    assert!(junit.contains("failures=\"1\" errors=\"1\""), "{junit}");
+    assert!(summary.starts_with("# SFrame test bench: 1 unexpected, 1 broken\n"), "{summary}");
+    assert!(new_results(&sarif) > 0 && succeeded(&sarif) == false, "{sarif:#}");
+
+    let report = name("report/report.json");
+    assert_eq!(status(&bench(&["baseline", "create", &name("baseline"), &report])), 0);
+    let baseline = ["--baseline", &name("baseline")];
+    let (same, last, junit, summary, sarif) = run(&baseline);
+    assert_eq!(same, 0, "{last}");
+    assert!(last.contains("1 unexpected, 1 broken, 0 skipped; 2 as in the baseline; "), "{last}");
+    assert!(
+        junit.contains("failures=\"0\" errors=\"0\"") && junit.contains("as in the baseline:"),
+        "{junit}"
+    );
+    assert!(junit.contains("<skipped message=\"broken, as in the baseline: "), "{junit}");
+    assert!(summary.starts_with("# SFrame test bench: 2 as in the baseline\n"), "{summary}");
+    let list = "\n## As in the baseline\n\n- `leaf/gnu-2.47/amd64/O2`: broken\n- `realign/gnu-2.47/amd64/O2`: unexpected\n";
+    assert!(summary.contains(list) && !summary.contains("## Unexpected"), "{summary}");
+    assert!(new_results(&sarif) == 0 && succeeded(&sarif) == true, "{sarif:#}");
+
+    // One finding of the case is new, and one case breaks.
+    edit(&at("baseline"), |baseline| {
+        let findings = &mut baseline["cases"]["realign/gnu-2.47/amd64/O2"]["findings"];
+        findings.as_array_mut().expect("findings").pop().expect("a finding");
+    });
+    spec("recursion", "exit_status: 9\n");
+    let (worse, last, junit, summary, sarif) = run(&baseline);
+    assert_eq!(worse, 1, "{last}");
+    assert!(last.contains("; 2 worse than in the baseline, 1 as in the baseline; "), "{last}");
+    assert!(junit.contains("failures=\"1\" errors=\"1\""), "{junit}");
+    let title = "# SFrame test bench: 2 worse than in the baseline, 1 as in the baseline\n";
+    assert!(summary.starts_with(title) && summary.contains("## Unexpected findings\n"), "{summary}");
+    assert!(new_results(&sarif) > 0 && succeeded(&sarif) == false, "{sarif:#}");
+}
+
 fn a_finding() -> Value {
     json!({
         "verdict": "wrong-cfa", "pc": "0x401000", "image": null, "function": "leaf", "frame": 0, "hits": 1,

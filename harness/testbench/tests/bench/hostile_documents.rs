@@ -672,18 +672,6 @@ fn mistakes_in_a_program(#[case] from: &str, #[case] to: &str, #[case] message: 
     mistaken("programs/mixed_objects.yaml", &text, run_in, message);
 }
 
-/// Of several files, one is enough.
-#[rstest]
-#[case("leaf", 3, "")]
-#[case("lefa", 2, "error: no file has a function `lefa`, `none`")]
-fn functions_that_no_file_has(#[case] function: &str, #[case] status: i32, #[case] message: &str) {
-    let builds = "corpus/builds/gnu-2.47/amd64";
-    let (leaf, busy) = (format!("{builds}/leaf.O2"), format!("{builds}/busy.O2"));
-    let output = bench(&["explore", &leaf, &busy, "--functions", function, "--functions", "none"]);
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.code() == Some(status) && error.contains(message), "{error:.1000}");
-}
-
 /// Arguments: what is wrong, and what is allowed or probably meant.
 #[rstest]
 #[case("check /nowhere/program", "/nowhere/program: No such file")]

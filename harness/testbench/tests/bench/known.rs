@@ -279,6 +279,16 @@ fn findings_of_made_sections_may_be_known() {
     "known.yaml:1:43",
     "rules without a place"
 )]
+#[case::no_row(
+    "known: [{verdict: wrong-fp, function: f, row: [], blame: bench, rules: {no row: 1}, reason: none is of twenty}]",
+    "known.yaml:1:47",
+    "the list is empty"
+)]
+#[case::no_list_of_rules(
+    "known: [{verdict: wrong-fp, blame: bench, rules: [], reason: a reason of twenty characters}]",
+    "known.yaml:1:50",
+    "the list is empty"
+)]
 #[case::no_rules_of_a_row(
     "known: [{verdict: wrong-fp, blame: bench, rules: {CFA is SP+8: 1}, reason: a reason of twenty characters}]",
     "known.yaml:1:51",

@@ -4,12 +4,64 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Instant;
 
+use object::{Object as _, ObjectSection as _};
 use rstest::rstest;
 use serde_json::Value;
+use sframe_judge::target::Target;
+use sframe_judge::unwind::sframe_unwinder;
+use sframe_machine::Options;
+use sframe_suite::case::{Outcome, RunScope};
+use sframe_suite::suite::Filter;
 
 use crate::command::{bench, copy_repository, has_gcc_with_sframe, json, status};
+use crate::common::suite;
 use crate::doctor::build;
 use crate::reproduce::reproduce_in;
+
+/// A build whose `main` jumps to itself.
+fn endless(id: &str, jump: &[u8]) -> Vec<u8> {
+    let mut bytes = build(id);
+    let target = Target::open(&bytes).expect("a target");
+    let address = target.executable().subject.symbols.addresses_of("main")[0];
+    let object = object::File::parse(&*bytes).expect("an object");
+    let sections = object.sections().filter(|section| section.kind() == object::SectionKind::Text);
+    let at = sections.filter_map(|section| {
+        let offset = address.checked_sub(section.address()).filter(|offset| *offset < section.size())?;
+        Some((section.file_range()?.0 + offset) as usize)
+    });
+    let at = at.last().expect("its code");
+    bytes[at..at + jump.len()].copy_from_slice(jump);
+    bytes
+}
+
+/// A program that never exits has not ended with the status that was demanded, whatever demands it.
+#[rstest]
+#[case("amd64", &[0xeb, 0xfe])]
+#[case("aarch64", &[0x00, 0x00, 0x00, 0x14])]
+#[case("s390x", &[0xa7, 0xf4, 0x00, 0x00])]
+fn a_program_that_never_exits_has_no_exit_status(#[case] abi: &str, #[case] jump: &[u8]) {
+    let bytes = endless(&format!("gnu-2.47/{abi}/recursion.O2"), jump);
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("endless").display().to_string();
+    std::fs::write(&file, &bytes).expect("a file");
+    for command in ["check", "study"] {
+        let output = bench(&[command, &file]);
+        assert!(matches!(status(&output), 0 | 3), "{output:?}");
+        for expected in ["0", "3"] {
+            let output = bench(&[command, &file, "--exit-status", expected]);
+            assert_eq!(status(&output), 4, "{output:?}");
+            let says = format!(" jumps to itself; status {expected} was expected");
+            assert!((text(&output.stdout) + &text(&output.stderr)).contains(&says), "{says}: {output:?}");
+        }
+    }
+    // Specs demand status 0 unless they say otherwise.
+    let filter = Filter { cases: vec![format!("recursion/gnu-2.47/{abi}/O2")], ..Filter::default() };
+    let cases = suite().cases(&filter).expect("a case");
+    let target = Target::open(&bytes).expect("a target");
+    let report = cases[0].run_on(&target, &Options::default(), &sframe_unwinder, RunScope::default());
+    let reason = report.reason.expect("a reason");
+    assert!(report.outcome == Outcome::Broken && reason.contains("jumps to itself; status 0"), "{reason}");
+}
 
 /// As in the guide, with a place for the value that it should compute.
 const PROGRAM: &str = r#"#include "runtime/runtime.h"
