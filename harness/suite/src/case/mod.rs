@@ -579,8 +579,8 @@ impl Case<'_> {
     /// again is a finding too, unless the run broke before its end.
     fn settle(&self, findings: Vec<Finding>, complete: bool, report: &mut CaseReport) {
         let facts = self.facts();
-        let Settled { known, unexpected, changed } =
-            settle(self.spec.known_for(&facts), findings, complete, None);
+        let Settled { known, unexpected, changed, .. } =
+            settle(self.spec.known_for(&facts), findings, |_| complete, None);
         report.known.extend(known);
         report.findings.extend(unexpected);
         report.findings.extend(changed.into_iter().map(|(entry, finding)| {

@@ -22,16 +22,18 @@ pub struct Settled {
     /// Entries that are gone or have changed: the entry's index, and the finding that
     /// says so.
     pub changed: Vec<(usize, Finding)>,
+    /// The number of entries that were not seen, and need not be: not all of what they are about was looked at.
+    pub not_looked_at: u64,
 }
 
 /// Separates known findings from others. A known finding that was not seen again is a
-/// finding too if the run is `complete`. With an ABI, an entry that names a fault explains only what comes from this
+/// finding too if all that the entry is about was looked at: `complete`. With an ABI, an entry that names a fault explains only what comes from this
 /// fault, where the signs of its page decide that: see [`is_of_its_fault`].
 #[must_use]
 pub fn settle<'k>(
     known: impl Iterator<Item = (usize, &'k Known)>,
     findings: Vec<Finding>,
-    complete: bool,
+    complete: impl Fn(&Known) -> bool,
     abi: Option<Abi>,
 ) -> Settled {
     let expected: Vec<Expected<'_>> =
@@ -56,8 +58,9 @@ pub fn settle<'k>(
         shown.entry(expected.entry).or_insert((expected.known, Vec::new())).1.extend(seen);
     }
     settled.changed.extend(shown.into_iter().filter_map(|(entry, (known, seen))| {
-        Some((entry, judge_rules(known, &seen, complete && !known.optional)?))
+        Some((entry, judge_rules(known, &seen, complete(known) && !known.optional)?))
     }));
+    let mut not_looked_at = BTreeSet::new();
     for (expected, seen) in expected.iter().zip(seen) {
         let (findings, count) = (finding::count(&seen), finding::places(&seen));
         let blamed_on = seen.iter().find(|finding| !finding.may_be_blamed_on(expected.known.blame));
@@ -82,10 +85,13 @@ pub fn settle<'k>(
                 entry: Some(expected.entry),
                 finding: first,
             });
-        } else if complete && !expected.known.optional {
+        } else if !complete(expected.known) && !expected.known.optional {
+            not_looked_at.insert(expected.entry);
+        } else if !expected.known.optional {
             settled.changed.push((expected.entry, expected.missed(&places_seen)));
         }
     }
+    settled.not_looked_at = not_looked_at.len() as u64;
     let changed: BTreeSet<usize> = settled.changed.iter().map(|(entry, _)| *entry).collect();
     for seen in &mut settled.known {
         // What differs from its entry is not accepted.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sframe_inspect::text::{counted, first_of, grouped};
 use sframe_judge::examine::coverage::ExploredRows;
+use sframe_judge::vocabulary::Verdict;
 
 use super::document::{CheckReport, JudgedImage, Origin, Report};
 use super::explore::ExploreReport;
@@ -30,6 +31,7 @@ impl CheckReport {
             self.ended().filter(|_| self.broken.is_none()).map(|ended| format!("the program {ended}")),
         );
         clauses.extend(of_rows(self.summary.rows_explored, self.summary.left_out > 0));
+        clauses.extend(not_looked_for(self.known_not_looked_at));
         clauses.join("; ")
     }
 
@@ -215,34 +217,70 @@ impl ExploreReport {
         let rows = counted(summary.rows_total, "row");
         let asked = if summary.rows_left_out > 0 { " of the functions asked for" } else { "" };
         let judged = match summary.rows_judged {
+            0 if summary.rows_total == 0 => {
+                let whose = if asked.is_empty() { "the file" } else { "what was asked for" };
+                format!("nothing was judged: {whose} has no row")
+            }
             all if all == summary.rows_total => {
                 format!("{} judged", all_of(all, &format!("row{asked}"), &format!("rows{asked}")))
             }
             some => format!("{} of {rows}{asked} {} judged", grouped(some), was(some)),
         };
-        let proved: u64 = summary.verdicts.values().sum();
         let results = parts(&[
             (summary.rows_agree, "agree"),
             (summary.rows_partly, "agree in part"),
             (summary.rows_wrong, "wrong"),
             (summary.rows_possible, "possibly wrong"),
         ]);
+        let agree = if summary.rows_judged == 1 { "agrees" } else { "agree" };
         let mut clauses = vec![match &*results {
             "" => judged,
             _ if summary.rows_agree < summary.rows_judged => format!("{judged}: {results}"),
             // The finding is about code that the kernel has patched.
             _ if self.findings.iter().any(|found| found.form.is_some()) => {
-                format!("{judged}, and agree with the code as it is in the file")
+                format!("{judged}, and {agree} with the code as it is in the file")
             }
-            _ => format!("{judged}, and agree"),
+            _ => format!("{judged}, and {agree}"),
         }];
-        clauses.push(match (proved, in_words(&self.known)) {
-            (0, None) => "no finding".to_owned(),
-            (0, Some(others)) => format!("no finding except {others}"),
-            (_, None) => counted(proved, "proved finding"),
-            (_, Some(others)) => format!("{}, besides {others}", counted(proved, "proved finding")),
-        });
+        match (self.found(), in_words(&self.known)) {
+            (None, None) if summary.rows_total == 0 => {}
+            (None, None) => clauses.push("no finding".to_owned()),
+            (None, Some(others)) => clauses.push(format!("no finding except {others}")),
+            (Some(found), None) => clauses.push(found),
+            (Some(found), Some(others)) => clauses.push(format!("{found}, besides {others}")),
+        }
+        clauses.extend(not_looked_for(self.known_not_looked_at));
         clauses.join("; ")
+    }
+
+    /// How many findings are proved, and how many known ones are no more as they were.
+    pub(super) fn found(&self) -> Option<String> {
+        let count =
+            |verdict: Verdict| self.summary.verdicts.get(verdict.as_str()).copied().unwrap_or_default();
+        let [gone, changed] = [count(Verdict::UnexpectedPass), count(Verdict::ChangedFailure)];
+        let all: u64 = self.summary.verdicts.values().sum();
+        let are = |count, what: &str| match count {
+            1 => format!("1 known finding {what}"),
+            _ => format!("{} known findings {what}", grouped(count)),
+        };
+        let proved = all.saturating_sub(gone + changed);
+        let found = [
+            (proved, counted(proved, "proved finding")),
+            (gone, are(gone, "gone")),
+            (changed, are(changed, "changed")),
+        ];
+        let found: Vec<String> =
+            found.into_iter().filter(|(count, _)| *count > 0).map(|(_, words)| words).collect();
+        (!found.is_empty()).then(|| found.join(", "))
+    }
+}
+
+/// Entries of known findings that are about what was left out.
+fn not_looked_for(entries: u64) -> Option<String> {
+    match entries {
+        0 => None,
+        1 => Some("1 known finding was not looked for".to_owned()),
+        _ => Some(format!("{} known findings were not looked for", grouped(entries))),
     }
 }
 

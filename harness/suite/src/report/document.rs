@@ -332,6 +332,9 @@ pub struct CheckReport {
     pub findings: Vec<Finding>,
     /// What is known to be wrong.
     pub known: Vec<SeenKnown>,
+    /// How many entries of known findings a sample has left out.
+    #[serde(skip)]
+    pub known_not_looked_at: u64,
     /// The pages of the faults that this comes from, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub faults: BTreeMap<String, Fault>,
@@ -622,6 +625,7 @@ impl CheckReport {
             reproduce: None,
             findings: examination.findings,
             known: Vec::new(),
+            known_not_looked_at: 0,
             faults: BTreeMap::new(),
             findings_omitted: examination.findings_omitted,
             set_aside: examination.set_aside,
@@ -673,9 +677,10 @@ impl CheckReport {
         let sampling = self.sampling.as_ref()?;
         let CheckSummary { counts, left_out, .. } = self.summary;
         Some(format!(
-            "a sample was compared: {sampling}; {} of {} instructions are not in it",
+            "a sample was compared: {sampling}; {} of {} {} not in it",
             grouped(left_out),
-            grouped(counts.instructions)
+            counted(counts.instructions, "instruction"),
+            if left_out == 1 { "is" } else { "are" }
         ))
     }
 

@@ -1,6 +1,6 @@
 //! `explore --json`: the result of exploring a file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -21,7 +21,7 @@ use super::known::located;
 use super::summary::{IN_FULL, SHOWN, show_accepted};
 use crate::case::{Outcome, SeenKnown, Settled, settle};
 use crate::provenance::Provenance;
-use crate::spec::{Fault, KnownFile};
+use crate::spec::{Fault, Known, KnownFile};
 
 /// The result of exploring a file.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -61,6 +61,12 @@ pub struct ExploreReport {
     pub findings: Vec<ExploredFinding>,
     /// What is known to be wrong.
     pub known: Vec<SeenKnown>,
+    /// How many entries of known findings are about functions that were not to be explored.
+    #[serde(skip)]
+    pub known_not_looked_at: u64,
+    /// The names of the functions that were to be explored, and of the others, if not all were.
+    #[serde(skip)]
+    asked: Option<[BTreeSet<String>; 2]>,
     /// The pages of the faults that this comes from, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub faults: BTreeMap<String, Fault>,
@@ -136,6 +142,8 @@ impl ExploreReport {
             reproduce: None,
             findings,
             known: Vec::new(),
+            known_not_looked_at: 0,
+            asked: None,
             faults: BTreeMap::new(),
             functions: of_functions,
         };
@@ -146,6 +154,11 @@ impl ExploreReport {
     /// Leaves out the functions that were not to be explored, unless a path from others has led there.
     #[must_use]
     pub fn only(mut self, is_wanted: impl Fn(&FunctionRows) -> bool) -> Self {
+        let names = |are_wanted: bool| -> BTreeSet<String> {
+            let functions = self.functions.iter().filter(|it| is_wanted(it) == are_wanted);
+            functions.filter_map(|it| it.function.clone()).collect()
+        };
+        self.asked = Some([names(true), names(false)]);
         let (functions, left_out): (Vec<_>, Vec<_>) =
             self.functions.into_iter().partition(|it| it.rows.judged > 0 || is_wanted(it));
         self.functions = functions;
@@ -194,15 +207,17 @@ impl ExploreReport {
     }
 
     /// Separates the proved findings that are failures from what the format can't express, and what a file explains.
-    /// Its entries that are gone or have changed become findings, unless not everything was explored.
+    /// Its entries that are gone or have changed become findings, unless not all that they are about was explored.
     #[must_use]
     pub fn with_known(mut self, file: Option<&KnownFile>) -> Self {
-        let (proved, possible): (Vec<_>, Vec<_>) =
-            self.findings.into_iter().partition(|found| found.certainty == Certainty::Proved);
+        let (proved, possible): (Vec<_>, Vec<_>) = std::mem::take(&mut self.findings)
+            .into_iter()
+            .partition(|found| found.certainty == Certainty::Proved);
         let plain: Vec<Finding> = proved.iter().map(|found| found.finding.clone()).collect();
         let entries = file.map(KnownFile::known).unwrap_or_default();
-        let Settled { known, unexpected, changed } =
-            settle(entries.iter().enumerate(), plain, !self.interrupted, Some(self.abi));
+        let Settled { known, unexpected, changed, not_looked_at } =
+            settle(entries.iter().enumerate(), plain, |known| self.is_asked_for(known), Some(self.abi));
+        self.known_not_looked_at = if self.interrupted { 0 } else { not_looked_at };
         let is_left = |found: &ExploredFinding| unexpected.contains(&found.finding);
         let mut findings: Vec<ExploredFinding> = proved.into_iter().filter(is_left).collect();
         findings.extend(located(changed, file).map(ExploredFinding::of_no_row));
@@ -212,6 +227,12 @@ impl ExploreReport {
         self.known = known;
         self.count();
         self
+    }
+
+    /// Whether all that an entry is about was explored.
+    fn is_asked_for(&self, known: &Known) -> bool {
+        let is_in = |names: &BTreeSet<String>| names.iter().any(|name| known.is_in(None, Some(name)));
+        !self.interrupted && self.asked.as_ref().is_none_or(|[asked, others]| is_in(asked) && !is_in(others))
     }
 
     /// The outcome, as of a case.
@@ -314,9 +335,8 @@ impl ExploreReport {
 
     /// The number of findings, in words.
     pub(super) fn verdict(&self) -> String {
-        let proved: u64 = self.summary.verdicts.values().sum();
         let known = in_words(&self.known).map_or_else(String::new, |known| format!(", besides {known}"));
-        counted(proved, "proved finding") + &known
+        self.found().unwrap_or_else(|| counted(0, "proved finding")) + &known
     }
 
     /// Shows the result to people. With `all`, also what is not proved.

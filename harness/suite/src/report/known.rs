@@ -13,14 +13,15 @@ use crate::spec::KnownFile;
 impl CheckReport {
     /// Separates the findings that are failures from what the format can't express, and what a file explains. Its
     /// entries that are gone or have changed become findings, with their places in the file; if the
-    /// run is broken, or an unwinder was asked at some stops only, they may be gone.
+    /// run is broken, or an unwinder was asked at some stops only, or a sample was compared, they may be gone.
     #[must_use]
     pub fn with_known(mut self, file: Option<&KnownFile>) -> Self {
-        let complete = self.broken.is_none() && self.unwinder.is_none();
+        let complete = self.broken.is_none() && self.unwinder.is_none() && self.sampling.is_none();
         let findings = std::mem::take(&mut self.findings);
         let entries = file.map(KnownFile::known).unwrap_or_default();
-        let Settled { known, unexpected, changed } =
-            settle(entries.iter().enumerate(), findings, complete, Some(self.abi));
+        let Settled { known, unexpected, changed, not_looked_at } =
+            settle(entries.iter().enumerate(), findings, |_| complete, Some(self.abi));
+        self.known_not_looked_at = if self.sampling.is_some() { not_looked_at } else { 0 };
         self.faults = file.map(|file| named_by(known.iter(), file.faults())).unwrap_or_default();
         self.known = known;
         self.findings = unexpected;

@@ -241,7 +241,10 @@ fn markdown_of_exploration(report: &ExploreReport) -> String {
         report.numbers()
     );
     let mut open = Text::default();
-    report.section_line().into_iter().chain(report.open_lines()).for_each(|line| open.line(cut(&line)));
+    report.open_lines().iter().for_each(|line| open.line(cut(line)));
+    if let Some(section) = report.section_line() {
+        let _ = write!(text, "\n## Sections\n\n{}", block(&Text::of(cut(&section))));
+    }
     if report.proved().next().is_some() {
         let mut shown = Text::default();
         report.show_findings(&mut shown, Style::default());
@@ -257,9 +260,8 @@ fn markdown_of_exploration(report: &ExploreReport) -> String {
     if report.proved().next().is_some() || !known.is_empty() {
         reproduce(&mut text, &report.command());
     }
-    let open_text = block(&open);
-    if !report.open_lines().is_empty() || report.section_line().is_some() {
-        let _ = write!(text, "\n## Not decided\n\n{open_text}");
+    if open != Text::default() {
+        let _ = write!(text, "\n## Not decided\n\n{}", block(&open));
     }
     text
 }

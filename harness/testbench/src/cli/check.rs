@@ -110,6 +110,9 @@ impl Check {
     fn check(&self, stop: StopRequest) -> Result<Status, Failure> {
         let began = Began::now();
         self.child.has_room_for("--stack-size", self.stack_size)?;
+        if self.sampling.is_given() {
+            self.known.needs_all_findings("--from-function, --every and --per-place")?;
+        }
         let known = self.known.open()?;
         let external = self.unwinder.start(stop.clone())?;
         let options = Options { stack_size: self.stack_size, ..self.program.machine.options() };

@@ -85,6 +85,9 @@ pub(crate) struct Explore {
 
 impl Explore {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
+        if !self.functions.is_empty() {
+            self.known.needs_all_findings("--functions")?;
+        }
         let known = self.known.open()?;
         let debug_root = self.debug.root(None)?;
         let stop = requests_here().map_err(|error| Failure::broken(format!("error: {error}")))?;
@@ -241,8 +244,10 @@ impl Explore {
         point_out(explored.each_place(), &target, faults, None);
         let mut report = ExploreReport::new(name.to_owned(), &target, explored)
             .of_relocatable(file.unapplied())
-            .of_module(file.module())
-            .only(|of| self.is_wanted(of.function.as_deref(), &of.pc.to_string()));
+            .of_module(file.module());
+        if !self.functions.is_empty() {
+            report = report.only(|of| self.is_wanted(of.function.as_deref(), &of.pc.to_string()));
+        }
         (report.forms, report.unread_tables) = (forms, unread);
         let invocation = Invocation::of_this_process();
         // What was named may be a folder, or one of several files.

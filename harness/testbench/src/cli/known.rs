@@ -19,7 +19,8 @@ use super::report;
 #[derive(Args)]
 pub(super) struct KnownOptions {
     /// A YAML file of findings that are known, each with its fault or reason. Any other is
-    /// a finding, and so is one that is listed but gone or changed.
+    /// a finding, and so is one that is listed but gone or changed; what a sample or
+    /// `--functions` leaves out is neither.
     #[arg(long, value_name = "FILE")]
     known: Option<PathBuf>,
     /// Accept findings whose cause is a known fault of a toolchain or library: they are counted, and don't fail.
@@ -29,7 +30,7 @@ pub(super) struct KnownOptions {
     #[arg(long, value_name = "DIR")]
     specs: Option<PathBuf>,
     /// Write all findings into a new file for --known, or into the file of --known
-    /// again. Faults and reasons are kept from there; where one is missing, a person must write it.
+    /// again. Not with what leaves findings out: a sample, or `--functions`. Faults and reasons are kept from there; where one is missing, a person must write it.
     #[arg(long, value_name = "FILE")]
     write_known: Option<PathBuf>,
 }
@@ -45,6 +46,16 @@ impl KnownOptions {
     /// Whether anything is known or to be written.
     pub(super) const fn is_given(&self) -> bool {
         self.known.is_some() || self.write_known.is_some()
+    }
+
+    /// Refuses to write a list where `options` may leave findings out.
+    pub(super) fn needs_all_findings(&self, options: &str) -> Result<(), Failure> {
+        match &self.write_known {
+            None => Ok(()),
+            Some(_) => Err(Failure::unusable(format!(
+                "error: --write-known lists all findings, and {options} leave some out"
+            ))),
+        }
     }
 
     /// Reads the file, and looks at the one to be written.

@@ -28,6 +28,16 @@ pub(super) struct SamplingOptions {
 }
 
 impl SamplingOptions {
+    /// Whether instructions may be left out.
+    pub(super) fn is_given(&self) -> bool {
+        self.from_function.is_some() || self.every().is_some() || self.per_place.is_some()
+    }
+
+    /// One instruction in how many is compared. One in 1 is each.
+    fn every(&self) -> Option<NonZeroU64> {
+        self.every.filter(|every| every.get() > 1)
+    }
+
     /// Finds the function in a program. `name` is that of the program, for messages.
     pub(super) fn sampling(&self, target: &Target<'_>, name: &str) -> Result<Sampling, Failure> {
         let start = |location: &Location| {
@@ -41,8 +51,6 @@ impl SamplingOptions {
             }
         };
         let from = self.from_function.as_ref().map(start).transpose()?;
-        // One in 1 is each.
-        let every = self.every.filter(|every| every.get() > 1);
-        Ok(Sampling { from, every, per_place: self.per_place.and_then(NonZeroU32::new) })
+        Ok(Sampling { from, every: self.every(), per_place: self.per_place.and_then(NonZeroU32::new) })
     }
 }

@@ -237,6 +237,32 @@ fn functions_that_no_file_has_are_wrong(
     assert!(error.trim_end().ends_with(says) && error.is_empty() == says.is_empty(), "{error}");
 }
 
+/// The last line agrees with the number of rows, also where there is none.
+#[test]
+fn the_last_line_is_of_the_rows_that_there_are() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let last = |rows: Vec<_>| {
+        let code = Code::new("leaf", &[0x90, 0xc3], rows);
+        let file = written(folder.path(), "leaf.o", &object(Abi::Amd64, &[code]));
+        let output = bench(&["explore", &file]);
+        (status(&output), stdout(&output).lines().last().expect("a line").to_owned())
+    };
+    assert_eq!(last(vec![row(0, 8)]), (0, "the only row was judged, and agrees; no finding".to_owned()));
+    assert_eq!(last(Vec::new()), (3, "nothing was judged: the file has no row".to_owned()));
+}
+
+#[test]
+fn what_a_made_section_is_of_is_no_open_question() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = path("gnu-2.47/amd64/recursion.O2");
+    bench_in(folder.path(), &["explore", &file, "--from=eh-frame", "--report=report"]);
+    let markdown = std::fs::read_to_string(folder.path().join("report/summary.md")).expect("a file");
+    let (_, sections) = markdown.split_once("\n## Sections\n").expect("the sections");
+    assert!(sections.contains("made from .eh_frame"), "{markdown}");
+    let open = markdown.split_once("\n## Not decided\n").map_or("", |(_, open)| open);
+    assert!(!open.contains("made from .eh_frame"), "{markdown}");
+}
+
 #[test]
 fn a_function_is_given_up_when_its_budget_is_spent() {
     let explore = |budget: &str| {

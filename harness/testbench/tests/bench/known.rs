@@ -201,6 +201,81 @@ fn findings_that_are_not_listed_are_reported() {
     assert_eq!(check_known(&realign(), "known: []\n").1.len(), 4);
 }
 
+/// What a sample leaves out is neither gone nor changed; what it has beyond the list is.
+#[rstest]
+#[case::every(&["--every=1e6"])]
+#[case::from_a_function(&["--from-function=_start", "--every=1e6"])]
+#[case::per_place(&["--per-place=1", "--every=1e6"])]
+fn a_sample_proves_nothing_about_what_it_leaves_out(#[case] sample: &[&str]) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let known = explained(folder, &realign(), &[]);
+    let with = |more: &[&str]| check(folder, &realign(), &[&["--known=known.yaml"], more].concat());
+    let output = with(sample);
+    let shown = text(&output.stdout);
+    assert!(status(&output) != 1 && !shown.contains("unexpected-pass"), "{shown}");
+    assert!(shown.contains("2 known findings were not looked for"), "{shown}");
+    // At fewer places than the entry says.
+    let more = known.replacen("FP = *(FP): 1", "FP = *(FP): 7", 1);
+    assert!(more != known, "{known}");
+    std::fs::write(folder.join("known.yaml"), &more).expect("a file");
+    assert_eq!(status(&with(&[])), 1);
+    let output = with(&["--per-place=1"]);
+    assert_eq!(status(&output), 0, "{}", text(&output.stdout));
+    assert!(!text(&output.stdout).contains("not looked for"), "{}", text(&output.stdout));
+    // With other rules.
+    let other = known.replacen("FP = *(FP): 1", "FP = *(FP-8): 1", 1);
+    std::fs::write(folder.join("known.yaml"), &other).expect("a file");
+    let output = with(&["--per-place=1"]);
+    assert!(status(&output) == 1 && text(&output.stdout).contains("changed-failure"), "{output:?}");
+    // Without one of the entries.
+    let (first, _) = known.rsplit_once("  # ").expect("a second entry");
+    std::fs::write(folder.join("known.yaml"), first).expect("a file");
+    assert_eq!(status(&with(&["--per-place=1"])), 1);
+    // A list of a sample would not be one of all.
+    let output = check(folder, &realign(), &[sample, &["--write-known=new.yaml"]].concat());
+    assert!(status(&output) == 2 && !folder.join("new.yaml").exists(), "{output:?}");
+    assert!(text(&output.stderr).contains("--write-known lists all findings"), "{}", text(&output.stderr));
+    assert_eq!(status(&check(folder, &realign(), &["--every=1", "--write-known=new.yaml"])), 1);
+}
+
+/// Entries of functions that are not asked for are left alone.
+#[test]
+fn entries_of_other_functions_are_left_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let explore = |more: &[&str]| bench_in(folder, &[&["explore", &realign()], more].concat());
+    assert_eq!(status(&explore(&["--write-known=known.yaml"])), 1);
+    let known = std::fs::read_to_string(folder.join("known.yaml")).expect("a file");
+    let known = known.replace("reason: ''", &format!("reason: {REASON}"));
+    let write = |known: &str| std::fs::write(folder.join("known.yaml"), known).expect("a file");
+    let with = |function: &str| {
+        let output = explore(&["--known=known.yaml", "--functions", function]);
+        (status(&output), text(&output.stdout))
+    };
+    write(&known);
+    let (asked, shown) = with("realigned");
+    assert_eq!(asked, 0, "{shown}");
+    assert!(shown.contains("; 1 known finding was not looked for") && !shown.contains("gone"), "{shown}");
+    // One about a function that is asked for is gone, or has changed.
+    let line = "function: aligned_and_variable";
+    write(&known.replacen(line, "function: main", 1));
+    assert_eq!(with("realigned").0, 0);
+    let (asked, shown) = with("main");
+    assert!(asked == 1 && shown.contains("; 1 known finding gone"), "{shown}");
+    assert!(shown.contains("unexpected-pass") && !shown.contains("proved finding"), "{shown}");
+    write(&known.replace(": 1\n", ": 7\n"));
+    let (asked, shown) = with("realigned");
+    assert!(asked == 1 && shown.contains("; 1 known finding changed"), "{shown}");
+    let output = explore(&["--functions=realigned", "--write-known=new.yaml"]);
+    assert!(status(&output) == 2 && !folder.join("new.yaml").exists(), "{output:?}");
+    // The page for job summaries says the same.
+    write(&known.replacen(line, "function: main", 1));
+    explore(&["--known=known.yaml", "--functions=main", "--report=report"]);
+    let markdown = std::fs::read_to_string(folder.join("report/summary.md")).expect("a file");
+    assert!(markdown.starts_with("# SFrame test bench: 1 known finding gone\n"), "{markdown}");
+}
+
 /// Each says at which line.
 #[test]
 fn entries_that_are_gone_or_have_changed_are_reported() {
@@ -809,9 +884,13 @@ fn places_of_a_row_are_counted(#[values("check", "explore")] command: &str) {
     std::fs::write(folder.join("known.yaml"), list).expect("a file");
     let (status, report) = judged(folder, command, &fewer, &["--known=known.yaml"]);
     assert_eq!(status, 0, "{report:#}");
-    let (status, report) = judged(folder, command, &more, &["--known=known.yaml"]);
-    let verdict = &report["findings"][0]["verdict"];
-    assert_eq!((status, verdict), (1, &"changed-failure".into()), "{report:#}");
+    // A part shows no more than the whole.
+    let part = if command == "check" { "--per-place=1" } else { "--functions=f0" };
+    for part in [&[][..], &[part]] {
+        let (status, report) = judged(folder, command, &more, &[&["--known=known.yaml"], part].concat());
+        let verdict = &report["findings"][0]["verdict"];
+        assert_eq!((status, verdict), (1, &"changed-failure".into()), "{report:#}");
+    }
 }
 
 /// A row that is wrong for another reason too, or only for another, is worse, also where nothing is accepted.

@@ -27,7 +27,7 @@ fn endless(id: &str, jump: &[u8]) -> Vec<u8> {
     let sections = object.sections().filter(|section| section.kind() == object::SectionKind::Text);
     let at = sections.filter_map(|section| {
         let offset = address.checked_sub(section.address()).filter(|offset| *offset < section.size())?;
-        Some((section.file_range()?.0 + offset) as usize)
+        usize::try_from(section.file_range()?.0 + offset).ok()
     });
     let at = at.last().expect("its code");
     bytes[at..at + jump.len()].copy_from_slice(jump);
