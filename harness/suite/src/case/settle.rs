@@ -27,8 +27,8 @@ pub struct Settled {
 }
 
 /// Separates known findings from others. A known finding that was not seen again is a
-/// finding too if all that the entry is about was looked at: `complete`. With an ABI, an entry that names a fault explains only what comes from this
-/// fault, where the signs of its page decide that: see [`is_of_its_fault`].
+/// finding too if all that the entry is about was looked at: `complete`. With an ABI, an entry that names a fault
+/// explains only what comes from this fault, where the signs of its page decide that: see [`is_of_its_fault`].
 #[must_use]
 pub fn settle<'k>(
     known: impl Iterator<Item = (usize, &'k Known)>,
