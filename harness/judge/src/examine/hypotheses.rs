@@ -126,11 +126,42 @@ pub(super) struct Hypotheses {
     refuted: VecDeque<u64>,
 }
 
+/// What the calls of a moment may be, where the run has yet to show whether one of them is none, or a jump was one.
+#[derive(Clone, Copy, Debug)]
+pub struct Readings<'h>(Option<&'h Hypotheses>);
+
+impl Readings<'_> {
+    /// Returns the call stacks that there may be instead of what the witness has recorded.
+    #[must_use]
+    pub fn others(self, recorded: &CallStack) -> Vec<CallStack> {
+        let Some(hypotheses) = self.0 else { return Vec::new() };
+        hypotheses.call_stacks(recorded).split_off(1)
+    }
+
+    /// Whether a call is one that a jump may have made. What jumps may have pushed the return address itself, so that SP is
+    /// lower at the jump than when the callee has returned.
+    #[must_use]
+    pub fn is_by_jump(self, call: &Record) -> bool {
+        self.0.is_some_and(|hypotheses| hypotheses.is_by_jump(call))
+    }
+}
+
 impl Hypotheses {
     /// Whether any is open for a thread.
     #[inline]
     pub(super) fn are_open(&self, thread: u32) -> bool {
         !self.open.is_empty() && self.thread == thread
+    }
+
+    /// Returns what a thread's calls may be.
+    #[inline]
+    pub(super) fn readings(&self, thread: u32) -> Readings<'_> {
+        Readings(Some(self).filter(|hypotheses| hypotheses.are_open(thread)))
+    }
+
+    /// Whether a call is one that a jump may have made.
+    fn is_by_jump(&self, call: &Record) -> bool {
+        self.open.iter().any(|hypothesis| hypothesis.is_jump() && hypothesis.call == *call)
     }
 
     /// Takes note of a return.
@@ -305,7 +336,8 @@ impl Hypotheses {
         }
     }
 
-    /// Returns the call stacks that there may be, with the positions of their results.
+    /// Returns the call stacks that there may be, with the positions of their results: what the witness has recorded is
+    /// the first.
     pub(super) fn call_stacks(&self, recorded: &CallStack) -> Vec<CallStack> {
         let both = [Truth::AsRecorded, Truth::Otherwise];
         let all = 0..1_usize << self.open.len();
@@ -325,12 +357,11 @@ impl Hypotheses {
     /// the jump.
     pub(super) fn is_of_jump(&self, found: &Disagreement, call_stack: &CallStack, pushed: u64) -> bool {
         let made = found.frame.checked_sub(1).and_then(|frame| call_stack.innermost_first().nth(frame));
-        let is_made_by = |hypothesis: &Hypothesis| hypothesis.is_jump() && Some(&hypothesis.call) == made;
         let (Value::Word(expected), Value::Word(got)) = (found.expected, found.got) else { return false };
         found.verdict == Verdict::WrongCfa
             && pushed > 0
             && got == expected.wrapping_add(pushed)
-            && self.open.iter().any(is_made_by)
+            && made.is_some_and(|made| self.is_by_jump(made))
     }
 
     /// Adds the results of a moment, one for each of [`Self::call_stacks`], where `is_right` says which of them agree.

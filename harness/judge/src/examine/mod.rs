@@ -60,6 +60,7 @@ use crate::vocabulary::{End, Feature, Verdict};
 
 pub use deliveries::{BrokenDelivery, Deliveries, DeliveryFault, Signals};
 pub use ends::WalkEnds;
+pub use hypotheses::Readings;
 pub use own_check::FailedCheck;
 
 /// A place that a spec wants examined closely.
@@ -214,9 +215,8 @@ pub trait Probe {
     fn start(&mut self) {}
 
     /// Called before each instruction of the run without signals, whether or not it is compared; after that, if it is.
-    /// `is_certain` unless the run has yet to show whether one of the calls is none, or a jump was one.
-    fn executes(&mut self, moment: &Moment<'_>, is_certain: bool) {
-        let _ = (moment, is_certain);
+    fn executes(&mut self, moment: &Moment<'_>, readings: Readings<'_>) {
+        let _ = (moment, readings);
     }
 
     /// Called before the comparison at a moment that a spec names.
@@ -560,7 +560,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         if self.interruptions.is_none()
             && let Some(probe) = &mut self.probe
         {
-            probe.executes(moment, !self.hypotheses.are_open(moment.thread));
+            probe.executes(moment, self.hypotheses.readings(moment.thread));
         }
     }
 

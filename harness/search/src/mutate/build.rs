@@ -6,7 +6,7 @@ use sframe_engine::write::{self, Function, Section as Owned};
 use sframe_inspect::instructions::Disassembly;
 use sframe_inspect::text::with_causes;
 use sframe_judge::compare::Truth;
-use sframe_judge::examine::Probe;
+use sframe_judge::examine::{Probe, Readings};
 use sframe_judge::finding::{Address, FindingRow};
 use sframe_judge::target::files::Files;
 use sframe_judge::target::{Loaded, Target};
@@ -356,7 +356,7 @@ impl Probe for All<'_, '_> {
         self.returns.start();
     }
 
-    fn executes(&mut self, moment: &Moment<'_>, _: bool) {
+    fn executes(&mut self, moment: &Moment<'_>, _: Readings<'_>) {
         self.returns.follow(moment);
     }
 

@@ -182,6 +182,16 @@ impl StudyReport {
         if beyond > 0 {
             rows += &format!("; {} that SFrame can't express", counted(beyond, "row"));
         }
+        let mut left_out = String::new();
+        if all.unsettled > 0 {
+            left_out += &format!(
+                "; {} more set aside, where it is not settled what is right",
+                grouped(all.unsettled)
+            );
+        }
+        if all.too_deep > 0 {
+            left_out += &format!("; {} more with call stacks too deep to walk", grouped(all.too_deep));
+        }
         let unobserved = if self.unobserved > 0 {
             format!("; {} of other programs were not observed", counted(self.unobserved, "instruction"))
         } else {
@@ -189,7 +199,7 @@ impl StudyReport {
         };
         let broken = self.broken.as_ref().map_or_else(String::new, |reason| format!("broken: {reason}; "));
         format!(
-            "{broken}stacks were walked at {} of {}, and complete in {sframe}, {cfi}, {frame_pointers} and {with_code}{rows}{unobserved}",
+            "{broken}stacks were walked at {} of {}, and complete in {sframe}, {cfi}, {frame_pointers} and {with_code}{left_out}{rows}{unobserved}",
             grouped(self.walked()),
             counted(self.instructions, "instruction"),
         )

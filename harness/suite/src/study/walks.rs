@@ -7,8 +7,8 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use sframe_engine::Abi;
 use sframe_judge::compare::{ByTopmost, Reliabilities, Topmosts, Truth};
-use sframe_judge::examine::Probe;
 use sframe_judge::examine::sampling::Strides;
+use sframe_judge::examine::{Probe, Readings};
 use sframe_judge::target::{Loaded, Target};
 use sframe_judge::triage::{ExitClaim, ExitClaims};
 use sframe_judge::unwind::{Backtrace, End, Frame, Unwinder, Viewpoint};
@@ -34,7 +34,9 @@ pub const MAX_DEPTH: usize = 1024;
 /// or leave one out.
 ///
 /// Where a walk describes where a function will go, other than to its caller, before it has gone there, no walk is any of
-/// these: what is right is *not settled*. What `__builtin_eh_return` makes of functions has such moments.
+/// these: what is right is *not settled*. What `__builtin_eh_return` makes of functions has such moments. So have calls
+/// that may be none, and jumps that may be calls, as long as a walk is complete for one of the two, and not for what the
+/// call stack says.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Walks {
     /// What they were worth, by what the topmost frame was in. Unlike those of an unwinder under test, walks that are
@@ -194,7 +196,7 @@ impl Probe for Walkers<'_, '_, '_> {
         self.claims.start(0);
     }
 
-    fn executes(&mut self, moment: &Moment<'_>, is_certain: bool) {
+    fn executes(&mut self, moment: &Moment<'_>, readings: Readings<'_>) {
         for (walked, count) in self.claims.follow(moment, self.abi) {
             self.forget(walked, count);
         }
@@ -213,10 +215,25 @@ impl Probe for Walkers<'_, '_, '_> {
             return;
         }
         let (truth, viewpoint) = (Truth::of(moment), Viewpoint::new(moment));
-        let judged = self.walkers.each_mut().map(|walker| walker.walk(&truth, &viewpoint, self.target));
+        let judged =
+            self.walkers.each_mut().map(|walker| walker.walk(&truth, &viewpoint, self.target, readings));
         let worth = judged.map(|(worth, _)| worth);
-        // What tables say may be right if one of the calls is none, or a jump was one.
-        if !is_certain && worth[..2].iter().any(|worth| *worth != Reliability::Complete) {
+        // What is right if one of the calls is none, or a jump was one, is not wrong.
+        let others = if worth.iter().all(|worth| *worth == Reliability::Complete) {
+            Vec::new()
+        } else {
+            readings.others(moment.call_stack)
+        };
+        let is_right_otherwise = |walker: &Walker<'_>| {
+            let is_right = |call_stack| {
+                let mut truth = Truth::of(moment);
+                truth.call_stack = call_stack;
+                judge(&truth, &walker.backtrace, self.target, readings).0 == Reliability::Complete
+            };
+            others.iter().any(is_right)
+        };
+        let mut walks = self.walkers.iter().zip(worth);
+        if walks.any(|(walker, worth)| worth != Reliability::Complete && is_right_otherwise(walker)) {
             executed.unsettled += 1;
             return;
         }
@@ -252,9 +269,10 @@ impl<'u> Walker<'u> {
         truth: &Truth<'m>,
         viewpoint: &Viewpoint<'_>,
         target: &Target<'_>,
+        readings: Readings<'_>,
     ) -> (Reliability, Option<Cause<'m>>) {
         self.backtrace.unwind(&mut *self.unwinder, viewpoint);
-        judge(truth, &self.backtrace, target)
+        judge(truth, &self.backtrace, target, readings)
     }
 }
 
@@ -266,8 +284,10 @@ fn judge<'m>(
     truth: &Truth<'m>,
     backtrace: &Backtrace,
     target: &Target<'_>,
+    readings: Readings<'_>,
 ) -> (Reliability, Option<Cause<'m>>) {
     let depth = truth.call_stack.depth();
+    let pushed = target.executable().image.cpu.abi.pushed_by_calls();
     // Whether a frame gave a wrong FP that is still wrong: then what is wrong further out says nothing of an
     // exit.
     let mut has_wrong_fp = false;
@@ -281,6 +301,8 @@ fn judge<'m>(
         let call = truth.call_of(index);
         if let (Some(cfa), Some(call)) = (frame.cfa, call)
             && cfa != call.cfa
+            && !(inner.is_some_and(|inner| readings.is_by_jump(inner))
+                && cfa == call.cfa.wrapping_add(pushed))
         {
             // A frame further out has the SP that its callee is said to leave: on s390x, functions
             // save it.

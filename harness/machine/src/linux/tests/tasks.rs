@@ -182,8 +182,9 @@ fn calls_of_tasks_fail_as_on_linux() {
     }
     assert!(matches!(caller.answer("futex", &[word, 0, 7, 0]), Answer::Wait(_)));
     assert_eq!(caller.call("futex", &[word, 1, 1]), Ok(0));
-    assert_eq!(caller.at_path("execve", "/none", &[0, 0]), Err(Errno::FAULT), "no arguments");
     let list = caller.words(&[0]);
+    assert_eq!(caller.at_path("execve", "/none", &[8, list]), Err(Errno::FAULT), "no arguments to read");
+    assert_eq!(caller.at_path("execve", "/none", &[0, 0]), Err(Errno::NOENT), "no lists are empty ones");
     assert_eq!(caller.at_path("execve", "/none", &[list, list]), Err(Errno::NOENT));
     assert_eq!(caller.at_path("execve", "/tmp", &[list, list]), Err(Errno::ACCESS));
 }
