@@ -24,7 +24,8 @@ pub struct Lint {
     #[arg(long)]
     as_module: bool,
     /// Which share of the instructions whose call frame information can be expressed must have an FDE: `all`, or a
-    /// percentage. Below that, functions without one are findings. Files without call frame information have none.
+    /// percentage. Below that, functions without one are findings. Of files without call frame information nothing is
+    /// known: the status is 3.
     #[arg(long, value_name = "SHARE", value_parser = Percent::to_reach)]
     coverage: Option<Percent>,
     /// Write a report about all of them in SARIF 2.1.0 to this file.
@@ -69,12 +70,12 @@ impl Inspect for Linter {
 
     fn inspect(&mut self, file: &Subject, show: &mut impl Show) -> Result<Status, Stop> {
         let mut report = file.checked(lint_file(file.source(), &file.name))?;
-        // Without call frame information nothing says that a function is missing.
-        let mut is_covered = true;
+        let (mut is_covered, mut is_known) = (true, true);
         if let Some(share) = self.coverage {
             let diff = match diff_file(file.source(), &file.name) {
                 Err(error @ (DiffError::NoCfi | DiffError::NotElf)) => {
                     note(format_args!("note: {}: --coverage has nothing to go by: {error}", file.name));
+                    is_known = false;
                     None
                 }
                 // The linter says what is wrong with the section.
@@ -87,7 +88,11 @@ impl Inspect for Linter {
             log.add(&report);
         }
         show.show(&report, || [if volume() == Volume::Quiet { report.brief() } else { report.text() }])?;
-        Ok(if report.summary.errors > 0 || !is_covered { Status::Finding } else { Status::AsExpected })
+        Ok(match (report.summary.errors > 0 || !is_covered, is_known) {
+            (true, _) => Status::Finding,
+            (false, false) => Status::NothingCompared,
+            (false, true) => Status::AsExpected,
+        })
     }
 }
 

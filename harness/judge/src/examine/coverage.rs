@@ -7,6 +7,7 @@ use rustc_hash::FxHashSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sframe_engine::{InstructionPointer, LookupAddress, PcType, ReturnAddress, Section};
+use sframe_inspect::cfi::CallFrameInfo;
 use sframe_inspect::text::grouped;
 use sframe_machine::PcMap;
 
@@ -51,6 +52,9 @@ pub struct Coverage {
     pub missing: BTreeMap<String, u64>,
     /// Those without an FDE that have call frame information: in images without a section, and in others.
     pub with_cfi: [u64; 2],
+    /// Those without an FDE in images with a section, but without call frame information: nothing says whether one is
+    /// missing.
+    pub without_cfi: u64,
     /// The number of different such instructions.
     pub uncovered_places: BTreeMap<String, u64>,
     /// Rows that no topmost frame has used: agreement proves nothing about them.
@@ -265,9 +269,12 @@ impl Executed {
                 }
                 if let Some(module) =
                     target.module_at(Loaded(pc.0)).filter(|module| !module.has_made_section())
-                    && module.has_cfi_at(target.linked(Loaded(pc.0)))
                 {
-                    coverage.with_cfi[usize::from(module.section.is_some())] += count;
+                    if module.has_cfi_at(target.linked(Loaded(pc.0))) {
+                        coverage.with_cfi[usize::from(module.section.is_some())] += count;
+                    } else if module.section.is_some() && module.cfi().is_none_or(CallFrameInfo::is_absent) {
+                        coverage.without_cfi += count;
+                    }
                 }
                 *coverage.uncovered_places.entry(name.clone()).or_default() += 1;
                 *coverage.uncovered.entry(name).or_default() += count;

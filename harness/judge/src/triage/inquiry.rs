@@ -267,3 +267,22 @@ pub(super) fn place_of(rule: &RecoveryRule, cfa: Option<u64>, state: &State) -> 
     let bases = Bases { cfa, sp: Some(state.sp), fp: state.fp.ok() };
     bases.address(rule, |_| None)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_finds_another_caller_does_not_agree_that_there_is_one() {
+        let caller = |cfa, ra| Values { cfa, ra: Some(ra), ..Values::default() };
+        let agree = |one: Values, other: &Values| one.agree(other, DisputedValue::Caller);
+        let truth = caller(Some(0x1000), Some(0x40_1000));
+        assert_eq!(agree(truth, &truth), Some(true));
+        assert_eq!(agree(caller(None, Some(0x40_1000)), &truth), Some(true));
+        assert_eq!(agree(caller(Some(0x1000), Some(0x40_1004)), &truth), Some(false));
+        assert_eq!(agree(caller(Some(0x1008), Some(0x40_1000)), &truth), Some(false));
+        assert_eq!(agree(caller(None, None), &truth), Some(false));
+        assert_eq!(agree(caller(None, None), &caller(Some(0x1000), None)), Some(true));
+        assert_eq!(agree(Values::default(), &truth), None);
+    }
+}

@@ -134,8 +134,8 @@ pub struct Comparison {
 /// What a baseline has of a run's cases.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct InBaseline {
-    /// The cases with something that is worse.
-    worse: BTreeSet<String>,
+    /// What is worse, by case. A case may be there no more.
+    pub(super) worse: BTreeMap<String, Vec<String>>,
     /// The findings of each case, by their keys.
     findings: BTreeMap<String, BTreeSet<String>>,
 }
@@ -143,7 +143,10 @@ pub(super) struct InBaseline {
 impl Report {
     /// Adds what a baseline has: reports and the last line then say which failures are none of this run.
     pub fn set_against(&mut self, baseline: &Baseline, comparison: &Comparison) {
-        let worse = comparison.worse.iter().map(|change| change.case.clone()).collect();
+        let mut worse: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for Change { case, what } in &comparison.worse {
+            worse.entry(case.clone()).or_default().push(what.clone());
+        }
         let cases = baseline.cases.iter();
         let findings = cases.map(|(id, case)| (id.clone(), case.findings.clone())).collect();
         self.baseline = Some(InBaseline { worse, findings });
@@ -153,7 +156,7 @@ impl Report {
     pub(super) fn is_as_in_baseline(&self, case: &CaseReport) -> bool {
         matches!(case.outcome, Outcome::Unexpected | Outcome::Broken)
             && self.baseline.as_ref().is_some_and(|baseline| {
-                baseline.findings.contains_key(&case.id) && !baseline.worse.contains(&case.id)
+                baseline.findings.contains_key(&case.id) && !baseline.worse.contains_key(&case.id)
             })
     }
 
@@ -161,6 +164,17 @@ impl Report {
     pub(super) fn has_in_baseline(&self, case: &str, finding: &Finding) -> bool {
         let findings = self.baseline.as_ref().and_then(|baseline| baseline.findings.get(case));
         findings.is_some_and(|findings| findings.contains(&key(finding)))
+    }
+
+    /// What is worse than in the baseline, by case. A case may be there no more.
+    pub(super) fn worse(&self) -> impl Iterator<Item = (&str, &[String])> {
+        let worse = self.baseline.iter().flat_map(|baseline| &baseline.worse);
+        worse.map(|(case, what)| (case.as_str(), what.as_slice()))
+    }
+
+    /// What is worse of a case than in the baseline.
+    pub(super) fn worse_of(&self, case: &str) -> &[String] {
+        self.baseline.as_ref().and_then(|baseline| baseline.worse.get(case)).map_or(&[], Vec::as_slice)
     }
 
     /// How many cases are worse than in the baseline, and how many fail as they do there.

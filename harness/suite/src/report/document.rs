@@ -475,6 +475,10 @@ pub struct CheckSummary {
     /// Those without an FDE that have call frame information: in images without a section, and in others.
     #[serde(default)]
     pub with_cfi: [u64; 2],
+    /// Those without an FDE in images with a section, but without call frame information: nothing says whether one is
+    /// missing.
+    #[serde(default)]
+    pub without_cfi: u64,
     /// How control was transferred.
     pub control_flow: Features,
     /// Number of findings by verdict, without known ones.
@@ -619,6 +623,7 @@ impl CheckReport {
                 uncovered: coverage.uncovered,
                 missing: coverage.missing,
                 with_cfi: coverage.with_cfi,
+                without_cfi: coverage.without_cfi,
                 control_flow: examination.features,
                 verdicts: verdicts(&examination.findings, &examination.findings_omitted),
             },
@@ -695,6 +700,24 @@ impl CheckReport {
     pub fn reaches(&self, floor: Percent) -> bool {
         let (covered, missing) = (self.summary.instructions_covered, self.summary.instructions_missing());
         missing == 0 || floor.is_reached_by(covered, covered.saturating_add(missing))
+    }
+
+    /// Why it is not known whether that share of the executed code has an FDE, if it has not even if none is missing where
+    /// nothing says so.
+    #[must_use]
+    pub fn why_coverage_is_unknown(&self, share: Percent) -> Option<String> {
+        let unknown = self.summary.without_cfi;
+        let known = self.summary.instructions_covered.saturating_add(self.summary.instructions_missing());
+        let all = known.saturating_add(unknown);
+        let is_known = unknown == 0 || share.is_reached_by(self.summary.instructions_covered, all);
+        (!is_known).then(|| {
+            format!(
+                "{} of {} executed in files with a section have no FDE, and these files no call frame information that \
+                 says whether they could have one (--coverage)",
+                grouped(unknown),
+                counted(all, "instruction"),
+            )
+        })
     }
 
     /// Says which FDEs are missing, in a sentence.

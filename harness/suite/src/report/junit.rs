@@ -1,6 +1,6 @@
 //! `junit.xml`: a run as test cases, for CI systems.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use chrono::DateTime;
@@ -41,6 +41,8 @@ struct Tested<'r> {
     outcome: Outcome,
     /// Whether the baseline has it as well: then it is no failure of this run.
     is_as_in_baseline: bool,
+    /// What is worse than in the baseline.
+    worse: &'r [String],
     reason: Option<&'r str>,
     findings: &'r [Finding],
     findings_omitted: &'r BTreeMap<Verdict, u64>,
@@ -72,6 +74,7 @@ pub fn junit(report: &Report) -> Result<String, quick_junit::SerializeError> {
             class: &case.build,
             outcome: case.outcome,
             is_as_in_baseline: report.is_as_in_baseline(case),
+            worse: report.worse_of(&case.id),
             reason: case.reason.as_deref(),
             findings: &case.findings,
             findings_omitted: &case.findings_omitted,
@@ -80,9 +83,17 @@ pub fn junit(report: &Report) -> Result<String, quick_junit::SerializeError> {
             time: time(case),
         }));
     }
+    let ids: BTreeSet<&str> = report.cases.iter().map(|case| case.id.as_str()).collect();
+    let mut gone = TestSuite::new("baseline");
+    for (case, worse) in report.worse().filter(|(case, _)| !ids.contains(case)) {
+        let mut test = TestCase::new(neutral(case).into_owned(), worse_than_baseline(worse));
+        test.set_classname("baseline");
+        gone.add_test_case(test);
+    }
+    suites.extend(Some(gone).filter(|gone| !gone.test_cases.is_empty()));
     let is_skipped = |case: &&CaseReport| match case.outcome {
         Outcome::Broken => report.is_as_in_baseline(case),
-        outcome => outcome == Outcome::Skipped,
+        outcome => outcome == Outcome::Skipped && report.worse_of(&case.id).is_empty(),
     };
     let skipped = report.cases.iter().filter(is_skipped).count() as u64;
     xml(suites, report.provenance.as_ref(), report.cases.iter().map(time).sum(), skipped)
@@ -103,6 +114,7 @@ fn junit_of_check(report: &CheckReport) -> Result<String, quick_junit::Serialize
         class: "check",
         outcome: report.outcome(),
         is_as_in_baseline: false,
+        worse: &[],
         reason: report.reason().as_deref(),
         findings: &report.findings,
         findings_omitted: &report.findings_omitted,
@@ -217,6 +229,13 @@ fn of_findings(case: &Tested<'_>) -> Text {
     lines
 }
 
+/// A failure that only the baseline shows.
+fn worse_than_baseline(worse: &[String]) -> TestCaseStatus {
+    let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+    status.set_message(neutral(&format!("worse than in the baseline: {}", worse.join("; "))).into_owned());
+    status
+}
+
 fn test_case(case: &Tested<'_>) -> TestCase {
     let failed = |kind, message: String| {
         let mut status = TestCaseStatus::non_success(kind);
@@ -233,6 +252,9 @@ fn test_case(case: &Tested<'_>) -> TestCase {
     };
     let mut output = Text::default();
     let status = match case.outcome {
+        Outcome::Agree | Outcome::Known | Outcome::Skipped if !case.worse.is_empty() => {
+            worse_than_baseline(case.worse)
+        }
         Outcome::Agree | Outcome::Known => TestCaseStatus::success(),
         Outcome::Skipped => skipped(reason()),
         Outcome::Broken if case.is_as_in_baseline => {
@@ -285,6 +307,7 @@ mod tests {
             class: "b",
             outcome: Outcome::Broken,
             is_as_in_baseline: false,
+            worse: &[],
             reason: Some("restarted too often"),
             findings: &findings,
             findings_omitted: &BTreeMap::new(),

@@ -100,6 +100,16 @@ pub fn markdown(report: &Report) -> String {
             let _ = writeln!(text, "\nAnd {} more; report.html has all of them.", grouped(more as u64));
         }
     }
+    let worse: Vec<(&str, &[String])> = report.worse().collect();
+    if !worse.is_empty() {
+        let _ = writeln!(text, "\n## Worse than in the baseline\n");
+        for (case, what) in worse.iter().take(CASES) {
+            let _ = writeln!(text, "- {}: {}", code(case), code(&what.join("; ")));
+        }
+        if let Some(more) = worse.len().checked_sub(CASES).filter(|more| *more > 0) {
+            let _ = writeln!(text, "- and {}", counted(more as u64, "more case"));
+        }
+    }
     let before: Vec<&CaseReport> =
         report.cases.iter().filter(|case| report.is_as_in_baseline(case)).collect();
     if !before.is_empty() {

@@ -13,7 +13,7 @@ use sframe_judge::target::{Loaded, Target};
 use sframe_judge::triage::{ExitClaim, ExitClaims};
 use sframe_judge::unwind::{Backtrace, End, Frame, Unwinder, Viewpoint};
 use sframe_judge::vocabulary::{Reliability, Topmost};
-use sframe_machine::{Bottom, Moment, Record};
+use sframe_machine::{Bottom, CallStack, Moment, Record};
 
 use super::Unwinders;
 
@@ -35,8 +35,7 @@ pub const MAX_DEPTH: usize = 1024;
 ///
 /// Where a walk describes where a function will go, other than to its caller, before it has gone there, no walk is any of
 /// these: what is right is *not settled*. What `__builtin_eh_return` makes of functions has such moments. So have calls
-/// that may be none, and jumps that may be calls, as long as a walk is complete for one of the two, and not for what the
-/// call stack says.
+/// that may be none, and jumps that may be calls, as long as a walk is complete for one of the two, and not for the other.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Walks {
     /// What they were worth, by what the topmost frame was in. Unlike those of an unwinder under test, walks that are
@@ -218,22 +217,16 @@ impl Probe for Walkers<'_, '_, '_> {
         let judged =
             self.walkers.each_mut().map(|walker| walker.walk(&truth, &viewpoint, self.target, readings));
         let worth = judged.map(|(worth, _)| worth);
-        // What is right if one of the calls is none, or a jump was one, is not wrong.
-        let others = if worth.iter().all(|worth| *worth == Reliability::Complete) {
-            Vec::new()
-        } else {
-            readings.others(moment.call_stack)
+        // Which walks are complete depends on whether one of the calls is none, or a jump was one.
+        let is_otherwise = |call_stack: &CallStack| {
+            let mut truth = Truth::of(moment);
+            truth.call_stack = call_stack;
+            self.walkers.iter().zip(worth).any(|(walker, worth)| {
+                let (other, _) = judge(&truth, &walker.backtrace, self.target, readings);
+                (other == Reliability::Complete) != (worth == Reliability::Complete)
+            })
         };
-        let is_right_otherwise = |walker: &Walker<'_>| {
-            let is_right = |call_stack| {
-                let mut truth = Truth::of(moment);
-                truth.call_stack = call_stack;
-                judge(&truth, &walker.backtrace, self.target, readings).0 == Reliability::Complete
-            };
-            others.iter().any(is_right)
-        };
-        let mut walks = self.walkers.iter().zip(worth);
-        if walks.any(|(walker, worth)| worth != Reliability::Complete && is_right_otherwise(walker)) {
+        if readings.others(moment.call_stack).iter().any(is_otherwise) {
             executed.unsettled += 1;
             return;
         }
@@ -301,9 +294,11 @@ fn judge<'m>(
         let call = truth.call_of(index);
         if let (Some(cfa), Some(call)) = (frame.cfa, call)
             && cfa != call.cfa
-            && !(inner.is_some_and(|inner| readings.is_by_jump(inner))
-                && cfa == call.cfa.wrapping_add(pushed))
         {
+            // What has pushed a return address and jumped has a lower SP there than when the callee has returned.
+            if inner.is_some_and(|inner| readings.is_by_jump(inner)) && cfa == call.cfa.wrapping_add(pushed) {
+                return (Reliability::Complete, None);
+            }
             // A frame further out has the SP that its callee is said to leave: on s390x, functions
             // save it.
             let (call, cfa) = match inner {

@@ -62,8 +62,8 @@ pub(crate) struct Check {
     #[arg(long)]
     allow_set_aside: bool,
     /// The share of the executed code that must have an FDE, of that whose call frame information SFrame can express, in
-    /// files with a section: `all`, or a percentage. Less ends with status 1; without this option, less than 90% ends
-    /// with status 3.
+    /// files with a section: `all`, or a percentage. Less ends with status 1, and with status 3 what can't be told, as
+    /// there is no call frame information; without this option, less than 90% ends with status 3.
     #[arg(long, value_name = "SHARE", value_parser = Percent::to_reach)]
     coverage: Option<Percent>,
     /// Every backtrace that does not have all frames is a finding, even if it says so.
@@ -228,8 +228,10 @@ impl Check {
                     .to_owned(),
             );
         }
-        if self.lacks_fdes(report) && self.coverage.is_none() {
-            reasons.push(report.why_fdes_are_too_few());
+        match self.coverage {
+            None if self.lacks_fdes(report) => reasons.push(report.why_fdes_are_too_few()),
+            None => {}
+            Some(share) => reasons.extend(report.why_coverage_is_unknown(share)),
         }
         reasons
     }

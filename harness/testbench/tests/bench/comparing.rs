@@ -122,6 +122,9 @@ fn unexplained(report: &mut Value) {
     let places = case(report, REALIGN)["known"][0]["places"].as_u64().expect("a number");
     case(report, REALIGN)["known"][0]["places"] = json!(places + 1);
 })]
+#[case::a_row_that_is_wrong_otherwise(0, "1 changed", ": wrong by other rules: CFA = SP+4096, ", |report: &mut Value| {
+    case(report, REALIGN)["known"][0]["finding"]["row"]["rules"] = json!("CFA = SP+4096, RA = *(CFA-8), FP unchanged");
+})]
 #[case::a_case_that_is_gone(0, "1 gone", "not in the second report, was agree", |report: &mut Value| {
     report["cases"].as_array_mut().expect("cases").retain(|case| case["id"] != LEAF);
 })]

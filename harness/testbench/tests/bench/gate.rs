@@ -264,6 +264,25 @@ fn failures_of_the_baseline_are_none_of_the_run() {
     let title = "# SFrame test bench: 2 worse than in the baseline, 1 as in the baseline\n";
     assert!(summary.starts_with(title) && summary.contains("## Unexpected findings\n"), "{summary}");
     assert!(new_results(&sarif) > 0 && succeeded(&sarif) == false, "{sarif:#}");
+
+    // A case that agrees is worse with fewer rows exercised, and so is one that is gone.
+    spec("recursion", "");
+    edit(&at("baseline"), |baseline| {
+        let cases = baseline["cases"].as_object_mut().expect("cases");
+        let [agrees, fails] = ["recursion", "realign"].map(|name| format!("{name}/gnu-2.47/amd64/O2"));
+        cases[&agrees]["rows_exercised"] = json!(1000);
+        cases[&fails]["findings"] = json!(["wrong-cfa main +0x0"]);
+        let case = cases[&agrees].clone();
+        cases.insert("gone/gnu-2.47/amd64/O2".to_owned(), case);
+    });
+    let (worse, last, junit, summary, _) = run(&baseline);
+    assert_eq!(worse, 1, "{last}");
+    assert!(junit.contains("failures=\"3\" errors=\"0\""), "{junit}");
+    assert!(junit.contains("worse than in the baseline: no longer run"), "{junit}");
+    assert!(junit.matches("exercised, and were 1000").count() == 1, "{junit}");
+    let list = summary.split_once("\n## Worse than in the baseline\n\n").expect("a list").1;
+    let list: Vec<&str> = list.lines().take_while(|line| line.starts_with("- ")).collect();
+    assert!(list.len() == 3 && list[0].starts_with("- `gone/") && list[2].contains("were 1000"), "{summary}");
 }
 
 fn a_finding() -> Value {

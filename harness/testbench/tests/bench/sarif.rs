@@ -228,6 +228,29 @@ fn less_than_was_demanded_is_a_result() {
     assert_eq!(met["runs"][0]["results"], json!([]));
 }
 
+/// Where nothing says what could have an FDE, a demand can't be called met.
+#[test]
+fn what_can_not_be_known_is_not_met() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("program");
+    let mut bytes = std::fs::read(
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/builds/gnu-2.47/amd64/mixed_objects.O2"),
+    )
+    .expect("a file");
+    let names: Vec<usize> = (0..bytes.len() - 9).filter(|at| &bytes[*at..at + 9] == b".eh_frame").collect();
+    assert!(!names.is_empty());
+    names.into_iter().for_each(|at| bytes[at..at + 9].copy_from_slice(b".xx_frame"));
+    std::fs::write(&file, bytes).expect("a file");
+    let file = file.display().to_string();
+    let check = |share: &str, status| {
+        run(&["check", "--no-explore", "--coverage", share, &file], folder.path(), status)
+    };
+    let log = check("all", 3);
+    let notification = &log["runs"][0]["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"];
+    assert!(notification.as_str().is_some_and(|text| text.contains("no call frame information")), "{log:#}");
+    check("50%", 0);
+}
+
 #[test]
 fn the_linter_writes_it_too() {
     let folder = tempfile::tempdir().expect("a folder");

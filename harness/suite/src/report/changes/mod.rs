@@ -210,6 +210,9 @@ fn case_change(
     let is_worse = both && (!more.is_empty() || has_more(&causes_are, &causes_were));
     let is_better = both && (!fewer.is_empty() || has_more(&causes_were, &causes_are));
     new.extend(more);
+    if let Some((before, after)) = before.zip(after).filter(|_| both) {
+        new.extend(other_rules(before, after));
+    }
     gone.extend(fewer.into_iter().filter(|_| after.is_some()));
     let change = match (before, after) {
         (None, None) => return None,
@@ -267,6 +270,15 @@ fn case_change(
         new,
         gone,
         rows: [rows(before), rows(after)],
+    })
+}
+
+/// Rows that were wrong, and are so by other rules.
+fn other_rules<'c>(before: &'c CaseResults, after: &'c CaseResults) -> impl Iterator<Item = String> + 'c {
+    let says = |rules: &BTreeSet<String>| rules.iter().map(String::as_str).collect::<Vec<_>>().join(" / ");
+    after.rules.iter().filter_map(move |(place, rules)| {
+        let were = before.rules.get(place).filter(|were| *were != rules)?;
+        Some(format!("{place}: wrong by other rules: {}, not {}", says(rules), says(were)))
     })
 }
 

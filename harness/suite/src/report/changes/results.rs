@@ -1,6 +1,6 @@
 //! What any report says of each case, in the terms in which two reports are compared.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -87,6 +87,8 @@ pub(super) struct CaseResults {
     pub(super) reliability: ByTopmost,
     /// What was found, by verdict, function and row.
     pub(super) found: Found,
+    /// The rules that are wrong, known or not, by verdict, function and row.
+    pub(super) rules: BTreeMap<String, BTreeSet<String>>,
     /// Findings that were only counted, by verdict.
     pub(super) omitted: BTreeMap<Verdict, u64>,
 }
@@ -200,10 +202,11 @@ impl Results {
         }
         let cases = report.cases.into_iter().map(|case| {
             let found = found(&case.findings, &case.known);
+            let rules = rules(&case.findings, &case.known);
             let rows_exercised = case.rows.exercised;
             let (outcome, reason, omitted) = (case.outcome, case.reason, case.findings_omitted);
             let reliability = case.reliability_by_topmost;
-            (case.id, CaseResults { outcome, reason, rows_exercised, reliability, found, omitted })
+            (case.id, CaseResults { outcome, reason, rows_exercised, reliability, found, rules, omitted })
         });
         Ok(Self {
             provenance: report.provenance,
@@ -237,7 +240,7 @@ impl Results {
         let is_proved = |found: &MaybeProved| found.certainty.as_deref().is_none_or(|sure| sure == "proved");
         let findings: Vec<Finding> =
             findings.into_iter().filter(is_proved).map(|found| found.finding).collect();
-        let found = found(&findings, &known);
+        let (found, rules) = (found(&findings, &known), rules(&findings, &known));
         let OfFileSummary { rows_exercised, reliability_by_topmost: reliability } = summary;
         let proves_too_little = if is_explored && rows_exercised == 0 {
             Some("nothing was judged".to_owned())
@@ -253,7 +256,7 @@ impl Results {
             () if !known.is_empty() => (Outcome::Known, None),
             () => (Outcome::Agree, None),
         };
-        let case = CaseResults { outcome, reason, rows_exercised, reliability, found, omitted };
+        let case = CaseResults { outcome, reason, rows_exercised, reliability, found, rules, omitted };
         let cases = BTreeMap::from([(file_name(&file).to_owned(), case)]);
         Ok(Self { provenance, run: None, kind, cases, sampling })
     }
@@ -275,4 +278,15 @@ fn found(findings: &[Finding], known: &[SeenKnown]) -> Found {
         *found.entry(cause).or_default() += places;
     }
     found
+}
+
+/// The rules of the rows that are wrong.
+fn rules(findings: &[Finding], known: &[SeenKnown]) -> BTreeMap<String, BTreeSet<String>> {
+    let mut rules: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for finding in findings.iter().chain(known.iter().map(|seen| &seen.finding)) {
+        if let Some(row) = &finding.row {
+            rules.entry(key(finding)).or_default().insert(row.rules.to_string());
+        }
+    }
+    rules
 }

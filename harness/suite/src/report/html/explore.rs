@@ -1,5 +1,7 @@
 //! The page of an explored file.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use sframe_inspect::text::counted;
 use sframe_judge::examine::listings::Listings;
@@ -81,6 +83,7 @@ pub(super) fn html_of_exploration(report: &ExploreReport) -> Result<String, serd
         Head {
             summary: Summary::Explore(&report.summary),
             conclusion: Some(report.conclusion()),
+            worse: BTreeMap::new(),
             provenance: report.provenance.as_ref(),
         },
         &report.faults,

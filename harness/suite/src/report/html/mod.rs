@@ -83,6 +83,9 @@ struct Head<'r> {
     /// What was judged and how it came out, in a sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     conclusion: Option<String>,
+    /// What is worse than in the baseline, by case, which may be there no more.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    worse: BTreeMap<&'r str, &'r [String]>,
     /// Where the report comes from.
     provenance: Option<&'r Provenance>,
 }
@@ -134,6 +137,9 @@ struct CaseView<'r> {
     #[serde(skip)]
     known_as: &'r str,
     outcome: Outcome,
+    /// Whether it fails as in the baseline.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    as_in_baseline: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<Cow<'r, str>>,
     instructions: u64,
@@ -250,7 +256,8 @@ fn write(document: &Document<'_>) -> Option<Written> {
 /// # Errors
 /// The data can't be written as JSON.
 pub fn html(report: &Report, listings: &Listings) -> Result<String, serde_json::Error> {
-    let cases = report.cases.iter().map(CaseView::of).collect();
+    let view = |case| CaseView { as_in_baseline: report.is_as_in_baseline(case), ..CaseView::of(case) };
+    let cases = report.cases.iter().map(view).collect();
     let mut shown = Vec::new();
     for (case, report) in report.cases.iter().enumerate() {
         show(&mut shown, case, &report.findings, OF_A_CASE);
@@ -260,6 +267,7 @@ pub fn html(report: &Report, listings: &Listings) -> Result<String, serde_json::
         Head {
             summary: Summary::Run(&report.summary),
             conclusion: Some(report.conclusion()),
+            worse: report.worse().collect(),
             provenance: report.provenance.as_ref(),
         },
         &report.faults,
@@ -283,6 +291,7 @@ pub fn html_of_check(report: &CheckReport, listings: &Listings) -> Result<String
         Head {
             summary: Summary::Check(&report.summary),
             conclusion: Some(report.conclusion()),
+            worse: BTreeMap::new(),
             provenance: report.provenance.as_ref(),
         },
         &report.faults,
@@ -407,6 +416,7 @@ impl<'r> CaseView<'r> {
             build: &case.build,
             known_as: &case.build,
             outcome: case.outcome,
+            as_in_baseline: false,
             reason: case.reason.as_deref().map(Cow::Borrowed),
             instructions: case.counts.instructions,
             comparisons: case.counts.comparisons,
@@ -485,6 +495,7 @@ impl<'r> CaseView<'r> {
             build: file,
             known_as: file_name(file),
             outcome,
+            as_in_baseline: false,
             reason: None,
             instructions: 0,
             comparisons: 0,
@@ -542,6 +553,7 @@ mod tests {
             head: Head {
                 summary: Summary::Run(&ReportSummary::default()),
                 conclusion: None,
+                worse: BTreeMap::new(),
                 provenance: None,
             },
             faults: &BTreeMap::new(),

@@ -541,6 +541,15 @@
     return el("section", { class: "cases" }, el("h2", {}, `Cases (${grouped(list.length)})`),
       list.length ? [glossary([["outcome", list.map((entry) => entry.outcome)]]), sortedTable("cases", caseColumns, list, "cases", csvOfCases)] : el("p", {}, "None."));
   }
+  /** What is worse than in the baseline: of cases that are there no more as well. */
+  function worseSection() {
+    const worse = Object.entries(index.worse ?? {});
+    if (!worse.length) return "";
+    const byId = new Map(cases.map((entry) => [entry.id, entry]));
+    return el("section", {}, el("h2", {}, `Worse than in the baseline (${grouped(worse.length)})`),
+      scrolled("worse than in the baseline", el("table", {}, el("tbody", {}, worse.map(([id, changes]) =>
+        el("tr", {}, el("td", {}, byId.has(id) ? el("a", { href: caseLink(byId.get(id)) }, id) : id), el("td", {}, changes.join("; "))))))));
+  }
   function reasons(kept) {
     const told = kept.cases.filter((entry) => entry.reason);
     if (!told.length) return "";
@@ -585,7 +594,7 @@
     const [unexpected, known] = halves(kept.findings);
     // What is left out is not known to have what such filters ask for.
     const isOfFindings = Boolean(filter.verdict || filter.blame || filter.text);
-    return [printed, tiles(kept), unexpected.length ? findingSection(unexpected, isOfFindings ? 0 : unlisted(kept.cases), "findings") : "", reasons(kept), ...causes(kept), plots(kept),
+    return [printed, tiles(kept), set.length ? "" : worseSection(), unexpected.length ? findingSection(unexpected, isOfFindings ? 0 : unlisted(kept.cases), "findings") : "", reasons(kept), ...causes(kept), plots(kept),
       matrix(kept), knownSection(known, "known findings"), caseSection(kept.cases), leftOut()];
   }
 
@@ -904,6 +913,8 @@
     return [
       el("h2", { tabindex: -1 }, entry.id, " ", resultChip(entry)),
       entry.reason ? el("p", { class: "reason" }, entry.reason) : "",
+      entry.as_in_baseline ? el("p", { class: "reason" }, "It fails as in the baseline.") : "",
+      index.worse?.[entry.id] ? el("p", { class: "reason" }, `Worse than in the baseline: ${index.worse[entry.id].join("; ")}.`) : "",
       entry.missing_fde ? el("p", { class: "reason" }, `${entry.missing_fde}.`) : "",
       entry.sample ? el("p", { class: "reason" }, `${entry.sample}.`) : "",
       findingSection(unexpected, missing),
