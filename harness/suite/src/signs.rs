@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use sframe_engine::{Abi, RecoveryRule, RowRules};
+use sframe_engine::{Abi, RecoveryRule};
 use sframe_inspect::Blame;
 use sframe_inspect::diff::{DiffReport, Field};
 use sframe_inspect::elf::object_file::ObjectFile;
@@ -19,6 +19,8 @@ use crate::spec::{
 };
 
 mod spread;
+
+pub use spread::WrongRow;
 
 /// What is seen of a cause.
 #[derive(Clone, Debug)]
@@ -166,9 +168,12 @@ impl SeenCause<'_> {
     }
 }
 
-/// Whether a page means this instruction, or these rules: an `R` stands for any register, and an `N` for any number.
+/// Whether a page means this instruction, or these rules: an `R` stands for any register but SP, and an `N` for any number.
 fn is_instruction(known: &str, this: &str) -> bool {
-    let is_register = |word: &str| word.starts_with(|first: char| first.is_ascii_lowercase() || first == '%');
+    let is_sp = |word: &str| matches!(word, "rsp" | "sp" | "%r15");
+    let is_register = |word: &str| {
+        word.starts_with(|first: char| first.is_ascii_lowercase() || first == '%') && !is_sp(word)
+    };
     let is_number = |word: &str| word == "N" || word.bytes().all(|digit| digit.is_ascii_digit());
     let means = |known: &str, this: &str| {
         known == this
@@ -343,10 +348,10 @@ impl<'f> KnownCauses<'f> {
         Self::of_components(faults, abi, |component| component.contains(producer))
     }
 
-    /// Returns the page of a cause.
+    /// Returns the page of a cause of which no other code is known.
     #[must_use]
     pub fn page_of(&self, seen: &SeenCause<'_>) -> Option<&'f str> {
-        self.sign_of(seen).map(|(page, _)| page)
+        self.sign_of(seen).filter(|(_, sign)| sign.earlier.is_empty()).map(|(page, _)| page)
     }
 
     /// Returns the page of each of the places at which a row is wrong, by ascending addresses: that of its own sign, or of
@@ -355,7 +360,7 @@ impl<'f> KnownCauses<'f> {
         &self,
         places: &[(u64, SeenCause<'_>)],
         code: impl Fn(u64) -> Arc<Disassembly>,
-        row: Option<(Abi, &RowRules, Verdict)>,
+        row: Option<WrongRow<'_>>,
     ) -> Vec<Option<&'f str>> {
         let signs: Vec<_> = places.iter().map(|(pc, seen)| (*pc, self.sign_of(seen))).collect();
         spread::pages(&signs, code, row)
@@ -477,8 +482,7 @@ fn pages<'f>(findings: &[&mut Finding], signs: &[SeenSign<'_, '_, 'f>]) -> Vec<O
             let pc = module.loaded(Linked(findings[*place].pc?.0)).0;
             Some((pc, signs[*place].map(|(_, sign)| sign)))
         });
-        let row = finding.row.as_ref().zip(module.subject.abi());
-        let row = row.map(|(row, abi)| (abi, &row.rules, finding.verdict));
+        let row = module.subject.abi().and_then(|abi| WrongRow::of(finding, abi, module));
         let of_row = spread::pages(&wrong.collect::<Vec<_>>(), |pc| module.code_around(Loaded(pc)), row);
         places.into_iter().zip(of_row).for_each(|(place, page)| pages[place] = page);
     }

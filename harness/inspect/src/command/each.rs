@@ -313,7 +313,7 @@ struct Tally {
     inspected: u64,
     /// Those with findings.
     found: u64,
-    /// Those of which nothing was judged.
+    /// Those of which nothing was judged, or not all.
     open: u64,
     /// ELF files without a section, in folders and archives.
     without: u64,
@@ -325,7 +325,7 @@ struct Tally {
 impl Tally {
     fn add(&mut self, status: Status) {
         self.found += u64::from(status == Status::Finding);
-        self.open += u64::from(status == Status::NothingCompared);
+        self.open += u64::from(matches!(status, Status::NothingCompared | Status::Broken));
         let worse = self.worst.is_none_or(|worst| worst.weight() < status.weight());
         self.worst = if worse { Some(status) } else { self.worst };
     }

@@ -33,6 +33,7 @@ Exit status:
   0  no rule is broken: there may be warnings and notes
   1  an error; with --coverage also that too little has an FDE
   2  the file can't be used
+  3  with --coverage: no call frame information says what could have an FDE
 
 specs/lints.md has all rules."
     )

@@ -10,7 +10,7 @@ use clap::Args;
 use super::each::{Inspect, Show, Stop, execute};
 use super::exit::{Failure, Status};
 use super::subject::{Subject, SubjectError};
-use super::volume::{Volume, note, volume};
+use super::volume::{Volume, volume};
 use super::{json_text, write_file};
 
 /// The arguments of `lint`.
@@ -70,12 +70,11 @@ impl Inspect for Linter {
 
     fn inspect(&mut self, file: &Subject, show: &mut impl Show) -> Result<Status, Stop> {
         let mut report = file.checked(lint_file(file.source(), &file.name))?;
-        let (mut is_covered, mut is_known) = (true, true);
-        if let Some(share) = self.coverage {
+        let mut is_covered = true;
+        if let Some(share) = self.coverage.filter(|share| *share > Percent::NONE) {
             let diff = match diff_file(file.source(), &file.name) {
                 Err(error @ (DiffError::NoCfi | DiffError::NotElf)) => {
-                    note(format_args!("note: {}: --coverage has nothing to go by: {error}", file.name));
-                    is_known = false;
+                    report.coverage_unknown = Some(format!("--coverage has nothing to go by: {error}"));
                     None
                 }
                 // The linter says what is wrong with the section.
@@ -88,10 +87,10 @@ impl Inspect for Linter {
             log.add(&report);
         }
         show.show(&report, || [if volume() == Volume::Quiet { report.brief() } else { report.text() }])?;
-        Ok(match (report.summary.errors > 0 || !is_covered, is_known) {
-            (true, _) => Status::Finding,
-            (false, false) => Status::NothingCompared,
-            (false, true) => Status::AsExpected,
+        Ok(match report.summary.errors > 0 || !is_covered {
+            true => Status::Finding,
+            false if report.coverage_unknown.is_some() => Status::NothingCompared,
+            false => Status::AsExpected,
         })
     }
 }

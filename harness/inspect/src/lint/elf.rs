@@ -70,6 +70,7 @@ pub fn lint_file<'a>(source: impl Into<Source<'a>>, name: &str) -> Result<LintRe
     };
     let count = |severity| findings.iter().filter(|finding| finding.severity() == severity).count();
     Ok(LintReport {
+        coverage_unknown: None,
         schema: 1,
         file: name.to_owned(),
         abi: header.map(|header| header.abi.name()),

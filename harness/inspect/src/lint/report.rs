@@ -80,6 +80,9 @@ pub struct LintReport {
     pub sframe_version: Option<u8>,
     /// The number of findings.
     pub summary: Summary,
+    /// Why it is not known whether as much has an FDE as was demanded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub coverage_unknown: Option<String>,
     /// The findings, sorted by section and position.
     pub findings: Vec<Finding>,
 }
@@ -97,7 +100,8 @@ impl LintReport {
         let counted = |count: usize, name: &str| counted(count as u64, name);
         let (errors, warnings, notes) =
             (counted(errors, "error"), counted(warnings, "warning"), counted(notes, "note"));
-        let verdict = format!("{errors}, {warnings}, {notes}");
+        let unknown = self.coverage_unknown.as_ref().map_or_else(String::new, |why| format!("; {why}"));
+        let verdict = format!("{errors}, {warnings}, {notes}{unknown}");
         let mut text = self.text_from(Severity::Note);
         if text.is_empty() {
             text.line(format!("{}: {verdict}", self.heading()));
@@ -111,7 +115,11 @@ impl LintReport {
     /// Returns what is wrong as text: the report without notes; nothing if there is nothing else.
     #[must_use]
     pub fn brief(&self) -> Text {
-        self.text_from(Severity::Warning)
+        let mut text = self.text_from(Severity::Warning);
+        if let Some(why) = &self.coverage_unknown {
+            text.line(format!("{}: {why}", self.heading()));
+        }
+        text
     }
 
     /// The name of the file, and what its section is.

@@ -12,6 +12,7 @@ use crate::sarif;
 pub struct Log {
     rules: BTreeMap<&'static str, Value>,
     results: Vec<Value>,
+    notifications: Vec<Value>,
     files: usize,
 }
 
@@ -19,6 +20,10 @@ impl Log {
     /// Adds the findings in a file.
     pub fn add(&mut self, report: &LintReport) {
         self.files += 1;
+        if let Some(why) = &report.coverage_unknown {
+            let message = sarif::message(&format!("{}: {why}", report.file));
+            self.notifications.push(json!({ "level": "error", "message": message }));
+        }
         for finding in &report.findings {
             let Finding { rule, name, severity, clause, message, offset, function, .. } = finding;
             self.rules.entry(rule).or_insert_with(|| {
@@ -59,6 +64,7 @@ impl Log {
     #[must_use]
     pub fn document(self, program: &str) -> Value {
         let rules: Vec<Value> = self.rules.into_values().collect();
-        sarif::document(program, &rules, &self.results, &[], false)
+        let is_broken = !self.notifications.is_empty();
+        sarif::document(program, &rules, &self.results, &self.notifications, is_broken)
     }
 }

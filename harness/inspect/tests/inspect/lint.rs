@@ -417,7 +417,7 @@ fn the_bytes_of_a_section_can_be_linted_without_a_file_around_them() {
     std::fs::write(&path, &data).expect("a file");
     for (share, expected) in [(&["--coverage", "all"][..], (3, 1)), (&[], (0, 0))] {
         let output = inspect(&[&["lint", &path.display().to_string()], share].concat());
-        let said = String::from_utf8_lossy(&output.stderr);
+        let said = String::from_utf8_lossy(&output.stdout);
         assert_eq!((status(&output), said.matches("--coverage has nothing to go by").count()), expected);
     }
 }

@@ -7,7 +7,6 @@ use rustc_hash::FxHashSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sframe_engine::{InstructionPointer, LookupAddress, PcType, ReturnAddress, Section};
-use sframe_inspect::cfi::CallFrameInfo;
 use sframe_inspect::text::grouped;
 use sframe_machine::PcMap;
 
@@ -272,7 +271,8 @@ impl Executed {
                 {
                     if module.has_cfi_at(target.linked(Loaded(pc.0))) {
                         coverage.with_cfi[usize::from(module.section.is_some())] += count;
-                    } else if module.section.is_some() && module.cfi().is_none_or(CallFrameInfo::is_absent) {
+                    } else if module.section.is_some() && module.cfi().is_none_or(|cfi| cfi.fdes().is_empty())
+                    {
                         coverage.without_cfi += count;
                     }
                 }

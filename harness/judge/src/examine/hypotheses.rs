@@ -124,6 +124,17 @@ pub(super) struct Hypotheses {
     within: FxHashMap<u64, (u64, bool)>,
     /// When the calls were made last that have turned out to be none, or to have ended before.
     refuted: VecDeque<u64>,
+    /// What has turned out to be something.
+    closed: Vec<Closed>,
+}
+
+/// What a question has turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Closed {
+    /// How many others are still open: those that were asked before.
+    pub open: usize,
+    /// Whether it was the opposite of what the call stack says; `None` if nothing shows that.
+    pub is_otherwise: Option<bool>,
 }
 
 /// What the calls of a moment may be, where the run has yet to show whether one of them is none, or a jump was one.
@@ -131,18 +142,12 @@ pub(super) struct Hypotheses {
 pub struct Readings<'h>(Option<&'h Hypotheses>);
 
 impl Readings<'_> {
-    /// Returns the call stacks that there may be instead of what the witness has recorded.
+    /// Returns the call stacks that there may be instead of what the witness has recorded: with that before them, twice as
+    /// many for each question, of which the last one to be asked changes from each to the next.
     #[must_use]
     pub fn others(self, recorded: &CallStack) -> Vec<CallStack> {
         let Some(hypotheses) = self.0 else { return Vec::new() };
         hypotheses.call_stacks(recorded).split_off(1)
-    }
-
-    /// Whether a call is one that a jump may have made. What jumps may have pushed the return address itself, so that SP is
-    /// lower at the jump than when the callee has returned.
-    #[must_use]
-    pub fn is_by_jump(self, call: &Record) -> bool {
-        self.0.is_some_and(|hypotheses| hypotheses.is_by_jump(call))
     }
 }
 
@@ -159,9 +164,10 @@ impl Hypotheses {
         Readings(Some(self).filter(|hypotheses| hypotheses.are_open(thread)))
     }
 
-    /// Whether a call is one that a jump may have made.
-    fn is_by_jump(&self, call: &Record) -> bool {
-        self.open.iter().any(|hypothesis| hypothesis.is_jump() && hypothesis.call == *call)
+    /// Returns what questions have turned out to be since this was last called, the last one to be asked first: see
+    /// [`Probe::settled`](super::Probe::settled).
+    pub(super) fn take_closed(&mut self) -> Vec<Closed> {
+        std::mem::take(&mut self.closed)
     }
 
     /// Takes note of a return.
@@ -240,7 +246,12 @@ impl Hypotheses {
         // What the last call has left behind is no return address that a jump has left, nor is the function's own.
         let own = moment.call_stack.records().last();
         let is_own = |address| own.is_some_and(|own| own.is_return_address(address));
-        let is_new = |call: &Record| call.return_address != self.returned_to && !is_own(call.return_address);
+        let place = |call: &Record| (call.return_address, call.caller_sp);
+        let is_asked =
+            |call: &Record| self.open.iter().any(|open| open.is_jump() && place(&open.call) == place(call));
+        let is_new = |call: &Record| {
+            call.return_address != self.returned_to && !is_own(call.return_address) && !is_asked(call)
+        };
         let call = jump(moment, backtrace, stores).filter(is_new).filter(|_| self.has_room(moment.thread));
         let Some(call) = call else { return false };
         let calls = moment.call_stack.records();
@@ -313,6 +324,8 @@ impl Hypotheses {
     /// Settles the last one. Returns its results if no other is open.
     fn close(&mut self, truth: Truth, target: &Target<'_>) -> Option<Settled> {
         let last = self.open.pop()?;
+        let is_otherwise = (truth != Truth::Either).then_some(truth == Truth::Otherwise);
+        self.closed.push(Closed { open: self.open.len(), is_otherwise });
         if last.candidate == Candidate::Call && truth == Truth::AsRecorded {
             self.subroutines.insert(last.call.callee);
         }
@@ -357,11 +370,12 @@ impl Hypotheses {
     /// the jump.
     pub(super) fn is_of_jump(&self, found: &Disagreement, call_stack: &CallStack, pushed: u64) -> bool {
         let made = found.frame.checked_sub(1).and_then(|frame| call_stack.innermost_first().nth(frame));
+        let is_made_by = |hypothesis: &Hypothesis| hypothesis.is_jump() && Some(&hypothesis.call) == made;
         let (Value::Word(expected), Value::Word(got)) = (found.expected, found.got) else { return false };
         found.verdict == Verdict::WrongCfa
             && pushed > 0
             && got == expected.wrapping_add(pushed)
-            && made.is_some_and(|made| self.is_by_jump(made))
+            && self.open.iter().any(is_made_by)
     }
 
     /// Adds the results of a moment, one for each of [`Self::call_stacks`], where `is_right` says which of them agree.

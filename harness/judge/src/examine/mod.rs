@@ -60,7 +60,7 @@ use crate::vocabulary::{End, Feature, Verdict};
 
 pub use deliveries::{BrokenDelivery, Deliveries, DeliveryFault, Signals};
 pub use ends::WalkEnds;
-pub use hypotheses::Readings;
+pub use hypotheses::{Closed, Readings};
 pub use own_check::FailedCheck;
 
 /// A place that a spec wants examined closely.
@@ -217,6 +217,12 @@ pub trait Probe {
     /// Called before each instruction of the run without signals, whether or not it is compared; after that, if it is.
     fn executes(&mut self, moment: &Moment<'_>, readings: Readings<'_>) {
         let _ = (moment, readings);
+    }
+
+    /// Called when it is known which of the [`Readings`] were wrong: what the last question that was open has turned out to
+    /// be, and then, if there is more, the one before.
+    fn settled(&mut self, closed: Closed) {
+        let _ = closed;
     }
 
     /// Called before the comparison at a moment that a spec names.
@@ -554,6 +560,16 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         }
     }
 
+    /// Shows the probe what has turned out to be a call, or none.
+    fn pass_on_closed(&mut self) {
+        let closed = self.hypotheses.take_closed();
+        if self.interruptions.is_none()
+            && let Some(probe) = &mut self.probe
+        {
+            closed.into_iter().for_each(|closed| probe.settled(closed));
+        }
+    }
+
     /// Shows the probe what is about to execute.
     #[inline]
     fn pass_on(&mut self, moment: &Moment<'_>) {
@@ -756,19 +772,23 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             call_stack,
             ..Truth::of(moment)
         };
-        let pushed = moment.abi().pushed_by_calls();
+        let (pushed, requires_reliable) = (moment.abi().pushed_by_calls(), self.look.requires_reliable);
         let compared: Vec<_> = call_stacks
             .iter()
             .map(|call_stack| {
                 let (end, mut found) =
                     compare::disagreements(&truth(call_stack), &self.backtrace, &self.rules);
-                found.retain(|found| !self.hypotheses.is_of_jump(found, call_stack, pushed));
+                // It is nobody's fault, and the walk goes wrong there nevertheless.
+                let is_of_jump = |found: &mut Disagreement| {
+                    !requires_reliable && self.hypotheses.is_of_jump(found, call_stack, pushed)
+                };
+                let of_jump: Vec<Disagreement> = found.extract_if(.., is_of_jump).collect();
                 let end =
                     if found.is_empty() && end == WalkEnd::Disagreed { WalkEnd::Departing } else { end };
-                (if found.is_empty() { end } else { WalkEnd::Disagreed }, found)
+                (if found.is_empty() { end } else { WalkEnd::Disagreed }, found, of_jump)
             })
             .collect();
-        let is_right: Vec<bool> = compared.iter().map(|(_, found)| found.is_empty()).collect();
+        let is_right: Vec<bool> = compared.iter().map(|(_, found, _)| found.is_empty()).collect();
         // What has been jumped to may have been called, once more.
         let is_explained = is_right.contains(&true);
         let jumped = (!is_explained && self.has_jumped(moment)).then_some(&self.backtrace);
@@ -777,17 +797,17 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         }
         let frames = self.backtrace.frames.len();
         let (target, layouts, sections) = (self.target, &self.layouts, self.rules.sections());
-        let requires_reliable = self.look.requires_reliable;
         self.hypotheses.record(moment.pc, &is_right, |index, results| {
             let Some(index) = index else { return results.counts.walk_ends.count(WalkEnd::Unsettled, 0) };
-            let (end, found) = &compared[index];
+            let (end, found, of_jump) = &compared[index];
             let truth = truth(&call_stacks[index]);
             let is_as_called = index == 0;
             let scene = Circumstances::new(&truth, &viewpoint, target, layouts).by(sections);
             let scene = Circumstances { is_as_called, ..scene };
             found.iter().for_each(|found| results.findings.add(*found, &scene));
             let depth = call_stacks[index].depth();
-            results.count(Start::at(moment.pc), (*end, found), (frames.min(depth), frames as u64), depth);
+            let frames = (frames.min(depth), frames as u64);
+            results.count_but(Start::at(moment.pc), (*end, found), frames, depth, of_jump);
             if requires_reliable && found.is_empty() {
                 results.note_early(*end, &truth);
             }
@@ -854,6 +874,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
     /// Gives up what is not settled: the run has ended, or goes on elsewhere.
     fn abandon(&mut self) {
         if let Some(settled) = self.hypotheses.abandon(self.target) {
+            self.pass_on_closed();
             self.add_settled(settled);
         }
         for held in std::mem::take(&mut self.held) {
@@ -951,10 +972,10 @@ impl Examiner<'_, '_, '_> {
         if !self.held.is_empty() {
             self.judge_held(moment);
         }
-        if self.hypotheses.are_open(moment.thread)
-            && let Some(settled) = self.hypotheses.settle(moment, self.target)
-        {
-            self.add_settled(settled);
+        if self.hypotheses.are_open(moment.thread) {
+            let settled = self.hypotheses.settle(moment, self.target);
+            self.pass_on_closed();
+            settled.into_iter().for_each(|settled| self.add_settled(settled));
         }
         if moment.call_stack.exit() == Some(Exit::Return) {
             self.hypotheses.returned(moment);

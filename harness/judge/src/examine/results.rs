@@ -28,8 +28,27 @@ impl Results {
         (frames, derived): (usize, u64),
         depth: usize,
     ) {
-        if let Some(reliability) = self.counts.count(end, found, frames, derived, depth) {
-            self.reliability.count(start, found, reliability);
+        self.count_but(start, (end, found), (frames, derived), depth, &[]);
+    }
+
+    /// Counts a comparison of a walk that also has what is wrong and nobody's fault.
+    pub(super) fn count_but(
+        &mut self,
+        start: Start,
+        (end, found): (WalkEnd, &[Disagreement]),
+        (frames, derived): (usize, u64),
+        depth: usize,
+        excused: &[Disagreement],
+    ) {
+        if let Some(worth) = self.counts.count(end, found, frames, derived, depth) {
+            let excused = if found.is_empty() { excused } else { &[] };
+            match excused {
+                [] => self.reliability.count(start, found, worth),
+                _ => {
+                    let worth = reliability(WalkEnd::Disagreed, excused, depth, None);
+                    self.reliability.count(start, excused, worth);
+                }
+            }
         }
     }
 

@@ -164,13 +164,22 @@ impl<'q, 'a> Judge<'q, 'a> {
     pub(super) fn judge(
         &self,
         truth: &Truth<'_>,
-        EngineWalk { end: engines_end, found: engines, beyond: engines_beyond }: &EngineWalk,
+        EngineWalk { end: engines_end, found: engines, beyond: engines_beyond, outermost_cfa }: &EngineWalk,
         answer: &sframe_protocol::Backtrace,
     ) -> Result<Judged, Fault> {
         let topmost =
             answer.frames.first().ok_or_else(|| Fault::bad_answer("a backtrace without a frame"))?;
         if topmost.pc.0 != truth.pc {
             let message = format!("the topmost frame's PC is {}, at the stop {:#x}", topmost.pc, truth.pc);
+            return Err(Fault::bad_answer(message));
+        }
+        let is_given = match topmost.fp {
+            Some(Fp::Value(fp)) => fp.0 == truth.fp,
+            Some(Fp::Unreadable { .. }) => false,
+            None => true,
+        };
+        if !is_given {
+            let message = format!("the topmost frame's FP is not the {:#x} of the stop", truth.fp);
             return Err(Fault::bad_answer(message));
         }
         let depth = truth.call_stack.depth();
@@ -257,6 +266,17 @@ impl<'q, 'a> Judge<'q, 'a> {
                 };
             }
             found.push(less);
+        }
+        // Nobody has called the outermost frame, so that only the rows say where it is.
+        let outermost = backtrace.frames.get(depth - 1).and_then(|frame| frame.cfa).zip(*outermost_cfa);
+        if found.is_empty()
+            && engines.is_empty()
+            && self.reads == Data::Sframe
+            && let Some((got, expected)) = outermost.filter(|(got, expected)| got != expected)
+        {
+            let (expected, got) = (Value::Word(expected), Value::Word(got));
+            let wrong = at(truth, depth - 1, Verdict::WrongCfa, backtrace.end);
+            found.push(Disagreement { expected, got, ..wrong });
         }
         if found.is_empty() && end == WalkEnd::Context && engines.is_empty() {
             let beyond: Vec<u64> = backtrace.frames.iter().skip(depth).map(|frame| frame.pc).collect();
@@ -382,6 +402,8 @@ pub(super) struct EngineWalk {
     pub(super) found: Vec<Disagreement>,
     /// The PCs of its frames beyond the outermost one, if they are known.
     pub(super) beyond: Option<Vec<u64>>,
+    /// The CFA of its frame that is the outermost one, if it has one.
+    pub(super) outermost_cfa: Option<u64>,
 }
 
 /// Returns a disagreement about the end of a walk.

@@ -360,8 +360,10 @@ impl<'q, 'a> Questions<'q, 'a> {
         // Luck is a property of the section, not of the unwinder.
         let truth = Truth { stores: None, ..*truth };
         let (end, found) = disagreements(&truth, &backtrace, self.judge.sections());
-        let beyond = backtrace.frames.iter().skip(truth.call_stack.depth()).map(|frame| frame.pc);
-        EngineWalk { end, found, beyond: Some(beyond.collect()) }
+        let depth = truth.call_stack.depth();
+        let beyond = backtrace.frames.iter().skip(depth).map(|frame| frame.pc);
+        let outermost_cfa = depth.checked_sub(1).and_then(|last| backtrace.frames.get(last)?.cfa);
+        EngineWalk { end, found, beyond: Some(beyond.collect()), outermost_cfa }
     }
 
     fn snapshot(&self, truth: &Truth<'_>, viewpoint: &Viewpoint<'_>) -> Stack {
@@ -424,7 +426,9 @@ impl<'q, 'a> Questions<'q, 'a> {
                 }
             };
             let all = judged.own.len() + judged.shared.len() + judged.unclear.len();
-            for found in [&mut judged.own, &mut judged.shared, &mut judged.unclear] {
+            // What rows may say before a frame is left, the engine says as well: who reads the same rows has it from there.
+            let of_other_data = (!reads_sframe).then_some(&mut judged.own);
+            for found in of_other_data.into_iter().chain([&mut judged.shared, &mut judged.unclear]) {
                 found.retain(|found| !pending.bears_out(found, abi));
             }
             if all > 0 && judged.own.is_empty() && judged.shared.is_empty() && judged.unclear.is_empty() {

@@ -71,7 +71,12 @@ impl External {
         };
         session.unwind(&stops, &read, &mut |index, answer| {
             let Some(moment) = program.moments.get(index) else { return };
-            let engine = EngineWalk { end: moment.end.walk_end(), found: Vec::new(), beyond: None };
+            let engine = EngineWalk {
+                end: moment.end.walk_end(),
+                found: Vec::new(),
+                beyond: None,
+                outermost_cfa: None,
+            };
             let call_stack = moment.call_stack();
             let judged = answer.and_then(|answer| judge.judge(&moment.truth(&call_stack), &engine, &answer));
             got(

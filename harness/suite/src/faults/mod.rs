@@ -23,7 +23,8 @@ mod reproduce;
 mod text;
 
 pub use crate::signs::{
-    KnownCauses, SeenCause, SeenPlace, point_out, point_out_differences, without_addresses, without_numbers,
+    KnownCauses, SeenCause, SeenPlace, WrongRow, point_out, point_out_differences, without_addresses,
+    without_numbers,
 };
 pub use builds::{build_of, digest_of, is_current, keep};
 pub use compare::differences;

@@ -52,7 +52,7 @@ impl CheckReport {
         let others = in_words(&self.known);
         let are = if self.summary.counts.comparisons == 1 { "is" } else { "are" };
         match (findings, &others) {
-            (0, _) if self.summary.counts.comparisons == 0 => String::new(),
+            (0, _) if !self.has_used_rows() => String::new(),
             (0, None) => format!(", and {are} right"),
             (0, Some(others)) => format!(", and {are} right except for {others}"),
             (_, None) => format!(": {}", counted(findings, "finding")),
@@ -233,7 +233,10 @@ impl ExploreReport {
             (summary.rows_possible, "possibly wrong"),
         ]);
         let agree = if summary.rows_judged == 1 { "agrees" } else { "agree" };
-        let mut clauses = vec![match &*results {
+        let mut clauses: Vec<String> =
+            self.interrupted.then(|| "interrupted".to_owned()).into_iter().collect();
+        let judged = if self.interrupted { format!("until then, {judged}") } else { judged };
+        clauses.push(match &*results {
             "" => judged,
             _ if summary.rows_agree < summary.rows_judged => format!("{judged}: {results}"),
             // The finding is about code that the kernel has patched.
@@ -241,7 +244,7 @@ impl ExploreReport {
                 format!("{judged}, and {agree} with the code as it is in the file")
             }
             _ => format!("{judged}, and {agree}"),
-        }];
+        });
         match (self.found(), in_words(&self.known)) {
             (None, None) if summary.rows_total == 0 => {}
             (None, None) => clauses.push("no finding".to_owned()),

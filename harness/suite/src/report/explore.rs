@@ -240,8 +240,19 @@ impl ExploreReport {
     pub fn outcome(&self) -> Outcome {
         match (self.proved().next(), self.known.is_empty()) {
             (Some(_), _) => Outcome::Unexpected,
+            _ if self.without_result().is_some() => Outcome::Broken,
             (None, false) => Outcome::Known,
             (None, true) => Outcome::Agree,
+        }
+    }
+
+    /// Why there is no result, or only a part of one, in a few words.
+    #[must_use]
+    pub fn without_result(&self) -> Option<&'static str> {
+        match () {
+            () if self.interrupted => Some("interrupted"),
+            () if self.summary.rows_judged == 0 && self.proved().next().is_none() => Some("nothing judged"),
+            () => None,
         }
     }
 
@@ -258,6 +269,11 @@ impl ExploreReport {
         }
         let from = if self.section.section == Origin::EhFrame { " --from eh-frame" } else { "" };
         format!("sframe-testbench explore {}{from}", quoted(&self.file))
+    }
+
+    /// The version, and what the section was made from if it is not the file's own.
+    pub(super) fn version(&self) -> String {
+        super::summary::version(self.section.section == Origin::EhFrame, self.sframe_version)
     }
 
     /// Describes the section, if it is not the file's own.
@@ -336,7 +352,12 @@ impl ExploreReport {
     /// The number of findings, in words.
     pub(super) fn verdict(&self) -> String {
         let known = in_words(&self.known).map_or_else(String::new, |known| format!(", besides {known}"));
-        self.found().unwrap_or_else(|| counted(0, "proved finding")) + &known
+        let found = match (self.without_result(), self.found()) {
+            (Some(why), Some(found)) => format!("{why}, {found}"),
+            (Some(why), None) => why.to_owned(),
+            (None, found) => found.unwrap_or_else(|| counted(0, "proved finding")),
+        };
+        found + &known
     }
 
     /// Shows the result to people. With `all`, also what is not proved.
@@ -348,7 +369,7 @@ impl ExploreReport {
     /// Whether there are rows of which nothing was judged, and `--verbose` says more about them.
     #[must_use]
     pub const fn has_open_rows(&self) -> bool {
-        self.summary.rows_judged < self.summary.rows_total
+        self.summary.rows_judged < self.summary.rows_total && !self.interrupted
     }
 
     /// As [`Self::text`], with or without the hint at `--verbose`, which several files need once.
@@ -356,7 +377,7 @@ impl ExploreReport {
     pub fn text_with(&self, all: bool, hint: bool, style: Style) -> Text {
         let mut text = Text::default();
         if !style.is_brief() {
-            text.line(format!("{}: {}, SFrame version {}", self.file, self.abi, self.sframe_version));
+            text.line(format!("{}: {}, {}", self.file, self.abi, self.version()));
         }
         if let Some(section) = self.section_line().filter(|_| style.is_full()) {
             text.line(format!("section     {section}"));

@@ -242,12 +242,13 @@ fn reproduce(text: &mut String, command: &str) {
 #[must_use]
 fn markdown_of_exploration(report: &ExploreReport) -> String {
     let mut text = format!("# SFrame test bench: {}\n\n", report.verdict());
+    let _ = writeln!(text, "{}", block(&Text::of(report.conclusion())));
     let _ = writeln!(
         text,
-        "{}: {}, SFrame version {}.\n{}.",
+        "{}: {}, {}.\n{}.",
         code(&report.file),
         report.abi,
-        report.sframe_version,
+        report.version(),
         report.numbers()
     );
     let mut open = Text::default();

@@ -59,6 +59,9 @@ fn describe(log: &mut Value, provenance: &Provenance) {
 #[must_use]
 pub fn sarif(report: &Report, listings: &Listings, corpus: &Path) -> Value {
     let mut log = Log::default();
+    for (case, worse) in report.worse() {
+        log.warning(&format!("{case}: worse than in the baseline: {}", worse.join("; ")));
+    }
     for case in &report.cases {
         let CaseReport { id, build, .. } = case;
         let file = corpus.join("builds").join(build).display().to_string();
@@ -126,6 +129,9 @@ fn sarif_of_exploration(report: &ExploreReport) -> Value {
     }
     log.add_known(file, file_name(file), file, &report.known, &listings);
     report.open_lines().iter().for_each(|line| log.warning(&format!("{file}: {line}")));
+    if let Some(why) = report.without_result() {
+        log.broken(file, why);
+    }
     log.document()
 }
 

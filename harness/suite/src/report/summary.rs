@@ -206,14 +206,19 @@ pub(super) fn show_explored(text: &mut Text, rows: &[UnexercisedRow]) {
     }
 }
 
+/// The version of what was judged, and what it was made from if that is no section of a file.
+pub(super) fn version(is_made: bool, version: u8) -> String {
+    let made = if is_made { ".eh_frame as " } else { "" };
+    format!("{made}SFrame version {version}")
+}
+
 /// Shows the results of a check: findings first, and one sentence about all of it last.
 #[must_use]
 pub fn check_summary(report: &CheckReport, style: Style) -> Text {
     let mut text = Text::default();
     if !style.is_brief() {
         let CheckReport { file, abi, sframe_version, .. } = report;
-        let made = if report.is_made() { ".eh_frame as " } else { "" };
-        text.line(format!("{file}: {abi}, {made}SFrame version {sframe_version}"));
+        text.line(format!("{file}: {abi}, {}", version(report.is_made(), *sframe_version)));
         report.sample().into_iter().for_each(|sample| text.line(sample));
         report.stack().into_iter().for_each(|stack| text.line(format!("stack       {stack}")));
     }

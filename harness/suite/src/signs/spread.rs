@@ -5,9 +5,36 @@ use std::sync::Arc;
 
 use sframe_engine::{Abi, Base, DwarfRegister, Recovery, RecoveryRule, RowRules};
 use sframe_inspect::instructions::{Disassembly, Instruction};
+use sframe_judge::finding::Finding;
+use sframe_judge::target::{Linked, Module};
 use sframe_judge::vocabulary::Verdict;
 
+use super::{is_instruction, without_numbers};
 use crate::spec::Sign;
+
+/// A row that is wrong.
+#[derive(Clone, Copy, Debug)]
+pub struct WrongRow<'r> {
+    /// The ABI.
+    pub abi: Abi,
+    /// Where the function starts, in the process.
+    pub function: u64,
+    /// What the row says.
+    pub rules: &'r RowRules,
+    /// What of it is wrong.
+    pub verdict: Verdict,
+}
+
+impl<'r> WrongRow<'r> {
+    /// That of a finding, if it is about a row.
+    #[must_use]
+    pub fn of(finding: &'r Finding, abi: Abi, module: &Module<'_>) -> Option<Self> {
+        let row = finding.row.as_ref()?;
+        let start = finding.row_pc?.0.wrapping_sub(row.start.0);
+        let function = module.loaded(Linked(start)).0;
+        Some(Self { abi, function, rules: &row.rules, verdict: finding.verdict })
+    }
+}
 
 /// The registers that decide what the rule gives of which a verdict says that it is wrong.
 fn read(abi: Abi, rules: &RowRules, verdict: Verdict) -> Vec<DwarfRegister> {
@@ -42,14 +69,16 @@ fn read(abi: Abi, rules: &RowRules, verdict: Verdict) -> Vec<DwarfRegister> {
 pub(super) fn pages<'f>(
     places: &[(u64, Option<(&'f str, &'f Sign)>)],
     code: impl Fn(u64) -> Arc<Disassembly>,
-    row: Option<(Abi, &RowRules, Verdict)>,
+    row: Option<WrongRow<'_>>,
 ) -> Vec<Option<&'f str>> {
     let mut pages: Vec<Option<&str>> = places.iter().map(|(_, sign)| sign.map(|(page, _)| page)).collect();
     let is_without_sign = |pc: u64| places.contains(&(pc, None));
     for (seed, (pc, sign)) in places.iter().enumerate() {
         let Some((page, sign)) = *sign else { continue };
         let around = code(*pc);
-        if origin(&around, *pc, sign).is_some_and(is_without_sign) || is_come_to_otherwise(&around, *pc, sign)
+        if origin(&around, *pc, sign).is_some_and(is_without_sign)
+            || is_come_to_otherwise(&around, *pc, sign)
+            || !is_in_such_a_function(&around, *pc, sign, row)
         {
             pages[seed] = None;
             continue;
@@ -78,6 +107,16 @@ fn origin(code: &Disassembly, pc: u64, sign: &Sign) -> Option<u64> {
     Some(first)
 }
 
+/// Whether a function has before a place what a sign says that it has there.
+fn is_in_such_a_function(code: &Disassembly, pc: u64, sign: &Sign, row: Option<WrongRow<'_>>) -> bool {
+    let mut earlier = sign.earlier.iter().peekable();
+    for (_, instruction) in row.into_iter().flat_map(|row| code.within(row.function..pc)) {
+        let shape = || without_numbers(&instruction.text);
+        earlier.next_if(|known| is_instruction(known, &shape()));
+    }
+    earlier.peek().is_none()
+}
+
 /// Whether control may come to a place with a fault's sign by another way than through the instructions before it, which
 /// the sign names.
 fn is_come_to_otherwise(code: &Disassembly, pc: u64, sign: &Sign) -> bool {
@@ -88,8 +127,8 @@ fn is_come_to_otherwise(code: &Disassembly, pc: u64, sign: &Sign) -> bool {
 
 /// The places that control comes to from one with a fault's sign, as long as the row is wrong in the same way: through
 /// instructions that write no register that decides that. The first place is not among them, unless it is come to again.
-fn reached(code: &Disassembly, from: u64, (abi, rules, verdict): (Abi, &RowRules, Verdict)) -> BTreeSet<u64> {
-    let read = read(abi, rules, verdict);
+fn reached(code: &Disassembly, from: u64, row: WrongRow<'_>) -> BTreeSet<u64> {
+    let read = read(row.abi, row.rules, row.verdict);
     let keeps = |instruction: &Instruction| !read.iter().any(|register| instruction.defs.contains(*register));
     let mut reached = BTreeSet::new();
     let mut open = vec![from];
@@ -144,7 +183,8 @@ mod tests {
         let abi = Abi::Amd64;
         let code = Disassembly::of(abi, [(0x1000, code)]);
         let rules = row.parse().expect("rules");
-        let reached = reached(&code, 0x1000 + from, (abi, &rules, verdict));
+        let row = WrongRow { abi, function: 0x1000, rules: &rules, verdict };
+        let reached = reached(&code, 0x1000 + from, row);
         assert_eq!(reached.into_iter().map(|pc| pc - 0x1000).collect::<Vec<_>>(), expected);
     }
 
@@ -164,7 +204,36 @@ mod tests {
         };
         let places = [(0x1002, Some(("page", &sign))), (0x1003, None)];
         let rules = SP.parse().expect("rules");
-        let pages = pages(&places, |_| Arc::clone(&code), Some((Abi::Amd64, &rules, Verdict::WrongCfa)));
+        let row = WrongRow { abi: Abi::Amd64, function: 0x1000, rules: &rules, verdict: Verdict::WrongCfa };
+        let pages = pages(&places, |_| Arc::clone(&code), Some(row));
         assert_eq!(pages, [is_page.then_some("page"), None]);
+    }
+
+    /// What a fault needs of the function is in the function, and before it.
+    #[rstest]
+    // and $-64,%rsp; push %rbp; leave; ret
+    #[case(&[0x48, 0x83, 0xe4, 0xc0, 0x55, 0xc9, 0xc3], 0x1000, 6, true)]
+    // The same, where the function starts after the `and`.
+    #[case(&[0x48, 0x83, 0xe4, 0xc0, 0x55, 0xc9, 0xc3], 0x1004, 6, false)]
+    // push %rbp; leave; ret; and $-64,%rsp
+    #[case(&[0x55, 0xc9, 0xc3, 0x48, 0x83, 0xe4, 0xc0], 0x1000, 2, false)]
+    // push %rbp; and $-64,%rax; leave; ret
+    #[case(&[0x55, 0x48, 0x83, 0xe0, 0xc0, 0xc9, 0xc3], 0x1000, 6, false)]
+    fn a_function_has_what_a_fault_needs(
+        #[case] code: &[u8],
+        #[case] function: u64,
+        #[case] pc: u64,
+        #[case] is_page: bool,
+    ) {
+        let code = Arc::new(Disassembly::of(Abi::Amd64, [(0x1000, code)]));
+        let sign = Sign {
+            after: vec!["leave".to_owned()],
+            earlier: vec!["and rsp, N".to_owned()],
+            ..Sign::of_row(Abi::Amd64, "wrong-fp", "both sections", R10)
+        };
+        let rules = R10.parse().expect("rules");
+        let row = WrongRow { abi: Abi::Amd64, function, rules: &rules, verdict: Verdict::WrongFp };
+        let places = [(0x1000 + pc, Some(("page", &sign)))];
+        assert_eq!(pages(&places, |_| Arc::clone(&code), Some(row)), [is_page.then_some("page")]);
     }
 }

@@ -82,9 +82,13 @@ pub struct Sign {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub row_ends: bool,
     /// The last instructions before the first one that the row is wrong for, with `N` for each number; `R`
-    /// stands for any register.
+    /// stands for any register but SP.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<String>,
+    /// Instructions that the function has before that, in this order and in the same way, with others between: what the
+    /// fault needs of the function. Beside `after`, `at` or `begins_after`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<String>,
     /// The instruction itself, in the same way. It, `after`, `begins_after`, `with`, `layout`, `code_in` or `function` is given.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
@@ -160,6 +164,7 @@ impl Sign {
             row_begins: None,
             row_ends: false,
             after: Vec::new(),
+            earlier: Vec::new(),
             at: None,
             begins_after: Vec::new(),
             with: Vec::new(),
@@ -173,7 +178,9 @@ impl Sign {
 
     /// The key that nothing can match, and why.
     pub(super) fn mistake(&self) -> Option<(&'static str, &'static str)> {
-        let Self { wrong, section, row, cfa, after, at, code_in, function, entry, .. } = self;
+        let Self {
+            wrong, section, row, cfa, after, earlier, at, begins_after, code_in, function, entry, ..
+        } = self;
         let is_verdict = Verdict::ALL.iter().any(|verdict| verdict.as_str() == wrong);
         if !is_verdict && wrong != LEFT_OUT && !wrong.starts_with(DIFFERENT) {
             return Some(("wrong", "this is no verdict, nor `left out` or `different` and a field"));
@@ -200,6 +207,12 @@ impl Sign {
         let is_instruction = |text: &String| text.starts_with(|first: char| first.is_ascii_lowercase());
         if !after.iter().all(is_instruction) {
             return Some(("after", "this is no instruction"));
+        }
+        if !earlier.iter().all(is_instruction) {
+            return Some(("earlier", "this is no instruction"));
+        }
+        if !earlier.is_empty() && after.is_empty() && begins_after.is_empty() && at.is_none() {
+            return Some(("earlier", "a sign that has it also has `after`, `at` or `begins_after`"));
         }
         if !at.iter().all(is_instruction) {
             return Some(("at", "this is no instruction"));

@@ -1,6 +1,6 @@
 //! Walks at a sample of the instructions, and what they are worth.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::num::NonZeroU64;
 use std::ops::Range;
 
@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 use sframe_engine::Abi;
 use sframe_judge::compare::{ByTopmost, Reliabilities, Topmosts, Truth};
 use sframe_judge::examine::sampling::Strides;
-use sframe_judge::examine::{Probe, Readings};
+use sframe_judge::examine::{Closed, Probe, Readings};
 use sframe_judge::target::{Loaded, Target};
 use sframe_judge::triage::{ExitClaim, ExitClaims};
 use sframe_judge::unwind::{Backtrace, End, Frame, Unwinder, Viewpoint};
 use sframe_judge::vocabulary::{Reliability, Topmost};
-use sframe_machine::{Bottom, CallStack, Moment, Record};
+use sframe_machine::{Bottom, Moment, Record};
 
 use super::Unwinders;
 
@@ -34,8 +34,9 @@ pub const MAX_DEPTH: usize = 1024;
 /// or leave one out.
 ///
 /// Where a walk describes where a function will go, other than to its caller, before it has gone there, no walk is any of
-/// these: what is right is *not settled*. What `__builtin_eh_return` makes of functions has such moments. So have calls
-/// that may be none, and jumps that may be calls, as long as a walk is complete for one of the two, and not for the other.
+/// these: what is right is *not settled*. What `__builtin_eh_return` makes of functions has such moments. Where a call may
+/// be none, or a jump may be one, walks count once the run has shown which it was; if it never does, those that depend on
+/// it are not settled either.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Walks {
     /// What they were worth, by what the topmost frame was in. Unlike those of an unwinder under test, walks that are
@@ -115,6 +116,50 @@ pub(super) struct Walkers<'t, 'a, 'u> {
     executed: Vec<Executed>,
     /// The image that executed last, and its addresses.
     image: (usize, Range<u64>),
+    open: OpenWalks,
+}
+
+/// What the walks from a moment are worth, in each way.
+type Worth = [Reliability; 4];
+
+/// Walks from moments at which the run has yet to show what the calls are.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Open {
+    image: usize,
+    topmost: Topmost,
+    /// What they are worth by each of the [`Readings`]; `None` if that is not settled.
+    readings: Vec<Option<Worth>>,
+}
+
+/// Such walks, with their number, by how many questions are open: those with one come first.
+#[derive(Debug, Default)]
+struct OpenWalks(Vec<HashMap<Open, u64>>);
+
+impl OpenWalks {
+    fn add(&mut self, walks: Open, count: u64) {
+        let questions = walks.readings.len().trailing_zeros() as usize;
+        self.0.resize_with(questions.max(self.0.len()), HashMap::new);
+        if let Some(last) = questions.checked_sub(1) {
+            *self.0[last].entry(walks).or_default() += count;
+        }
+    }
+
+    /// Takes what the last question decides. Returns what is decided then.
+    fn settle(&mut self, closed: Closed) -> Vec<(Open, u64)> {
+        let decided = self.0.get_mut(closed.open).map(std::mem::take).unwrap_or_default();
+        let chosen = |pair: &[Option<Worth>]| match closed.is_otherwise {
+            Some(is_otherwise) => pair[usize::from(is_otherwise)],
+            // Whatever it was, some walks are worth the same.
+            None => pair[0].filter(|_| pair[0] == pair[1]),
+        };
+        let decided = decided.into_iter().map(|(walks, count)| {
+            let readings = walks.readings.chunks_exact(2).map(chosen).collect();
+            (Open { readings, ..walks }, count)
+        });
+        let (done, open): (Vec<_>, Vec<_>) = decided.partition(|(walks, _)| walks.readings.len() == 1);
+        open.into_iter().for_each(|(walks, count)| self.add(walks, count));
+        done
+    }
 }
 
 /// One of the unwinders.
@@ -156,6 +201,7 @@ impl<'t, 'a, 'u> Walkers<'t, 'a, 'u> {
             topmosts: Topmosts::new(target),
             executed: vec![Executed::default(); elsewhere + 1],
             image: (elsewhere, 0..0),
+            open: OpenWalks::default(),
         }
     }
 
@@ -214,23 +260,21 @@ impl Probe for Walkers<'_, '_, '_> {
             return;
         }
         let (truth, viewpoint) = (Truth::of(moment), Viewpoint::new(moment));
-        let judged =
-            self.walkers.each_mut().map(|walker| walker.walk(&truth, &viewpoint, self.target, readings));
+        let judged = self.walkers.each_mut().map(|walker| walker.walk(&truth, &viewpoint, self.target));
         let worth = judged.map(|(worth, _)| worth);
-        // Which walks are complete depends on whether one of the calls is none, or a jump was one.
-        let is_otherwise = |call_stack: &CallStack| {
-            let mut truth = Truth::of(moment);
-            truth.call_stack = call_stack;
-            self.walkers.iter().zip(worth).any(|(walker, worth)| {
-                let (other, _) = judge(&truth, &walker.backtrace, self.target, readings);
-                (other == Reliability::Complete) != (worth == Reliability::Complete)
-            })
-        };
-        if readings.others(moment.call_stack).iter().any(is_otherwise) {
-            executed.unsettled += 1;
+        let topmost = self.topmosts.of(moment);
+        let others = readings.others(moment.call_stack);
+        if !others.is_empty() {
+            let of = |call_stack| {
+                let mut truth = Truth::of(moment);
+                truth.call_stack = call_stack;
+                self.walkers.each_ref().map(|walker| judge(&truth, &walker.backtrace, self.target).0)
+            };
+            let readings: Vec<Option<Worth>> =
+                std::iter::once(worth).chain(others.iter().map(of)).map(Some).collect();
+            self.open.add(Open { image, topmost, readings }, 1);
             return;
         }
-        let topmost = self.topmosts.of(moment);
         for (walker, worth) in self.walkers.iter().zip(worth) {
             (walker.walks)(executed).by_topmost.0.entry(topmost).or_default().count(worth);
         }
@@ -249,6 +293,19 @@ impl Probe for Walkers<'_, '_, '_> {
         }
     }
 
+    fn settled(&mut self, closed: Closed) {
+        for (Open { image, topmost, readings }, count) in self.open.settle(closed) {
+            let executed = &mut self.executed[image];
+            let Some(Some(worth)) = readings.first().copied() else {
+                executed.unsettled += count;
+                continue;
+            };
+            for (walker, worth) in self.walkers.iter().zip(worth) {
+                (walker.walks)(executed).by_topmost.0.entry(topmost).or_default().count_all(worth, count);
+            }
+        }
+    }
+
     fn compared(&mut self, _: &Truth<'_>, _: &Viewpoint<'_>) {}
 }
 
@@ -262,10 +319,9 @@ impl<'u> Walker<'u> {
         truth: &Truth<'m>,
         viewpoint: &Viewpoint<'_>,
         target: &Target<'_>,
-        readings: Readings<'_>,
     ) -> (Reliability, Option<Cause<'m>>) {
         self.backtrace.unwind(&mut *self.unwinder, viewpoint);
-        judge(truth, &self.backtrace, target, readings)
+        judge(truth, &self.backtrace, target)
     }
 }
 
@@ -277,10 +333,8 @@ fn judge<'m>(
     truth: &Truth<'m>,
     backtrace: &Backtrace,
     target: &Target<'_>,
-    readings: Readings<'_>,
 ) -> (Reliability, Option<Cause<'m>>) {
     let depth = truth.call_stack.depth();
-    let pushed = target.executable().image.cpu.abi.pushed_by_calls();
     // Whether a frame gave a wrong FP that is still wrong: then what is wrong further out says nothing of an
     // exit.
     let mut has_wrong_fp = false;
@@ -295,10 +349,6 @@ fn judge<'m>(
         if let (Some(cfa), Some(call)) = (frame.cfa, call)
             && cfa != call.cfa
         {
-            // What has pushed a return address and jumped has a lower SP there than when the callee has returned.
-            if inner.is_some_and(|inner| readings.is_by_jump(inner)) && cfa == call.cfa.wrapping_add(pushed) {
-                return (Reliability::Complete, None);
-            }
             // A frame further out has the SP that its callee is said to leave: on s390x, functions
             // save it.
             let (call, cfa) = match inner {

@@ -9,8 +9,8 @@ use std::time::Instant;
 
 use clap::Args;
 use sframe_inspect::command::{
-    Failure, Inspect, Show, Status, Stop, Subject, SubjectError, detail, detail_since, each_file, is_archive,
-    print, print_json,
+    Failure, Inspect, Show, Status, Stop, Subject, SubjectError, Volume, detail, detail_since, each_file,
+    is_archive, print, print_json, status, tell_line, volume,
 };
 use sframe_inspect::file::{MAX_BYTES, read};
 use sframe_inspect::text::counted;
@@ -152,6 +152,7 @@ impl Explore {
         } else {
             print(&report.text(self.possible, Style::for_stdout()))?;
         }
+        tell_without_result(&report, self.json);
         Ok(status_of(&report))
     }
 
@@ -345,6 +346,7 @@ impl Inspect for Files<'_> {
         let is_first = report.has_open_rows() && !self.has_hinted;
         self.has_hinted |= report.has_open_rows();
         show.show(&report, || [report.text_with(self.options.possible, is_first, style)])?;
+        tell_without_result(&report, self.options.json);
         Ok(status_of(&report))
     }
 }
@@ -378,11 +380,12 @@ const fn is_of_the_file(error: &ExploreError) -> bool {
 }
 
 fn status_of(report: &ExploreReport) -> Status {
-    if report.proved().next().is_some() {
-        Status::Finding
-    } else if report.summary.rows_judged == 0 {
-        Status::NothingCompared
-    } else {
-        Status::AsExpected
+    status(report.proved().next().is_some(), report.interrupted, report.summary.rows_judged > 0)
+}
+
+/// Says why there is no result, or not all of it, where no last line does.
+fn tell_without_result(report: &ExploreReport, is_json: bool) {
+    if let Some(why) = report.without_result().filter(|_| is_json || volume() == Volume::Quiet) {
+        tell_line(format_args!("{}: {why}", report.file));
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use sframe_engine::Abi;
 use sframe_inspect::command::{Failure, has_place, tell_line};
-use sframe_inspect::text::counted;
+use sframe_inspect::text::grouped;
 use sframe_judge::finding::Finding;
 use sframe_suite::case::{KnownText, known_findings};
 use sframe_suite::failure::of_documents;
@@ -64,8 +64,12 @@ impl KnownOptions {
         if let Some(path) =
             self.write_known.as_ref().filter(|path| path.exists() && self.known.as_ref() != Some(path))
         {
-            let path = path.display();
-            let message = format!("error: {path} exists already; add --known {path} to keep its reasons");
+            let message = if path.is_dir() {
+                format!("error: --write-known: {} is a folder", path.display())
+            } else {
+                let path = path.display();
+                format!("error: {path} exists already; add --known {path} to keep its reasons")
+            };
             return Err(Failure::unusable(message));
         }
         let place = self.write_known.as_deref().map_or(Ok(()), has_place);
@@ -133,9 +137,11 @@ impl KnownSoFar<'_> {
             .map_err(|error| Failure::broken(format!("error: {}: {error}", path.display())))?;
         report::replace(path, &text)?;
         if without_reason > 0 {
-            let entries = counted(without_reason, "finding");
-            let says = "needs a reason: what is wrong, whose fault it is, and where it is reported";
-            let says = if without_reason == 1 { says.to_owned() } else { says.replacen("needs", "need", 1) };
+            let entries = match without_reason {
+                1 => "1 entry needs".to_owned(),
+                count => format!("{} entries need", grouped(count)),
+            };
+            let says = "a reason: what is wrong, whose fault it is, and where it is reported";
             tell_line(format_args!("{}: {entries} {says}", path.display()));
         }
         Ok(())

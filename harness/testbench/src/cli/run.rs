@@ -155,9 +155,8 @@ impl Run {
             .made(began.ended(suite.digests()));
         let invocation = Invocation::of_this_process();
         let mut report = report.reproduced_by(|case| invocation.with(&[("case", &case.id)]));
-        let is_whole = self.shard.is_none() && self.selection.filter().is_empty();
         let comparison = baseline.filter(|_| interrupted.is_none()).map(|baseline| {
-            let comparison = baseline.compare(&report, is_whole);
+            let comparison = baseline.compare(&report, baseline.is_whole(&report));
             report.set_against(&baseline, &comparison);
             comparison
         });

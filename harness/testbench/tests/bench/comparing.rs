@@ -238,9 +238,9 @@ fn cases_of_one_report_alone_are_not_all_listed() {
 
 /// A report of a file that proves nothing, or less than was demanded, does not agree.
 #[rstest]
-#[case::nothing_compared("check", "too_little", json!(["nothing was compared"]), "broken (nothing was compared)")]
-#[case::less_than_demanded("check", "unmet", json!("too few functions"), "unexpected (too few functions)")]
-#[case::nothing_judged("explore", "summary/rows_judged", json!(0), "broken (nothing was judged)")]
+#[case::nothing_compared("check", "too_little", json!(["nothing was compared"]), "too little judged (nothing was compared)")]
+#[case::less_than_demanded("check", "unmet", json!("too few functions"), "less covered than demanded (too few functions)")]
+#[case::nothing_judged("explore", "summary/rows_judged", json!(0), "nothing judged")]
 fn a_report_that_proves_nothing_is_worse(
     #[case] command: &str,
     #[case] key: &str,

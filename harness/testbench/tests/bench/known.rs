@@ -66,7 +66,7 @@ fn written_findings_are_known_once_they_are_explained() {
     let folder = folder.path();
     let output = check(folder, &realign(), &["--write-known=known.yaml"]);
     let asked =
-        "known.yaml: 2 findings need a reason: what is wrong, whose fault it is, and where it is reported\n";
+        "known.yaml: 2 entries need a reason: what is wrong, whose fault it is, and where it is reported\n";
     assert_eq!((status(&output), &*text(&output.stderr)), (1, asked));
     let output = check(folder, &realign(), &["--known=known.yaml"]);
     let error = text(&output.stderr);
@@ -692,6 +692,27 @@ fn a_known_fault_excuses_only_itself(#[case] body: &str, #[case] expected: i32, 
     "push %rcx; .cfi_adjust_cfa_offset 8; push %rdx; .cfi_adjust_cfa_offset 8; jmp 2f; .cfi_adjust_cfa_offset -8; \
      push $5; .cfi_def_cfa_offset 16; 2: pop %rax; .cfi_def_cfa_offset 16; pop %rcx; .cfi_def_cfa_offset 8"
 )]
+#[case::allocation(
+    "push %rbp; .cfi_def_cfa_offset 16; .cfi_offset %rbp, -16; mov $5, %ebp; lea -16(%rsp), %rsp; \
+     .cfi_def_cfa_offset 32; .cfi_escape 0x10,6,2,0x76,0; call f0; nop; lea 16(%rsp), %rsp; .cfi_def_cfa_offset 16; \
+     .cfi_offset %rbp, -16; pop %rbp; .cfi_def_cfa_offset 8; .cfi_restore %rbp"
+)]
+#[case::another_value_of_fp(
+    "lea 8(%rsp), %r10; .cfi_def_cfa %r10, 0; push -8(%r10); push %rbp; mov %rsp, %rbp; .cfi_escape 0x10,6,2,0x76,0; \
+     push $77; pop %rbp; call f0; nop; .cfi_offset %rbp, -24; mov (%rsp), %rbp; .cfi_restore %rbp; \
+     lea -8(%r10), %rsp; .cfi_def_cfa %rsp, 8"
+)]
+#[case::a_register_that_never_had_the_cfa(
+    "push %rbp; .cfi_def_cfa_offset 16; .cfi_offset %rbp, -16; mov %rsp, %rbp; .cfi_def_cfa %rbp, 16; \
+     .cfi_escape 0x10,6,2,0x76,0; lea 64(%rsp), %rcx; push %r12; pop %r12; .cfi_def_cfa %rcx, 0; nop; nop; \
+     .cfi_def_cfa %rsp, 16; .cfi_offset %rbp, -16; pop %rbp; .cfi_def_cfa_offset 8; .cfi_restore %rbp"
+)]
+#[case::no_expression(
+    "lea 8(%rsp), %r10; .cfi_def_cfa %r10, 0; push %rbp; mov %rsp, %rbp; .cfi_escape 0x10,6,2,0x76,0; \
+     lea 100(%rsp), %rcx; xor %eax, %eax; jz 2f; mov (%rsp), %rbp; .cfi_restore %rbp; lea -8(%r10), %rsp; \
+     .cfi_def_cfa %rsp, 8; ret; 2: .cfi_def_cfa %rcx, 0; .cfi_escape 0x10,6,2,0x76,0; nop; nop; .cfi_def_cfa %r10, 0; \
+     mov (%rsp), %rbp; .cfi_restore %rbp; lea -8(%r10), %rsp; .cfi_def_cfa %rsp, 8"
+)]
 fn what_looks_like_a_fault_is_not_excused(#[case] body: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     // Compilers are named by a section.
@@ -722,7 +743,7 @@ fn a_list_has_an_entry_for_each_cause_of_a_row(#[case] more: &[&str]) {
         bench_in(folder, &[&[command, file, "--from", "eh-frame"], more, options].concat())
     };
     let written = bench(&both, &["--write-known=known.yaml"]);
-    assert!(text(&written.stderr).contains("known.yaml: 1 finding needs a reason"), "{written:?}");
+    assert!(text(&written.stderr).contains("known.yaml: 1 entry needs a reason"), "{written:?}");
     let list = std::fs::read_to_string(folder.join("known.yaml")).expect("a file");
     assert_eq!(list.matches("function: f0").count(), 2, "{list}");
     assert_eq!(list.matches("fault: gcc-pushed-constant").count(), 1, "{list}");

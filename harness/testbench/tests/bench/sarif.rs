@@ -237,6 +237,7 @@ fn what_can_not_be_known_is_not_met() {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/builds/gnu-2.47/amd64/mixed_objects.O2"),
     )
     .expect("a file");
+    let whole = bytes.clone();
     let names: Vec<usize> = (0..bytes.len() - 9).filter(|at| &bytes[*at..at + 9] == b".eh_frame").collect();
     assert!(!names.is_empty());
     names.into_iter().for_each(|at| bytes[at..at + 9].copy_from_slice(b".xx_frame"));
@@ -249,6 +250,17 @@ fn what_can_not_be_known_is_not_met() {
     let notification = &log["runs"][0]["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"];
     assert!(notification.as_str().is_some_and(|text| text.contains("no call frame information")), "{log:#}");
     check("50%", 0);
+    // A table that is empty, or that can't be read, says no more than none.
+    let section = object::File::parse(&*whole).expect("an ELF file");
+    let section = object::Object::section_by_name(&section, ".eh_frame").expect("a section");
+    let (start, size) = object::ObjectSection::file_range(&section).expect("bytes");
+    let (start, end) = (start as usize, (start + size) as usize);
+    for byte in [0, 0x5a] {
+        let mut bytes = whole.clone();
+        bytes[start..end].fill(byte);
+        std::fs::write(&file, bytes).expect("a file");
+        check("all", 3);
+    }
 }
 
 #[test]

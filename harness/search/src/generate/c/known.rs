@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use sframe_engine::Abi;
-use sframe_suite::faults::{self, SeenCause, without_numbers};
+use sframe_suite::faults::{self, SeenCause, WrongRow, without_numbers};
 use sframe_suite::spec::{self, CfaError, Component, Faults, Producer, Sign};
 
 use super::judge::{Fault, Line};
@@ -57,7 +57,7 @@ impl<'f> KnownCauses<'f> {
             places.sort_by_key(pc);
             let of_row = match &faults[places[0]].spot {
                 None => vec![self.causes.page_of(&seen(&faults[places[0]], flags))],
-                Some(Spot { row: (abi, rules, verdict), .. }) => {
+                Some(Spot { function, row: (abi, rules, verdict), .. }) => {
                     let at = |place: &usize| Some((pc(place)?, seen(&faults[*place], flags)));
                     let code = |at: u64| {
                         let spots = places.iter().filter_map(|place| faults[*place].spot.as_ref());
@@ -68,7 +68,8 @@ impl<'f> KnownCauses<'f> {
                             .unwrap_or_default()
                     };
                     let seen: Vec<_> = places.iter().filter_map(at).collect();
-                    self.causes.pages_of(&seen, code, Some((*abi, rules, *verdict)))
+                    let row = WrongRow { abi: *abi, function: *function, rules, verdict: *verdict };
+                    self.causes.pages_of(&seen, code, Some(row))
                 }
             };
             places.into_iter().zip(of_row).for_each(|(place, page)| pages[place] = page);
@@ -246,6 +247,7 @@ mod tests {
             spot: Some(Spot {
                 pc: 0x1000 + pc,
                 row_pc: 0x1000,
+                function: 0x1000,
                 row: (Abi::Amd64, rules, sframe_judge::vocabulary::Verdict::WrongCfa),
                 code: Arc::clone(&code),
             }),

@@ -15,6 +15,8 @@ pub struct Spot {
     pub(super) pc: u64,
     /// The row's first instruction.
     pub(super) row_pc: u64,
+    /// Where the function starts.
+    pub(super) function: u64,
     /// What the row says, and what of it is wrong.
     pub(super) row: (Abi, RowRules, Verdict),
     /// The code around it.
@@ -26,8 +28,10 @@ impl Spot {
     pub(super) fn of(finding: &Finding, module: &Module<'_>) -> Option<Self> {
         let pc = module.loaded(Linked(finding.pc?.0)).0;
         let row_pc = module.loaded(Linked(finding.row_pc?.0)).0;
-        let row = (module.subject.abi()?, finding.row.as_ref()?.rules, finding.verdict);
-        Some(Self { pc, row_pc, row, code: module.code_around(Loaded(pc)) })
+        let found = finding.row.as_ref()?;
+        let row = (module.subject.abi()?, found.rules, finding.verdict);
+        let function = row_pc.wrapping_sub(found.start.0);
+        Some(Self { pc, row_pc, function, row, code: module.code_around(Loaded(pc)) })
     }
 }
 

@@ -101,6 +101,9 @@ pub struct CaseChange {
     pub change: Changed,
     /// Its outcomes, before and after.
     pub outcomes: [Option<Outcome>; 2],
+    /// What reports call them.
+    #[serde(skip)]
+    pub said: [Option<String>; 2],
     /// Why it is broken or skipped now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -266,6 +269,7 @@ fn case_change(
         case: name.to_owned(),
         change,
         outcomes: [before.map(|case| case.outcome), after.map(|case| case.outcome)],
+        said: [before, after].map(|case| case.map(CaseResults::outcome_in_words)),
         reason: after.and_then(|case| case.reason.clone()),
         new,
         gone,

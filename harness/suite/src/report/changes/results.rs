@@ -81,6 +81,8 @@ pub struct Results {
 #[derive(Clone, Debug)]
 pub(super) struct CaseResults {
     pub(super) outcome: Outcome,
+    /// What that is called, if there is no result, or one that proves nothing, of a file that is not broken.
+    pub(super) without_result: Option<&'static str>,
     pub(super) reason: Option<String>,
     pub(super) rows_exercised: u64,
     /// What the walks were worth.
@@ -99,9 +101,14 @@ impl CaseResults {
         !matches!(self.outcome, Outcome::Broken | Outcome::Skipped)
     }
 
+    /// The outcome, as reports call it.
+    pub(super) fn outcome_in_words(&self) -> String {
+        self.without_result.map_or_else(|| name(self.outcome), str::to_owned)
+    }
+
     /// The outcome with its reason.
     pub(super) fn says(&self) -> String {
-        let outcome = name(self.outcome);
+        let outcome = self.outcome_in_words();
         let why = self.reason.as_deref().and_then(|reason| reason.lines().next());
         why.filter(|why| !why.is_empty()).map_or_else(|| outcome.clone(), |why| format!("{outcome}: {why}"))
     }
@@ -141,6 +148,9 @@ struct OfFile {
     too_little: Vec<String>,
     #[serde(default)]
     unmet: Option<String>,
+    /// Of `explore`.
+    #[serde(default)]
+    interrupted: bool,
     summary: OfFileSummary,
     #[serde(default)]
     sampling: Option<Value>,
@@ -206,7 +216,20 @@ impl Results {
             let rows_exercised = case.rows.exercised;
             let (outcome, reason, omitted) = (case.outcome, case.reason, case.findings_omitted);
             let reliability = case.reliability_by_topmost;
-            (case.id, CaseResults { outcome, reason, rows_exercised, reliability, found, rules, omitted })
+            let without_result = None;
+            (
+                case.id,
+                CaseResults {
+                    outcome,
+                    without_result,
+                    reason,
+                    rows_exercised,
+                    reliability,
+                    found,
+                    rules,
+                    omitted,
+                },
+            )
         });
         Ok(Self {
             provenance: report.provenance,
@@ -227,6 +250,7 @@ impl Results {
             broken,
             too_little,
             unmet,
+            interrupted,
             summary,
             sampling,
             findings,
@@ -242,21 +266,29 @@ impl Results {
             findings.into_iter().filter(is_proved).map(|found| found.finding).collect();
         let (found, rules) = (found(&findings, &known), rules(&findings, &known));
         let OfFileSummary { rows_exercised, reliability_by_topmost: reliability } = summary;
-        let proves_too_little = if is_explored && rows_exercised == 0 {
-            Some("nothing was judged".to_owned())
-        } else {
-            (!too_little.is_empty()).then(|| too_little.join("; "))
-        };
+        let proves_too_little = !too_little.is_empty() || is_explored && rows_exercised == 0;
+        let too_few = (!too_little.is_empty()).then(|| too_little.join("; "));
         // What is wrong is wrong, however little was judged; what proves nothing is no result.
-        let (outcome, reason) = match () {
-            () if broken.is_some() => (Outcome::Broken, broken),
-            () if !findings.is_empty() || !omitted.is_empty() => (Outcome::Unexpected, unmet),
-            () if unmet.is_some() => (Outcome::Unexpected, unmet),
-            () if proves_too_little.is_some() => (Outcome::Broken, proves_too_little),
-            () if !known.is_empty() => (Outcome::Known, None),
-            () => (Outcome::Agree, None),
+        let too_little = if is_explored { "nothing judged" } else { "too little judged" };
+        let (outcome, without_result, reason) = match () {
+            () if broken.is_some() => (Outcome::Broken, None, broken),
+            () if interrupted => (Outcome::Broken, Some("interrupted"), None),
+            () if !findings.is_empty() || !omitted.is_empty() => (Outcome::Unexpected, None, unmet),
+            () if unmet.is_some() => (Outcome::Unexpected, Some("less covered than demanded"), unmet),
+            () if proves_too_little => (Outcome::Broken, Some(too_little), too_few),
+            () if !known.is_empty() => (Outcome::Known, None, None),
+            () => (Outcome::Agree, None, None),
         };
-        let case = CaseResults { outcome, reason, rows_exercised, reliability, found, rules, omitted };
+        let case = CaseResults {
+            outcome,
+            without_result,
+            reason,
+            rows_exercised,
+            reliability,
+            found,
+            rules,
+            omitted,
+        };
         let cases = BTreeMap::from([(file_name(&file).to_owned(), case)]);
         Ok(Self { provenance, run: None, kind, cases, sampling })
     }

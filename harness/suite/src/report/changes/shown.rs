@@ -6,7 +6,6 @@ use sframe_inspect::text::{Text, counted, grouped, neutral};
 
 use super::{CaseChange, CauseChange, Changed, Changes, ReliabilityChange};
 use crate::provenance::Provenance;
-use crate::report::baseline::name;
 use crate::report::html::plain::{self, escaped, table_of};
 use crate::report::markdown::{cell, code};
 
@@ -96,10 +95,10 @@ fn of_cause(CauseChange { cause, cases: [before, after], known, .. }: &CauseChan
     format!("{cause} ({is_known}): {}, {} before", counted(*after, "case"), grouped(*before))
 }
 
-fn outcomes(CaseChange { outcomes, reason, .. }: &CaseChange) -> String {
+fn outcomes(CaseChange { said, reason, .. }: &CaseChange) -> String {
     let why = reason.as_deref().and_then(|reason| reason.lines().next()).filter(|why| !why.is_empty());
     let why = why.map_or_else(String::new, |why| format!(" ({why})"));
-    match outcomes.map(|outcome| outcome.map(name)) {
+    match said.clone() {
         [Some(before), Some(after)] if before == after => format!("{after}{why}"),
         [Some(before), Some(after)] => format!("{after}{why}, was {before}"),
         [Some(before), None] => format!("not in the second report, was {before}"),

@@ -103,6 +103,7 @@ impl<'r> CaseView<'r> {
             rows: [summary.rows_total, summary.rows_judged, 0],
             unexplained: summary.verdicts.values().sum(),
             count: report.findings.len() as u64 + known,
+            without_result: report.without_result(),
             command: report.command(),
             sections: report.section_line().into_iter().collect(),
             program_did: report.open_lines(),

@@ -545,10 +545,10 @@
   function worseSection() {
     const worse = Object.entries(index.worse ?? {});
     if (!worse.length) return "";
-    const byId = new Map(cases.map((entry) => [entry.id, entry]));
+    const here = new Map(cases.map((entry) => [entry.id, entry]));
     return el("section", {}, el("h2", {}, `Worse than in the baseline (${grouped(worse.length)})`),
       scrolled("worse than in the baseline", el("table", {}, el("tbody", {}, worse.map(([id, changes]) =>
-        el("tr", {}, el("td", {}, byId.has(id) ? el("a", { href: caseLink(byId.get(id)) }, id) : id), el("td", {}, changes.join("; "))))))));
+        el("tr", {}, el("td", {}, here.has(id) ? el("a", { href: caseLink(here.get(id)) }, id) : id), el("td", {}, changes.join("; "))))))));
   }
   function reasons(kept) {
     const told = kept.cases.filter((entry) => entry.reason);
