@@ -88,7 +88,7 @@ Exit status:
   1  a finding: a row is proved to be wrong
   2  the file can't be used, or has no section
   3  no row was judged
-  4  broken: the bench could not do its work";
+  4  broken: the bench could not do its work, or was interrupted";
 
 pub(super) const STUDY: &str = "\
 Examples:

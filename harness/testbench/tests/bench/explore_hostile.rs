@@ -90,7 +90,9 @@ fn an_interrupted_exploration_reports_what_it_knows() {
     let output = child.wait_with_output().expect("the bench");
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     let report = json(&output);
-    assert_eq!((status(&output), &report["interrupted"]), (3, &true.into()), "{report}");
+    assert_eq!((status(&output), &report["interrupted"]), (4, &true.into()), "{report}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains(": interrupted\n"), "{said}");
     assert_eq!(report["summary"]["undecided"], serde_json::json!({ "no-entry": 3 }));
 }
 

@@ -163,7 +163,8 @@ fn a_run_that_is_worse_than_its_baseline_fails_and_nothing_loosens_it() {
     assert_eq!(status(&output), 1, "the selection is that of the baseline");
     says(&output, &format!("new     {case}"));
     says(&output, "worse   gone/gnu-2.44/amd64/O2: no longer run");
-    let smaller = run(folder.path(), &["--baseline", baseline_name, "--variant", "O0"]);
+    let selection = ["run", "--spec", "recursion", "--toolchain", "gnu-2.44", "--variant", "O0"];
+    let smaller = bench(&[&selection[..], &["--baseline", baseline_name]].concat());
     assert_eq!(status(&smaller), 0, "{smaller:?}");
     assert!(String::from_utf8_lossy(&smaller.stderr).contains("not run: "), "{smaller:?}");
     let output = bench(&update);

@@ -969,6 +969,39 @@ fn what_is_beyond_a_context_is_judged(#[case] change: &str, #[case] id: &str, #[
     assert_eq!(found.is_empty(), verdicts.is_empty(), "{findings:#?}");
 }
 
+/// What rows may say before a frame is left, the engine says as well: an unwinder that says it where the engine does not has
+/// invented it. The frame that is there twice is one that control leaves for, in some of the stops.
+#[rstest]
+#[case("gnu-2.47/amd64/coroutines.O2")]
+#[case("gnu-2.44/aarch64/coroutines.O2")]
+fn an_unwinder_knows_no_more_of_where_control_goes_than_the_rows(#[case] id: &str) {
+    let twice = r"s/\[\({[^{}]*}\),\({[^{}]*}\),/[\1,\2,\2,/";
+    for (change, is_right) in [("", true), (twice, false)] {
+        let (_, report) = check(id, &shell(&format!("{ENGINE} | sed -u '{change}'")), &["--no-explore"]);
+        assert_eq!(report["unwinder"]["not_settled"], 0, "{report:.3000}");
+        let [stops, agree] =
+            ["stops", "agree"].map(|key| report["unwinder"][key].as_u64().expect("a number"));
+        // Walks of one frame are as they were.
+        assert_eq!(agree == stops, is_right, "{report:.3000}");
+        assert!(is_right || agree * 4 < stops, "{report:.3000}");
+    }
+}
+
+/// The registers of the topmost frame are those of the stop.
+#[rstest]
+#[case(r#"s/\("frames":\[{[^}]*"fp":"\)0x[0-9a-f]*/\10x1238/"#)]
+#[case(r#"s/\("frames":\[{[^}]*"fp":\)"0x[0-9a-f]*"/\1{"unreadable":"0x8"}/"#)]
+#[case(r#"s/\("frames":\[{"pc":"\)0x[0-9a-f]*/\10x1238/"#)]
+fn the_topmost_frame_is_that_of_the_stop(
+    #[case] change: &str,
+    #[values("gnu-2.47/amd64/recursion.O2", "gnu-2.44/aarch64/recursion.O2", "gnu-2.47/s390x/recursion.O2")]
+    id: &str,
+) {
+    let (status, report) = check(id, &shell(&format!("{ENGINE} | sed -u '{change}'")), &["--no-explore"]);
+    assert_eq!((status, report["unwinder"]["agree"].as_u64()), (1, Some(0)), "{report:.3000}");
+    assert!(verdicts_of(&report).contains("bad-answer"), "{report:.3000}");
+}
+
 /// The file is the requests that an unwinder has had, one per line.
 fn requests(log: &std::path::Path) -> Vec<Value> {
     let text = std::fs::read_to_string(log).expect("the requests");
