@@ -101,7 +101,9 @@ pub(crate) fn reliability(
         return Reliability::Wrong;
     }
     let lacks_frames = |frame: usize| frame + 1 < depth;
-    let ends_early = |found: &&Disagreement| found.verdict != Verdict::ByLuck && lacks_frames(found.frame);
+    // An FP that can't be read ends no walk.
+    let ends = |verdict| !matches!(verdict, Verdict::ByLuck | Verdict::WrongFp);
+    let ends_early = |found: &&Disagreement| ends(found.verdict) && lacks_frames(found.frame);
     let early = found.iter().find(ends_early);
     if early.is_none() && !end.frame().is_some_and(lacks_frames) {
         return Reliability::Complete;
@@ -161,6 +163,8 @@ mod tests {
             (WalkEnd::Disagreed, Some((Verdict::Truncated, outermost)), Some(false), Incomplete),
             (WalkEnd::Disagreed, Some((Verdict::WrongCfa, Value::Word(8))), Some(false), Wrong),
             (WalkEnd::Disagreed, Some((Verdict::WrongRa, Value::Unreadable(8))), None, Incomplete),
+            (WalkEnd::Disagreed, Some((Verdict::WrongFp, Value::Unreadable(8))), Some(true), Complete),
+            (WalkEnd::Disagreed, Some((Verdict::WrongFp, Value::Word(8))), Some(true), Wrong),
             (WalkEnd::Disagreed, Some((Verdict::ExtraFrames, Value::Frames(4))), None, Wrong),
             (WalkEnd::Disagreed, Some((Verdict::ByLuck, Value::Saved)), None, Complete),
             (WalkEnd::NoFde { frame: 1 }, Some((Verdict::ByLuck, Value::Saved)), None, Incomplete),
