@@ -168,16 +168,18 @@ impl SeenCause<'_> {
     }
 }
 
-/// Whether a page means this instruction, or these rules: an `R` stands for any register but SP, and an `N` for any number.
+/// The registers of amd64 that callees need not save.
+const VOLATILE: [&str; 9] = ["rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11"];
+
+/// Whether a page means this instruction, or these rules: an `R` stands for any register, a `V` for one that callees need
+/// not save, and an `N` for any number.
 fn is_instruction(known: &str, this: &str) -> bool {
-    let is_sp = |word: &str| matches!(word, "rsp" | "sp" | "%r15");
-    let is_register = |word: &str| {
-        word.starts_with(|first: char| first.is_ascii_lowercase() || first == '%') && !is_sp(word)
-    };
+    let is_register = |word: &str| word.starts_with(|first: char| first.is_ascii_lowercase() || first == '%');
     let is_number = |word: &str| word == "N" || word.bytes().all(|digit| digit.is_ascii_digit());
     let means = |known: &str, this: &str| {
         known == this
             || known == "R" && is_register(this)
+            || known == "V" && VOLATILE.contains(&this)
             || known == "N" && is_number(this)
             || this == "N" && is_number(known)
     };
@@ -351,7 +353,7 @@ impl<'f> KnownCauses<'f> {
     /// Returns the page of a cause of which no other code is known.
     #[must_use]
     pub fn page_of(&self, seen: &SeenCause<'_>) -> Option<&'f str> {
-        self.sign_of(seen).filter(|(_, sign)| sign.earlier.is_empty()).map(|(page, _)| page)
+        self.sign_of(seen).filter(|(_, sign)| !sign.needs_code()).map(|(page, _)| page)
     }
 
     /// Returns the page of each of the places at which a row is wrong, by ascending addresses: that of its own sign, or of

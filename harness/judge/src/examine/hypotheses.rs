@@ -370,7 +370,9 @@ impl Hypotheses {
     /// the jump.
     pub(super) fn is_of_jump(&self, found: &Disagreement, call_stack: &CallStack, pushed: u64) -> bool {
         let made = found.frame.checked_sub(1).and_then(|frame| call_stack.innermost_first().nth(frame));
-        let is_made_by = |hypothesis: &Hypothesis| hypothesis.is_jump() && Some(&hypothesis.call) == made;
+        let is_made_by = |hypothesis: &Hypothesis| {
+            hypothesis.candidate == Candidate::Jump && Some(&hypothesis.call) == made
+        };
         let (Value::Word(expected), Value::Word(got)) = (found.expected, found.got) else { return false };
         found.verdict == Verdict::WrongCfa
             && pushed > 0
@@ -440,6 +442,10 @@ impl Hypothesis {
         let is_back = self.candidate == Candidate::Jump && returns && calls.len() == self.position;
         if self.known.as_ref().is_none_or(is_there) && !is_back {
             return None;
+        }
+        // It has not ended: another context goes on.
+        if !returns && moment.call_stack.exit().is_none() {
+            return Some(Truth::Either);
         }
         // The frame that would have been the caller has ended by a landing further out: nobody returns any more.
         if self.is_jump() && !returns && matches!(moment.call_stack.exit(), Some(Exit::Landing { .. })) {

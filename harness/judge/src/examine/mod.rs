@@ -25,7 +25,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use sframe_engine::{Abi, Found, InstructionPointer};
+use sframe_engine::{Abi, Base, Found, InstructionPointer, LookupAddress, RowRules};
 use sframe_inspect::hazard::Hazard;
 use sframe_machine::{
     CallStack, Change, End as RunEnd, Exit, Flow, Machine, MachineError, Moment, Observer, Options, Outcome,
@@ -780,7 +780,8 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
                     compare::disagreements(&truth(call_stack), &self.backtrace, &self.rules);
                 // It is nobody's fault, and the walk goes wrong there nevertheless.
                 let is_of_jump = |found: &mut Disagreement| {
-                    !requires_reliable && self.hypotheses.is_of_jump(found, call_stack, pushed)
+                    self.hypotheses.is_of_jump(found, call_stack, pushed)
+                        && self.is_row_of_jump(found.address)
                 };
                 let of_jump: Vec<Disagreement> = found.extract_if(.., is_of_jump).collect();
                 let end =
@@ -804,7 +805,8 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             let is_as_called = index == 0;
             let scene = Circumstances::new(&truth, &viewpoint, target, layouts).by(sections);
             let scene = Circumstances { is_as_called, ..scene };
-            found.iter().for_each(|found| results.findings.add(*found, &scene));
+            let of_jump_too = if requires_reliable { &of_jump[..] } else { &[] };
+            found.iter().chain(of_jump_too).for_each(|found| results.findings.add(*found, &scene));
             let depth = call_stacks[index].depth();
             let frames = (frames.min(depth), frames as u64);
             results.count_but(Start::at(moment.pc), (*end, found), frames, depth, of_jump);
@@ -818,6 +820,20 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             Some(_) => WalkEnd::Unsettled,
             None => WalkEnd::Disagreed,
         }
+    }
+
+    /// Whether what is looked up is a jump, and the CFA is computed from SP there.
+    fn is_row_of_jump(&self, address: LookupAddress) -> bool {
+        let is_by_sp = |rules: RowRules| rules.cfa.is_some_and(|cfa| cfa.base == Base::Sp);
+        let row = self.rules.sections().lookup(address).ok().flatten();
+        let Some(module) =
+            self.target.module_at(address).filter(|_| row.is_some_and(|it| is_by_sp(it.row.rules())))
+        else {
+            return false;
+        };
+        let (code, next) = (module.code_around(address), address.get().wrapping_add(1));
+        let last = code.before(next).and_then(|start| Some((start, code.at(start)?)));
+        last.is_some_and(|(start, jump)| start.wrapping_add(jump.len) == next && !jump.falls_through())
     }
 
     fn set_aside(&mut self, pc: u64, reason: SetAsideReason) {

@@ -164,7 +164,7 @@ impl<'q, 'a> Judge<'q, 'a> {
     pub(super) fn judge(
         &self,
         truth: &Truth<'_>,
-        EngineWalk { end: engines_end, found: engines, beyond: engines_beyond, outermost_cfa }: &EngineWalk,
+        EngineWalk { end: engines_end, found: engines, beyond: engines_beyond, outermost_cfa, .. }: &EngineWalk,
         answer: &sframe_protocol::Backtrace,
     ) -> Result<Judged, Fault> {
         let topmost =
@@ -351,6 +351,50 @@ impl<'q, 'a> Judge<'q, 'a> {
         })
     }
 
+    /// How an unwinder that reads the same rows as the engine walks otherwise than it, where neither has the call stack's
+    /// frames. `None` if it reads something else, or does not.
+    pub(super) fn not_by_the_rows(
+        &self,
+        truth: &Truth<'_>,
+        engine: &EngineWalk,
+        answer: &[sframe_protocol::Frame],
+    ) -> Option<Disagreement> {
+        if self.reads != Data::Sframe {
+            return None;
+        }
+        let last = truth.call_stack.depth().checked_sub(1)?;
+        let differs = |frame: usize, verdict, expected, got| {
+            let found = at(truth, frame.min(last), verdict, End::Outermost);
+            Some(Disagreement { expected, got, ..found })
+        };
+        for (index, (frame, engines)) in answer.iter().zip(&engine.frames).enumerate() {
+            let word = |verdict, frame, engines, its| {
+                differs(frame, verdict, Value::Word(engines), Value::Word(its))
+            };
+            if frame.pc.0 != engines.pc {
+                return word(Verdict::WrongRa, index.saturating_sub(1), engines.pc, frame.pc.0);
+            }
+            if let (Some(Fp::Value(fp)), Ok(engines)) = (frame.fp, engines.fp)
+                && fp.0 != engines
+            {
+                return word(Verdict::WrongFp, index.saturating_sub(1), engines, fp.0);
+            }
+            if let Some((cfa, engines)) = frame.cfa.zip(engines.cfa)
+                && cfa.0 != engines
+            {
+                return word(Verdict::WrongCfa, index, engines, cfa.0);
+            }
+        }
+        let (its, engines) = (answer.len(), engine.frames.len());
+        let verdict = if its < engines { Verdict::Truncated } else { Verdict::ExtraFrames };
+        let frame = its.min(engines).saturating_sub(1);
+        if its == engines {
+            None
+        } else {
+            differs(frame, verdict, Value::Frames(engines), Value::Frames(its))
+        }
+    }
+
     /// Whether a walk may have these frames beyond the first function of a context, where nobody is: the address that the
     /// program has put there to return to, and what rows say of it. That is what the engine finds, by the same rows.
     fn may_be_beyond(&self, beyond: &[u64], engines: &[u64]) -> bool {
@@ -404,6 +448,8 @@ pub(super) struct EngineWalk {
     pub(super) beyond: Option<Vec<u64>>,
     /// The CFA of its frame that is the outermost one, if it has one.
     pub(super) outermost_cfa: Option<u64>,
+    /// All of its frames, if it finds something.
+    pub(super) frames: Vec<Frame>,
 }
 
 /// Returns a disagreement about the end of a walk.

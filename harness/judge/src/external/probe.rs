@@ -363,7 +363,9 @@ impl<'q, 'a> Questions<'q, 'a> {
         let depth = truth.call_stack.depth();
         let beyond = backtrace.frames.iter().skip(depth).map(|frame| frame.pc);
         let outermost_cfa = depth.checked_sub(1).and_then(|last| backtrace.frames.get(last)?.cfa);
-        EngineWalk { end, found, beyond: Some(beyond.collect()), outermost_cfa }
+        let beyond = Some(beyond.collect());
+        let frames = if found.is_empty() { Vec::new() } else { backtrace.frames };
+        EngineWalk { end, found, beyond, outermost_cfa, frames }
     }
 
     fn snapshot(&self, truth: &Truth<'_>, viewpoint: &Viewpoint<'_>) -> Stack {
@@ -431,7 +433,12 @@ impl<'q, 'a> Questions<'q, 'a> {
             for found in of_other_data.into_iter().chain([&mut judged.shared, &mut judged.unclear]) {
                 found.retain(|found| !pending.bears_out(found, abi));
             }
-            if all > 0 && judged.own.is_empty() && judged.shared.is_empty() && judged.unclear.is_empty() {
+            let is_excused =
+                all > 0 && judged.own.is_empty() && judged.shared.is_empty() && judged.unclear.is_empty();
+            if is_excused {
+                judged.own.extend(judge.not_by_the_rows(&pending.truth(), &pending.engine, &answered));
+            }
+            if is_excused && judged.own.is_empty() {
                 // Where it leads was not yet settled.
                 nothing_compared += 1;
                 not_settled += 1;

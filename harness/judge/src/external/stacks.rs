@@ -76,6 +76,7 @@ impl External {
                 found: Vec::new(),
                 beyond: None,
                 outermost_cfa: None,
+                frames: Vec::new(),
             };
             let call_stack = moment.call_stack();
             let judged = answer.and_then(|answer| judge.judge(&moment.truth(&call_stack), &engine, &answer));

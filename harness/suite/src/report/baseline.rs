@@ -217,8 +217,9 @@ impl Baseline {
     #[must_use]
     pub fn is_whole(&self, report: &Report) -> bool {
         let selection = report.run.as_ref().map(|run| &run.selection);
-        let is_all = selection
-            .is_none_or(|selection| selection.is_everything() || self.selection.as_ref() == Some(selection));
+        let is_all = selection.is_none_or(|selection| {
+            selection.is_everything() || self.selection.as_ref().is_some_and(|own| own.is_same(selection))
+        });
         report.shard.is_none_or(|shard| shard.of() == 1) && is_all
     }
 

@@ -324,8 +324,11 @@ impl ExploreReport {
         let doubts = summary.possible.iter();
         lines.extend(doubts.map(|(doubt, count)| format!("    {}: {}", grouped(*count), doubt.says())));
         let undecided = summary.undecided.iter();
+        // What was not reached any more has no path yet.
+        let or = if self.interrupted { "interrupted before, or " } else { "" };
         lines.extend(
-            undecided.map(|(reason, count)| format!("not judged: {}: {}", grouped(*count), reason.says())),
+            undecided
+                .map(|(reason, count)| format!("not judged: {}: {or}{}", grouped(*count), reason.says())),
         );
         lines
     }

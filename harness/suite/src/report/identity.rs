@@ -1,5 +1,7 @@
 //! Identifies the run of a report.
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -82,6 +84,16 @@ impl Selection {
             variant: filter.variants.clone(),
             case: filter.cases.clone(),
         }
+    }
+
+    /// Whether another one selects the same, in whatever order it says so.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        fn lists<'s>(selection: &'s Selection) -> [BTreeSet<&'s str>; 5] {
+            let Selection { spec, abi, toolchain, variant, case } = selection;
+            [spec, abi, toolchain, variant, case].map(|list| list.iter().map(String::as_str).collect())
+        }
+        lists(self) == lists(other)
     }
 
     /// Whether all cases are selected.

@@ -59,8 +59,10 @@ fn describe(log: &mut Value, provenance: &Provenance) {
 #[must_use]
 pub fn sarif(report: &Report, listings: &Listings, corpus: &Path) -> Value {
     let mut log = Log::default();
-    for (case, worse) in report.worse() {
-        log.warning(&format!("{case}: worse than in the baseline: {}", worse.join("; ")));
+    // What no result shows.
+    let has_findings = |id: &str| report.cases.iter().any(|case| case.id == id && !case.findings.is_empty());
+    for (case, worse) in report.worse().filter(|(case, _)| !has_findings(case)) {
+        log.broken(case, &format!("worse than in the baseline: {}", worse.join("; ")));
     }
     for case in &report.cases {
         let CaseReport { id, build, .. } = case;

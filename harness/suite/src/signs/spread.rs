@@ -83,6 +83,10 @@ pub(super) fn pages<'f>(
             pages[seed] = None;
             continue;
         }
+        let Some(end) = end(&around, *pc, sign) else {
+            pages[seed] = None;
+            continue;
+        };
         // The code of a library's function is known, and a fault of it is all that is wrong with the row from there on.
         let is_of_library = sign.library.is_some();
         // A sign that says where in the row it is, is about that place.
@@ -94,7 +98,8 @@ pub(super) fn pages<'f>(
             Some(reached) => reached.contains(&place),
             None => is_of_library && *pc <= place,
         };
-        for (page_of, _) in pages.iter_mut().zip(places).filter(|(_, (place, _))| goes_to(*place)) {
+        let is_of_it = |place: u64| goes_to(place) && end.is_none_or(|end| place <= end);
+        for (page_of, _) in pages.iter_mut().zip(places).filter(|(_, (place, _))| is_of_it(*place)) {
             page_of.get_or_insert(page);
         }
     }
@@ -115,6 +120,23 @@ fn is_in_such_a_function(code: &Disassembly, pc: u64, sign: &Sign, row: Option<W
         earlier.next_if(|known| is_instruction(known, &shape()));
     }
     earlier.peek().is_none()
+}
+
+/// Where the last instruction is that executes from a place on as a sign says; the inner `None` if it says nothing of that.
+/// `None` if others execute.
+fn end(code: &Disassembly, pc: u64, sign: &Sign) -> Option<Option<u64>> {
+    let mut later = sign.later.iter().peekable();
+    let (mut next, mut end) = (pc, None);
+    while later.peek().is_some() {
+        let instruction = code.at(next)?;
+        if later.next_if(|known| is_instruction(known, &without_numbers(&instruction.text))).is_some() {
+            end = Some(next);
+        } else if !instruction.falls_through() {
+            return None;
+        }
+        next = next.wrapping_add(instruction.len);
+    }
+    Some(end)
 }
 
 /// Whether control may come to a place with a fault's sign by another way than through the instructions before it, which
@@ -207,6 +229,28 @@ mod tests {
         let row = WrongRow { abi: Abi::Amd64, function: 0x1000, rules: &rules, verdict: Verdict::WrongCfa };
         let pages = pages(&places, |_| Arc::clone(&code), Some(row));
         assert_eq!(pages, [is_page.then_some("page"), None]);
+    }
+
+    /// What a fault needs to follow does, without a jump, and the fault ends there.
+    #[rstest]
+    // leave; nop; lea -8(%r10),%rsp; ret
+    #[case(&[0xc9, 0x90, 0x49, 0x8d, 0x62, 0xf8, 0xc3], [true, true, false])]
+    // leave; ret; nop; lea -8(%r10),%rsp
+    #[case(&[0xc9, 0xc3, 0x90, 0x49, 0x8d, 0x62, 0xf8], [false; 3])]
+    // leave; nop; lea -8(%rax),%rsp; ret: another register
+    #[case(&[0xc9, 0x90, 0x48, 0x8d, 0x60, 0xf8, 0xc3], [false; 3])]
+    fn what_follows_is_what_a_fault_needs(#[case] code: &[u8], #[case] expected: [bool; 3]) {
+        let code = Arc::new(Disassembly::of(Abi::Amd64, [(0x1000, code)]));
+        let sign = Sign {
+            after: vec!["leave".to_owned()],
+            later: vec!["lea rsp, [r10 - N]".to_owned()],
+            ..Sign::of_row(Abi::Amd64, "wrong-fp", "both sections", R10)
+        };
+        let rules = R10.parse().expect("rules");
+        let row = WrongRow { abi: Abi::Amd64, function: 0x1000, rules: &rules, verdict: Verdict::WrongFp };
+        let places = [(0x1001, Some(("page", &sign))), (0x1002, None), (0x1006, None)];
+        let pages = pages(&places, |_| Arc::clone(&code), Some(row));
+        assert_eq!(pages, expected.map(|is_page| is_page.then_some("page")));
     }
 
     /// What a fault needs of the function is in the function, and before it.

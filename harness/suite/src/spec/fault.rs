@@ -82,13 +82,17 @@ pub struct Sign {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub row_ends: bool,
     /// The last instructions before the first one that the row is wrong for, with `N` for each number; `R`
-    /// stands for any register but SP.
+    /// stands for any register, and `V` for one that callees need not save (amd64).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<String>,
     /// Instructions that the function has before that, in this order and in the same way, with others between: what the
     /// fault needs of the function. Beside `after`, `at` or `begins_after`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<String>,
+    /// Instructions that execute from that one on without a jump, in this order and in the same way, with others between.
+    /// The fault goes no further than the last of them. Beside `after`, `at` or `begins_after`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub later: Vec<String>,
     /// The instruction itself, in the same way. It, `after`, `begins_after`, `with`, `layout`, `code_in` or `function` is given.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
@@ -165,6 +169,7 @@ impl Sign {
             row_ends: false,
             after: Vec::new(),
             earlier: Vec::new(),
+            later: Vec::new(),
             at: None,
             begins_after: Vec::new(),
             with: Vec::new(),
@@ -179,7 +184,19 @@ impl Sign {
     /// The key that nothing can match, and why.
     pub(super) fn mistake(&self) -> Option<(&'static str, &'static str)> {
         let Self {
-            wrong, section, row, cfa, after, earlier, at, begins_after, code_in, function, entry, ..
+            wrong,
+            section,
+            row,
+            cfa,
+            after,
+            earlier,
+            later,
+            at,
+            begins_after,
+            code_in,
+            function,
+            entry,
+            ..
         } = self;
         let is_verdict = Verdict::ALL.iter().any(|verdict| verdict.as_str() == wrong);
         if !is_verdict && wrong != LEFT_OUT && !wrong.starts_with(DIFFERENT) {
@@ -208,11 +225,14 @@ impl Sign {
         if !after.iter().all(is_instruction) {
             return Some(("after", "this is no instruction"));
         }
-        if !earlier.iter().all(is_instruction) {
-            return Some(("earlier", "this is no instruction"));
-        }
-        if !earlier.is_empty() && after.is_empty() && begins_after.is_empty() && at.is_none() {
-            return Some(("earlier", "a sign that has it also has `after`, `at` or `begins_after`"));
+        let is_at_a_place = !after.is_empty() || !begins_after.is_empty() || at.is_some();
+        for (key, instructions) in [("earlier", earlier), ("later", later)] {
+            if !instructions.iter().all(is_instruction) {
+                return Some((key, "this is no instruction"));
+            }
+            if !instructions.is_empty() && !is_at_a_place {
+                return Some((key, "a sign that has it also has `after`, `at` or `begins_after`"));
+            }
         }
         if !at.iter().all(is_instruction) {
             return Some(("at", "this is no instruction"));
@@ -231,6 +251,12 @@ impl Sign {
             return Some(("code_in", "linkers make no such section"));
         }
         None
+    }
+
+    /// Whether it says something of the function's other code.
+    #[must_use]
+    pub const fn needs_code(&self) -> bool {
+        !self.earlier.is_empty() || !self.later.is_empty()
     }
 
     /// Whether it says where the fault is, and not only which rules it has: in which instructions, or in whose code.

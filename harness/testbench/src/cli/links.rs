@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use sframe_engine::Abi;
-use sframe_inspect::command::{Failure, Status, detail_since, print, print_json, status, volume};
+use sframe_inspect::command::{
+    Failure, Status, Volume, detail_since, print, print_json, status, tell_line, volume,
+};
 use sframe_inspect::text::counted;
 use sframe_judge::vocabulary::suggest::hint;
 use sframe_suite::failure::of_documents;
@@ -125,6 +127,10 @@ impl Links {
         }
         if let Some(folder) = &self.report {
             report::write(folder, &Document::Links { table: &table })?;
+        }
+        if volume() == Volume::Quiet {
+            let open = table.reports.iter().filter(|report| !report.has_compared());
+            open.for_each(|report| tell_line(format_args!("{}: nothing was judged", report.linker)));
         }
         let has_findings = table.reports.iter().any(LinksReport::has_findings);
         Ok(status(has_findings, false, table.reports.iter().all(LinksReport::has_compared)))

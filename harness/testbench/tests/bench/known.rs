@@ -707,6 +707,24 @@ fn a_known_fault_excuses_only_itself(#[case] body: &str, #[case] expected: i32, 
      .cfi_escape 0x10,6,2,0x76,0; lea 64(%rsp), %rcx; push %r12; pop %r12; .cfi_def_cfa %rcx, 0; nop; nop; \
      .cfi_def_cfa %rsp, 16; .cfi_offset %rbp, -16; pop %rbp; .cfi_def_cfa_offset 8; .cfi_restore %rbp"
 )]
+#[case::callee_saved_pops(
+    "push %rbx; .cfi_def_cfa_offset 16; push %r12; .cfi_def_cfa_offset 24; call f0; pop %r12; pop %rbx; \
+     .cfi_def_cfa_offset 8"
+)]
+#[case::late_cfi_of_a_push(
+    "push %rbp; .cfi_def_cfa_offset 16; .cfi_offset %rbp, -16; push %rbx; xor %eax, %eax; .cfi_def_cfa_offset 24; nop; \
+     pop %rbx; .cfi_def_cfa_offset 16; pop %rbp; .cfi_def_cfa_offset 8; .cfi_restore %rbp"
+)]
+#[case::epilogue_like_a_longjmp(
+    "push %rbp; .cfi_def_cfa_offset 16; .cfi_offset %rbp, -16; push %rbx; .cfi_def_cfa_offset 24; .cfi_offset %rbx, -24; \
+     lea 8(%rsp), %rbp; .cfi_def_cfa %rbp, 16; sub $32, %rsp; call f0; lea 32(%rsp), %rsi; mov 8(%rsi), %rbp; \
+     mov 16(%rsi), %rcx; lea 16(%rsi), %rsp"
+)]
+#[case::another_value_in_an_aligned_frame(
+    "lea 8(%rsp), %r10; .cfi_def_cfa %r10, 0; and $-16, %rsp; push -8(%r10); push %rbp; mov %rsp, %rbp; \
+     .cfi_escape 0x10,6,2,0x76,0; push $77; pop %rbp; nop; nop; mov (%rsp), %rbp; .cfi_restore %rbp; \
+     lea -8(%r10), %rsp; .cfi_def_cfa %rsp, 8"
+)]
 #[case::no_expression(
     "lea 8(%rsp), %r10; .cfi_def_cfa %r10, 0; push %rbp; mov %rsp, %rbp; .cfi_escape 0x10,6,2,0x76,0; \
      lea 100(%rsp), %rcx; xor %eax, %eax; jz 2f; mov (%rsp), %rbp; .cfi_restore %rbp; lea -8(%r10), %rsp; \

@@ -505,6 +505,8 @@ fn called_by_hand(folder: &std::path::Path, callee: &str, after_jump: &str) -> O
 #[case::without_a_caller(".cfi_undefined rip;", "nop;", 1, 8)]
 // Beyond the jump that is looked up, what has pushed the return address is not the caller's any more.
 #[case::looked_up_at_the_jump("", "", 0, 10)]
+// A row of its own, and one that SP plays no part in, is not that of the jump.
+#[case::another_row("", ".cfi_adjust_cfa_offset 8; nop; .cfi_adjust_cfa_offset -8;", 1, 10)]
 #[case::another_caller("", ".cfi_offset %rbp, -24; nop; .cfi_restore %rbp;", 1, 0)]
 fn walks_from_a_call_by_hand_are_worth_what_they_are(
     #[case] callee: &str,
