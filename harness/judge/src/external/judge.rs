@@ -385,14 +385,13 @@ impl<'q, 'a> Judge<'q, 'a> {
                 return word(Verdict::WrongCfa, index, engines, cfa.0);
             }
         }
+        // To end before what is not the call stack is no fault.
         let (its, engines) = (answer.len(), engine.frames.len());
-        let verdict = if its < engines { Verdict::Truncated } else { Verdict::ExtraFrames };
-        let frame = its.min(engines).saturating_sub(1);
-        if its == engines {
-            None
-        } else {
-            differs(frame, verdict, Value::Frames(engines), Value::Frames(its))
-        }
+        let more = || {
+            let (expected, got) = (Value::Frames(engines), Value::Frames(its));
+            differs(engines.saturating_sub(1), Verdict::ExtraFrames, expected, got)
+        };
+        (its > engines).then(more).flatten()
     }
 
     /// Whether a walk may have these frames beyond the first function of a context, where nobody is: the address that the

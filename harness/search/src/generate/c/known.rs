@@ -190,6 +190,8 @@ mod tests {
             row_begins: Some(RowBegins::Before),
             row_ends: true,
             after: vec!["lea rsp, [rbp - N]".to_owned(), "pop rbp".to_owned()],
+            earlier: Vec::new(),
+            later: Vec::new(),
             at: Some("ret".to_owned()),
             begins_after: vec!["jmp".to_owned(), "ret".to_owned()],
             with: vec!["-O9".to_owned()],
