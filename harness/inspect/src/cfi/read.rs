@@ -254,10 +254,10 @@ impl CallFrameInfo {
         self.tables.push(table);
     }
 
-    /// Whether there is nothing about any function, and nothing that could not be read.
+    /// Whether there is no table.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.fdes.is_empty() && self.errors.is_empty()
+    pub fn is_absent(&self) -> bool {
+        self.tables.is_empty() && self.errors.is_empty()
     }
 
     /// Returns the parts that could not be read.

@@ -313,8 +313,10 @@ struct Tally {
     inspected: u64,
     /// Those with findings.
     found: u64,
-    /// Those of which nothing was judged, or not all.
+    /// Those of which nothing was judged.
     open: u64,
+    /// Those of which not all was looked at.
+    unfinished: u64,
     /// ELF files without a section, in folders and archives.
     without: u64,
     /// Files, folders and archives that can't be used.
@@ -325,7 +327,8 @@ struct Tally {
 impl Tally {
     fn add(&mut self, status: Status) {
         self.found += u64::from(status == Status::Finding);
-        self.open += u64::from(matches!(status, Status::NothingCompared | Status::Broken));
+        self.open += u64::from(status == Status::NothingCompared);
+        self.unfinished += u64::from(status == Status::Broken);
         let worse = self.worst.is_none_or(|worst| worst.weight() < status.weight());
         self.worst = if worse { Some(status) } else { self.worst };
     }
@@ -337,9 +340,14 @@ impl Tally {
     /// The last line: how many files came out how.
     fn text(self, section: &str, judges: bool) -> Text {
         let mut line = format!("{} with {section}", counted(self.inspected, "file"));
-        let right = self.inspected.saturating_sub(self.found + self.open);
+        let right = self.inspected.saturating_sub(self.found + self.open + self.unfinished);
         let all = |count: u64| count == self.inspected && count > 1;
-        let parts = [(self.found, "failed"), (self.open, "not judged"), (right, "passed")];
+        let parts = [
+            (self.found, "failed"),
+            (self.unfinished, "not finished"),
+            (self.open, "not judged"),
+            (right, "passed"),
+        ];
         let parts = parts.into_iter().filter(|(count, _)| *count > 0).map(|(count, how)| {
             if all(count) { format!("all {how}") } else { format!("{} {how}", grouped(count)) }
         });

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::diff::{DiffError, diff_file};
+use crate::diff::{DiffError, DiffReport, diff_file};
 use crate::lint::{LintError, Log, lint_file};
 use crate::percent::Percent;
 use clap::Args;
@@ -81,6 +81,10 @@ impl Inspect for Linter {
                 Err(DiffError::Section(_)) => None,
                 made => Some(file.checked(made)?),
             };
+            if diff.as_ref().is_some_and(DiffReport::has_no_cfi) {
+                let why = "--coverage has nothing to go by: no function has call frame information";
+                report.coverage_unknown = Some(why.to_owned());
+            }
             is_covered = diff.is_none_or(|diff| report.require_coverage(&diff, share));
         }
         if let Some(log) = &mut self.log {

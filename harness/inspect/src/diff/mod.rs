@@ -99,7 +99,7 @@ pub fn diff_file<'a>(source: impl Into<Source<'a>>, name: &str) -> Result<DiffRe
     let abi = subject.abi().ok_or(DiffError::Machine)?;
     let sframe = subject.section()?;
     let section = sframe.open(0, abi)?;
-    let cfi = subject.call_frame_info().filter(|cfi| !cfi.is_empty()).ok_or(DiffError::NoCfi)?;
+    let cfi = subject.call_frame_info().filter(|cfi| !cfi.is_absent()).ok_or(DiffError::NoCfi)?;
     if let Some(error) = cfi.errors().first() {
         return Err(error.clone().into());
     }

@@ -253,6 +253,12 @@ impl DiffReport {
         (missing, self.compared.saturating_add(missing))
     }
 
+    /// Whether no function has call frame information.
+    #[must_use]
+    pub const fn has_no_cfi(&self) -> bool {
+        self.compared == 0 && self.uncovered.is_empty()
+    }
+
     /// Whether this share of the instructions that the version can express has an FDE.
     #[must_use]
     pub fn reaches(&self, share: Percent) -> bool {

@@ -443,10 +443,6 @@ impl Hypothesis {
         if self.known.as_ref().is_none_or(is_there) && !is_back {
             return None;
         }
-        // It has not ended: another context goes on.
-        if !returns && moment.call_stack.exit().is_none() {
-            return Some(Truth::Either);
-        }
         // The frame that would have been the caller has ended by a landing further out: nobody returns any more.
         if self.is_jump() && !returns && matches!(moment.call_stack.exit(), Some(Exit::Landing { .. })) {
             return Some(Truth::Either);

@@ -270,6 +270,13 @@ fn a_report_that_proves_nothing_is_worse(
     assert!(status == 0 && text.contains("1 better"), "{text}");
     let (status, text) = compare("after.json", "after.json");
     assert!(status == 0 && text.contains("1 unchanged"), "{text}");
+    // What is broken is worse than that.
+    report["broken"] = json!("the program was killed");
+    std::fs::write(path("broken.json"), report.to_string()).expect("a file");
+    let (status, text) = compare("after.json", "broken.json");
+    assert!(status == 1 && text.contains("broken (the program was killed), was "), "{text}");
+    let (status, text) = compare("broken.json", "after.json");
+    assert!(status == 0 && text.contains("1 better"), "{text}");
 }
 
 /// `--quiet` says only what is wrong.

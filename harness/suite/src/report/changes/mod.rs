@@ -225,8 +225,8 @@ fn case_change(
         (Some(before), Some(after)) => match rank(after.outcome).cmp(&rank(before.outcome)) {
             std::cmp::Ordering::Greater => Changed::Worse,
             std::cmp::Ordering::Less => Changed::Better,
-            std::cmp::Ordering::Equal if is_worse => Changed::Worse,
-            std::cmp::Ordering::Equal if is_better => Changed::Better,
+            std::cmp::Ordering::Equal if is_worse || after.is_no_result_beside(before) => Changed::Worse,
+            std::cmp::Ordering::Equal if is_better || before.is_no_result_beside(after) => Changed::Better,
             std::cmp::Ordering::Equal if both && after.unreliable() > before.unreliable() => Changed::Worse,
             std::cmp::Ordering::Equal if both && after.unreliable() < before.unreliable() => Changed::Better,
             std::cmp::Ordering::Equal if after.rows_exercised < before.rows_exercised => Changed::Worse,
@@ -242,6 +242,10 @@ fn case_change(
         },
     };
     // What no finding shows.
+    if let Some((before, after)) = before.zip(after) {
+        new.extend(after.is_no_result_beside(before).then(|| after.says()));
+        gone.extend(before.is_no_result_beside(after).then(|| before.says()));
+    }
     let ranks = [before, after].map(|case| case.map_or(0, |case| rank(case.outcome)));
     if let Some(after) = after.filter(|_| ranks[1] > ranks[0] && !is_worse) {
         new.push(after.says());

@@ -101,6 +101,12 @@ impl CaseResults {
         !matches!(self.outcome, Outcome::Broken | Outcome::Skipped)
     }
 
+    /// Whether it is broken, and another one only proves too little.
+    pub(super) fn is_no_result_beside(&self, other: &Self) -> bool {
+        let is_broken = |case: &Self| case.outcome == Outcome::Broken && case.without_result.is_none();
+        is_broken(self) && other.outcome == Outcome::Broken && other.without_result.is_some()
+    }
+
     /// The outcome, as reports call it.
     pub(super) fn outcome_in_words(&self) -> String {
         self.without_result.map_or_else(|| name(self.outcome), str::to_owned)
