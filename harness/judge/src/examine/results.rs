@@ -40,15 +40,12 @@ impl Results {
         depth: usize,
         excused: &[Disagreement],
     ) {
-        if let Some(worth) = self.counts.count(end, found, frames, derived, depth) {
-            let excused = if found.is_empty() { excused } else { &[] };
-            match excused {
-                [] => self.reliability.count(start, found, worth),
-                _ => {
-                    let worth = reliability(WalkEnd::Disagreed, excused, depth, None);
-                    self.reliability.count(start, excused, worth);
-                }
-            }
+        let Some(worth) = self.counts.count(end, found, frames, derived, depth) else { return };
+        if found.is_empty() && !excused.is_empty() {
+            let worth = reliability(WalkEnd::Disagreed, excused, depth, None);
+            self.reliability.count(start, excused, worth);
+        } else {
+            self.reliability.count(start, found, worth);
         }
     }
 

@@ -76,14 +76,10 @@ pub(super) fn pages<'f>(
     for (seed, (pc, sign)) in places.iter().enumerate() {
         let Some((page, sign)) = *sign else { continue };
         let around = code(*pc);
-        if origin(&around, *pc, sign).is_some_and(is_without_sign)
+        let is_of_another = origin(&around, *pc, sign).is_some_and(is_without_sign)
             || is_come_to_otherwise(&around, *pc, sign)
-            || !is_in_such_a_function(&around, *pc, sign, row)
-        {
-            pages[seed] = None;
-            continue;
-        }
-        let Some(end) = end(&around, *pc, sign) else {
+            || !is_in_such_a_function(&around, *pc, sign, row);
+        let Some(end) = end(&around, *pc, sign).filter(|_| !is_of_another) else {
             pages[seed] = None;
             continue;
         };
