@@ -171,10 +171,15 @@ impl SeenCause<'_> {
 /// The registers of amd64 that callees need not save.
 const VOLATILE: [&str; 9] = ["rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11"];
 
-/// Whether a page means this instruction, or these rules: an `R` stands for any register, a `V` for one that callees need
-/// not save, and an `N` for any number.
+/// The names of SP, and of its lower half.
+const SP: [&str; 5] = ["rsp", "esp", "sp", "wsp", "%r15"];
+
+/// Whether a page means this instruction, or these rules: an `R` stands for any register but SP, a `V` for one that callees
+/// need not save, and an `N` for any number.
 fn is_instruction(known: &str, this: &str) -> bool {
-    let is_register = |word: &str| word.starts_with(|first: char| first.is_ascii_lowercase() || first == '%');
+    let is_register = |word: &str| {
+        word.starts_with(|first: char| first.is_ascii_lowercase() || first == '%') && !SP.contains(&word)
+    };
     let is_number = |word: &str| word == "N" || word.bytes().all(|digit| digit.is_ascii_digit());
     let means = |known: &str, this: &str| {
         known == this
@@ -323,6 +328,9 @@ fn tool<N: ToolName>(name: &str, text: &str) -> Option<Tool<N>> {
     format!("{name} {version}").parse().ok()
 }
 
+/// The signs that a cause has, each with its page: what says most comes first.
+type PagesOfSigns<'f> = Vec<(&'f str, &'f Sign)>;
+
 /// The known causes that builds of one toolchain and ABI can have.
 #[derive(Clone, Debug, Default)]
 pub struct KnownCauses<'f>(Vec<(&'f str, Blame, &'f Sign)>);
@@ -353,7 +361,7 @@ impl<'f> KnownCauses<'f> {
     /// Returns the page of a cause of which no other code is known.
     #[must_use]
     pub fn page_of(&self, seen: &SeenCause<'_>) -> Option<&'f str> {
-        self.sign_of(seen).filter(|(_, sign)| !sign.needs_code()).map(|(page, _)| page)
+        self.signs_of(seen).into_iter().find(|(_, sign)| !sign.needs_code()).map(|(page, _)| page)
     }
 
     /// Returns the page of each of the places at which a row is wrong, by ascending addresses: that of its own sign, or of
@@ -364,15 +372,17 @@ impl<'f> KnownCauses<'f> {
         code: impl Fn(u64) -> Arc<Disassembly>,
         row: Option<WrongRow<'_>>,
     ) -> Vec<Option<&'f str>> {
-        let signs: Vec<_> = places.iter().map(|(pc, seen)| (*pc, self.sign_of(seen))).collect();
+        let signs: Vec<_> = places.iter().map(|(pc, seen)| (*pc, self.signs_of(seen))).collect();
         spread::pages(&signs, code, row)
     }
 
-    /// Returns the page of a cause, and the sign that it has. A sign that names the function, such as a thunk's, says
-    /// more than one of code that may be in any.
-    fn sign_of(&self, seen: &SeenCause<'_>) -> Option<(&'f str, &'f Sign)> {
-        let pages = self.0.iter().filter(|(_, blame, known)| seen.is(known, *blame));
-        pages.max_by_key(|(.., known)| known.function.is_some()).map(|(page, _, sign)| (*page, *sign))
+    /// Returns the signs that a cause has, with their pages, as far as that is seen without the code of the function. A
+    /// sign that names the function, such as a thunk's, says more than one of code that may be in any, and comes first.
+    fn signs_of(&self, seen: &SeenCause<'_>) -> PagesOfSigns<'f> {
+        let signs = self.0.iter().filter(|(_, blame, known)| seen.is(known, *blame));
+        let mut signs: Vec<_> = signs.map(|(page, _, sign)| (*page, *sign)).collect();
+        signs.sort_by_key(|(_, sign)| sign.function.is_none());
+        signs
     }
 }
 
@@ -409,14 +419,14 @@ pub fn point_out<'i>(
             Some((causes, unnamed, module))
         });
         let seen = of_image.as_ref().map(|(causes, unnamed, module)| {
-            let sign = sign_of(finding, causes, module);
+            let said = signs_of(finding, causes, module);
             // Whoever made the file may have removed its name. What nobody says is no reason to accept anything.
-            let unnamed = || sign_of(finding, unnamed, module);
-            let unsaid = (sign.is_none() && finding.hint.is_none()).then(unnamed).flatten();
-            [sign, unsaid].map(|sign| sign.map(|sign| (*module, sign)))
+            let unnamed = || signs_of(finding, unnamed, module);
+            let unsaid = (said.is_empty() && finding.hint.is_none()).then(unnamed).unwrap_or_default();
+            [said, unsaid].map(|signs| SeenSigns { module: Some(*module), signs })
         });
-        let [sign, unsaid] = seen.unwrap_or_default();
-        signs.push(sign);
+        let [said, unsaid] = seen.unwrap_or_default();
+        signs.push(said);
         unsaid_signs.push(unsaid);
     }
     let (named, unsaid) = (pages(&findings, &signs), pages(&findings, &unsaid_signs));
@@ -460,13 +470,18 @@ pub(crate) fn may_look_like(finding: &Finding, name: &str) -> bool {
     finding.hint.as_ref().is_some_and(|hint| hint.to_string().starts_with(&looks_like(name)))
 }
 
-/// The sign that a finding has, with the page, and the module of it.
-type SeenSign<'m, 't, 'f> = Option<(&'m Module<'t>, (&'f str, &'f Sign))>;
+/// The signs that a finding has, and the module of it.
+#[derive(Default)]
+struct SeenSigns<'m, 't, 'f> {
+    module: Option<&'m Module<'t>>,
+    signs: PagesOfSigns<'f>,
+}
 
 /// The page of each finding: that of its own sign, or of another wrong place of the same row from which the fault goes
 /// on to it. A row may be wrong for several reasons, and the first of them is not that of the others.
-fn pages<'f>(findings: &[&mut Finding], signs: &[SeenSign<'_, '_, 'f>]) -> Vec<Option<&'f str>> {
-    let mut pages: Vec<Option<&str>> = signs.iter().map(|seen| seen.map(|(_, (page, _))| page)).collect();
+fn pages<'f>(findings: &[&mut Finding], seen: &[SeenSigns<'_, '_, 'f>]) -> Vec<Option<&'f str>> {
+    let mut pages: Vec<Option<&str>> =
+        seen.iter().map(|seen| seen.signs.first().map(|(page, _)| *page)).collect();
     let mut causes: HashMap<_, Vec<usize>> = HashMap::new();
     for (index, finding) in findings.iter().enumerate() {
         if let (Some(cause), Some(_)) = (finding.cause(), finding.pc) {
@@ -475,14 +490,15 @@ fn pages<'f>(findings: &[&mut Finding], signs: &[SeenSign<'_, '_, 'f>]) -> Vec<O
     }
     for mut places in causes.into_values() {
         places.sort_by_key(|place| findings[*place].pc);
+        let with_signs = places.iter().find(|place| !seen[**place].signs.is_empty());
         let Some((module, finding)) =
-            places.iter().find_map(|place| Some((signs[*place]?.0, &findings[*place])))
+            with_signs.and_then(|place| Some((seen[*place].module?, &findings[*place])))
         else {
             continue;
         };
         let wrong = places.iter().filter_map(|place| {
             let pc = module.loaded(Linked(findings[*place].pc?.0)).0;
-            Some((pc, signs[*place].map(|(_, sign)| sign)))
+            Some((pc, seen[*place].signs.clone()))
         });
         let row = module.subject.abi().and_then(|abi| WrongRow::of(finding, abi, module));
         let of_row = spread::pages(&wrong.collect::<Vec<_>>(), |pc| module.code_around(Loaded(pc)), row);
@@ -562,18 +578,14 @@ pub fn point_out_differences(source: Source<'_>, report: &mut DiffReport, faults
     }
 }
 
-/// The page of a finding in a file that can have these causes, and the sign that it has at its place.
-fn sign_of<'f>(
-    finding: &Finding,
-    causes: &KnownCauses<'f>,
-    module: &Module<'_>,
-) -> Option<(&'f str, &'f Sign)> {
+/// The signs that a finding has at its place, in a file that can have these causes.
+fn signs_of<'f>(finding: &Finding, causes: &KnownCauses<'f>, module: &Module<'_>) -> PagesOfSigns<'f> {
     let listed = |pc| {
         let at = finding.listing.iter().position(|line| line.pc == pc)?;
         let shape = |line: usize| without_numbers(&finding.listing[line].text);
         Some(((0..at).map(shape).collect(), shape(at)))
     };
-    causes.sign_of(&seen_at(finding, finding.pc.and_then(listed), module))
+    causes.signs_of(&seen_at(finding, finding.pc.and_then(listed), module))
 }
 
 /// What is seen of a finding at a place with these instructions.
@@ -871,5 +883,8 @@ mod tests {
         );
         assert_eq!(without_numbers("CFA = r10, 1 of 22 at 0x28a"), "CFA = r10, N of N at N");
         assert_eq!(without_addresses("at 0x4010ab: 12"), "at N: 12");
+        let is_known = |this: &str| is_instruction("lea rsp, [R - N]", this);
+        assert!(is_known("lea rsp, [r10 - 8]") && is_known("lea rsp, [rbp - 16]"));
+        assert!(!is_known("lea rsp, [rsp - 8]"), "that adjusts SP, and takes it from no other register");
     }
 }

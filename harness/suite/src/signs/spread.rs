@@ -9,7 +9,7 @@ use sframe_judge::finding::Finding;
 use sframe_judge::target::{Linked, Module};
 use sframe_judge::vocabulary::Verdict;
 
-use super::{is_instruction, without_numbers};
+use super::{PagesOfSigns, is_instruction, without_numbers};
 use crate::spec::Sign;
 
 /// A row that is wrong.
@@ -67,29 +67,32 @@ fn read(abi: Abi, rules: &RowRules, verdict: Verdict) -> Vec<DwarfRegister> {
 /// of another place from which the fault goes on to it. A row may be wrong for several reasons, and the first of them is
 /// not that of the others.
 pub(super) fn pages<'f>(
-    places: &[(u64, Option<(&'f str, &'f Sign)>)],
+    places: &[(u64, PagesOfSigns<'f>)],
     code: impl Fn(u64) -> Arc<Disassembly>,
     row: Option<WrongRow<'_>>,
 ) -> Vec<Option<&'f str>> {
-    let mut pages: Vec<Option<&str>> = places.iter().map(|(_, sign)| sign.map(|(page, _)| page)).collect();
-    let is_without_sign = |pc: u64| places.contains(&(pc, None));
-    for (seed, (pc, sign)) in places.iter().enumerate() {
-        let Some((page, sign)) = *sign else { continue };
-        let around = code(*pc);
-        let is_of_another = origin(&around, *pc, sign).is_some_and(is_without_sign)
-            || is_come_to_otherwise(&around, *pc, sign)
-            || !is_in_such_a_function(&around, *pc, sign, row);
-        let Some(end) = end(&around, *pc, sign).filter(|_| !is_of_another) else {
-            pages[seed] = None;
-            continue;
-        };
+    let is_without_sign = |pc: u64| places.iter().any(|(place, signs)| *place == pc && signs.is_empty());
+    let own = places.iter().map(|(pc, signs)| {
+        let around = (!signs.is_empty()).then(|| code(*pc))?;
+        signs.iter().find_map(|(page, sign)| {
+            let is_of_another = origin(&around, *pc, sign).is_some_and(is_without_sign)
+                || is_come_to_otherwise(&around, *pc, sign)
+                || !is_in_such_a_function(&around, *pc, sign, row);
+            let end = end(&around, *pc, sign).filter(|_| !is_of_another)?;
+            Some((*page, *sign, end, Arc::clone(&around)))
+        })
+    });
+    let own: Vec<_> = own.collect();
+    let mut pages: Vec<_> = own.iter().map(|seed| seed.as_ref().map(|(page, ..)| *page)).collect();
+    for ((pc, _), seed) in places.iter().zip(&own) {
+        let Some((page, sign, end, around)) = seed else { continue };
         // The code of a library's function is known, and a fault of it is all that is wrong with the row from there on.
         let is_of_library = sign.library.is_some();
         // A sign that says where in the row it is, is about that place.
         if (sign.row_begins.is_some() || sign.row_ends) && !is_of_library {
             continue;
         }
-        let reached = row.filter(|_| !is_of_library).map(|row| reached(&around, *pc, row));
+        let reached = row.filter(|_| !is_of_library).map(|row| reached(around, *pc, row));
         let goes_to = |place: u64| match &reached {
             Some(reached) => reached.contains(&place),
             None => is_of_library && *pc <= place,
@@ -220,7 +223,7 @@ mod tests {
             row_begins: Some(RowBegins::Before),
             ..Sign::of_row(Abi::Amd64, "wrong-cfa", "both sections", SP)
         };
-        let places = [(0x1002, Some(("page", &sign))), (0x1003, None)];
+        let places = [(0x1002, vec![("page", &sign)]), (0x1003, vec![])];
         let rules = SP.parse().expect("rules");
         let row = WrongRow { abi: Abi::Amd64, function: 0x1000, rules: &rules, verdict: Verdict::WrongCfa };
         let pages = pages(&places, |_| Arc::clone(&code), Some(row));
@@ -244,7 +247,7 @@ mod tests {
         };
         let rules = R10.parse().expect("rules");
         let row = WrongRow { abi: Abi::Amd64, function: 0x1000, rules: &rules, verdict: Verdict::WrongFp };
-        let places = [(0x1001, Some(("page", &sign))), (0x1002, None), (0x1006, None)];
+        let places = [(0x1001, vec![("page", &sign)]), (0x1002, vec![]), (0x1006, vec![])];
         let pages = pages(&places, |_| Arc::clone(&code), Some(row));
         assert_eq!(pages, expected.map(|is_page| is_page.then_some("page")));
     }
@@ -273,7 +276,31 @@ mod tests {
         };
         let rules = R10.parse().expect("rules");
         let row = WrongRow { abi: Abi::Amd64, function, rules: &rules, verdict: Verdict::WrongFp };
-        let places = [(0x1000 + pc, Some(("page", &sign)))];
+        let places = [(0x1000 + pc, vec![("page", &sign)])];
         assert_eq!(pages(&places, |_| Arc::clone(&code), Some(row)), [is_page.then_some("page")]);
+    }
+    /// Signs that differ only in what the function has, or in what follows, do not hide one another.
+    #[rstest]
+    // leave; nop; lea -8(%r10),%rsp; ret
+    #[case(&[0xc9, 0x90, 0x49, 0x8d, 0x62, 0xf8, 0xc3], Some("first"))]
+    // leave; pop %rbp; ret
+    #[case(&[0xc9, 0x5d, 0xc3], Some("second"))]
+    // leave; jmp to it
+    #[case(&[0xc9, 0xeb, 0xfe], None)]
+    fn of_several_signs_that_counts_which_the_code_has(#[case] code: &[u8], #[case] expected: Option<&str>) {
+        let code = Arc::new(Disassembly::of(Abi::Amd64, [(0x1000, code)]));
+        let with_later = |later: &str| Sign {
+            after: vec!["leave".to_owned()],
+            later: vec![later.to_owned()],
+            ..Sign::of_row(Abi::Amd64, "wrong-fp", "both sections", R10)
+        };
+        let (first, second) = (with_later("lea rsp, [r10 - N]"), with_later("pop rbp"));
+        let rules = R10.parse().expect("rules");
+        let row = WrongRow { abi: Abi::Amd64, function: 0x1000, rules: &rules, verdict: Verdict::WrongFp };
+        let (first, second) = (("first", &first), ("second", &second));
+        for signs in [vec![first, second], vec![second, first]] {
+            let page = pages(&[(0x1001, signs)], |_| Arc::clone(&code), Some(row));
+            assert_eq!(page, [expected]);
+        }
     }
 }

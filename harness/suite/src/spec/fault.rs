@@ -82,7 +82,7 @@ pub struct Sign {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub row_ends: bool,
     /// The last instructions before the first one that the row is wrong for, with `N` for each number; `R`
-    /// stands for any register, and `V` for one that callees need not save (amd64).
+    /// stands for any register but SP, and `V` for one that callees need not save (amd64).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<String>,
     /// Instructions that the function has before that, in this order and in the same way, with others between: what the

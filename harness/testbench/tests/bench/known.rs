@@ -715,6 +715,15 @@ fn a_known_fault_excuses_only_itself(#[case] body: &str, #[case] expected: i32, 
     "push %rbp; .cfi_def_cfa_offset 16; .cfi_offset %rbp, -16; push %rbx; xor %eax, %eax; .cfi_def_cfa_offset 24; nop; \
      pop %rbx; .cfi_def_cfa_offset 16; pop %rbp; .cfi_def_cfa_offset 8; .cfi_restore %rbp"
 )]
+#[case::late_cfi_of_a_saved_register(
+    "push %rbp; .cfi_def_cfa_offset 16; .cfi_offset %rbp, -16; push %rbx; xor %ebx, %ebx; .cfi_def_cfa_offset 24; \
+     call f0; pop %rbx; .cfi_def_cfa_offset 16; pop %rbp; .cfi_def_cfa_offset 8; .cfi_restore %rbp"
+)]
+#[case::late_cfi_of_an_alignment(
+    "push %rbp; .cfi_def_cfa_offset 16; .cfi_offset %rbp, -16; push %rbx; .cfi_def_cfa_offset 24; .cfi_offset %rbx, -24; \
+     push %rax; xor %eax, %eax; .cfi_def_cfa_offset 32; call f0; add $8, %rsp; .cfi_def_cfa_offset 24; pop %rbx; \
+     .cfi_def_cfa_offset 16; pop %rbp; .cfi_def_cfa_offset 8; .cfi_restore %rbp"
+)]
 #[case::epilogue_like_a_longjmp(
     "push %rbp; .cfi_def_cfa_offset 16; .cfi_offset %rbp, -16; push %rbx; .cfi_def_cfa_offset 24; .cfi_offset %rbx, -24; \
      lea 8(%rsp), %rbp; .cfi_def_cfa %rbp, 16; sub $32, %rsp; call f0; lea 32(%rsp), %rsi; mov 8(%rsi), %rbp; \
