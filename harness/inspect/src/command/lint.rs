@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::diff::{DiffError, DiffReport, diff_file};
-use crate::lint::{LintError, Log, lint_file};
+use crate::lint::{LintError, LintReport, Log, lint_file};
 use crate::percent::Percent;
 use clap::Args;
 
@@ -69,9 +69,14 @@ impl Inspect for Linter {
     }
 
     fn inspect(&mut self, file: &Subject, show: &mut impl Show) -> Result<Status, Stop> {
-        let mut report = file.checked(lint_file(file.source(), &file.name))?;
-        let mut is_covered = true;
-        if let Some(share) = self.coverage.filter(|share| *share > Percent::NONE) {
+        let share = self.coverage.filter(|share| *share > Percent::NONE);
+        let linted = lint_file(file.source(), &file.name);
+        let missing = share
+            .and(linted.as_ref().err())
+            .and_then(|error| LintReport::of_missing_section(error, file.source(), &file.name));
+        let mut is_covered = missing.is_none();
+        let mut report = missing.map_or_else(|| file.checked(linted), Ok)?;
+        if let Some(share) = share.filter(|_| is_covered) {
             let diff = match diff_file(file.source(), &file.name) {
                 Err(error @ (DiffError::NoCfi | DiffError::NotElf)) => {
                     report.coverage_unknown = Some(format!("--coverage has nothing to go by: {error}"));

@@ -90,6 +90,45 @@ fn a_folder_and_its_archives_are_read_in_the_order_of_names() {
     assert_eq!((names.as_slice(), &document["without_section"]), (&expected[..], &Value::from(2)));
 }
 
+/// A build whose call frame information is all that describes it.
+fn without_sframe() -> Vec<u8> {
+    let mut bytes = build("gnu-2.47/amd64/leaf.O2");
+    // Its name, the type of the section, and that of the segment.
+    let marks = [
+        (*b".sfr", *b".bfr"),
+        (0x6fff_fff4_u32.to_le_bytes(), [1, 0, 0, 0]),
+        (0x6474_e554_u32.to_le_bytes(), [0; 4]),
+    ];
+    for (mark, other) in marks {
+        let places: Vec<usize> =
+            bytes.windows(4).enumerate().filter(|(_, four)| *four == mark).map(|(at, _)| at).collect();
+        assert!(!places.is_empty(), "{mark:x?}");
+        places.into_iter().for_each(|at| bytes[at..at + 4].copy_from_slice(&other));
+    }
+    bytes
+}
+
+/// What has no section at all has no FDE either, if that is asked for.
+#[test]
+fn a_member_without_a_section_is_not_covered() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (build, bare, stripped) = (build("gnu-2.47/amd64/leaf.O2"), without_section(), without_sframe());
+    let covered = write(folder.path(), "covered.a", &archive(&[("x.o", &build), ("y.o", &bare)]));
+    let partly = write(folder.path(), "partly.a", &archive(&[("x.o", &build), ("y.o", &stripped)]));
+    for (path, more, expected) in [
+        (&covered, &["--coverage", "50%"][..], 0),
+        (&partly, &["--coverage", "50%"], 1),
+        (&partly, &["--coverage", "0%"], 0),
+        (&partly, &[], 0),
+    ] {
+        let output = inspect(&[&["lint", path], more].concat());
+        let said = text(&output.stdout);
+        assert_eq!(status(&output), expected, "{path}: {said}");
+        let says = "there is no .sframe section: call frame information describes ";
+        assert_eq!(said.contains(says), expected == 1, "{said}");
+    }
+}
+
 #[test]
 fn nothing_to_inspect_is_an_error() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -4,11 +4,30 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sframe_inspect::text::{counted, first_of, grouped};
 use sframe_judge::examine::coverage::ExploredRows;
+use sframe_judge::named;
 use sframe_judge::vocabulary::Verdict;
 
 use super::document::{CheckReport, JudgedImage, Origin, Report};
 use super::explore::ExploreReport;
 use crate::case::{Outcome, SeenKnown};
+
+named! {
+    /// Why the report of a file has no result, or one that proves nothing.
+    pub enum NoResult, "reason" {
+        /// The program could not be judged, or not to its end.
+        Broken = "broken",
+        /// Somebody has stopped it.
+        Interrupted = "interrupted",
+        /// Less of the code has an FDE than was demanded.
+        LessCovered = "less covered than demanded",
+        /// No backtrace was compared.
+        NothingCompared = "nothing compared",
+        /// No row was judged by exploring.
+        NothingJudged = "nothing judged",
+        /// So little was compared, or has an FDE, that it proves nothing.
+        TooLittleJudged = "too little judged",
+    }
+}
 
 impl CheckReport {
     /// What was judged, how it came out, and what to do about the rest.

@@ -26,6 +26,7 @@ use sframe_judge::vocabulary::{Feature, Verdict};
 use sframe_machine::End;
 
 use super::baseline::InBaseline;
+use super::conclusion::NoResult;
 use super::diagnostic::quoted;
 use super::{RunIdentity, file_name};
 use crate::case::{BrokenReason, BrokenRun, CaseReport, NOTHING_COMPARED, Outcome, SeenKnown, SignalCounts};
@@ -762,13 +763,13 @@ impl CheckReport {
     }
 
     /// The result in a few words, if there is no result, or one that proves nothing.
-    pub(super) fn without_result(&self) -> Option<&'static str> {
+    pub(super) fn without_result(&self) -> Option<NoResult> {
         match (&self.broken, self.summary.verdicts.is_empty()) {
-            (Some(_), _) => Some("broken"),
+            (Some(_), _) => Some(NoResult::Broken),
             (None, false) => None,
-            (None, true) if self.unmet.is_some() => Some("less covered than demanded"),
-            (None, true) if self.summary.counts.comparisons == 0 => Some("nothing compared"),
-            (None, true) => (!self.too_little.is_empty()).then_some("too little judged"),
+            (None, true) if self.unmet.is_some() => Some(NoResult::LessCovered),
+            (None, true) if self.summary.counts.comparisons == 0 => Some(NoResult::NothingCompared),
+            (None, true) => (!self.too_little.is_empty()).then_some(NoResult::TooLittleJudged),
         }
     }
 

@@ -13,7 +13,7 @@ use sframe_judge::explore::{
 use sframe_judge::finding::{Finding, Group};
 use sframe_judge::target::Target;
 
-use super::conclusion::in_words;
+use super::conclusion::{NoResult, in_words};
 use super::diagnostic::{Described, Style, help, not_shown, note, quoted, with_option};
 use super::document::{JudgedImage, Origin, SCHEMA, named_by};
 use super::file_name;
@@ -248,11 +248,11 @@ impl ExploreReport {
 
     /// Why there is no result, or only a part of one, in a few words.
     #[must_use]
-    pub fn without_result(&self) -> Option<&'static str> {
-        match () {
-            () if self.interrupted => Some("interrupted"),
-            () if self.summary.rows_judged == 0 && self.proved().next().is_none() => Some("nothing judged"),
-            () => None,
+    pub fn without_result(&self) -> Option<NoResult> {
+        let is_judged = self.summary.rows_judged > 0 || self.proved().next().is_some();
+        match self.interrupted {
+            true => Some(NoResult::Interrupted),
+            false => (!is_judged).then_some(NoResult::NothingJudged),
         }
     }
 
@@ -357,7 +357,7 @@ impl ExploreReport {
         let known = in_words(&self.known).map_or_else(String::new, |known| format!(", besides {known}"));
         let found = match (self.without_result(), self.found()) {
             (Some(why), Some(found)) => format!("{why}, {found}"),
-            (Some(why), None) => why.to_owned(),
+            (Some(why), None) => why.to_string(),
             (None, found) => found.unwrap_or_else(|| counted(0, "proved finding")),
         };
         found + &known

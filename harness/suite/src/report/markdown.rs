@@ -130,7 +130,7 @@ pub fn markdown(report: &Report) -> String {
 pub fn markdown_of_check(report: &CheckReport) -> String {
     let summary = &report.summary;
     let headline = match (report.without_result(), summary.verdicts.values().sum()) {
-        (Some(why), _) => why.to_owned(),
+        (Some(why), _) => why.to_string(),
         (None, 0) if !report.known.is_empty() => "as expected".to_owned(),
         (None, 0) => "no finding".to_owned(),
         (None, findings) => counted(findings, "finding"),

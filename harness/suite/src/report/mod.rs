@@ -30,6 +30,7 @@ pub use changes::{
     CaseChange, CauseChange, Changed, Changes, ReportKind, Results, UnreadReport, changes_html,
     changes_markdown, changes_text,
 };
+pub use conclusion::NoResult;
 pub use diagnostic::{Style, quoted};
 pub use document::{
     CheckReport, CheckSummary, FeatureCount, JudgedImage, MISSING_FDE, MISSING_FDE_MEANS, Origin, Report,

@@ -132,7 +132,7 @@ fn sarif_of_exploration(report: &ExploreReport) -> Value {
     log.add_known(file, file_name(file), file, &report.known, &listings);
     report.open_lines().iter().for_each(|line| log.warning(&format!("{file}: {line}")));
     if let Some(why) = report.without_result() {
-        log.broken(file, why);
+        log.broken(file, why.as_str());
     }
     log.document()
 }

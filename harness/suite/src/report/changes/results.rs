@@ -12,7 +12,7 @@ use sframe_vectors::words::of_json;
 use crate::case::{Outcome, SeenKnown};
 use crate::provenance::Provenance;
 use crate::report::baseline::{key, name};
-use crate::report::{Report, RunIdentity, SCHEMA, file_name};
+use crate::report::{NoResult, Report, RunIdentity, SCHEMA, file_name};
 
 /// Why a document can't be compared.
 #[derive(Debug, thiserror::Error)]
@@ -82,7 +82,7 @@ pub struct Results {
 pub(super) struct CaseResults {
     pub(super) outcome: Outcome,
     /// What that is called, if there is no result, or one that proves nothing, of a file that is not broken.
-    pub(super) without_result: Option<&'static str>,
+    pub(super) without_result: Option<NoResult>,
     pub(super) reason: Option<String>,
     pub(super) rows_exercised: u64,
     /// What the walks were worth.
@@ -109,7 +109,7 @@ impl CaseResults {
 
     /// The outcome, as reports call it.
     pub(super) fn outcome_in_words(&self) -> String {
-        self.without_result.map_or_else(|| name(self.outcome), str::to_owned)
+        self.without_result.map_or_else(|| name(self.outcome), |why| why.to_string())
     }
 
     /// The outcome with its reason.
@@ -217,25 +217,17 @@ impl Results {
             return Err(UnreadReport::Twice((*id).to_owned()));
         }
         let cases = report.cases.into_iter().map(|case| {
-            let found = found(&case.findings, &case.known);
-            let rules = rules(&case.findings, &case.known);
-            let rows_exercised = case.rows.exercised;
-            let (outcome, reason, omitted) = (case.outcome, case.reason, case.findings_omitted);
-            let reliability = case.reliability_by_topmost;
-            let without_result = None;
-            (
-                case.id,
-                CaseResults {
-                    outcome,
-                    without_result,
-                    reason,
-                    rows_exercised,
-                    reliability,
-                    found,
-                    rules,
-                    omitted,
-                },
-            )
+            let results = CaseResults {
+                outcome: case.outcome,
+                without_result: None,
+                reason: case.reason,
+                rows_exercised: case.rows.exercised,
+                reliability: case.reliability_by_topmost,
+                found: found(&case.findings, &case.known),
+                rules: rules(&case.findings, &case.known),
+                omitted: case.findings_omitted,
+            };
+            (case.id, results)
         });
         Ok(Self {
             provenance: report.provenance,
@@ -270,17 +262,15 @@ impl Results {
         let is_proved = |found: &MaybeProved| found.certainty.as_deref().is_none_or(|sure| sure == "proved");
         let findings: Vec<Finding> =
             findings.into_iter().filter(is_proved).map(|found| found.finding).collect();
-        let (found, rules) = (found(&findings, &known), rules(&findings, &known));
-        let OfFileSummary { rows_exercised, reliability_by_topmost: reliability } = summary;
-        let proves_too_little = !too_little.is_empty() || is_explored && rows_exercised == 0;
+        let proves_too_little = !too_little.is_empty() || is_explored && summary.rows_exercised == 0;
         let too_few = (!too_little.is_empty()).then(|| too_little.join("; "));
         // What is wrong is wrong, however little was judged; what proves nothing is no result.
-        let too_little = if is_explored { "nothing judged" } else { "too little judged" };
+        let too_little = if is_explored { NoResult::NothingJudged } else { NoResult::TooLittleJudged };
         let (outcome, without_result, reason) = match () {
             () if broken.is_some() => (Outcome::Broken, None, broken),
-            () if interrupted => (Outcome::Broken, Some("interrupted"), None),
+            () if interrupted => (Outcome::Broken, Some(NoResult::Interrupted), None),
             () if !findings.is_empty() || !omitted.is_empty() => (Outcome::Unexpected, None, unmet),
-            () if unmet.is_some() => (Outcome::Unexpected, Some("less covered than demanded"), unmet),
+            () if unmet.is_some() => (Outcome::Unexpected, Some(NoResult::LessCovered), unmet),
             () if proves_too_little => (Outcome::Broken, Some(too_little), too_few),
             () if !known.is_empty() => (Outcome::Known, None, None),
             () => (Outcome::Agree, None, None),
@@ -289,10 +279,10 @@ impl Results {
             outcome,
             without_result,
             reason,
-            rows_exercised,
-            reliability,
-            found,
-            rules,
+            rows_exercised: summary.rows_exercised,
+            reliability: summary.reliability_by_topmost,
+            found: found(&findings, &known),
+            rules: rules(&findings, &known),
             omitted,
         };
         let cases = BTreeMap::from([(file_name(&file).to_owned(), case)]);

@@ -29,6 +29,7 @@ use sframe_judge::finding::{self, Address, Blame, Confidence, Finding, Group, Wi
 use sframe_judge::vocabulary::Verdict;
 use sha2::{Digest as _, Sha256};
 
+use super::conclusion::NoResult;
 use super::format::{Document, Format, Written};
 use super::summary::command_for;
 use super::{
@@ -167,7 +168,7 @@ struct CaseView<'r> {
     missing_fde: Option<&'r str>,
     /// What its outcome is called, if there is no result, or one that proves nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
-    without_result: Option<&'static str>,
+    without_result: Option<NoResult>,
     /// The report's note that only a sample was compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     sample: Option<String>,
