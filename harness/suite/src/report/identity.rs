@@ -89,7 +89,7 @@ impl Selection {
     /// Whether another one selects the same, in whatever order it says so.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
-        fn lists<'s>(selection: &'s Selection) -> [BTreeSet<&'s str>; 5] {
+        fn lists(selection: &Selection) -> [BTreeSet<&str>; 5] {
             let Selection { spec, abi, toolchain, variant, case } = selection;
             [spec, abi, toolchain, variant, case].map(|list| list.iter().map(String::as_str).collect())
         }
