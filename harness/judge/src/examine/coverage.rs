@@ -51,8 +51,8 @@ pub struct Coverage {
     pub missing: BTreeMap<String, u64>,
     /// Those without an FDE that have call frame information: in images without a section, and in others.
     pub with_cfi: [u64; 2],
-    /// Those without an FDE in images with a section, but without call frame information: nothing says whether one is
-    /// missing.
+    /// Those without an FDE in images with a section, but without call frame information that can be read: nothing says
+    /// whether one is missing.
     pub without_cfi: u64,
     /// The number of different such instructions.
     pub uncovered_places: BTreeMap<String, u64>,
@@ -269,11 +269,10 @@ impl Executed {
                 if let Some(module) =
                     target.module_at(Loaded(pc.0)).filter(|module| !module.has_made_section())
                 {
-                    if module.has_cfi_at(target.linked(Loaded(pc.0))) {
-                        coverage.with_cfi[usize::from(module.section.is_some())] += count;
-                    } else if module.section.is_some() && module.cfi().is_none_or(|cfi| cfi.fdes().is_empty())
-                    {
-                        coverage.without_cfi += count;
+                    match module.has_cfi_at(target.linked(Loaded(pc.0))) {
+                        Some(true) => coverage.with_cfi[usize::from(module.section.is_some())] += count,
+                        None if module.section.is_some() => coverage.without_cfi += count,
+                        Some(false) | None => {}
                     }
                 }
                 *coverage.uncovered_places.entry(name.clone()).or_default() += 1;

@@ -296,9 +296,11 @@ impl<'a> Module<'a> {
         self.kernel.get_or_init(|| KernelCode::of(&self.subject))
     }
 
-    /// Whether an address has call frame information.
-    pub(crate) fn has_cfi_at(&self, address: Linked) -> bool {
-        self.cfi().is_some_and(|cfi| cfi.fde_at(address.0).is_some())
+    /// Whether an address has call frame information; `None` if it has some that can't be read, or if the file has none
+    /// that would say so.
+    pub(crate) fn has_cfi_at(&self, address: Linked) -> Option<bool> {
+        let cfi = self.cfi().filter(|cfi| !cfi.fdes().is_empty())?;
+        cfi.fde_at(address.0).map_or(Some(false), |fde| cfi.rows(fde).ok().map(|_| true))
     }
 
     /// Whether an address has call frame information in which nothing keeps assemblers from writing an FDE for the

@@ -6,7 +6,7 @@ named! {
     /// What a walk is worth to whoever has to rely on it, such as a live patch: a backtrace is good if it is complete, or
     /// says that it is not.
     pub enum Reliability, "reliability" {
-        /// It has all frames of the call stack and no others, with the right values.
+        /// It has all frames of the call stack and no others, and no wrong value of one: an FP that can't be read is none.
         Complete = "complete",
         /// Frames are missing, and the walk says so: it ends otherwise than at an outermost frame, or the unwinder
         /// declares it unreliable.

@@ -15,8 +15,8 @@ named! {
         /// A row's rule gives another frame pointer of the caller than the call
         /// stack has.
         WrongFp = "wrong-fp",
-        /// A rule gives the right value, but reads it below SP, or where the
-        /// function has saved nothing.
+        /// A rule gives the right value, but reads it below SP, beyond what the ABI protects there, or
+        /// where the function has saved nothing.
         ByLuck = "by-luck",
         /// The backtrace ends before the call stack does.
         Truncated = "truncated",

@@ -112,13 +112,15 @@ fn no_fault(findings: Vec<Finding>) -> Option<SeenKnown> {
 struct Place {
     image: Option<String>,
     function: Option<String>,
+    row: Option<u64>,
     verdict: Verdict,
 }
 
 impl Place {
     fn of(finding: &Finding) -> Self {
-        let Finding { image, function, verdict, .. } = finding;
-        Self { image: image.clone(), function: function.clone(), verdict: *verdict }
+        let Finding { image, function, verdict, row, .. } = finding;
+        let row = row.as_ref().map(|row| row.start.0);
+        Self { image: image.clone(), function: function.clone(), row, verdict: *verdict }
     }
 }
 
@@ -247,13 +249,29 @@ impl<'k> Expected<'k> {
                 && self.known.is_in(place.image.as_deref(), place.function.as_deref())
                 && !is_explained(place)
         };
-        match seen.iter().find(is_there) {
-            Some(Place { verdict, .. }) => Finding::of_spec(
-                Verdict::ChangedFailure,
-                expected.clone(),
-                verdict.to_string(),
-                format!("the known {expected} was not seen, but there is {verdict}: it has changed"),
-            ),
+        let has_verdict = |place: &&Place| place.verdict == self.known.verdict;
+        let is_at_row = |place: &&Place| self.row.is_none_or(|row| place.row == Some(row.0));
+        let there = || seen.iter().filter(is_there);
+        // What is at its place, and comes from another cause.
+        let of_another = there().find(|place| has_verdict(place) && is_at_row(place));
+        match of_another.or_else(|| there().next()) {
+            Some(Place { verdict, row, .. }) => {
+                let changed = match (of_another, &self.known.fault, row) {
+                    (Some(_), Some(fault), _) => {
+                        format!("is there, but not as the page of {fault} says: it has another cause")
+                    }
+                    (None, _, Some(row)) if *verdict == self.known.verdict => {
+                        format!("was not seen, but there is {verdict} in row +{row:#x}: it has changed")
+                    }
+                    _ => format!("was not seen, but there is {verdict}: it has changed"),
+                };
+                Finding::of_spec(
+                    Verdict::ChangedFailure,
+                    expected.clone(),
+                    verdict.to_string(),
+                    format!("the known {expected} {changed}"),
+                )
+            }
             None => Finding::of_spec(
                 Verdict::UnexpectedPass,
                 expected.clone(),

@@ -82,7 +82,9 @@ impl CheckReport {
     /// Why some instructions were not judged, and what judges them.
     fn not_judged(&self) -> Option<String> {
         let summary = &self.summary;
-        let without_fde: u64 = summary.uncovered.values().sum();
+        // Of a sample, it is not known what has no FDE.
+        let is_sample = summary.left_out > 0;
+        let without_fde: u64 = if is_sample { 0 } else { summary.uncovered.values().sum() };
         let rest = summary.counts.instructions.saturating_sub(summary.counts.comparisons);
         let is_made = self.has_section_of(Origin::EhFrame);
         let what = match is_made {
@@ -106,7 +108,11 @@ impl CheckReport {
                 (without_fde, without.as_str()),
                 (
                     without_caller,
-                    if is_own { "in functions without a caller" } else { "with nothing to compare" },
+                    if is_own && !is_sample {
+                        "in outermost functions, which have no caller"
+                    } else {
+                        "with nothing to compare"
+                    },
                 ),
                 (
                     unread,
@@ -122,7 +128,7 @@ impl CheckReport {
                 (not_asked, "not asked about"),
             ]),
         };
-        let advice = self.advice(without_fde).filter(|_| !is_made);
+        let advice = self.advice(without_fde).filter(|_| !is_made && !is_sample);
         let advice = advice.map_or_else(String::new, |advice| format!("; {advice}"));
         (!parts.is_empty()).then(|| parts + &advice)
     }
@@ -162,7 +168,7 @@ impl CheckReport {
             all if all == without_fde => "it".to_owned(),
             some => format!("{} of those", grouped(some)),
         };
-        Some(format!("`{option}` judges by .eh_frame, which has {of_it}"))
+        Some(format!("`{option}` judges by .eh_frame, which describes {of_it}"))
     }
 }
 

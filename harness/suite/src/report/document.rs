@@ -476,8 +476,8 @@ pub struct CheckSummary {
     /// Those without an FDE that have call frame information: in images without a section, and in others.
     #[serde(default)]
     pub with_cfi: [u64; 2],
-    /// Those without an FDE in images with a section, but without call frame information: nothing says whether one is
-    /// missing.
+    /// Those without an FDE in images with a section, but without call frame information that can be read: nothing says
+    /// whether one is missing.
     #[serde(default)]
     pub without_cfi: u64,
     /// How control was transferred.
@@ -713,7 +713,7 @@ impl CheckReport {
         let is_known = unknown == 0 || share.is_reached_by(self.summary.instructions_covered, all);
         (!is_known).then(|| {
             format!(
-                "{} of {} executed in files with a section have no FDE, and these files no call frame information that \
+                "{} of {} executed in files with a section have no FDE, and no call frame information that can be read \
                  says whether they could have one (--coverage)",
                 grouped(unknown),
                 counted(all, "instruction"),
@@ -729,8 +729,8 @@ impl CheckReport {
         functions.sort_by_key(|(_, count)| Reverse(**count));
         let names: Vec<&String> = functions.into_iter().map(|(name, _)| name).collect();
         format!(
-            "{} of {} executed in files with a section could have an FDE by their call frame information, and have none: \
-             {}",
+            "{} of {} executed in files with a section could have an FDE by their call frame information, and have none \
+             ({})",
             grouped(missing),
             counted(self.summary.instructions_covered.saturating_add(missing), "instruction"),
             first_of(&names, LISTED)
@@ -751,15 +751,15 @@ impl CheckReport {
     #[must_use]
     pub fn limited(self, too_little: Vec<String>, unmet: Option<String>) -> Self {
         let is_missing = self.summary.instructions_missing() > 0;
-        let missing_fde = is_missing.then(|| format!("{MISSING_FDE}: {}", self.missing()));
+        let missing_fde = is_missing.then(|| self.why_fdes_are_too_few());
         Self { too_little, unmet, missing_fde, ..self }
     }
 
     /// Which FDEs are missing, unless that is why what was judged is too little.
     pub(super) fn missing_line(&self) -> Option<&str> {
-        let is_said =
-            self.unmet.iter().chain(&self.too_little).any(|said| *said == self.why_fdes_are_too_few());
-        self.missing_fde.as_deref().filter(|_| !is_said)
+        let missing = self.missing_fde.as_deref()?;
+        let is_said = self.unmet.iter().chain(&self.too_little).any(|said| said.starts_with(missing));
+        (!is_said).then_some(missing)
     }
 
     /// The result in a few words, if there is no result, or one that proves nothing.
@@ -773,10 +773,18 @@ impl CheckReport {
         }
     }
 
-    /// Why what was judged is too little: which FDEs are missing.
+    /// Why less is covered than was demanded: which FDEs are missing.
     #[must_use]
     pub fn why_fdes_are_too_few(&self) -> String {
-        format!("{MISSING_FDE}: {} (--coverage)", self.missing())
+        format!("{MISSING_FDE}: {}", self.missing())
+    }
+
+    /// Why what was judged is too little, and what accepts it.
+    #[must_use]
+    pub fn why_fdes_are_too_few_to_judge(&self) -> String {
+        let (covered, missing) = (self.summary.instructions_covered, self.summary.instructions_missing());
+        let share = covered.saturating_mul(100).checked_div(covered.saturating_add(missing)).unwrap_or(0);
+        format!("{}; `--coverage {share}%` accepts that", self.why_fdes_are_too_few())
     }
 
     /// Why there is no result, or one that proves nothing.

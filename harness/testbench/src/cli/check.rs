@@ -229,7 +229,7 @@ impl Check {
             );
         }
         match self.coverage {
-            None if self.lacks_fdes(report) => reasons.push(report.why_fdes_are_too_few()),
+            None if self.lacks_fdes(report) => reasons.push(report.why_fdes_are_too_few_to_judge()),
             None => {}
             Some(share) => reasons.extend(report.why_coverage_is_unknown(share)),
         }

@@ -44,7 +44,7 @@ pub(super) struct VectorSelection {
     /// Only vectors whose name, such as step/v1-aarch64, matches this pattern (repeatable).
     #[arg(long, value_name = "GLOB")]
     pub(super) only: Vec<glob::Pattern>,
-    /// Only what a reader with these features must answer: the name of a profile in corpus/vectors/profiles.yaml, or a
+    /// Only what concerns a reader with these features: the name of a profile in corpus/vectors/profiles.yaml, or a
     /// file with one, whose name has a dot or a slash.
     #[arg(long, value_name = "PROFILE")]
     pub(super) profile: Option<String>,
@@ -114,12 +114,12 @@ impl Vectors {
         } else {
             print(&report.text(volume()))?;
         }
-        // A profile is what the reader is to answer, and not what it chooses of that.
+        // Who names a profile does not choose freely what of it is answered.
         let left = report.skipped.len() as u64;
         let is_hollow = self.selection.profile.is_some() && left > report.vectors / 2;
         if is_hollow {
             tell_line(format_args!(
-                "too little was compared: {left} of the {} that a reader of this profile answers were not answered",
+                "too little was compared: {left} of the {} of this profile were not answered",
                 counted(report.vectors, "vector")
             ));
         }

@@ -118,6 +118,10 @@ fn unexplained(report: &mut Value) {
     of["complete"] = json!(of["complete"].as_u64().expect("a number") - 1);
     of["silent"] = json!(of["silent"].as_u64().expect("a number") + 1);
 })]
+#[case::instructions_that_are_not_judged(1, "1 worse", "+ instructions that were not judged: ", |report: &mut Value| {
+    let comparisons = case(report, LEAF)["comparisons"].as_u64().expect("a number");
+    case(report, LEAF)["comparisons"] = json!(comparisons - 3);
+})]
 #[case::more_places_of_a_known_cause(0, "1 changed", "places, not", |report: &mut Value| {
     let places = case(report, REALIGN)["known"][0]["places"].as_u64().expect("a number");
     case(report, REALIGN)["known"][0]["places"] = json!(places + 1);
@@ -277,6 +281,32 @@ fn a_report_that_proves_nothing_is_worse(
     assert!(status == 1 && text.contains("broken (the program was killed), was "), "{text}");
     let (status, text) = compare("broken.json", "after.json");
     assert!(status == 0 && text.contains("1 better"), "{text}");
+}
+
+/// What `check` has counted beside findings gets worse, too.
+#[rstest]
+#[case::fdes("missing", json!({"f": 3}), "instructions that could have an FDE, and have none: 3, not 0")]
+#[case::unused_rows(
+    "rows_explored", json!({"agree": 0, "wrong": 1, "undecided": 0}), "rows that did not run, and are wrong: 1, not 0"
+)]
+#[case::comparisons("comparisons", json!(1), "instructions that were not judged: ")]
+fn what_a_check_counts_may_be_worse(#[case] key: &str, #[case] value: Value, #[case] said: &str) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let file = crate::common::repository().join("corpus/builds/gnu-2.47/amd64/leaf.O2").display().to_string();
+    let output = bench(&["check", &file, "--report", &path("before")]);
+    assert_eq!(status(&output), 0, "{output:?}");
+    let mut report = read(&folder.path().join("before/report.json"));
+    report["summary"][key] = value;
+    std::fs::write(path("after.json"), report.to_string()).expect("a file");
+    for (reports, sign, expected) in [(["before", "after.json"], '+', 1), (["after.json", "before"], '-', 0)]
+    {
+        let output = bench(&["compare", &path(reports[0]), &path(reports[1])]);
+        let text = String::from_utf8(output.stdout.clone()).expect("text");
+        assert_eq!(status(&output), expected, "{text}");
+        let said = if expected == 1 { said } else { said.split(':').next().unwrap_or_default() };
+        assert!(text.contains(&format!("\n         {sign} {said}")), "{text}");
+    }
 }
 
 /// `--quiet` says only what is wrong.

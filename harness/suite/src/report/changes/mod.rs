@@ -15,7 +15,7 @@ use super::SCHEMA;
 use super::baseline::rank;
 use crate::case::Outcome;
 use crate::provenance::Provenance;
-use results::{CaseResults, Cause, Found};
+use results::{CaseResults, Cause, Found, Measure};
 use sframe_judge::compare::{ByTopmost, Reliabilities};
 use sframe_judge::vocabulary::{Topmost, Verdict};
 
@@ -217,6 +217,10 @@ fn case_change(
         new.extend(other_rules(before, after));
     }
     gone.extend(fewer.into_iter().filter(|_| after.is_some()));
+    let measures = before
+        .zip(after)
+        .map(|(before, after)| CaseResults::measures(before, after, kind))
+        .unwrap_or_default();
     let change = match (before, after) {
         (None, None) => return None,
         (None, Some(after)) if rank(after.outcome) > 0 => Changed::Worse,
@@ -227,9 +231,7 @@ fn case_change(
             std::cmp::Ordering::Less => Changed::Better,
             std::cmp::Ordering::Equal if is_worse || after.is_no_result_beside(before) => Changed::Worse,
             std::cmp::Ordering::Equal if is_better || before.is_no_result_beside(after) => Changed::Better,
-            std::cmp::Ordering::Equal if both && after.unreliable() > before.unreliable() => Changed::Worse,
-            std::cmp::Ordering::Equal if both && after.unreliable() < before.unreliable() => Changed::Better,
-            std::cmp::Ordering::Equal if after.rows_exercised < before.rows_exercised => Changed::Worse,
+            std::cmp::Ordering::Equal if measures.iter().any(Measure::is_worse) => Changed::Worse,
             std::cmp::Ordering::Equal
                 if [&new, &new_known, &gone, &gone_known].iter().any(|found| !found.is_empty())
                     || after.outcome != before.outcome
@@ -237,7 +239,7 @@ fn case_change(
             {
                 Changed::Changed
             }
-            std::cmp::Ordering::Equal if after.rows_exercised > before.rows_exercised => Changed::Better,
+            std::cmp::Ordering::Equal if !measures.is_empty() => Changed::Better,
             std::cmp::Ordering::Equal => return None,
         },
     };
@@ -250,20 +252,11 @@ fn case_change(
     if let Some(after) = after.filter(|_| ranks[1] > ranks[0] && !is_worse) {
         new.push(after.says());
     }
-    if let Some((before, after)) = before.zip(after) {
-        if ranks[0] > ranks[1] && !is_better {
-            gone.push(before.says());
-        }
-        let mut differ = |what: &str, [were, are]: [u64; 2], more_is_worse: bool| {
-            if were != are {
-                let of = if (are > were) == more_is_worse { &mut new } else { &mut gone };
-                of.push(format!("{what}: {}, not {}", grouped(are), grouped(were)));
-            }
-        };
-        if both {
-            differ("walks that are silent or wrong", [before.unreliable(), after.unreliable()], true);
-        }
-        differ(kind.rows(), [before.rows_exercised, after.rows_exercised], false);
+    if let Some((before, _)) = before.zip(after).filter(|_| ranks[0] > ranks[1] && !is_better) {
+        gone.push(before.says());
+    }
+    for measure in &measures {
+        if measure.is_worse() { &mut new } else { &mut gone }.push(measure.says());
     }
     // Where not all is shown, this is left out first.
     new.extend(new_known);

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 use serde_json::Value;
-use sframe_judge::compare::ByTopmost;
+use sframe_inspect::text::grouped;
+use sframe_judge::compare::{ByTopmost, Reliabilities};
+use sframe_judge::examine::coverage::ExploredRows;
 use sframe_judge::finding::Finding;
 use sframe_judge::vocabulary::Verdict;
 use sframe_vectors::words::of_json;
@@ -85,6 +87,12 @@ pub(super) struct CaseResults {
     pub(super) without_result: Option<NoResult>,
     pub(super) reason: Option<String>,
     pub(super) rows_exercised: u64,
+    /// Instructions executed, if no other unwinder is under test, and those at which something was compared.
+    pub(super) executed: Option<[u64; 2]>,
+    /// Executed instructions that could have an FDE, and have none.
+    pub(super) without_fde: u64,
+    /// Rows that did not run, and are proved to be wrong.
+    pub(super) wrong_unused: u64,
     /// What the walks were worth.
     pub(super) reliability: ByTopmost,
     /// What was found, by verdict, function and row.
@@ -120,9 +128,56 @@ impl CaseResults {
     }
 
     /// The number of walks that are silent or wrong.
-    pub(super) fn unreliable(&self) -> u64 {
-        let total = self.reliability.total();
+    const fn unreliable(total: &Reliabilities) -> u64 {
         total.silent + total.wrong
+    }
+
+    /// What was counted in both of two cases, apart from findings. What could not be judged counts only rows.
+    pub(super) fn measures(before: &Self, after: &Self, kind: ReportKind) -> Vec<Measure> {
+        let both = [before, after];
+        let is_judged = both.iter().all(|case| case.is_judged());
+        // Of another program, other numbers are to be expected.
+        let not_judged = match both.map(|case| case.executed) {
+            [Some([were, before]), Some([are, after])] if were == are => {
+                [were - before.min(were), are - after.min(are)]
+            }
+            _ => [0; 2],
+        };
+        let total = both.map(|case| Self::unreliable(&case.reliability.total()));
+        let more_is_worse = [
+            ("walks that are silent or wrong", total),
+            ("instructions that could have an FDE, and have none", both.map(|case| case.without_fde)),
+            ("instructions that were not judged", not_judged),
+            ("rows that did not run, and are wrong", both.map(|case| case.wrong_unused)),
+        ];
+        let of_judged = more_is_worse.map(|(what, counts)| Measure { what, counts, more_is_worse: true });
+        let rows = both.map(|case| case.rows_exercised);
+        let rows = Measure { what: kind.rows(), counts: rows, more_is_worse: false };
+        of_judged.into_iter().filter(|_| is_judged).chain([rows]).filter(Measure::differs).collect()
+    }
+}
+
+/// Something that is counted, before and after.
+pub(super) struct Measure {
+    what: &'static str,
+    counts: [u64; 2],
+    more_is_worse: bool,
+}
+
+impl Measure {
+    const fn differs(&self) -> bool {
+        self.counts[0] != self.counts[1]
+    }
+
+    /// Whether it got worse, and not better.
+    pub(super) const fn is_worse(&self) -> bool {
+        (self.counts[1] > self.counts[0]) == self.more_is_worse
+    }
+
+    /// Both numbers, in words.
+    pub(super) fn says(&self) -> String {
+        let [were, are] = self.counts.map(grouped);
+        format!("{}: {are}, not {were}", self.what)
     }
 }
 
@@ -164,6 +219,8 @@ struct OfFile {
     #[serde(default)]
     findings_omitted: BTreeMap<Verdict, u64>,
     known: Vec<SeenKnown>,
+    #[serde(default)]
+    unwinder: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -174,6 +231,17 @@ struct OfFileSummary {
     /// Of `check`.
     #[serde(default)]
     reliability_by_topmost: ByTopmost,
+    /// Of `check`.
+    #[serde(default)]
+    rows_explored: ExploredRows,
+    /// Of `check`.
+    #[serde(default)]
+    missing: BTreeMap<String, u64>,
+    /// Of `check`; of `explore`, what is there.
+    instructions: u64,
+    /// Of `check`.
+    #[serde(default)]
+    comparisons: u64,
 }
 
 /// A finding; of `explore`, with its certainty.
@@ -222,6 +290,12 @@ impl Results {
                 without_result: None,
                 reason: case.reason,
                 rows_exercised: case.rows.exercised,
+                executed: case
+                    .unwinder
+                    .is_none()
+                    .then_some([case.counts.instructions, case.counts.comparisons]),
+                without_fde: 0,
+                wrong_unused: ExploredRows::of(&case.unreached).wrong,
                 reliability: case.reliability_by_topmost,
                 found: found(&case.findings, &case.known),
                 rules: rules(&case.findings, &case.known),
@@ -254,10 +328,12 @@ impl Results {
             findings,
             findings_omitted: omitted,
             known,
+            unwinder,
         } = serde_json::from_value(document)?;
         if schema != SCHEMA {
             return Err(UnreadReport::Schema(schema));
         }
+        let is_checked_by_engine = !is_explored && unwinder.is_none();
         // What may be wrong is no finding.
         let is_proved = |found: &MaybeProved| found.certainty.as_deref().is_none_or(|sure| sure == "proved");
         let findings: Vec<Finding> =
@@ -280,6 +356,9 @@ impl Results {
             without_result,
             reason,
             rows_exercised: summary.rows_exercised,
+            executed: is_checked_by_engine.then_some([summary.instructions, summary.comparisons]),
+            without_fde: summary.missing.values().sum(),
+            wrong_unused: summary.rows_explored.wrong,
             reliability: summary.reliability_by_topmost,
             found: found(&findings, &known),
             rules: rules(&findings, &known),
