@@ -237,6 +237,26 @@ const CONTRAST: &str = r"(selector => {
     }));
 })";
 
+/// Beside what is worse than in the baseline, no page says that nothing is unexpected.
+#[test]
+fn the_page_of_a_run_that_is_worse_says_so_first() {
+    let Some(mut browser) = Browser::start() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let cases =
+        ["run", "--spec", "realign", "--toolchain", "gnu-2.47", "--abi", "amd64", "--report", &path("one")];
+    bench(&cases, 0);
+    bench(&["baseline", "create", &path("baseline"), &path("one/report.json")], 0);
+    let mut baseline: Value =
+        serde_json::from_slice(&std::fs::read(path("baseline")).expect("a file")).expect("JSON");
+    baseline["cases"]["realign/gnu-2.47/amd64/O2"]["rows_exercised"] = json!(1000);
+    std::fs::write(path("baseline"), baseline.to_string()).expect("a file");
+    bench(&[&cases[..], &["--baseline", &path("baseline")]].concat(), 1);
+    browser.load(&folder.path().join("one/report.html"), "");
+    let verdict = browser.text("document.querySelector('.verdict.unexpected').textContent");
+    assert!(verdict.trim_start().starts_with("1 worse than in the baseline"), "{verdict}");
+}
+
 #[test]
 fn the_page_of_a_run_can_be_read_filtered_and_linked_to() {
     let Some(mut browser) = Browser::start() else { return };

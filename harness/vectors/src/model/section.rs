@@ -25,7 +25,8 @@ pub(super) struct Section<'q> {
     fdes_at: usize,
     fres_at: usize,
     fres_end: usize,
-    pub(super) ways: &'q Ways,
+    /// By way, whether it is taken: that is asked for every byte.
+    ways: [bool; Way::ALL.len()],
 }
 
 /// A function.
@@ -89,7 +90,7 @@ const fn low8(value: u64) -> u8 {
 }
 
 impl<'q> Section<'q> {
-    pub(super) fn open(question: &'q SectionQuestion, ways: &'q Ways) -> Result<Self, RejectKind> {
+    pub(super) fn open(question: &'q SectionQuestion, ways: &Ways) -> Result<Self, RejectKind> {
         let bytes = &question.bytes.0[..];
         let has = |way| ways.contains(&way);
         let magic = number(bytes, ByteOrder::Little, 0, 2).ok_or(RejectKind::Truncated)?;
@@ -150,7 +151,7 @@ impl<'q> Section<'q> {
             fdes_at,
             fres_at,
             fres_end,
-            ways,
+            ways: std::array::from_fn(|way| ways.contains(&Way::ALL[way])),
         };
         section.refuse(fdes_len, fdes_end.max(fres_end))?;
         if has(Way::FresFromHeader) {
@@ -166,7 +167,7 @@ impl<'q> Section<'q> {
     }
 
     pub(super) fn has(&self, way: Way) -> bool {
-        self.ways.contains(&way)
+        self.ways[way as usize]
     }
 
     fn abi(format: Format, order: ByteOrder, id: u8, ways: &Ways) -> Option<Abi> {

@@ -205,7 +205,9 @@
     const state = ["broken", "unexpected", "known", "agree"].find((outcome) => all[outcome]) ?? "agree";
     if (!all.comparisons && state === "agree") return el("p", { class: "verdict skipped" }, "Nothing was compared.");
     const [, ...judged] = index.conclusion.split("; ");
-    return el("p", { class: `verdict ${index.worse ? "unexpected" : state}` }, SAYS[state](all[state], all), judged.length ? ` ${judged.join("; ").replace(/^./, (first) => first.toUpperCase())}.` : "");
+    // What is worse than in the baseline is told first there: beside it, that nothing is unexpected would be false.
+    const says = index.worse && ["known", "agree"].includes(state) ? "" : SAYS[state](all[state], all);
+    return el("p", { class: `verdict ${index.worse ? "unexpected" : state}` }, says, judged.length ? ` ${judged.join("; ").replace(/^./, (first) => first.toUpperCase())}.` : "");
   }
   const tile = (name, value, link, kind) =>
     el("li", { class: kind, title: meaningOf("outcome", name) }, el("b", {}, value), link ? el("a", { href: link }, name) : name);
