@@ -43,6 +43,8 @@ pub struct Coverage {
     pub rows: RowCounts,
     /// Executed instructions whose PC has an FDE.
     pub instructions_covered: u64,
+    /// Executed instructions of the stand-in for the dynamic linker, which is not part of the program.
+    pub stand_in: u64,
     /// Executed instructions without an FDE, by function or address, or by library
     /// if it has no section.
     pub uncovered: BTreeMap<String, u64>,
@@ -254,8 +256,11 @@ impl Executed {
             if compared && !is_set_aside {
                 rows.extend(Self::row(target, pc.into()));
             }
-            // The stand-in for a dynamic linker is not part of the program's code.
-            if count == 0 || target.images.is_linker(pc.0) {
+            if target.images.is_linker(pc.0) {
+                coverage.stand_in += count;
+                continue;
+            }
+            if count == 0 {
                 continue;
             }
             if target.sections.lookup_fde(pc).ok().flatten().is_some() {

@@ -60,6 +60,7 @@ pub fn settle<'k>(
     settled.changed.extend(shown.into_iter().filter_map(|(entry, (known, seen))| {
         Some((entry, judge_rules(known, &seen, complete(known) && !known.optional)?))
     }));
+    let unexplained: Vec<Place> = settled.unexpected.iter().map(Place::of).collect();
     let mut not_looked_at = BTreeSet::new();
     for (expected, seen) in expected.iter().zip(seen) {
         let (findings, count) = (finding::count(&seen), finding::places(&seen));
@@ -88,7 +89,7 @@ pub fn settle<'k>(
         } else if !complete(expected.known) && !expected.known.optional {
             not_looked_at.insert(expected.entry);
         } else if !expected.known.optional {
-            settled.changed.push((expected.entry, expected.missed(&places_seen)));
+            settled.changed.push((expected.entry, expected.missed(&places_seen, &unexplained)));
         }
     }
     settled.not_looked_at = not_looked_at.len() as u64;
@@ -233,7 +234,7 @@ impl<'k> Expected<'k> {
 
     /// Returns the finding for a known failure that was not seen: it is gone, or
     /// has changed into something else.
-    fn missed(&self, seen: &[Place]) -> Finding {
+    fn missed(&self, seen: &[Place], unexplained: &[Place]) -> Finding {
         let function = self.known.function.as_deref();
         let mut expected = self.known.verdict.to_string();
         if let Some(function) = function {
@@ -249,28 +250,26 @@ impl<'k> Expected<'k> {
                 && self.known.is_in(place.image.as_deref(), place.function.as_deref())
                 && !is_explained(place)
         };
-        let has_verdict = |place: &&Place| place.verdict == self.known.verdict;
-        let is_at_row = |place: &&Place| self.row.is_none_or(|row| place.row == Some(row.0));
-        let there = || seen.iter().filter(is_there);
-        // What is at its place, and comes from another cause.
-        let of_another = there().find(|place| has_verdict(place) && is_at_row(place));
-        match of_another.or_else(|| there().next()) {
-            Some(Place { verdict, row, .. }) => {
-                let changed = match (of_another, &self.known.fault, row) {
-                    (Some(_), Some(fault), _) => {
-                        format!("is there, but not as the page of {fault} says: it has another cause")
-                    }
-                    (None, _, Some(row)) if *verdict == self.known.verdict => {
-                        format!("was not seen, but there is {verdict} in row +{row:#x}: it has changed")
-                    }
-                    _ => format!("was not seen, but there is {verdict}: it has changed"),
-                };
-                Finding::of_spec(
-                    Verdict::ChangedFailure,
-                    expected.clone(),
-                    verdict.to_string(),
-                    format!("the known {expected} {changed}"),
-                )
+        let is_at_row = |place: &Place| self.row.is_none_or(|row| place.row == Some(row.0));
+        let is_of_another = |place: &&Place| {
+            place.verdict == self.known.verdict
+                && is_at_row(place)
+                && self.known.is_in(place.image.as_deref(), place.function.as_deref())
+        };
+        let changed = |verdict: Verdict, how: String| {
+            let message = format!("the known {expected} {how}");
+            Finding::of_spec(Verdict::ChangedFailure, expected.clone(), verdict.to_string(), message)
+        };
+        // Only the signs of a fault keep what is at its place from being it.
+        if let Some(fault) = &self.known.fault
+            && unexplained.iter().any(|place| is_of_another(&place))
+        {
+            let how = format!("is there, but not as the page of {fault} says: it has another cause");
+            return changed(self.known.verdict, how);
+        }
+        match seen.iter().find(is_there) {
+            Some(Place { verdict, .. }) => {
+                changed(*verdict, format!("was not seen, but there is {verdict}: it has changed"))
             }
             None => Finding::of_spec(
                 Verdict::UnexpectedPass,

@@ -4,30 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sframe_inspect::text::{counted, first_of, grouped};
 use sframe_judge::examine::coverage::ExploredRows;
-use sframe_judge::named;
 use sframe_judge::vocabulary::Verdict;
 
 use super::document::{CheckReport, JudgedImage, Origin, Report};
 use super::explore::ExploreReport;
 use crate::case::{Outcome, SeenKnown};
-
-named! {
-    /// Why the report of a file has no result, or one that proves nothing.
-    pub enum NoResult, "reason" {
-        /// The program could not be judged, or not to its end.
-        Broken = "broken",
-        /// Somebody has stopped it.
-        Interrupted = "interrupted",
-        /// Less of the code has an FDE than was demanded.
-        LessCovered = "less covered than demanded",
-        /// No backtrace was compared.
-        NothingCompared = "nothing compared",
-        /// No row was judged by exploring.
-        NothingJudged = "nothing judged",
-        /// So little was compared, or has an FDE, that it proves nothing.
-        TooLittleJudged = "too little judged",
-    }
-}
 
 impl CheckReport {
     /// What was judged, how it came out, and what to do about the rest.
@@ -93,9 +74,15 @@ impl CheckReport {
             false => "SFrame",
         };
         let unread = self.unwinder.as_ref().map_or(0, |unwinder| unwinder.unread);
-        let without_caller = summary.counts.nothing_compared.saturating_sub(without_fde + unread);
-        let known =
-            without_fde + without_caller + unread + summary.set_aside + summary.left_out + summary.unobserved;
+        let nothing_compared = summary.counts.nothing_compared.saturating_sub(without_fde + unread);
+        let stand_in = if is_sample { 0 } else { summary.stand_in.min(nothing_compared) };
+        let without_caller = nothing_compared - stand_in;
+        let known = without_fde
+            + nothing_compared
+            + unread
+            + summary.set_aside
+            + summary.left_out
+            + summary.unobserved;
         let is_own = self.unwinder.is_none();
         let not_asked = if !is_own { rest.saturating_sub(known) } else { 0 };
         let listed =
@@ -106,6 +93,7 @@ impl CheckReport {
             _ if without_fde == rest => format!("the rest is without {what}{listed}"),
             _ => parts(&[
                 (without_fde, without.as_str()),
+                (stand_in, "in the stand-in for the dynamic linker"),
                 (
                     without_caller,
                     if is_own && !is_sample {

@@ -26,8 +26,8 @@ use sframe_judge::vocabulary::{Feature, Verdict};
 use sframe_machine::End;
 
 use super::baseline::InBaseline;
-use super::conclusion::NoResult;
 use super::diagnostic::quoted;
+use super::no_result::NoResult;
 use super::{RunIdentity, file_name};
 use crate::case::{BrokenReason, BrokenRun, CaseReport, NOTHING_COMPARED, Outcome, SeenKnown, SignalCounts};
 use crate::provenance::Provenance;
@@ -467,6 +467,9 @@ pub struct CheckSummary {
     pub rows_explored: ExploredRows,
     /// Executed instructions whose PC has an FDE.
     pub instructions_covered: u64,
+    /// Executed instructions of the stand-in for the dynamic linker, which is not part of the program: they have no FDE.
+    #[serde(default)]
+    pub stand_in: u64,
     /// Executed instructions without an FDE, by function.
     pub uncovered: BTreeMap<String, u64>,
     /// Those of them that an FDE is missing for: in an image with a section, with call frame information that the
@@ -621,6 +624,7 @@ impl CheckReport {
                 rows: coverage.rows,
                 rows_explored: ExploredRows::default(),
                 instructions_covered: coverage.instructions_covered,
+                stand_in: coverage.stand_in,
                 uncovered: coverage.uncovered,
                 missing: coverage.missing,
                 with_cfi: coverage.with_cfi,

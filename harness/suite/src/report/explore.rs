@@ -13,11 +13,12 @@ use sframe_judge::explore::{
 use sframe_judge::finding::{Finding, Group};
 use sframe_judge::target::Target;
 
-use super::conclusion::{NoResult, in_words};
+use super::conclusion::in_words;
 use super::diagnostic::{Described, Style, help, not_shown, note, quoted, with_option};
 use super::document::{JudgedImage, Origin, SCHEMA, named_by};
 use super::file_name;
 use super::known::located;
+use super::no_result::NoResult;
 use super::summary::{IN_FULL, SHOWN, show_accepted};
 use crate::case::{Outcome, SeenKnown, Settled, settle};
 use crate::provenance::Provenance;

@@ -16,6 +16,7 @@ mod known;
 mod known_faults;
 mod markdown;
 mod merge;
+mod no_result;
 mod sarif;
 mod summary;
 mod unwinders;
@@ -30,7 +31,6 @@ pub use changes::{
     CaseChange, CauseChange, Changed, Changes, ReportKind, Results, UnreadReport, changes_html,
     changes_markdown, changes_text,
 };
-pub use conclusion::NoResult;
 pub use diagnostic::{Style, quoted};
 pub use document::{
     CheckReport, CheckSummary, FeatureCount, JudgedImage, MISSING_FDE, MISSING_FDE_MEANS, Origin, Report,
@@ -45,6 +45,7 @@ pub use junit::junit;
 pub(crate) use markdown::{block, cell, code};
 pub use markdown::{markdown, markdown_of_check};
 pub use merge::{MergeError, merge};
+pub use no_result::NoResult;
 pub use sarif::{sarif, sarif_of_check};
 pub use summary::{check_summary, is_alike, run_summary};
 pub use unwinders::unwinder_summary;

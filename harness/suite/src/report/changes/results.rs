@@ -237,7 +237,8 @@ struct OfFileSummary {
     /// Of `check`.
     #[serde(default)]
     missing: BTreeMap<String, u64>,
-    /// Of `check`; of `explore`, what is there.
+    /// Of `check`.
+    #[serde(default)]
     instructions: u64,
     /// Of `check`.
     #[serde(default)]

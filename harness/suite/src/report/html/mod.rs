@@ -29,8 +29,8 @@ use sframe_judge::finding::{self, Address, Blame, Confidence, Finding, Group, Wi
 use sframe_judge::vocabulary::Verdict;
 use sha2::{Digest as _, Sha256};
 
-use super::conclusion::NoResult;
 use super::format::{Document, Format, Written};
+use super::no_result::NoResult;
 use super::summary::command_for;
 use super::{
     CheckReport, CheckSummary, ExploreSummary, Report, ReportSummary, file_name, fingerprint, omission,
