@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::control_flow::ControlFlow;
 use crate::linux::Usage;
+use sframe_inspect::text::grouped;
 
 /// Why a run is unusable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +21,15 @@ pub enum Broken {
         address: u64,
         /// The instruction.
         pc: u64,
+    },
+    /// The stack is too small: between an address that an instruction can't access and the stack, there is nothing.
+    Stack {
+        /// The address.
+        address: u64,
+        /// The instruction.
+        pc: u64,
+        /// The size of the stack, in bytes.
+        size: u64,
     },
     /// A CPU exception other than a system call: a trap, or an instruction
     /// that the emulated CPU does not have.
@@ -85,6 +95,12 @@ impl fmt::Display for Broken {
             Self::Fault { access, address, pc } => {
                 write!(f, "the instruction at {pc:#x} can't {access} {address:#x}")
             }
+            Self::Stack { address, pc, size } => write!(
+                f,
+                "the instruction at {pc:#x} needs more stack than the {} bytes that there are: it can't access \
+                 {address:#x} (--stack-size)",
+                grouped(*size)
+            ),
             Self::Privileged { pc, code } => {
                 write!(f, "the instruction at {pc:#x} ({}) is one that only a kernel may execute", hex(code))
             }

@@ -86,6 +86,7 @@ pub fn reword(said: &str) -> Reworded<'_> {
 pub fn of_json(error: &serde_json::Error) -> String {
     let place = match error.line() {
         0 => String::new(),
+        1 if error.is_eof() && error.column() == 0 => return "it is empty".to_owned(),
         line => format!(" (line {line}, column {})", error.column()),
     };
     told(error, &place)

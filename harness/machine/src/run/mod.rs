@@ -630,7 +630,15 @@ impl<'o> Run<'o> {
             _ => "read",
         };
         let pc = self.last_pc;
-        self.end(End::Broken(Broken::Fault { access, address, pc }));
+        let bottom = self.stack.start;
+        let is_below_stack = !is_fetch
+            && address < bottom
+            && unicorn.reg_read(self.cpu.sp).is_ok_and(|sp| sp < bottom)
+            && self.space.is_free(address..bottom);
+        self.end(End::Broken(match is_below_stack {
+            true => Broken::Stack { address, pc, size: self.stack.end - bottom },
+            false => Broken::Fault { access, address, pc },
+        }));
     }
 
     /// The last instruction has led to an address without an instruction, where a call may end that it has begun. What

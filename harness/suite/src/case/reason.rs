@@ -293,6 +293,7 @@ pub fn broken_reason(
                 BrokenRun::At { broken: broken.clone(), place }
             }
             Broken::Fault { pc, .. }
+            | Broken::Stack { pc, .. }
             | Broken::SystemCall { pc, .. }
             | Broken::Deadlock { pc }
             | Broken::Halted { pc } => {

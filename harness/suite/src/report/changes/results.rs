@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use sframe_inspect::text::grouped;
 use sframe_judge::compare::{ByTopmost, Reliabilities};
@@ -22,6 +23,11 @@ pub enum UnreadReport {
     /// It is no report.
     #[error("this is not a report of `run`, `merge`, `check` or `explore`: {}", of_json(.0))]
     Malformed(#[from] serde_json::Error),
+    /// It has neither cases nor a file.
+    #[error(
+        "this is not a report of `run`, `merge`, `check` or `explore`: it has neither `cases` nor a `file`"
+    )]
+    Other,
     /// Another version of the bench has written it.
     #[error("the report has format {0}, and this bench reads {SCHEMA}")]
     Schema(u32),
@@ -261,7 +267,11 @@ impl Results {
     /// It is not one of `run`, `merge`, `check` or `explore`, in the format of this version.
     pub fn parse(bytes: &[u8]) -> Result<Self, UnreadReport> {
         let document: Value = serde_json::from_slice(bytes)?;
-        if document.get("cases").is_some() { Self::of_run(document) } else { Self::of_file(document) }
+        match [document.get("cases"), document.get("file")] {
+            [Some(_), _] => Self::of_run(placed(document, bytes)?),
+            [None, Some(_)] => Self::of_file(&document, placed(document.clone(), bytes)?),
+            [None, None] => Err(UnreadReport::Other),
+        }
     }
 
     /// Whether both have compared the same instructions: all, or the same sample of them. Otherwise, what one of
@@ -277,8 +287,7 @@ impl Results {
         self.kind
     }
 
-    fn of_run(document: Value) -> Result<Self, UnreadReport> {
-        let report: Report = serde_json::from_value(document)?;
+    fn of_run(report: Report) -> Result<Self, UnreadReport> {
         if report.schema != SCHEMA {
             return Err(UnreadReport::Schema(report.schema));
         }
@@ -313,7 +322,7 @@ impl Results {
         })
     }
 
-    fn of_file(document: Value) -> Result<Self, UnreadReport> {
+    fn of_file(document: &Value, report: OfFile) -> Result<Self, UnreadReport> {
         let is_explored = document.pointer("/summary/rows_judged").is_some();
         let kind = if is_explored { ReportKind::Explore } else { ReportKind::Check };
         let OfFile {
@@ -330,7 +339,7 @@ impl Results {
             findings_omitted: omitted,
             known,
             unwinder,
-        } = serde_json::from_value(document)?;
+        } = report;
         if schema != SCHEMA {
             return Err(UnreadReport::Schema(schema));
         }
@@ -368,6 +377,11 @@ impl Results {
         let cases = BTreeMap::from([(file_name(&file).to_owned(), case)]);
         Ok(Self { provenance, run: None, kind, cases, sampling })
     }
+}
+
+/// What a document says. An error has its place, which only the text has.
+fn placed<T: DeserializeOwned>(document: Value, bytes: &[u8]) -> Result<T, serde_json::Error> {
+    serde_json::from_value(document).or_else(|_| serde_json::from_slice(bytes))
 }
 
 fn found(findings: &[Finding], known: &[SeenKnown]) -> Found {
