@@ -89,8 +89,7 @@ impl<S: AsRef<str>> PartialEq<[S]> for Frames {
     }
 }
 
-/// A function and how many frames of it there are. Names of functions may have
-/// spaces: only a number after ` x ` is one of frames.
+/// A function and how many frames of it there are. Names of functions may have spaces, but no ` x `.
 fn counted(text: &str) -> Result<(&str, u32), Box<dyn std::error::Error>> {
     let Some((name, number)) = text.rsplit_once(" x ") else {
         // Another letter than x, or a sign.
@@ -104,10 +103,6 @@ fn counted(text: &str) -> Result<(&str, u32), Box<dyn std::error::Error>> {
             _ => Ok((text, 1)),
         };
     };
-    let is_number = |c: char| c.is_ascii_digit() || "+-.".contains(c);
-    if number.is_empty() || !number.chars().all(is_number) {
-        return Ok((text, 1));
-    }
     match number.parse() {
         // `parse` takes a sign.
         Ok(count) if !number.starts_with('+') && (2..=MAX).contains(&count) && !name.trim().is_empty() => {

@@ -254,6 +254,18 @@ fn the_gate_fails_when_a_part_is_missing_or_worse_than_the_baseline() {
     let at = |name: &str| gate.clone.path().join(name);
     let (status, message) = gate.run("ci/gate merge");
     assert_eq!((status, &*message), (2, "ci/gate: no shard has left a report in report/shards\n"));
+    for (arguments, says) in [
+        ("", "an action is missing: shard, merge, files or toolchain"),
+        ("foo", "unknown action foo; there are shard, merge, files and toolchain"),
+        ("shard", "shard needs a part, such as 1/3"),
+        ("shard 1", "shard needs a part, such as 1/3, and not 1"),
+        ("files", "files needs a file"),
+        ("toolchain", "toolchain needs a definition"),
+    ] {
+        let expected = (2, format!("ci/gate: {says} (ci/gate --help)\n"));
+        assert_eq!(gate.run(&format!("ci/gate {arguments}")), expected);
+    }
+    assert_eq!(gate.run("ci/gate --help"), (0, String::new()));
     for number in 1..=2 {
         assert_eq!(run(&format!("ci/gate shard {number}/3")), 0);
     }
