@@ -221,7 +221,7 @@ mod tests {
             |name: &str| explain(name).map(|found| found.iter().map(|it| it.kind).collect::<Vec<_>>());
         assert_eq!(kinds("leaves-with-fp"), Ok(vec!["reason to set a comparison aside"]));
         assert_eq!(kinds("wrong_CFA"), Ok(vec!["verdict"]));
-        assert_eq!(kinds("no-fde"), Ok(vec!["verdict", "end of a walk"]));
+        assert_eq!(kinds("no-fde"), Ok(vec!["verdict", "end of a walk", "field that diff compares"]));
         let of_missing = vec!["finding of check and diff about a file", "finding of links", "lint rule"];
         assert_eq!(kinds("missing-fde"), Ok(of_missing), "whoever prints it");
         for (name, kind) in [

@@ -618,7 +618,7 @@ const GONE: &str = "known:
   rules:
     CFA = SP+8, RA = *(CFA-8), FP unchanged: 1
   blame: producer-assembler
-  reason: It was wrong once.
+  reason: It was wrong once, and is right now.
 ";
 
 /// What is wrong comes first and is open, with the functions that it is in; those that are right are folded, by library;

@@ -254,18 +254,6 @@ fn the_gate_fails_when_a_part_is_missing_or_worse_than_the_baseline() {
     let at = |name: &str| gate.clone.path().join(name);
     let (status, message) = gate.run("ci/gate merge");
     assert_eq!((status, &*message), (2, "ci/gate: no shard has left a report in report/shards\n"));
-    for (arguments, says) in [
-        ("", "an action is missing: shard, merge, files or toolchain"),
-        ("foo", "unknown action foo; there are shard, merge, files and toolchain"),
-        ("shard", "shard needs a part, such as 1/3"),
-        ("shard 1", "shard needs a part, such as 1/3, and not 1"),
-        ("files", "files needs a file"),
-        ("toolchain", "toolchain needs a definition"),
-    ] {
-        let expected = (2, format!("ci/gate: {says} (ci/gate --help)\n"));
-        assert_eq!(gate.run(&format!("ci/gate {arguments}")), expected);
-    }
-    assert_eq!(gate.run("ci/gate --help"), (0, String::new()));
     for number in 1..=2 {
         assert_eq!(run(&format!("ci/gate shard {number}/3")), 0);
     }
@@ -318,13 +306,13 @@ fn a_shard_without_cases_is_not_the_failure_of_the_run() {
 }
 
 #[rstest]
-#[case("ci/gate", "The gate for")]
-#[case("ci/gate shard", "The gate for")]
-#[case("ci/gate shard 1", "The gate for")]
-#[case("ci/gate shard ../1/2", "The gate for")]
-#[case("ci/gate both", "The gate for")]
-#[case("ci/gate files", "The gate for")]
-#[case("ci/gate toolchain", "The gate for")]
+#[case("ci/gate", "ci/gate: an action is missing: shard, merge, files or toolchain (ci/gate --help)\n")]
+#[case("ci/gate shard", "ci/gate: shard needs a part, such as 1/3 (")]
+#[case("ci/gate shard 1", "ci/gate: shard needs a part, such as 1/3, and not 1 (")]
+#[case("ci/gate shard ../1/2", "ci/gate: shard needs a part, such as 1/3, and not ../1/2 (")]
+#[case("ci/gate both", "ci/gate: unknown action both; there are shard, merge, files and toolchain (")]
+#[case("ci/gate files", "ci/gate: files needs a file (")]
+#[case("ci/gate toolchain", "ci/gate: toolchain needs a definition (")]
 #[case("ci/gate shard 5/3", "error: ")]
 #[case(
     "SFRAME_TESTBENCH=./nowhere ci/gate merge",
