@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use sframe_inspect::text::counted;
+
 use crate::control_flow::ControlFlow;
 use crate::linux::Usage;
 use sframe_inspect::text::grouped;
@@ -88,7 +90,9 @@ pub enum Broken {
 impl fmt::Display for Broken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Budget(budget) => write!(f, "the budget of {budget} instructions is spent"),
+            Self::Budget(budget) => {
+                write!(f, "the budget of {} is spent", counted(*budget, "instruction"))
+            }
             Self::Depth(limit) => {
                 write!(f, "more than {limit} calls have not returned: the program calls without end")
             }

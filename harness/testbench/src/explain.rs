@@ -8,19 +8,23 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use serde::Serialize;
 use sframe_engine::lint::{RULES, Rule};
+use sframe_inspect::diff::{Field, Reason};
+use sframe_inspect::elf::kernel::FormKind;
 use sframe_inspect::hazard::HazardKind;
 use sframe_inspect::lint::ELF_RULES;
-use sframe_judge::examine::coverage::Explored;
+use sframe_judge::examine::WalkEnds;
+use sframe_judge::examine::coverage::{Explored, UnexercisedRow};
 use sframe_judge::examine::set_aside::SetAsideReason;
 use sframe_judge::explore::{Certainty, Doubt, Undecided};
 use sframe_judge::finding::{Blame, Confidence, Side, Witness};
 use sframe_judge::vocabulary::suggest::closest;
-use sframe_judge::vocabulary::{End, Feature, Trace, Verdict};
+use sframe_judge::vocabulary::{End, Feature, Reliability, Topmost, Trace, Verdict};
 use sframe_search::mutate::Operator;
 use sframe_suite::case::Outcome;
 use sframe_suite::links::{LinkFault, LinkOutcome};
+use sframe_suite::matrix::{MadeAs, Standing};
 use sframe_suite::meanings::meanings;
-use sframe_suite::report::{MISSING_FDE, MISSING_FDE_MEANS};
+use sframe_suite::report::{CheckReport, MISSING_FDE, MISSING_FDE_MEANS, NoResult, Origin};
 use sframe_suite::spec::{Fault, Faults};
 
 /// A name, and what it means.
@@ -58,26 +62,9 @@ pub(crate) struct RuleDetails {
 pub(crate) fn explanations() -> Vec<Explanation> {
     const VERDICTS: &str = "harness/guide/verdicts.md";
     const EXPLORE: &str = "harness/guide/explore.md";
-    let kinds = [
-        names::<Verdict>("verdict", VERDICTS),
-        names::<Blame>("blame", VERDICTS),
-        names::<Confidence>("confidence", VERDICTS),
-        names::<Witness>("witness", "harness/guide/toolchain.md"),
-        names::<Side>("side that a witness agrees with", "harness/guide/toolchain.md"),
-        names::<End>("end of a walk", VERDICTS),
-        names::<HazardKind>("hazard", VERDICTS),
-        names::<Outcome>("outcome of a case", VERDICTS),
-        names::<Certainty>("certainty of a finding of explore", EXPLORE),
-        names::<Doubt>("doubt of explore", EXPLORE),
-        names::<Undecided>("reason of explore not to judge a row", EXPLORE),
-        names::<Explored>("what exploring says of a row that did not run", "harness/guide/reports.md"),
-        names::<Feature>("way to transfer control", "specs/README.md"),
-        names::<Trace>("trace that the call stack is compared with", "specs/README.md"),
-        names::<LinkFault>("finding of links", "harness/guide/linker.md"),
-        names::<LinkOutcome>("outcome of a case of links", "harness/guide/linker.md"),
-        names::<Operator>("operator of mutate", "harness/guide/limits.md"),
-        names::<SetAsideReason>("reason to set a comparison aside", VERDICTS),
-    ];
+    const REPORTS: &str = "harness/guide/reports.md";
+    const STUDY: &str = "harness/guide/study.md";
+    const TOOLCHAIN: &str = "harness/guide/toolchain.md";
     let of_files = Explanation {
         name: MISSING_FDE.to_owned(),
         kind: "finding of check and diff about a file",
@@ -85,13 +72,53 @@ pub(crate) fn explanations() -> Vec<Explanation> {
         rule: None,
         see: VERDICTS.into(),
     };
+    let mut ends = names::<WalkEnds>("number of walks that end so", VERDICTS);
+    ends.retain(|end| end.name.replace('_', "-").parse::<End>().is_err());
+    let kinds = [
+        names::<Verdict>("verdict", VERDICTS),
+        names::<Blame>("blame", VERDICTS),
+        names::<Confidence>("confidence", VERDICTS),
+        names::<Witness>("witness", TOOLCHAIN),
+        names::<Side>("side that a witness agrees with", TOOLCHAIN),
+        names::<End>("end of a walk", VERDICTS),
+        ends,
+        names::<Reliability>("what a walk is worth", VERDICTS),
+        names::<Topmost>("what the topmost frame of a walk was in", STUDY),
+        names::<HazardKind>("hazard", VERDICTS),
+        names::<Outcome>("outcome of a case", VERDICTS),
+        names::<NoResult>("why a file has no result", VERDICTS),
+        vec![of_files],
+        names::<Field>("field that diff compares", TOOLCHAIN),
+        names::<Reason>("why diff expects no FDE", TOOLCHAIN),
+        names::<Origin>("origin of a section", REPORTS),
+        names::<Certainty>("certainty of a finding of explore", EXPLORE),
+        names::<Doubt>("doubt of explore", EXPLORE),
+        names::<Undecided>("reason of explore not to judge a row", EXPLORE),
+        names::<Explored>("what exploring says of a row that did not run", REPORTS),
+        names::<FormKind>("form of a kernel's code", "harness/guide/kernel.md"),
+        names::<Feature>("way to transfer control", "specs/README.md"),
+        names::<Trace>("trace that the call stack is compared with", "specs/README.md"),
+        names::<LinkFault>("finding of links", "harness/guide/linker.md"),
+        names::<LinkOutcome>("outcome of a case of links", "harness/guide/linker.md"),
+        names::<Operator>("operator of mutate", "harness/guide/limits.md"),
+        names::<Standing>("result of a case of matrix", TOOLCHAIN),
+        names::<MadeAs>("result of making a build", TOOLCHAIN),
+        names::<SetAsideReason>("reason to set a comparison aside", VERDICTS),
+        field::<CheckReport>("set_aside", "comparisons of check", VERDICTS),
+        field::<UnexercisedRow>("explored", "line about a row that did not run", REPORTS),
+    ];
     let rules = RULES.iter().chain(ELF_RULES).map(|rule| of_rule(rule));
-    kinds.into_iter().flatten().chain([of_files]).chain(rules).collect()
+    kinds.into_iter().flatten().chain(rules).collect()
 }
 
 fn names<T: JsonSchema>(kind: &'static str, see: &'static str) -> Vec<Explanation> {
     let all = meanings::<T>().into_iter();
     all.map(|(name, meaning)| Explanation { name, kind, meaning, rule: None, see: see.into() }).collect()
+}
+
+/// A field of a document, by which the text of a report is headed as well.
+fn field<T: JsonSchema>(name: &str, kind: &'static str, see: &'static str) -> Vec<Explanation> {
+    names::<T>(kind, see).into_iter().filter(|field| field.name == name).collect()
 }
 
 fn of_rule(rule: &Rule) -> Explanation {
@@ -166,6 +193,9 @@ mod tests {
         let expected = [
             ("verdict", Verdict::ALL.len()),
             ("blame", Blame::ALL.len()),
+            ("what a walk is worth", Reliability::ALL.len()),
+            ("what the topmost frame of a walk was in", Topmost::ALL.len()),
+            ("why a file has no result", NoResult::ALL.len()),
             ("end of a walk", End::ALL.len()),
             ("hazard", HazardKind::ALL.len()),
             ("outcome of a case", Outcome::ALL.len()),
@@ -181,7 +211,7 @@ mod tests {
         for (kind, count) in expected {
             assert_eq!(kinds.get(kind), Some(&count), "{kind}");
         }
-        assert_eq!(kinds.len(), 20, "{kinds:?}");
+        assert_eq!(kinds.len(), 32, "{kinds:?}");
     }
 
     #[test]
@@ -191,9 +221,29 @@ mod tests {
             |name: &str| explain(name).map(|found| found.iter().map(|it| it.kind).collect::<Vec<_>>());
         assert_eq!(kinds("leaves-with-fp"), Ok(vec!["reason to set a comparison aside"]));
         assert_eq!(kinds("wrong_CFA"), Ok(vec!["verdict"]));
-        assert_eq!(kinds("no-fde"), Ok(vec!["verdict", "end of a walk"]));
-        let of_missing = vec!["finding of links", "finding of check and diff about a file", "lint rule"];
+        assert_eq!(kinds("no-fde"), Ok(vec!["verdict", "end of a walk", "field that diff compares"]));
+        let of_missing = vec!["finding of check and diff about a file", "finding of links", "lint rule"];
         assert_eq!(kinds("missing-fde"), Ok(of_missing), "whoever prints it");
+        for (name, kind) in [
+            ("complete", "what a walk is worth"),
+            ("unsettled", "number of walks that end so"),
+            ("entry-without-fde", "number of walks that end so"),
+            ("prologue", "what the topmost frame of a walk was in"),
+            ("linkage-table", "what the topmost frame of a walk was in"),
+            ("no-row", "what the topmost frame of a walk was in"),
+            ("nothing compared", "why a file has no result"),
+            ("set-aside", "comparisons of check"),
+            ("explored", "line about a row that did not run"),
+            ("worse", "result of a case of matrix"),
+            ("same", "result of a case of matrix"),
+            ("refused", "result of making a build"),
+            ("ra-signature", "field that diff compares"),
+            ("cfa-register", "why diff expects no FDE"),
+            ("eh-frame", "origin of a section"),
+            ("static-calls", "form of a kernel's code"),
+        ] {
+            assert!(kinds(name).is_ok_and(|all| all.contains(&kind)), "{name}: {:?}", kinds(name));
+        }
         assert_eq!(kinds("sf402"), Ok(vec!["lint rule"]));
         assert_eq!(explain("abi-mismatch"), explain("SF402"));
         assert_eq!(

@@ -25,7 +25,10 @@ const OTHER_NAMES: [(&str, &str); 9] = [
 /// assert_eq!(closest("gnu-2.45", ["gnu-2.40", "gnu-2.44", "gnu-2.47"]), Some("gnu-2.44"));
 /// assert_eq!(closest("ld-2.48", ["ld-2.44", "ld-2.47", "lld-22"]), Some("ld-2.47"));
 /// assert_eq!(closest("gnu-2.39", ["gnu-2.44", "gnu-2.40", "gnu-3.39"]), Some("gnu-2.40"));
+/// assert_eq!(closest("O22", ["O0", "O2", "O3"]), Some("O2"));
+/// assert_eq!(closest("O9", ["O0", "O2", "O3"]), Some("O3"));
 /// assert_eq!(closest("recurs", ["realign", "recursion"]), Some("recursion"));
+/// assert_eq!(closest("assembler", ["producer-assembler", "producer-linker"]), Some("producer-assembler"));
 /// assert_eq!(closest("mips", ["amd64", "aarch64"]), None);
 /// ```
 pub fn closest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -49,11 +52,21 @@ pub fn closest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -
         .map(|(_, candidate)| *candidate);
     // Somebody may have stopped typing.
     let begins = |candidate: &&&str| given.len() >= 3 && normalised(candidate).starts_with(&given);
-    by_distance.or_else(|| candidates.iter().filter(begins).min_by_key(|candidate| candidate.len()).copied())
+    by_distance
+        .or_else(|| candidates.iter().filter(begins).min_by_key(|candidate| candidate.len()).copied())
+        .or_else(|| only_end(&given, &candidates))
+}
+
+/// The only name whose last word this is.
+fn only_end<'a>(given: &str, candidates: &[&'a str]) -> Option<&'a str> {
+    let end = format!("-{given}");
+    let mut ending = candidates.iter().filter(|candidate| normalised(candidate).ends_with(&end));
+    let first = ending.next().filter(|_| given.len() >= 3)?;
+    ending.all(|other| other == first).then_some(*first)
 }
 
 /// Of the names that differ from `given` in a number only, such as a version, the one with the same digits in another
-/// order, or else with the nearest number.
+/// order, or one digit more or less, or else with the nearest number.
 fn nearest_number<'a>(given: &str, candidates: &[&'a str]) -> Option<&'a str> {
     let (shape, number) = numbered(given)?;
     let distance = |candidate: &&'a str| {
@@ -62,7 +75,8 @@ fn nearest_number<'a>(given: &str, candidates: &[&'a str]) -> Option<&'a str> {
         let part = |of: &[u64], index: usize| of.get(index).copied().unwrap_or(0);
         let parts = 0..number.len().max(found.len());
         let apart: Vec<u64> = parts.map(|index| part(&number, index).abs_diff(part(&found, index))).collect();
-        (other == shape).then_some((letters(given) != letters(&name), apart))
+        let is_slip = name.len() != given.len() && strsim::damerau_levenshtein(given, &name) == 1;
+        (other == shape).then_some((letters(given) != letters(&name), !is_slip, apart))
     };
     let near = candidates.iter().filter_map(|candidate| Some((distance(candidate)?, *candidate)));
     near.min_by_key(|(distance, _)| distance.clone()).map(|(_, candidate)| candidate)

@@ -84,6 +84,10 @@ impl Error {
 
 pub(crate) fn read_yaml<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
     let text = read(path)?;
+    let is_content = |line: &str| !matches!(line.trim(), "" | "---" | "...") && !line.trim().starts_with('#');
+    if !text.lines().any(is_content) {
+        return Err(Error { at: Some((1, 1)), ..Error::new(path, "the file is empty") });
+    }
     serde_yaml::from_str(&text).map_err(|error| Error::of_yaml(path, &text, &error))
 }
 

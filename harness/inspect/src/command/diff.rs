@@ -98,7 +98,8 @@ impl Inspect for Comparison<'_> {
     fn inspect(&mut self, file: &Subject, show: &mut impl Show) -> Result<Status, Stop> {
         let mut report = file.checked(diff_file(file.source(), &file.name))?;
         if let Some((path, explored)) = self.explored.take() {
-            report.add_exploration(explored).map_err(|error| of(path, &error))?;
+            let digest = file.digest()?;
+            report.add_exploration(explored, &digest).map_err(|error| of(path, &error))?;
         }
         if let Err(error) = report.add_objects(&self.objects, file.source()) {
             return Err(Failure::unusable(format!("error: --object: {error}")).into());

@@ -15,7 +15,6 @@ use super::volume::{Volume, volume};
 use super::{detail, print, print_json, print_parts, tell_line};
 use crate::elf::link::{LoadedModule, Module, ModuleError, load_module};
 use crate::json::SCHEMA;
-use crate::source::Contents;
 use crate::text::{Text, counted, grouped};
 
 /// A command that inspects files one by one.
@@ -139,8 +138,7 @@ fn inspect<C: Inspect>(command: &mut C, file: &Subject, show: &mut impl Show) ->
         return command.inspect(file, show);
     }
     let LoadedModule { file: bytes, module } = file.checked(load_module(file.source()))?;
-    let loaded = Subject::new(file.name.clone(), Contents::whole(bytes));
-    command.inspect(&loaded, &mut AsModule { show, module: &module })
+    command.inspect(&file.made_into(bytes)?, &mut AsModule { show, module: &module })
 }
 
 impl SubjectError for ModuleError {
@@ -343,7 +341,7 @@ impl Tally {
         let right = self.inspected.saturating_sub(self.found + self.open + self.unfinished);
         let all = |count: u64| count == self.inspected && count > 1;
         let parts = [
-            (self.found, "failed"),
+            (self.found, "with findings"),
             (self.unfinished, "not finished"),
             (self.open, "not judged"),
             (right, "passed"),

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use object::read::ReadCache;
 use object::read::archive::ArchiveFile;
+use sha2::{Digest as _, Sha256};
 
 use super::exit::Failure;
 use crate::elf::abi::is_known_machine;
@@ -22,6 +23,8 @@ pub struct Subject {
     /// Its name, as reports have it.
     pub name: String,
     contents: Contents,
+    /// The SHA-256 of what it was made of.
+    made_of: Option<String>,
 }
 
 /// Why a command can't use a file.
@@ -51,7 +54,29 @@ impl Unusable {
 
 impl Subject {
     pub(super) const fn new(name: String, contents: Contents) -> Self {
-        Self { name, contents }
+        Self { name, contents, made_of: None }
+    }
+
+    /// What was made of this file.
+    pub(super) fn made_into(&self, bytes: Vec<u8>) -> Result<Self, Unusable> {
+        let made_of = Some(self.digest()?);
+        Ok(Self { name: self.name.clone(), contents: Contents::whole(bytes), made_of })
+    }
+
+    /// The SHA-256 of the file, in hexadecimal.
+    ///
+    /// # Errors
+    /// It could not be read.
+    pub fn digest(&self) -> Result<String, Unusable> {
+        if let Some(digest) = &self.made_of {
+            return Ok(digest.clone());
+        }
+        let bytes = self.source().all();
+        let bytes = bytes.ok_or_else(|| match self.contents.failure() {
+            Some(failure) => Unusable::new(failure),
+            None => Unusable::new(&"the file can't be read"),
+        })?;
+        Ok(format!("{:x}", Sha256::digest(bytes)))
     }
 
     /// The file.

@@ -28,7 +28,7 @@ pub struct VolumeOptions {
     /// Only what is wrong: no progress, and no notes.
     #[arg(short, long, global = true, conflicts_with = "verbose", display_order = 1000)]
     quiet: bool,
-    /// Say on standard error what is being done.
+    /// Print all figures, and say on standard error what is being done.
     #[arg(short, long, global = true, display_order = 1000)]
     verbose: bool,
 }

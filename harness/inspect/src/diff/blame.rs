@@ -14,7 +14,7 @@ use super::gaps::Gap;
 use super::reason::{Maker, Reason};
 use crate::cfi::{CfiError, CfiFde};
 use crate::elf::merge_faults::MergeFault;
-use crate::{Address, Blame, Confidence, Witness};
+use crate::{Blame, Confidence, Witness};
 
 /// Evidence about the cause of a difference.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -41,6 +41,8 @@ pub(super) struct Dispute<'d> {
     pub(super) fde: &'d Fde,
     pub(super) row: Option<&'d Row>,
     pub(super) cfi: &'d CfiFde,
+    /// Where they begin, as in the file.
+    pub(super) starts: [String; 2],
     pub(super) malformed_cfi: Option<CfiError>,
     pub(super) malformed_row: bool,
     /// The part of the call frame information that no row can express.
@@ -81,8 +83,7 @@ impl Dispute<'_> {
         if start != cfi_start {
             let says = format!(
                 "the FDE begins at {}, that of {cfi} at {}: assemblers start both at one label",
-                Address(start),
-                Address(cfi_start)
+                self.starts[0], self.starts[1]
             );
             return of(Blame::ProducerLinker, Medium, Witness::Layout, says);
         }

@@ -13,11 +13,18 @@ use crate::{Address, FindingRow, Witness};
 /// A report of `explore --json`, as far as it is needed here.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Explored {
+    provenance: Provenance,
     abi: String,
     /// For relocatable files, whose addresses are made up.
     unapplied: Option<serde_json::Value>,
     findings: Vec<Found>,
     functions: Vec<Function>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Provenance {
+    /// SHA-256 of the file, by its name.
+    digests: BTreeMap<String, String>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -62,11 +69,20 @@ pub enum ExploredError {
     #[error("this is no report of explore --json: {0}")]
     Json(#[from] serde_json::Error),
     /// It is about another file.
+    #[error("this is a report about another file: {}", of(.0))]
+    OtherFile(BTreeMap<String, String>),
+    /// It says that it is about this file, which is for another ABI.
     #[error("this is a report about a file for {0}")]
     Abi(String),
     /// Its addresses are made up.
     #[error("this is a report about a relocatable file, whose addresses are made up")]
     Relocatable,
+}
+
+/// The names and digests of files.
+fn of(digests: &BTreeMap<String, String>) -> String {
+    let all = digests.iter().map(|(name, digest)| format!("{name} (SHA-256 {digest})"));
+    all.collect::<Vec<_>>().join(", ")
 }
 
 impl Explored {
@@ -103,11 +119,15 @@ impl Explored {
 }
 
 impl DiffReport {
-    /// Adds what exploring says of the rows that differ to the evidence.
+    /// Adds what exploring says of the rows that differ to the evidence. `digest` is the SHA-256 of the file, in
+    /// hexadecimal.
     ///
     /// # Errors
     /// The report is about another file.
-    pub fn add_exploration(&mut self, mut explored: Explored) -> Result<(), ExploredError> {
+    pub fn add_exploration(&mut self, mut explored: Explored, digest: &str) -> Result<(), ExploredError> {
+        if !explored.provenance.digests.values().any(|of| of == digest) {
+            return Err(ExploredError::OtherFile(explored.provenance.digests));
+        }
         if explored.abi != self.abi {
             return Err(ExploredError::Abi(explored.abi));
         }

@@ -23,6 +23,7 @@ pub use reason::{Maker, Reason, reason_to_leave_out};
 pub use report::{CfiPlace, DiffReport, Difference, Extent, FdePlace, Line, Missing, Uncovered};
 pub use rules::Field;
 
+use std::sync::OnceLock;
 use std::sync::atomic::AtomicUsize;
 
 use rayon::prelude::*;
@@ -132,6 +133,7 @@ pub fn diff_file<'a>(source: impl Into<Source<'a>>, name: &str) -> Result<DiffRe
         faults,
         gaps,
         code,
+        relocated: OnceLock::new(),
         code_names,
         rows_left: AtomicUsize::new(sframe.data.len().saturating_add(SPARE_ROWS)),
     };

@@ -11,6 +11,7 @@ use crate::elf::object_file::ObjectFile;
 
 /// Why there is no FDE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Reason {
     /// The instructions can't be executed.

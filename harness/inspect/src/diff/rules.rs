@@ -9,6 +9,7 @@ use crate::cfi::{CfiFde, Inexpressible, Rules};
 
 /// A field that can differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Field {
     /// The section as a whole: whether its linker has merged it.

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gimli::{CfaRule, RegisterRule};
@@ -20,7 +21,7 @@ use crate::dump::{FunctionRow, FunctionRows};
 use crate::elf::merge_faults::MergeFault;
 use crate::elf::object_file::{CodeRange, ObjectFile};
 use crate::hazard::{self, HazardKind, Tally};
-use crate::instructions::{Disassembly, starts};
+use crate::instructions::{Destination, Disassembly, Flow, Instruction, starts};
 use crate::json::SCHEMA;
 use crate::source::Source;
 use crate::text::counted;
@@ -45,6 +46,8 @@ pub(super) struct Sweep<'s> {
     pub(super) code: Vec<CodeRange>,
     /// The sections of a relocatable file, sorted by address.
     pub(super) code_names: Vec<(Range<u64>, String)>,
+    /// The symbols that a linker puts into the code of a relocatable file, by address.
+    pub(super) relocated: OnceLock<BTreeMap<u64, String>>,
     /// The number of rows that may still be decoded.
     pub(super) rows_left: AtomicUsize,
 }
@@ -603,6 +606,7 @@ impl<'s> Sweep<'s> {
             fde: &group.fde,
             row: group.row.as_ref(),
             cfi: group.cfi,
+            starts: [group.fde.start, group.cfi.range.start].map(|start| self.located(start)),
             malformed_cfi: rows.err(),
             malformed_row: group.malformed,
             inexpressible: inexpressible.map(|(reason, _)| reason),
@@ -637,11 +641,14 @@ impl<'s> Sweep<'s> {
         match self.subject.symbols.at(address) {
             Some((name, 0)) => name.to_owned(),
             Some((name, offset)) => format!("{name}+{offset:#x}"),
-            None => {
-                let (section, address) = self.place(address);
-                section.map_or_else(|| address.to_string(), |section| format!("{section}+{address}"))
-            }
+            None => self.located(address),
         }
+    }
+
+    /// Returns an address as in the file, in words.
+    fn located(&self, address: u64) -> String {
+        let (section, address) = self.place(address);
+        section.map_or_else(|| address.to_string(), |section| format!("{section}+{address}"))
     }
 
     /// Returns an address as in the file: in a relocatable file, with its section.
@@ -661,13 +668,30 @@ impl<'s> Sweep<'s> {
             last.saturating_sub(from).saturating_add(MAX_INSTRUCTION).min(LINES as u64 * MAX_INSTRUCTION);
         let code = self.code_in(&(from..from.saturating_add(len))).next();
         let Some((address, code)) = code else { return Vec::new() };
-        let lines = Disassembly::first(self.abi, address, &code, LINES);
-        let line = |(address, instruction): (u64, crate::instructions::Instruction)| Line {
-            pc: self.place(address).1,
-            text: instruction.text,
+        // In a relocatable file, addresses are those in the section, also where an instruction names one.
+        let made_up = address.wrapping_sub(self.place(address).1.0);
+        let lines = Disassembly::first(self.abi, address.wrapping_sub(made_up), &code, LINES);
+        let lines = lines.into_iter().map(|(pc, instruction)| (pc.wrapping_add(made_up), pc, instruction));
+        let line = |(address, pc, instruction): (u64, u64, Instruction)| Line {
+            pc: Address(pc),
+            text: self.with_symbol(address, instruction),
             differs: (first..=last).contains(&address),
         };
-        lines.into_iter().filter(|(address, _)| *address <= last).map(line).collect()
+        lines.filter(|(address, ..)| *address <= last).map(line).collect()
+    }
+
+    /// Returns an instruction of a relocatable file with the symbol that a linker would put into it: in place of the
+    /// address that a call or jump has until then, or after that.
+    fn with_symbol(&self, address: u64, Instruction { text, len, flow, .. }: Instruction) -> String {
+        let end = address.saturating_add(len);
+        let relocated = self.relocated.get_or_init(|| self.subject.relocated_code());
+        let Some((_, symbol)) = relocated.range(address..end).next() else { return text };
+        let target = match flow {
+            Flow::Call(Some(target)) | Flow::Jump { to: Destination::Address(target), .. } => Some(target),
+            _ => None,
+        };
+        let before = target.and_then(|target| text.strip_suffix(&format!("{target:#x}")));
+        before.map_or_else(|| format!("{text} ({symbol})"), |before| format!("{before}{symbol}"))
     }
 }
 

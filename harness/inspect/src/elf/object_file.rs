@@ -6,6 +6,8 @@
 //! functions.
 
 use std::borrow::Cow;
+#[cfg(feature = "disassembly")]
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use object::elf::{
@@ -308,6 +310,28 @@ impl<'a> ObjectFile<'a> {
         let mut code: Vec<_> = code.collect();
         code.sort_by_key(|(range, _)| range.start);
         code
+    }
+
+    /// Returns the symbols that a linker puts into the code of a relocatable file, by address.
+    #[cfg(feature = "disassembly")]
+    pub(crate) fn relocated_code(&self) -> BTreeMap<u64, String> {
+        let endian = self.elf.endian();
+        let is_code = |section: &FileSection<'_, '_>| {
+            section.elf_section_header().sh_flags(endian).contains(SHF_EXECINSTR)
+        };
+        let sections = self.elf.sections().filter(|section| self.is_relocatable() && is_code(section));
+        let entries = sections.flat_map(|section| {
+            let address = section.address();
+            section.relocations().map(move |(offset, entry)| (address.wrapping_add(offset), entry.target()))
+        });
+        let name = |target: object::RelocationTarget| {
+            let object::RelocationTarget::Symbol(index) = target else { return None };
+            let symbol = self.elf.symbol_by_index(index).ok()?;
+            let name = symbol.name().ok().filter(|name| !name.is_empty());
+            let of_section = || self.elf.section_by_index(symbol.section_index()?).ok()?.name().ok();
+            name.or_else(of_section).map(str::to_owned)
+        };
+        entries.filter_map(|(address, target)| Some((address, name(target)?))).collect()
     }
 
     /// Returns the line tables. They are read at each call: few specs need them.

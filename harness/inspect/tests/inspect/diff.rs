@@ -20,6 +20,7 @@ use sframe_inspect::elf::replace_section::embed;
 use sframe_inspect::hazard::HazardKind;
 use sframe_inspect::lint::lint_file;
 use sframe_inspect::{Blame, Confidence};
+use sha2::{Digest as _, Sha256};
 
 use crate::common::{build, files, inspect, repository};
 
@@ -761,6 +762,23 @@ fn sections_of_a_relocatable_file_are_kept_apart() {
     assert!(report.text().contains(".text.second: 0x1"), "{}", report.text());
 }
 
+/// What a linker makes of an instruction is not known in a relocatable file, but what it refers to is. No address is made up.
+#[test]
+fn instructions_of_a_relocatable_file_name_what_they_refer_to() {
+    const CFA_OF_A_ROW: usize = 36;
+    let path = repository().join("corpus/constructed/kernel-module/amd64");
+    let mut bytes = std::fs::read(path).expect("a module");
+    let start = bytes.windows(3).position(|window| window == [0xe2, 0xde, 3]).expect("a section");
+    bytes[start + CFA_OF_A_ROW] += 8;
+    let text = diff(&bytes).text().to_string();
+    assert!(
+        text.contains("\n  > 0x15 | call other\n") && text.contains("\n    0x11 | sub rsp, 8\n"),
+        "{text}"
+    );
+    assert!(text.contains("begins at .init.text+0x0, that of .eh_frame at .init.text+0x10"), "{text}");
+    assert!(!text.contains("0x100"), "{text}");
+}
+
 /// As GNU ld -r of binutils 2.40 and 2.44 does it for all objects but the first; and as LLD does it.
 #[test]
 fn an_object_that_was_not_merged_is_one_fault_of_the_linker() {
@@ -1026,9 +1044,16 @@ fn any_file_can_be_compared_or_refused() {
 const EXPLORED: &str = "gnu-2.44/amd64/crossing.O2-dynamic.first.so";
 
 fn report_of_exploring(abi: &str, found: &str, undecided: &str) -> String {
+    let provenance = provenance_of(EXPLORED);
     format!(
-        r#"{{"abi": "{abi}", "findings": [{found}], "functions": [{{"pc": "0x510"{undecided}}}, {{"pc": "0x520"}}]}}"#
+        r#"{{{provenance}, "abi": "{abi}", "findings": [{found}], "functions": [{{"pc": "0x510"{undecided}}}, {{"pc": "0x520"}}]}}"#
     )
+}
+
+/// Says that a report is about a build.
+fn provenance_of(build: &str) -> String {
+    let bytes = std::fs::read(repository().join("corpus/builds").join(build)).expect("a build");
+    format!(r#""provenance": {{"digests": {{"{build}": "{:x}"}}}}"#, Sha256::digest(bytes))
 }
 
 /// Runs `diff` with a report of exploring.
@@ -1089,9 +1114,14 @@ fn what_exploring_says_of_a_row_is_evidence(
 #[rstest]
 #[case(&report_of_exploring("s390x", "", ""), "this is a report about a file for s390x")]
 #[case(
-    r#"{"abi": "amd64", "findings": [], "functions": [], "unapplied": []}"#,
+    &format!(r#"{{{}, "abi": "amd64", "findings": [], "functions": [], "unapplied": []}}"#, provenance_of(EXPLORED)),
     "this is a report about a relocatable file"
 )]
+#[case(
+    &format!(r#"{{{}, "abi": "amd64", "findings": [], "functions": []}}"#, provenance_of("gnu-2.44/amd64/leaf.O2")),
+    "this is a report about another file: gnu-2.44/amd64/leaf.O2 (SHA-256 "
+)]
+#[case(r#"{"abi": "amd64", "findings": [], "functions": []}"#, "explore --json: missing field `provenance`")]
 #[case("[]", "this is no report of explore --json")]
 fn a_report_about_another_file_is_refused(#[case] report: &str, #[case] says: &str) {
     let output = diff_with(report);

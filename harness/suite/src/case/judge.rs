@@ -19,8 +19,13 @@ pub(crate) fn judge_stop(stop: &Stop, (hits, arrival): &(u32, Option<Arrival>)) 
         return vec![Finding::of_spec(
             Verdict::NotReached,
             format!("arrival {} at {}", stop.hit, stop.at),
-            format!("{hits} arrivals"),
-            format!("{} was reached {hits} times, but the stop is at arrival {}", stop.at, stop.hit),
+            counted((*hits).into(), "arrival"),
+            format!(
+                "{} was reached {}, but the stop is at arrival {}",
+                stop.at,
+                counted((*hits).into(), "time"),
+                stop.hit
+            ),
         )];
     };
     let mut findings = Vec::new();
@@ -83,9 +88,13 @@ pub(crate) fn judge_signals(signal: &Signal, deliveries: &Deliveries) -> Vec<Fin
     if delivered < minimum {
         findings.push(Finding::of_spec(
             Verdict::NotReached,
-            format!("{minimum} signals"),
-            format!("{delivered} signals"),
-            format!("{place}, {delivered} signals were delivered, at least {minimum} expected"),
+            counted(minimum, "signal"),
+            counted(delivered, "signal"),
+            format!(
+                "{place}, {} {} delivered, at least {minimum} expected",
+                counted(delivered, "signal"),
+                if delivered == 1 { "was" } else { "were" }
+            ),
         ));
     }
     if !signal.complete.is_reached_by(complete, delivered) {

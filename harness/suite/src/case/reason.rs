@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use sframe_inspect::elf::line_table::LinesError;
 use sframe_inspect::instructions::Disassembly;
-use sframe_inspect::text::with_causes;
+use sframe_inspect::text::{counted, with_causes};
 use sframe_judge::examine::stop::StopReason;
 use sframe_judge::examine::{BrokenDelivery, Examination, FailedCheck};
 use sframe_judge::external::{ExternalError, Fault};
@@ -26,7 +26,9 @@ pub enum BrokenReason {
     #[error(transparent)]
     Target(#[from] TargetError),
     /// The section has another version than the toolchain writes.
-    #[error("the section has version {section}, but the definition of the toolchain says {said}")]
+    #[error(
+        "the section has version {section}, but `sframe_version` of the toolchain's definition is {said}"
+    )]
     OtherVersion {
         /// The section's version.
         section: u8,
@@ -60,7 +62,7 @@ pub enum BrokenReason {
     #[error("{NOTHING_COMPARED}")]
     NothingCompared,
     /// A stop to bless is not reached.
-    #[error("{at} was reached {hits} times, not {wanted}")]
+    #[error("{at} was reached {}, not {wanted}", counted((*.hits).into(), "time"))]
     NotReached {
         /// The stop's place.
         at: Location,

@@ -24,7 +24,7 @@ use crate::case::reason::{BrokenReason, SkipReason};
 pub enum Outcome {
     /// Everything is as expected.
     Agree,
-    /// All findings are known, and all known findings were seen.
+    /// All findings are known, or what SFrame can't express, and all known findings were seen.
     Known,
     /// There is an unexplained finding.
     Unexpected,

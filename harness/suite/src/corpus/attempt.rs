@@ -218,7 +218,10 @@ impl<'w> Attempts<'w> {
             sources: BTreeMap::new(),
         };
         if let Err(error) = attempts.ask(root.as_deref()) {
-            let Error::NoTools { .. } = error else { return Err(error) };
+            let Error::NoTools { is_wrapper, .. } = error else { return Err(error) };
+            if is_wrapper {
+                return Err(yaml::mistake_in(path, &["wrapper", "0"], error.to_string()).into());
+            }
             let abis = &attempts.options.abis;
             let first = attempts.workshop.toolchain().abis.keys().find(|abi| wanted(abis, abi));
             let keys = ["abis", first.map_or("", |abi| abi.name()), "compiler"];
@@ -231,12 +234,14 @@ impl<'w> Attempts<'w> {
     /// Asks each compiler for its version.
     fn ask(&mut self, root: Option<&Path>) -> Result<(), Error> {
         let toolchain = self.workshop.toolchain();
-        let mut unusable = Vec::new();
+        let (mut unusable, mut is_wrapper) = (Vec::new(), false);
         for (abi, tools) in toolchain.abis.iter().filter(|(abi, _)| wanted(&self.options.abis, abi)) {
             let compiler = self.workshop.first_line(&[&tools.compiler, "--version"]);
             if let Err(error) = &compiler
                 && is_missing(error, toolchain)
             {
+                // What starts a process is the first word.
+                is_wrapper |= !toolchain.wrapper.is_empty() && matches!(error, Error::Start { .. });
                 unusable.push(format!(
                     "{} ({abi}): {}",
                     tools.compiler,
@@ -267,7 +272,7 @@ impl<'w> Attempts<'w> {
             self.versions.insert(*abi, versions);
         }
         if !self.versions.is_empty() && unusable.len() == self.versions.len() {
-            return Err(Error::NoTools { toolchain: toolchain.name.clone(), tried: unusable });
+            return Err(Error::NoTools { toolchain: toolchain.name.clone(), tried: unusable, is_wrapper });
         }
         Ok(())
     }

@@ -156,6 +156,8 @@ pub enum Error {
         toolchain: String,
         /// Each compiler, and its fault.
         tried: Vec<String>,
+        /// Whether what they are called through could not be started.
+        is_wrapper: bool,
     },
     /// A tool that compilers should call can't be started.
     #[error("toolchain {toolchain}: {why}")]

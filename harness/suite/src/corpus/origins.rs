@@ -31,7 +31,11 @@ impl Origins {
         for (_, record) in records.iter() {
             let name = &record.made_by.toolchain;
             if !origins.toolchains.contains_key(name) {
-                let toolchain = Toolchain::load_of_corpus(&Toolchain::path_in(corpus_dir, name))?;
+                let definition = Toolchain::path_in(corpus_dir, name);
+                if !definition.is_file() {
+                    return Err(Records::unknown_toolchain(corpus_dir, name));
+                }
+                let toolchain = Toolchain::load_of_corpus(&definition)?;
                 origins.toolchains.insert(name.clone(), toolchain);
             }
         }

@@ -9,11 +9,13 @@ use std::str::FromStr;
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize};
 use sframe_engine::Abi;
+use sframe_judge::vocabulary::suggest::unknown;
 
 use super::build::build_id;
 use super::program::{RUNTIME, START};
 use super::scratch::write_error;
-use super::{Build, Error};
+use super::{Build, Error, Toolchain};
+use crate::yaml::{self, Source};
 
 /// The version of the format that this code reads and writes.
 const SCHEMA: u32 = 2;
@@ -252,6 +254,17 @@ impl Records {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &Record)> {
         self.0.iter().map(|(id, record)| (id.as_str(), record))
+    }
+
+    /// The error about a toolchain that has no definition, where the manifest first names it.
+    pub(super) fn unknown_toolchain(corpus_dir: &Path, name: &str) -> Error {
+        let names = Toolchain::names_in(corpus_dir);
+        let path = Self::path(corpus_dir);
+        let groups: Option<Document> = Source::read(&path).and_then(|source| source.parse()).ok();
+        let index = groups.and_then(|all| all.made.iter().position(|group| group.toolchain == name));
+        let index = index.unwrap_or_default().to_string();
+        let message = unknown("toolchain", name, names.iter().map(String::as_str));
+        yaml::mistake_in(&path, &["made", &index, "toolchain"], message).into()
     }
 
     pub(super) fn insert(&mut self, build: &Build) {

@@ -328,6 +328,11 @@ fn an_impossible_manifest_is_an_error() {
         (format!("{leaf}{leaf}"), "9:5", "duplicate key `leaf.O2`"),
         (format!("{leaf}  command: gcc\n"), "9:3", "unknown key `command`"),
         (other("vax"), "10:8", "unknown name `vax`"),
+        (
+            other("amd64").replace("toolchain: t", "toolchain: tt"),
+            "9:14",
+            "unknown toolchain `tt`; did you mean `t`?",
+        ),
         (other("amd64"), " ", "build `t/amd64/leaf.O2` is listed twice"),
         (other("s390x"), " ", "build `t/s390x/leaf.O2`: `t` does not compile for s390x"),
         (format!("    leaf.O2.a.so: {sha}\n"), " ", "`a` is listed without its build `t/amd64/leaf.O2`"),

@@ -402,6 +402,14 @@ impl Toolchain {
         Ok(())
     }
 
+    /// Returns the names of the toolchains that a corpus has definitions of, right or wrong.
+    #[must_use]
+    pub fn names_in(corpus_dir: &Path) -> Vec<String> {
+        let files = files_of(&corpus_dir.join("toolchains")).unwrap_or_default();
+        let yaml = files.iter().filter(|path| path.extension().is_some_and(|ext| ext == "yaml"));
+        yaml.filter_map(|path| stem(path).map(str::to_owned)).collect()
+    }
+
     /// Returns where a corpus keeps the toolchain of that name.
     #[must_use]
     pub fn path_in(corpus_dir: &Path, name: &str) -> PathBuf {

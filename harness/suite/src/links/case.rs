@@ -16,6 +16,7 @@ use sframe_judge::vocabulary::suggest::closest;
 use super::functions::Functions;
 use super::options;
 use super::page::{LinkPage, LinkPages};
+use crate::corpus::Toolchain;
 use crate::spec::text;
 use crate::yaml::{Error, Source};
 
@@ -388,6 +389,11 @@ impl LinkCases {
             }
         }
         Ok(())
+    }
+
+    /// The names of the toolchains of the corpus that they are in.
+    pub(super) fn toolchains(&self) -> Vec<String> {
+        self.folder.parent().map(Toolchain::names_in).unwrap_or_default()
     }
 
     /// Whether there are objects: not all assemblers write all versions for all ABIs.

@@ -91,7 +91,17 @@ impl LinksReport {
     #[must_use]
     pub fn text(&self, volume: Volume) -> Text {
         let mut text = Text::default();
-        for (cause, found) in causes(self.with(LinkOutcome::Wrong)) {
+        let mut causes = causes(self.with(LinkOutcome::Wrong));
+        // What is wrong in most cases for the same reason comes first.
+        if let Some((cause, found)) = causes.remove_entry(&OF_VERSION) {
+            write_cause(&cause, &found, volume, &mut text);
+            if let Some(version) = found.iter().find_map(|(result, _)| result.output_version) {
+                text.line(format!(
+                    "    help: it writes sections of version {version}: `--sframe-version {version}` gives it such objects"
+                ));
+            }
+        }
+        for (cause, found) in causes {
             write_cause(&cause, &found, volume, &mut text);
         }
         for why in &self.stale {
@@ -116,24 +126,8 @@ impl LinksReport {
                 text.line(format!("not judged     {cases}: {reason}"));
             }
         }
-        if let Some(version) = self.own_version() {
-            text.line(format!(
-                "    help: it writes sections of version {version}: `--sframe-version {version}` gives it such objects"
-            ));
-        }
         text.line(self.conclusion());
         text
-    }
-
-    /// The version that the linker writes by itself, where it was given another one.
-    fn own_version(&self) -> Option<u8> {
-        let is_other =
-            |result: &&LinkResult| result.output_version.is_some_and(|own| own != result.sframe_version);
-        // A case of several versions may have any of them in the output.
-        let is_header = |result: &&LinkResult| {
-            result.findings.iter().any(|finding| finding.kind == LinkFault::WrongHeader)
-        };
-        self.with(LinkOutcome::Wrong).filter(is_other).find(is_header)?.output_version
     }
 
     /// The causes of what is known, with the number of cases.
@@ -185,13 +179,24 @@ type Found<'r> = (&'r LinkResult, &'r LinkFinding);
 /// A kind of finding, a case, and the rule of the linter.
 type Cause<'r> = (LinkFault, &'r str, &'r str);
 
-/// Findings of no known cause: by kind, by the linter's rule, and by case unless the whole section is lost. Those of several
-/// ABIs are one.
+/// The version of the section is the linker's, and not that of the objects, whatever the case.
+const OF_VERSION: Cause<'static> = (LinkFault::WrongHeader, "", "");
+
+/// Whether a finding is that the linker writes a version of its own.
+fn is_of_version(result: &LinkResult, finding: &LinkFinding) -> bool {
+    let own = result.output_version.filter(|own| *own != result.sframe_version);
+    finding.kind == LinkFault::WrongHeader
+        && own.is_some_and(|own| finding.message.starts_with(&format!("the version is {own},")))
+}
+
+/// Findings of no known cause: by kind, by the linter's rule, and by case unless the whole section is lost, or has the
+/// linker's version. Those of several ABIs are one.
 fn causes<'r>(results: impl Iterator<Item = &'r LinkResult>) -> BTreeMap<Cause<'r>, Vec<Found<'r>>> {
     let mut causes: BTreeMap<Cause<'_>, Vec<Found<'_>>> = BTreeMap::new();
     for result in results {
         for finding in result.findings.iter().filter(|finding| finding.known.is_none()) {
-            let case = if finding.kind.is_total() { "" } else { &result.case };
+            let is_of_all = finding.kind.is_total() || is_of_version(result, finding);
+            let case = if is_of_all { "" } else { &*result.case };
             let rule = finding.rule.as_deref().unwrap_or_default();
             causes.entry((finding.kind, case, rule)).or_default().push((result, finding));
         }

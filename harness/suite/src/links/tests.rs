@@ -254,6 +254,11 @@ fn a_linker_of_another_version_is_given_the_option() {
     assert_eq!(hint(Some(Mistake::LosesFirstFde)), None);
     let other = hint(Some(Mistake::WritesOtherVersion)).expect("a hint");
     assert!(other.contains("`--sframe-version 2` gives it such objects"), "{other}");
+    // However many cases show it, it is said once, and first.
+    let text = report_of(&[], tried(Some(Mistake::WritesOtherVersion), "*")).text(Volume::Normal).to_string();
+    let first = text.lines().next().unwrap_or_default();
+    assert!(first.starts_with("wrong-header ") && first.contains(" more cases ("), "{first}");
+    assert_eq!(text.matches("the version is 2, not 3").count(), 1, "{text:.3000}");
 }
 
 /// What a case says and can't be is an error, with its place.

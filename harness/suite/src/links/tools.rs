@@ -12,7 +12,7 @@ use serde::Deserialize;
 use sframe_engine::{Abi, Version};
 use sframe_inspect::lint::all_rules;
 use sframe_inspect::text::with_causes;
-use sframe_judge::vocabulary::suggest::unknown;
+use sframe_judge::vocabulary::suggest::{closest, unknown};
 use tempfile::TempDir;
 
 use super::case::{LinkCases, Tool};
@@ -217,7 +217,13 @@ impl Subject {
             }
             let title = cases.pages.get(&known.fault).map(|page| &page.title);
             let Some(title) = title.or_else(|| faults.get(&known.fault).map(|fault| &fault.title)) else {
-                return wrong(&["known", &number, "fault"], faults.unknown(&known.fault));
+                let names =
+                    || faults.iter().map(|(name, ..)| name).chain(cases.pages.keys().map(String::as_str));
+                let message = match closest(&known.fault, names()) {
+                    Some(_) => unknown("fault", &known.fault, names()),
+                    None => faults.unknown(&known.fault),
+                };
+                return wrong(&["known", &number, "fault"], message);
             };
             known.why = format!("{title} ({})", known.fault);
         }
@@ -248,10 +254,19 @@ impl Subject {
         match subject.root() {
             Some(root) if !root.is_dir() => {
                 let source = yaml::Source::read(path)?;
-                let message =
-                    format!("this toolchain is not installed: there is no folder {}", root.display());
-                let help = Some("ci/toolchains installs those of the corpus; --toolchains names the folder");
-                Err(source.error_at(source.span(&["toolchain"]), message, help))
+                let name = subject.toolchain.as_deref().unwrap_or_default();
+                let of_corpus = cases.toolchains();
+                let (message, help) = match of_corpus.iter().any(|known| known == name) {
+                    true => (
+                        format!("this toolchain is not installed: there is no folder {}", root.display()),
+                        "ci/toolchains installs those of the corpus; --toolchains names the folder",
+                    ),
+                    false => (
+                        unknown("toolchain", name, of_corpus.iter().map(String::as_str)),
+                        "the corpus has none of this name; --toolchains names the folder of others",
+                    ),
+                };
+                Err(source.error_at(source.span(&["toolchain"]), message, Some(help)))
             }
             _ => Ok(subject),
         }

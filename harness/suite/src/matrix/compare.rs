@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use sframe_engine::Abi;
 use sframe_judge::finding::{Address, Blame, Confidence, Finding, KnownFault, Said};
@@ -70,7 +71,7 @@ pub struct KindDetail {
 }
 
 /// How a case compares with the reference's, ordered from best to worst.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Standing {
     /// Its spec says not to run it.

@@ -17,6 +17,9 @@ const IDS: usize = 4;
 /// The most reasons of one kind that are shown.
 const REASONS: usize = 12;
 
+/// How a toolchain comes to write sections.
+const ASKS_FOR_SECTIONS: &str = "`sframe_flags` of the toolchain's definition has to ask for it";
+
 /// A kind of findings in all builds of a program for an ABI.
 pub(super) struct Group<'r> {
     pub(super) detail: &'r KindDetail,
@@ -135,13 +138,16 @@ pub(super) fn nothing_compared(toolchain: &ToolchainResult) -> Option<String> {
     }
     let refused = refusals(toolchain);
     let reason = refused.first().map(|(reason, ids, _)| format!("{} refused by {reason}", were(ids.len())));
-    let reasons: Vec<String> =
-        reason
-            .into_iter()
-            .chain((toolchain.totals().built == 0).then(|| {
-                "without a build, there is no section by whose version a reference is found".to_owned()
-            }))
-            .collect();
+    let Counts { built, no_section, .. } = toolchain.totals();
+    let without_section = match (built, no_section) {
+        (0, 0) => {
+            Some("without a build, there is no section by whose version a reference is found".to_owned())
+        }
+        (0, 1) => Some(format!("the only build has no section: {ASKS_FOR_SECTIONS}")),
+        (0, count) => Some(format!("none of {} has a section: {ASKS_FOR_SECTIONS}", counted(count, "build"))),
+        _ => None,
+    };
+    let reasons: Vec<String> = reason.into_iter().chain(without_section).collect();
     let why = if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join("; ")) };
     Some(format!("nothing was compared{why}"))
 }

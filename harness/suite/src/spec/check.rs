@@ -136,12 +136,12 @@ impl<T: ?Sized> Check<'_, T> {
             |rules: &BTreeMap<String, u64>| rules.is_empty() || rules.values().any(|count| *count == 0);
         if known.rules.as_ref().is_some_and(|rules| rules.iter().any(is_nowhere)) {
             let help = "give each of the rules, as findings print them, with the number of its places";
-            self.wrong_key(&["known", at, "rules"], "rules without a place", help);
+            self.wrong_key(&["known", at, "rules"], "rules that occur at no place", help);
         }
         for (index, rules) in known.rules.iter().flatten().enumerate() {
             for text in rules.keys().filter(|text| *text != NO_ROW && text.parse::<RowRules>().is_err()) {
                 let help = "as findings print them: `CFA = SP+16, RA = *(CFA-8), FP unchanged`, or `no row`";
-                let message = format!("`{text}` is not the rules of a row");
+                let message = format!("`{text}` can't be read as the rules of a row");
                 let place = index.to_string();
                 let is_list = known.rules.as_ref().is_some_and(|rules| rules.len() > 1);
                 let path: &[&str] = if is_list {
@@ -235,7 +235,7 @@ impl Check<'_, Spec> {
                 self.selector(&stop.path_of("where"), selector);
             }
             if stop.frames.as_ref().is_some_and(Frames::is_empty) {
-                let message = "no stack is without frames";
+                let message = "a stack has at least one frame";
                 self.wrong(&stop.path_of("frames"), message, "leave the key out, or bless");
             }
             if (0..index).any(|earlier| identity(earlier) == identity(index)) {

@@ -241,7 +241,7 @@ impl Check<'_> {
     fn rules(&mut self, path: &[&str], text: &str) {
         if text != NO_ROW && text.parse::<RowRules>().is_err() {
             let help = "as findings print them: `CFA = SP+16, RA = *(CFA-8), FP unchanged`, or `no row`";
-            self.wrong(path, format!("`{text}` is not the rules of a row"), help);
+            self.wrong(path, format!("`{text}` can't be read as the rules of a row"), help);
         }
     }
 
@@ -466,7 +466,7 @@ upstream: {state: unreported}
                 "*(CFA-8)",
                 "*(CFA--8)",
                 17,
-                "`CFA = SP+8, RA = *(CFA--8), FP unchanged` is not the rules of a row",
+                "`CFA = SP+8, RA = *(CFA--8), FP unchanged` can't be read as the rules of a row",
             ),
             ("  run: RA = 0x1, should be 0x2\n", "  run: ' '\n", 19, "this witness says nothing"),
             ("\n  run: RA = 0x1, should be 0x2", " {}", 18, "no witness says that it is wrong"),

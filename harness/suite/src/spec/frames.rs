@@ -89,10 +89,9 @@ impl<S: AsRef<str>> PartialEq<[S]> for Frames {
     }
 }
 
-/// A function and how many frames of it there are. Names of functions may have
-/// spaces: only a number after ` x ` is one of frames.
+/// A function and how many frames of it there are. Names of functions may have spaces, but no ` x `.
 fn counted(text: &str) -> Result<(&str, u32), Box<dyn std::error::Error>> {
-    let Some((name, number)) = text.rsplit_once(" x ") else {
+    let Some((name, number)) = text.split_once(" x ") else {
         // Another letter than x, or a sign.
         return match text.split_whitespace().collect::<Vec<_>>()[..] {
             [name, sign, number]
@@ -104,10 +103,6 @@ fn counted(text: &str) -> Result<(&str, u32), Box<dyn std::error::Error>> {
             _ => Ok((text, 1)),
         };
     };
-    let is_number = |c: char| c.is_ascii_digit() || "+-.".contains(c);
-    if number.is_empty() || !number.chars().all(is_number) {
-        return Ok((text, 1));
-    }
     match number.parse() {
         // `parse` takes a sign.
         Ok(count) if !number.starts_with('+') && (2..=MAX).contains(&count) && !name.trim().is_empty() => {
@@ -177,7 +172,7 @@ impl JsonSchema for Frames {
         json_schema!({
             "description": "The functions on a stack, the topmost first. `f x 24` are 24 frames of `f`.",
             "type": "array",
-            "items": { "type": "string", "minLength": 1, "not": { "pattern": " x (0+|0*1|.*[-+.].*)$" } },
+            "items": { "type": "string", "minLength": 1, "not": { "pattern": " x (0+|0*1|.*[^0-9].*)?$" } },
             "minItems": 1,
         })
     }
@@ -210,15 +205,16 @@ mod tests {
 
     #[test]
     fn names_may_contain_spaces() {
-        for name in ["operator new(unsigned long)", "f x", "f x y", "fx3", "f x3", "x 3"] {
+        for name in ["operator new(unsigned long)", "f x", "fx3", "f x3", "x 3"] {
             assert_eq!(frames(&format!("['{name}']")), *[name].as_slice());
         }
     }
 
     #[test]
     fn a_number_that_counts_nothing_is_refused() {
-        for text in ["f x 0", "f x 1", "f x -1", "f x +2", "f x 1.5", "f x 1000001", "f x 4294967296", " x 2"]
-        {
+        let numbers =
+            ["f x 0", "f x 1", "f x -1", "f x +2", "f x 1.5", "f x 1000001", "f x 4294967296", " x 2"];
+        for text in numbers.into_iter().chain(["f x many", "f x 2 x 3", "f x "]) {
             let error = crate::yaml::from_str::<Frames>(Path::new("f"), &format!("[a, '{text}']"));
             let error = error.expect_err(text);
             assert!(error.message().contains("there can be 2 to 1000000 frames"), "{error}");

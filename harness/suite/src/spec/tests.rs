@@ -311,10 +311,12 @@ fn names_may_be_neither_empty_nor_twice() {
 
 #[test]
 fn frames_may_not_be_empty() {
-    assert_refused("stops:\n- at: main\n  frames: []\n", (5, 11), "no stack is without frames");
+    assert_refused("stops:\n- at: main\n  frames: []\n", (5, 11), "a stack has at least one frame");
     assert_refused("stops:\n- at: main\n  frames: [main, '']\n", (5, 18), "this name is empty");
     let slip = "`f y 25`: frames of a function in a row are written `f x 25`";
     assert_refused("stops:\n- at: main\n  frames: [f y 25, main]\n", (5, 12), slip);
+    let slip = "`f x many`: there can be 2 to 1000000 frames of a function in a row";
+    assert_refused("stops:\n- at: main\n  frames: [g, f x many, main]\n", (5, 15), slip);
 }
 
 #[test]
@@ -347,7 +349,7 @@ fn a_mistake_in_a_stop_that_shares_keys_is_shown_where_it_is_written() {
         ("  - at: f\n", (4, 3), "`each` is for two stops or more"),
         ("  - at: f\n  - {}\n", (4, 3), "missing"),
         ("  - at: f\n  - at: f\n", (8, 9), "an earlier stop is the same"),
-        ("  - at: f\n  - at: g\n    frames: []\n", (9, 13), "no stack is without frames"),
+        ("  - at: f\n  - at: g\n    frames: []\n", (9, 13), "a stack has at least one frame"),
         ("  - at: f\n  - at: g\n    hits: 2\n", (9, 5), "unknown key `hits`"),
     ] {
         assert_refused(&each(own), position, message);
@@ -520,7 +522,7 @@ fn all_mistakes_of_a_folder_are_told() {
     write("c.yaml", &format!("{HEAD}stops: [{{at: a}}]\n"));
     let errors = load_dir(folder.path()).unwrap_err();
     let told: Vec<&str> = errors.iter().map(Error::message).collect();
-    let no_frames = "no stack is without frames";
+    let no_frames = "a stack has at least one frame";
     assert_eq!(told, [no_frames, no_frames, "the file is empty"]);
 }
 

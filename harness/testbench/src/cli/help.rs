@@ -14,7 +14,7 @@ Exit status:
   0  all as expected
   1  a finding
   2  unusable arguments or input
-  3  nothing was compared
+  3  nothing was compared, or too little
   4  broken: the bench could not do its work
 
 harness/guide has the user's guide.";

@@ -156,17 +156,18 @@ impl Links {
         }
         let own = folder.join("linkers");
         let limit = Duration::from_secs(self.timeout.into());
-        let subjects: Result<Vec<Subject>, Failure> = match (&self.subjects[..], commands.values().next()) {
-            ([], Some(first)) => {
-                let name = self.linker_version.clone().unwrap_or_else(|| first.clone());
+        let subjects: Result<Vec<Subject>, Failure> = match &self.subjects[..] {
+            [] if !commands.is_empty() => {
+                let all: Vec<&str> = commands.values().map(String::as_str).collect();
+                let name = self.linker_version.clone().unwrap_or_else(|| all.join(" and "));
                 Ok(vec![Subject::of_commands(name, 3, commands)])
             }
-            ([], None) => Err(Failure::unusable(format!(
+            [] => Err(Failure::unusable(format!(
                 "error: name a linker with --linker, or one of {}: {}",
                 own.display(),
                 names(&own).join(", ")
             ))),
-            (given, _) => {
+            given => {
                 demand("specs", &self.specs)?;
                 let faults = Faults::load(&self.specs).map_err(|errors| of_documents(&errors))?;
                 given.iter().map(|given| self.described(given, &own, cases, &faults)).collect()

@@ -89,6 +89,23 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
+    /// What a case has to have, as options.
+    fn words(&self) -> String {
+        let abis: Vec<String> = self.abi.iter().map(ToString::to_string).collect();
+        let specs: Vec<String> = self.spec.iter().map(ToString::to_string).collect();
+        let all = [
+            ("--spec", &specs),
+            ("--toolchain", &self.toolchain),
+            ("--abi", &abis),
+            ("--variant", &self.variant),
+            ("--case", &self.case),
+        ];
+        let given = all.into_iter().filter(|(_, values)| !values.is_empty());
+        let words: Vec<String> =
+            given.map(|(option, values)| format!("{option} {}", values.join(" or "))).collect();
+        words.join(" and ")
+    }
+
     pub(crate) fn filter(&self) -> Filter {
         Filter {
             specs: self.spec.clone(),
@@ -189,7 +206,8 @@ impl Run {
         let compared = summary.counts.comparisons > 0;
         if !compared && summary.unexpected + summary.broken == 0 {
             let why = match report.why_skipped() {
-                _ if report.cases.is_empty() => "no case is selected".to_owned(),
+                _ if selected == 0 => format!("no case is selected: none has {}", self.selection.words()),
+                _ if report.cases.is_empty() => "this part has no case".to_owned(),
                 Some(why) => format!("no case has run: {why}"),
                 None => "no case has run".to_owned(),
             };

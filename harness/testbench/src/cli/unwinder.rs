@@ -27,8 +27,8 @@ pub(crate) struct UnwinderCommand {
 pub(crate) struct UnwinderStops {
     #[command(flatten)]
     pub(crate) command: UnwinderCommand,
-    /// Ask the unwinder at each PC once, at the stops of the specs, and at this many more stops
-    /// of a program with another call stack; `all` for every instruction.
+    /// Ask the unwinder at each PC once, at the stops of the specs, and N times more in each program, where the call
+    /// stack is one that it was not asked about; or at every instruction: `all`.
     #[arg(long, value_name = "N", default_value_t = StopsPerCase::DEFAULT, value_parser = numbers::stops,
           requires = "unwinder")]
     stops_per_case: StopsPerCase,

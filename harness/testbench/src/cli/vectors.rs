@@ -133,6 +133,9 @@ impl Vectors {
         } else {
             print(&report.text())?;
         }
+        if report.moments == 0 {
+            tell_line(format_args!("nothing was compared: {} has no moments to ask about", stacks.display()));
+        }
         Ok(status(!report.differences.is_empty(), false, report.has_compared()))
     }
 
@@ -186,7 +189,10 @@ fn profile(name: &str, suite: &Suite, folders: &Folders) -> Result<Profile, Fail
         return Err(Failure::unusable(match (is_file, &*help) {
             (_, "") => {
                 let names: Vec<&str> = profiles.iter().map(|profile| &*profile.name).collect();
-                format!("error: there is no profile `{name}`, but {}, and files with one", names.join(", "))
+                format!(
+                    "error: unknown profile `{name}`; known profiles: {}; or name a file",
+                    names.join(", ")
+                )
             }
             (_, help) => format!("error: there is no profile `{name}`{help}"),
         }));

@@ -559,7 +559,7 @@ const KNOWN: &str = "known:
 #[rstest]
 #[case("verdict: wrong-cfa", "verdict: wrong-cfo", "did you mean `wrong-cfa`?")]
 #[case("known:", "knwon:", "did you mean `known`?")]
-#[case("blame: producer-linker", "blame: linker", "allowed here: ")]
+#[case("blame: producer-linker", "blame: linker", "did you mean `producer-linker`?")]
 #[case("reason: GNU ld gives an entry of .plt.got the row of a .plt entry.", "reason: TODO", "reason")]
 #[case(
     "reason: GNU ld gives an entry of .plt.got the row of a .plt entry.",
@@ -570,7 +570,7 @@ const KNOWN: &str = "known:
 #[case("reason: GNU", "fault: ld-plt-gto\n    reason: GNU", "")]
 #[case("unchanged: 1", "unchanged: x", "expected a whole number")]
 #[case("unchanged: 1", "unchanged: 0", "")]
-#[case("CFA = SP+16", "CFA is SP+16", "is not the rules of a row")]
+#[case("CFA = SP+16", "CFA is SP+16", "can't be read as the rules of a row")]
 #[case("first.so!", "first.so:", "named with `!`: `crossing.O2-dynamic.first.so!first_leaf@plt`")]
 #[case("    function", "   function", "missing key `rules`")]
 #[case("    rules:", "    rule:", "did you mean `rules`?")]
@@ -594,7 +594,7 @@ fn mistakes_in_a_list_of_known_findings(#[case] from: &str, #[case] to: &str, #[
 #[case("program: plt", "program: ptl", "no command makes this file")]
 #[case("  layout:", "  layuot:", "unknown witness `layuot`; did you mean `layout`?")]
 #[case("wrong: wrong-cfa", "wrong: cfa", "this is no verdict")]
-#[case("right: CFA = SP+8", "right: CFA = SP++8", "is not the rules of a row")]
+#[case("right: CFA = SP+8", "right: CFA = SP++8", "can't be read as the rules of a row")]
 #[case("    row: CFA = SP+16", "    row: CFA = SP+99999999999999999999", "these are no rules of a row")]
 #[case("row: 0x0", "row: 0x99999999999999999", ", which has more than 64 bits, expected the offset of a row")]
 fn mistakes_in_the_page_of_a_fault(#[case] from: &str, #[case] to: &str, #[case] message: &str) {

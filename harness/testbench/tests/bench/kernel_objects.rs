@@ -97,9 +97,20 @@ fn only_relocatable_files_are_loaded_as_modules() {
         let output = bench(&[command, &["--as-module", &file]].concat());
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!((status(&output), error.lines().count()), (2, 1), "{command:?}: {error}");
-        let message = "this is no relocatable file, as a module is before a kernel loads it";
+        let message = "this is not a relocatable file, from which a kernel loads modules";
         assert!(error.contains(message) && output.stdout.is_empty(), "{command:?}: {error}");
     }
+}
+
+/// A report about a module is one about its file, and not about what a kernel makes of it.
+#[test]
+fn a_report_about_a_module_is_evidence_for_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let module = repository().join("corpus/constructed/kernel-module/amd64").display().to_string();
+    let report = bench(&["explore", "--json", "--as-module", &module]).stdout;
+    let report = written(folder.path(), "report.json", &report);
+    let output = bench(&["diff", "--as-module", "--explored", &report, &module]);
+    assert!(status(&output) < 2 && output.stderr.is_empty(), "{output:?}");
 }
 
 /// What is converted is the module at its addresses, with its FDEs sorted.

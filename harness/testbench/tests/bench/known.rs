@@ -352,7 +352,7 @@ fn findings_of_made_sections_may_be_known() {
 #[case::empty_rules(
     "known: [{verdict: wrong-fp, blame: bench, rules: {}, reason: a reason of twenty characters}]",
     "known.yaml:1:43",
-    "rules without a place"
+    "rules that occur at no place"
 )]
 #[case::no_row(
     "known: [{verdict: wrong-fp, function: f, row: [], blame: bench, rules: {no row: 1}, reason: none is of twenty}]",
@@ -367,12 +367,12 @@ fn findings_of_made_sections_may_be_known() {
 #[case::no_rules_of_a_row(
     "known: [{verdict: wrong-fp, blame: bench, rules: {CFA is SP+8: 1}, reason: a reason of twenty characters}]",
     "known.yaml:1:51",
-    "`CFA is SP+8` is not the rules of a row"
+    "`CFA is SP+8` can't be read as the rules of a row"
 )]
 #[case::no_rules_in_a_list(
     "known: [{verdict: wrong-fp, blame: bench, rules: [{no row: 1}, {no rows: 1}], reason: the second is wrong}]",
     "known.yaml:1:65",
-    "`no rows` is not the rules of a row"
+    "`no rows` can't be read as the rules of a row"
 )]
 #[case::success(
     "known: [{verdict: agree, blame: bench, rules: {no row: 1}, reason: a reason of twenty characters}]",

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use rstest::rstest;
 use sframe_suite::links::{LinkCases, Subject};
 use sframe_suite::spec::Faults;
 
@@ -85,4 +86,27 @@ fn what_is_known_of_linkers_names_pages_of_faults() {
         }
     }
     assert!(unused.is_empty(), "no case shows {unused:?}");
+}
+
+/// What a description names has to be there, and an error says what was meant.
+#[rstest]
+#[case("fault: ld-gc-sections\n", "fault: ld-gc-section\n", "did you mean `ld-gc-sections`?")]
+#[case(
+    "toolchain: gnu-2.40",
+    "toolchain: gnu-2.400",
+    "unknown toolchain `gnu-2.400`; did you mean `gnu-2.40`?"
+)]
+#[case("toolchain: gnu-2.40", "toolchain: gnu-2.40", "this toolchain is not installed: there is no folder")]
+fn a_description_that_names_nothing_says_what_was_meant(
+    #[case] from: &str,
+    #[case] to: &str,
+    #[case] says: &str,
+) {
+    let faults = Faults::load(&repository().join("specs")).expect("pages of faults");
+    let cases = LinkCases::load(&repository().join("corpus/links")).unwrap_or_else(|error| panic!("{error}"));
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("ld.yaml");
+    std::fs::write(&path, text("corpus/links/linkers/ld-2.40.yaml").replacen(from, to, 1)).expect("a file");
+    let error = Subject::read(&path, folder.path(), &cases, &faults).expect_err("a mistake");
+    assert!(error.to_string().contains(says), "{error}");
 }

@@ -280,6 +280,19 @@ esac"#;
     ] {
         assert!(shown.contains(line), "{shown}");
     }
+    // Where that is all, it was built, and the key is named that asks for sections.
+    let output = vendor.run(&["--spec", "recursion", "--variant", "O2"]);
+    let why = "nothing was compared: the only build has no section: `sframe_flags` of the toolchain's definition has to";
+    assert!(status(&output) == 3 && text(&output.stdout).contains(why), "{output:?}");
+}
+
+#[test]
+fn a_wrong_version_in_a_definition_names_its_key() {
+    let vendor = Vendor::new("", "sframe_version: 2\n");
+    vendor.delivers_builds("gnu-2.47", "leaf");
+    let output = vendor.run(&["--spec", "leaf", "--reference", "gnu-2.47"]);
+    let why = "the section has version 3, but `sframe_version` of the toolchain's definition is 2";
+    assert!(status(&output) == 4 && text(&output.stdout).contains(why), "{output:?}");
 }
 
 #[test]

@@ -631,6 +631,16 @@ fn a_nameless_finding_is_headed_by_the_marked_instruction() {
     browser.has_no_problems();
 }
 
+/// A list with a finding that is not there.
+const GONE: &str = "known:
+- verdict: wrong-fp
+  function: leaf
+  rules:
+    CFA = SP+8, RA = *(CFA-8), FP unchanged: 1
+  blame: producer-assembler
+  reason: It was wrong once, and is right now.
+";
+
 /// What is wrong comes first and is open, with the functions that it is in; those that are right are folded, by library;
 /// what was run comes last. Of a row's rules none is broken over lines.
 #[test]
@@ -659,13 +669,30 @@ fn the_page_of_a_check_begins_with_what_is_wrong() {
     bench(&["check", "corpus/faults/gcc-popped-frame-pointer/align", "--known-faults", "--report", &path], 0);
     browser.load(&page, "");
     let shown = browser.text("document.querySelector('main').textContent");
-    for part in ["All findings are known", "Findings (0)", "Known findings (2)"] {
+    for part in ["All findings are known, ", "Findings (0)", "Known findings (2)"] {
         assert!(shown.contains(part), "{part}: {shown:.3000}");
     }
     assert_eq!(browser.count("details.group"), 1);
     let group = browser.text("document.querySelector('details.group:not([open]) > summary').textContent");
     assert!(group.starts_with("2 findings at 2 places: gcc-popped-frame-pointer: "), "{group}");
     assert_eq!(browser.count("details.group tbody tr"), 2);
+    // What the format can't express is not called known: no list has accepted it.
+    bench(&["check", "corpus/constructed/format-at-its-limit/amd64", "--report", &path], 0);
+    browser.load(&page, "");
+    let shown = browser.text("document.querySelector('main').textContent");
+    let head = browser.text("document.querySelector('main h2').textContent");
+    assert!(head.ends_with(" right except for 1 place that SFrame can't express"), "{head}");
+    assert!(!shown.contains("known findings were seen"), "{shown:.3000}");
+    // A list expects what is not found: that is no word of the call stack.
+    let list = folder.path().join("known.yaml");
+    std::fs::write(&list, GONE).expect("a list");
+    let known = format!("--known={}", list.display());
+    bench(&["check", "corpus/builds/gnu-2.47/amd64/leaf.O2", &known, "--report", &path], 1);
+    browser.load(&page, "");
+    let facts =
+        browser.value("[...document.querySelectorAll('details.finding dt')].map(name => name.textContent)");
+    let facts = facts.to_string();
+    assert!(facts.contains(r#""found","expected""#) && !facts.contains("call stack"), "{facts}");
     // Of a run without skipped and broken cases, nothing is said of these; a number of unchanged frames helps nobody.
     bench(&["run", "--quiet", "--spec", "leaf", "--toolchain", "gnu-2.47", "--report", &path], 0);
     browser.load(&page, "");

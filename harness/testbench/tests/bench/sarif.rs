@@ -254,7 +254,7 @@ fn what_can_not_be_known_is_not_met() {
     let section = object::File::parse(&*whole).expect("an ELF file");
     let section = object::Object::section_by_name(&section, ".eh_frame").expect("a section");
     let (start, size) = object::ObjectSection::file_range(&section).expect("bytes");
-    let (start, end) = (start as usize, (start + size) as usize);
+    let [start, end] = [start, start + size].map(|at| usize::try_from(at).expect("an offset"));
     for byte in [0, 0x5a] {
         let mut bytes = whole.clone();
         bytes[start..end].fill(byte);

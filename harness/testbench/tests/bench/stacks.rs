@@ -176,6 +176,17 @@ fn mistakes_in_a_document_are_one_sentence(#[case] document: &str, #[case] says:
     assert!(text.contains(says), "{text}");
 }
 
+/// What has nothing to ask about says so.
+#[test]
+fn a_document_without_moments_compares_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("stacks");
+    std::fs::write(&file, r#"{"schema":1,"licence":"","bench":"","seed":1,"programs":[]}"#).expect("a file");
+    let output = bench(&["vectors", "--stacks", &file.display().to_string()]);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(status(&output) == 3 && text.contains("has no moments to ask about"), "{text}");
+}
+
 /// Compiles the header with the example of the kit, and runs it.
 fn run_in_c(folder: &Path, header: &Path, change: impl Fn(String) -> String) -> Option<Output> {
     let compiler = program(&["cc", "gcc", "clang"])?;

@@ -23,7 +23,7 @@ use crate::text::{Text, counted};
 #[non_exhaustive]
 pub enum ModuleError {
     /// It is linked already.
-    #[error("this is no relocatable file, as a module is before a kernel loads it")]
+    #[error("this is not a relocatable file, from which a kernel loads modules")]
     NotRelocatable,
     /// It can't be relocated.
     #[error(transparent)]

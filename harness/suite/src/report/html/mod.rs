@@ -206,6 +206,8 @@ struct FindingView<'r> {
     /// How many findings it stands for, if not one.
     #[serde(skip_serializing_if = "is_one")]
     stands_for: u64,
+    /// Whose word it is what was found, and what was expected.
+    sides: [&'static str; 2],
     /// Whether instructions, witnesses and stack are left out.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     brief: bool,
@@ -354,6 +356,7 @@ fn page<'r>(
             known,
             fault,
             stands_for,
+            sides: sides(&finding),
             brief,
             proof: shown.proof.clone(),
             finding,
@@ -383,6 +386,15 @@ fn page<'r>(
         .replacen("{{script}}", SCRIPT, 1)
         .replacen("{{index}}", &index, 1)
         .replacen("{{code}}", &code, 1))
+}
+
+/// Whose word it is what was found, and what was expected: a spec or a list expects what is about no frame.
+fn sides(finding: &Finding) -> [&'static str; 2] {
+    if finding.pc.is_none() || finding.verdict == Verdict::ChangedFailure {
+        ["found", "expected"]
+    } else {
+        ["unwinder", "call stack"]
+    }
 }
 
 /// The sources of a fault's example, in lines.

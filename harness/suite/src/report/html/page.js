@@ -359,12 +359,16 @@
   const chipOf = (finding) => (finding.certainty === undefined ? chip(kindOf(finding), colourOf(finding))
     : term("certainty", finding.certainty, `chip ${finding.certainty === "proved" ? "unexpected" : "skipped"}`));
   const outcomeChip = (outcome) => term("outcome", outcome, `chip ${outcome}`);
-  /** The outcome of a case; of a file whose result proves nothing, why. */
-  const resultChip = (entry) => (entry.without_result ? chip(entry.without_result, entry.outcome) : outcomeChip(entry.outcome));
   const findingsOf = (list) => list.reduce((sum, finding) => sum + (finding.stands_for ?? 1), 0);
   /** What the format can't express is nobody's fault, and no finding. */
   const beyondTheFormat = (list) => findingsOf(list.filter((finding) => kindOf(finding) === "format"));
   const countOf = (entry) => entry.count - beyondTheFormat(entry.findings);
+  /** The outcome of a case; of a file whose result proves nothing, why. What the format can't express is nothing that is known. */
+  function resultChip(entry) {
+    if (entry.without_result) return chip(entry.without_result, entry.outcome);
+    const beyond = entry.outcome === "known" && !countOf(entry) ? beyondTheFormat(entry.findings) : 0;
+    return beyond ? chip(`right except for ${counted(beyond, "place")} that SFrame can't express`, entry.outcome) : outcomeChip(entry.outcome);
+  }
   /** Findings of cases that the page has no room for. */
   const unlisted = (entries) => entries.reduce((sum, entry) => sum + entry.count - findingsOf(entry.findings), 0);
   /** Columns: a name, what to sort by, the contents of a cell, and what a CSV file has of it. */
@@ -686,7 +690,7 @@
     const facts = [
       ["case", el("a", { href: caseLink(entry) }, entry.id)],
       ...(finding.row ? [["row", el("code", {}, prose(`+${finding.row.start}: ${finding.row.rules}`))]] : []),
-      ["unwinder", finding.got], ["call stack", finding.expected],
+      [finding.sides[0], finding.got], [finding.sides[1], finding.expected],
       ...(isBlamed(finding) ? [["likely culprit", [el("b", {}, finding.blame), isUnknown(finding) ? "" : ` (confidence ${finding.confidence})`, el("br", {}),
         el("span", { class: "faint" }, meaningOf("blame", finding.blame) ?? "", isUnknown(finding) ? "" : ` ${meaningOf("confidence", finding.confidence) ?? ""}`)]]] : []),
       ...(finding.hint ? [["hint", finding.hint]] : []),

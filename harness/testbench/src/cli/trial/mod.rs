@@ -15,9 +15,9 @@ use report::TryReport;
 use sframe_engine::Abi;
 use sframe_inspect::command::{Failure, Status, print, print_json, status, write_file};
 use sframe_inspect::text::{Text, counted, grouped};
-use sframe_judge::vocabulary::suggest::{hint, unknown};
+use sframe_judge::vocabulary::suggest::{hint, hint_or_all, quoted_list, unknown};
 use sframe_suite::case::{CaseReport, Outcome};
-use sframe_suite::corpus::{AttemptOptions, Attempts, Build, Program, Toolchain, VARIANTS, WorkFolder};
+use sframe_suite::corpus::{AttemptOptions, Attempts, Build, Program, Toolchain, WorkFolder};
 use sframe_suite::failure::of_documents;
 use sframe_suite::matrix::{OwnCases, References};
 use sframe_suite::report::{CheckReport, Report, Style, check_summary, run_summary};
@@ -168,9 +168,16 @@ impl Try {
     }
 
     fn options(&self, programs: &BTreeSet<String>) -> Result<AttemptOptions, Failure> {
-        let names = || VARIANTS.iter().map(|variant| variant.name);
-        if let Some(name) = self.variant.iter().find(|name| !names().any(|known| known == **name)) {
-            return Err(Failure::unusable(format!("error: no variant `{name}`{}", hint(name, names()))));
+        let all = Program::load_all(&self.folders.corpus).map_err(failure)?;
+        let meant = all.iter().filter(|program| programs.contains(&program.name));
+        let names: BTreeSet<&str> =
+            meant.flat_map(|program| program.variants.iter().map(|variant| variant.name)).collect();
+        if let Some(name) = self.variant.iter().find(|name| !names.contains(&***name)) {
+            let programs: Vec<&str> = programs.iter().map(String::as_str).collect();
+            let none = if programs.len() == 1 { "has no" } else { "have no" };
+            let help = hint_or_all(name, names);
+            let programs = quoted_list(programs);
+            return Err(Failure::unusable(format!("error: {programs} {none} variant `{name}`{help}")));
         }
         Ok(AttemptOptions {
             corpus_dir: self.folders.corpus.clone(),

@@ -306,13 +306,13 @@ fn a_shard_without_cases_is_not_the_failure_of_the_run() {
 }
 
 #[rstest]
-#[case("ci/gate", "The gate for")]
-#[case("ci/gate shard", "The gate for")]
-#[case("ci/gate shard 1", "The gate for")]
-#[case("ci/gate shard ../1/2", "The gate for")]
-#[case("ci/gate both", "The gate for")]
-#[case("ci/gate files", "The gate for")]
-#[case("ci/gate toolchain", "The gate for")]
+#[case("ci/gate", "ci/gate: an action is missing: shard, merge, files or toolchain (ci/gate --help)\n")]
+#[case("ci/gate shard", "ci/gate: shard needs a part, such as 1/3 (")]
+#[case("ci/gate shard 1", "ci/gate: shard needs a part, such as 1/3, and not 1 (")]
+#[case("ci/gate shard ../1/2", "ci/gate: shard needs a part, such as 1/3, and not ../1/2 (")]
+#[case("ci/gate both", "ci/gate: unknown action both; there are shard, merge, files and toolchain (")]
+#[case("ci/gate files", "ci/gate: files needs a file (")]
+#[case("ci/gate toolchain", "ci/gate: toolchain needs a definition (")]
 #[case("ci/gate shard 5/3", "error: ")]
 #[case(
     "SFRAME_TESTBENCH=./nowhere ci/gate merge",
