@@ -101,8 +101,7 @@ impl fmt::Display for Broken {
             }
             Self::Stack { address, pc, size } => write!(
                 f,
-                "the instruction at {pc:#x} needs more stack than the {} bytes that there are: it can't access \
-                 {address:#x} (--stack-size)",
+                "the instruction at {pc:#x} accesses {address:#x}, below the stack of {} bytes (--stack-size)",
                 grouped(*size)
             ),
             Self::Privileged { pc, code } => {

@@ -59,7 +59,7 @@ pub enum FilesError {
         path: PathBuf,
     },
     /// A library is in none of the folders that were searched.
-    #[error("{needed_by} needs the library {name}, {}", searched(.folders, .interpreter.as_deref()))]
+    #[error("{needed_by} needs the library {name}{}", searched(.folders, .interpreter.as_deref()))]
     Missing {
         /// The library's name.
         name: String,
@@ -73,16 +73,18 @@ pub enum FilesError {
 }
 
 fn searched(folders: &[PathBuf], interpreter: Option<&str>) -> String {
-    let mut text = if folders.is_empty() {
-        "and there is no folder to look for it in; name one with --library-path".to_owned()
-    } else {
-        let folders: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
-        format!("which is in none of the folders searched: {}", folders.join(", "))
+    let folders: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
+    let none = match folders.is_empty() {
+        true => String::new(),
+        false => format!(", which is in none of the folders searched: {}", folders.join(", ")),
     };
-    if let Some(interpreter) = interpreter {
-        text += &format!("; or name with --root what it sees as /, where {interpreter} finds its libraries");
-    }
-    text
+    let root = interpreter.map_or_else(String::new, |interpreter| {
+        format!(
+            "--root DIR is the system that it runs on, where {interpreter} finds its libraries (--root / is this one); \
+             or "
+        )
+    });
+    format!("{none}: {root}--library-path DIR is where to look for it")
 }
 
 /// The bytes of an executable and of its libraries, by the names that are
@@ -169,6 +171,8 @@ impl Files {
     pub fn find(path: &Path, libraries_at: LibraryFolders<'_>) -> Result<Self, FilesError> {
         let mut left = MAX_BYTES;
         let executable = read_some(path, &mut left)?;
+        // What can't be run needs no libraries.
+        Image::parse(&executable).map_err(|source| FilesError::Load { path: path.to_owned(), source })?;
         let mut debug = DebugFiles::default();
         debug.look_for(libraries_at.debug_root, "", path, &executable);
         let mut libraries: Vec<(String, Vec<u8>)> = Vec::new();
