@@ -352,6 +352,9 @@ pub struct Finding {
     pub expected: Said,
     /// The value according to the unwinder, or the run.
     pub got: Said,
+    /// Whether a wrong CFA was wrong by other amounts as well, at this place.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub varies: bool,
     /// The instruction at the PC.
     pub instruction: Option<String>,
     /// The component that needs the fix.
@@ -533,6 +536,7 @@ impl Finding {
             row_pc: None,
             expected: expected.into(),
             got: got.into(),
+            varies: false,
             instruction: None,
             blame: Blame::Unknown,
             confidence: Confidence::Low,

@@ -9,7 +9,7 @@ use sframe_inspect::diff::{DiffReport, Field};
 use sframe_inspect::elf::object_file::ObjectFile;
 use sframe_inspect::instructions::Disassembly;
 use sframe_inspect::source::Source;
-use sframe_judge::finding::{Address, Answer, Evidence, Finding, KnownFault, Said, Side, Witness};
+use sframe_judge::finding::{Address, Answer, Evidence, Finding, KnownFault, Side, Witness};
 use sframe_judge::target::{Linked, Loaded, Module, Target};
 use sframe_judge::vocabulary::{LayoutFact, Verdict};
 
@@ -68,12 +68,10 @@ impl SeenPlace {
     /// That of a finding.
     #[must_use]
     pub fn of(finding: &Finding) -> Self {
-        let word = |said: &Said| said.address().filter(|_| finding.verdict == Verdict::WrongCfa);
-        let cfa = word(&finding.got).zip(word(&finding.expected));
         let at = finding.listing.iter().position(|line| Some(line.pc) == finding.pc);
         let next = at.and_then(|at| Some((finding.listing.get(at)?, finding.listing.get(at + 1)?)));
         Self {
-            cfa: cfa.and_then(|(got, right)| CfaError::between(got, right)),
+            cfa: CfaError::of(finding),
             row_begins: finding.pc.zip(finding.row_pc).map(|(pc, row)| RowBegins::of(pc == row)),
             row_ends: next.is_some_and(|(line, next)| line.row.is_some() && line.row != next.row),
         }
@@ -282,7 +280,10 @@ impl Makers {
     /// one that is mended may have come back.
     fn may_have(&self, component: &Component) -> bool {
         match component {
-            Component::Compiler(range) => self.compilers.iter().any(|compiler| range.contains(compiler)),
+            Component::Compiler(range) => {
+                !self.may_be_of_clang(range.name)
+                    && self.compilers.iter().any(|compiler| range.contains(compiler))
+            }
             Component::Assembler(range) => range.before.is_none() && self.may_have_used(range.name),
             Component::Linker(range) if self.linkers.iter().any(|linker| linker.name == range.name) => {
                 self.linkers.iter().any(|linker| range.contains(linker))
@@ -302,10 +303,16 @@ impl Makers {
     /// Whether the file does not name such components, but can have been made by one or contain it.
     fn may_be_unnamed(&self, component: &Component) -> bool {
         match component {
-            Component::Compiler(_) => self.compilers.is_empty(),
+            Component::Compiler(range) => self.compilers.is_empty() || self.may_be_of_clang(range.name),
             Component::Library(_) => self.libraries.is_empty(),
             Component::Assembler(_) | Component::Linker(_) => false,
         }
+    }
+
+    /// Whether it is not known that GCC has made code: each program that Clang makes has start files of GCC's.
+    fn may_be_of_clang(&self, compiler: Compiler) -> bool {
+        let is_named = |name: Compiler| self.compilers.iter().any(|compiler| compiler.name == name);
+        compiler == Compiler::Gcc && is_named(Compiler::Gcc) && is_named(Compiler::Clang)
     }
 
     /// Whether an assembler may have made code: compilers have one that they use, or bring their own.
@@ -373,7 +380,7 @@ impl<'f> KnownCauses<'f> {
         row: Option<WrongRow<'_>>,
     ) -> Vec<Option<&'f str>> {
         let signs: Vec<_> = places.iter().map(|(pc, seen)| (*pc, self.signs_of(seen))).collect();
-        spread::pages(&signs, code, row)
+        spread::pages(&signs, code, row, None)
     }
 
     /// Returns the signs that a cause has, with their pages, as far as that is seen without the code of the function. A
@@ -387,12 +394,14 @@ impl<'f> KnownCauses<'f> {
 }
 
 /// Says of each finding which page describes its cause, if one does: see [`Finding::fault`]. Who has made the files is
-/// told by themselves where `producer` does not say it.
+/// told by themselves where `producer` does not say it. `ran` is what a run has executed and compared, if there was one:
+/// what a sign says that comes before a place has to have been executed, and not to have been wrong already.
 pub fn point_out<'i>(
     findings: impl Iterator<Item = &'i mut Finding>,
     target: &Target<'_>,
     faults: &Faults,
     producer: Option<&Producer>,
+    ran: Option<&BTreeMap<u64, bool>>,
 ) {
     let mut known: BTreeMap<Option<String>, Option<(KnownCauses<'_>, KnownCauses<'_>, &Module<'_>)>> =
         BTreeMap::new();
@@ -429,20 +438,26 @@ pub fn point_out<'i>(
         signs.push(said);
         unsaid_signs.push(unsaid);
     }
-    let (named, unsaid) = (pages(&findings, &signs), pages(&findings, &unsaid_signs));
-    for ((finding, page), unsaid) in findings.iter_mut().zip(named).zip(unsaid) {
-        let known_as = |name: &str| Some(faults.get(name)?.known_as(name));
+    let (named, unsaid) = (pages(&findings, &signs, ran), pages(&findings, &unsaid_signs, ran));
+    let known_as = |name: &str| Some(faults.get(name)?.known_as(name));
+    let seen = named.into_iter().zip(unsaid).zip(&unsaid_signs);
+    for (finding, ((page, unsaid), seen)) in findings.iter_mut().zip(seen) {
         finding.fault = page.and_then(known_as);
-        if let Some(fault) = unsaid.filter(|_| page.is_none() && finding.hint.is_none()).and_then(known_as) {
-            finding.hint = Some(looks_like_a(&fault, faults).into());
+        if let Some(fault) = unsaid.filter(|_| page.is_none() && finding.hint.is_none()).and_then(known_as)
+            && let Some(module) = seen.module
+        {
+            finding.hint = Some(looks_like_a(&fault, faults, &Makers::of(&module.subject)).into());
         }
     }
 }
 
 /// What the hint says at a fault that a file may have.
-fn looks_like_a(fault: &KnownFault, faults: &Faults) -> String {
+fn looks_like_a(fault: &KnownFault, faults: &Faults, makers: &Makers) -> String {
     let lacks = match faults.get(&fault.name).map(|page| &page.component) {
         Some(Component::Library(_)) => "does not say which version it has",
+        _ if makers.may_be_of_clang(Compiler::Gcc) => {
+            "names Clang as well, and GCC's start files are in each program"
+        }
         _ => "has no .comment that names its compiler",
     };
     format!("{}a fault of {}; but the file {lacks}", looks_like(&fault.name), fault.component)
@@ -479,7 +494,11 @@ struct SeenSigns<'m, 't, 'f> {
 
 /// The page of each finding: that of its own sign, or of another wrong place of the same row from which the fault goes
 /// on to it. A row may be wrong for several reasons, and the first of them is not that of the others.
-fn pages<'f>(findings: &[&mut Finding], seen: &[SeenSigns<'_, '_, 'f>]) -> Vec<Option<&'f str>> {
+fn pages<'f>(
+    findings: &[&mut Finding],
+    seen: &[SeenSigns<'_, '_, 'f>],
+    ran: Option<&BTreeMap<u64, bool>>,
+) -> Vec<Option<&'f str>> {
     let mut pages: Vec<Option<&str>> =
         seen.iter().map(|seen| seen.signs.first().map(|(page, _)| *page)).collect();
     let mut causes: HashMap<_, Vec<usize>> = HashMap::new();
@@ -501,7 +520,8 @@ fn pages<'f>(findings: &[&mut Finding], seen: &[SeenSigns<'_, '_, 'f>]) -> Vec<O
             Some((pc, seen[*place].signs.clone()))
         });
         let row = module.subject.abi().and_then(|abi| WrongRow::of(finding, abi, module));
-        let of_row = spread::pages(&wrong.collect::<Vec<_>>(), |pc| module.code_around(Loaded(pc)), row);
+        let code = |pc| module.code_around(Loaded(pc));
+        let of_row = spread::pages(&wrong.collect::<Vec<_>>(), code, row, ran);
         places.into_iter().zip(of_row).for_each(|(place, page)| pages[place] = page);
     }
     pages
@@ -670,8 +690,13 @@ mod tests {
         assert_eq!(makers.linkers.iter().map(Tool::to_string).collect::<Vec<_>>(), ["lld 22.1"]);
         let may_have = |makers: &Makers, component: Component| makers.may_have(&component);
         let compiler = |range: &str| Component::Compiler(range.parse().expect("a range"));
-        assert!(may_have(&makers, compiler("gcc >= 12")) && may_have(&makers, compiler("clang >= 22")));
-        assert!(!may_have(&makers, compiler("gcc >= 13")) && !may_have(&makers, compiler("clang < 19")));
+        assert!(may_have(&makers, compiler("clang >= 22")) && !may_have(&makers, compiler("clang < 19")));
+        // GCC may have made the start files alone.
+        let gcc = || compiler("gcc >= 12");
+        assert!(!may_have(&makers, gcc()) && makers.may_be_unnamed(&gcc()));
+        let of_gcc = Makers::named_in(&[comments[0].to_owned()]);
+        assert!(may_have(&of_gcc, gcc()) && !of_gcc.may_be_unnamed(&gcc()));
+        assert!(!may_have(&of_gcc, compiler("gcc >= 13")));
         // Who is not named may have made anything: nothing is said of that.
         let nobody = Makers::default();
         assert!(!may_have(&nobody, compiler("gcc")));

@@ -274,6 +274,16 @@ pub enum Value {
     End(End),
 }
 
+impl Disagreement {
+    /// By how much a wrong CFA is wrong.
+    pub(crate) fn cfa_error(&self) -> Option<u64> {
+        match (self.verdict, self.got, self.expected) {
+            (Verdict::WrongCfa, Value::Word(got), Value::Word(right)) => Some(got.wrapping_sub(right)),
+            _ => None,
+        }
+    }
+}
+
 /// A walk to compare.
 pub trait Walked {
     /// Returns the number of frames.

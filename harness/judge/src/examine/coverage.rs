@@ -43,6 +43,8 @@ pub struct Coverage {
     pub rows: RowCounts,
     /// Executed instructions whose PC has an FDE.
     pub instructions_covered: u64,
+    /// Which instructions ran, and whether something was compared there, by their addresses in the process.
+    pub ran: BTreeMap<u64, bool>,
     /// Executed instructions of the stand-in for the dynamic linker, which is not part of the program.
     pub stand_in: u64,
     /// Executed instructions without an FDE, by function or address, or by library
@@ -251,6 +253,7 @@ impl Executed {
         let mut rows = FxHashSet::default();
         let mut missing: BTreeMap<String, bool> = BTreeMap::new();
         for (pc, &(count, compared)) in self.instructions.iter() {
+            coverage.ran.insert(pc, compared);
             let pc = InstructionPointer(pc);
             let is_set_aside = set_aside(pc.0) > 0 && set_aside(pc.0) >= count;
             if compared && !is_set_aside {

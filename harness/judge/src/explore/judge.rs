@@ -71,6 +71,8 @@ struct Seen {
     /// Whether it is not certain that callers enter there.
     from_nowhere: bool,
     hits: u64,
+    /// Whether the CFA is wrong by another amount on another path that is as sure.
+    varies: bool,
     loads_ra: bool,
     has_fp: bool,
 }
@@ -329,6 +331,12 @@ impl<'j, 'a> Judge<'j, 'a> {
         // Whether calls within the function return is known at the end.
         let is_certain = doubts.iter().all(|doubt| *doubt == Doubt::InternalCall);
         let is_as_sure = |known: &Seen| known.labels.is_empty() == point.labels.is_empty();
+        let is_other = |known: &Seen| {
+            doubts.len() == known.doubts.len()
+                && from_nowhere == known.from_nowhere
+                && known.disagreement.cfa_error() != disagreement.cfa_error()
+        };
+        let varies = self.batch.seen.get(&key).is_some_and(|known| known.varies || is_other(known));
         if self.batch.seen.get(&key).is_none_or(is_better) {
             let triage = self.triage(&disagreement, point);
             let known = self.batch.seen.get(&key);
@@ -349,6 +357,7 @@ impl<'j, 'a> Judge<'j, 'a> {
                 function: self.root.entry,
                 from_nowhere,
                 hits,
+                varies,
                 loads_ra: found.is_some_and(|found| found.row.ra == Recovery::Unchanged)
                     && self.has_loaded_ra(point),
                 has_fp: caller
@@ -358,6 +367,7 @@ impl<'j, 'a> Judge<'j, 'a> {
         }
         if let Some(seen) = self.batch.seen.get_mut(&key) {
             seen.hits += 1;
+            seen.varies = varies;
             seen.seeds[usize::from(self.seed == Seed::Numbers)] |= is_certain && is_as_sure(seen);
         }
     }
@@ -391,6 +401,7 @@ impl<'j, 'a> Judge<'j, 'a> {
         let candidates = batch.seen.into_iter().filter_map(|((_, pc, _), seen)| {
             let denies_caller = seen.disagreement.got == Value::End(End::Outermost);
             let finding = self.finding(seen.disagreement, seen.triage, seen.hits)?;
+            let finding = Finding { varies: seen.varies, ..finding };
             let Seen { row, doubts, assumptions, callees, seeds, function, .. } = seen;
             let Seen { calls_others, above_caller, labels, loads_ra, has_fp, from_nowhere, .. } = seen;
             Some(Candidate {

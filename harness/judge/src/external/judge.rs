@@ -7,7 +7,6 @@ use sframe_engine::{LookupAddress, Mangled, PauthKey, ReturnAddress, StepError, 
 use sframe_machine::{Change, Table};
 use sframe_protocol::{Address, EndKind, Fp, Hello, Image, Open, Range};
 
-use super::probe::Pending;
 use super::process::Fault;
 use crate::compare::{
     Disagreement, Rules, RulesAt, Truth, Value, WalkEnd, compare, first_wrong_frame, frames_compared,
@@ -538,9 +537,9 @@ pub(super) struct FaultFinding {
 }
 
 impl FaultFinding {
-    pub(super) fn new(pending: &Pending, fault: Fault) -> Self {
+    /// At a PC, with a call stack of `depth` frames.
+    pub(super) fn new(pc: u64, depth: usize, fault: Fault) -> Self {
         let Fault { message, malformed, .. } = fault;
-        let (pc, depth) = (pending.pc, pending.call_stack.depth());
         Self { pc, depth, message, hits: 0, is_malformed: malformed.is_some() }
     }
 

@@ -423,7 +423,8 @@ impl<'q, 'a> Questions<'q, 'a> {
                 Err(fault) => {
                     ends.count(WalkEnd::Disagreed, 0);
                     let found = faults.entry((fault.verdict, pending.pc));
-                    found.or_insert_with(|| FaultFinding::new(pending, fault)).hits += 1;
+                    let depth = pending.call_stack.depth();
+                    found.or_insert_with(|| FaultFinding::new(pending.pc, depth, fault)).hits += 1;
                     return;
                 }
             };

@@ -144,6 +144,8 @@ struct Found {
     /// Those that give all answers; `None` if nobody was asked.
     mistakes: Option<Mistakes>,
     hits: u64,
+    /// Whether the CFA was wrong by another amount as well.
+    varies: bool,
     /// How often the program then left for where the row had said, and not for the caller: in the topmost frame, and in
     /// others.
     borne_out: [u64; 2],
@@ -254,6 +256,8 @@ impl Findings {
         let entry = match self.entry(&disagreement, target) {
             Some(Entry::Omitted) => Entry::Omitted,
             Some(Entry::SavedLocations(index)) => {
+                let found = &mut self.found[index];
+                found.varies |= found.disagreement.cfa_error() != disagreement.cfa_error();
                 if frame < self.found[index].disagreement.frame {
                     let triage = triage(self.found[index].triage.stack.is_some());
                     let found = &mut self.found[index];
@@ -269,6 +273,7 @@ impl Findings {
                         triage,
                         mistakes: None,
                         hits: 0,
+                        varies: false,
                         borne_out: [0; 2],
                         consequence: None,
                         has_lost_ra: None,
@@ -313,7 +318,8 @@ impl Findings {
 
     /// Adds the findings of another collection.
     pub(crate) fn merge(&mut self, other: Self, target: &Target<'_>) {
-        for Found { disagreement, triage, mistakes, hits, borne_out, consequence, has_lost_ra } in other.found
+        for Found { disagreement, triage, mistakes, hits, varies, borne_out, consequence, has_lost_ra } in
+            other.found
         {
             let Some(Entry::SavedLocations(index)) = self.add_triaged(disagreement, target, |_| triage)
             else {
@@ -321,6 +327,7 @@ impl Findings {
             };
             let found = &mut self.found[index];
             found.hits += hits - 1;
+            found.varies |= varies;
             found.borne_out.iter_mut().zip(borne_out).for_each(|(own, other)| *own += other);
             found.mistakes = found.mistakes.or(mistakes);
             found.consequence = found.consequence.or(consequence);
@@ -462,6 +469,7 @@ fn describe(found: &Found, target: &Target<'_>) -> Finding {
         row_pc,
         expected,
         got,
+        varies: found.varies,
         instruction,
         blame,
         confidence,

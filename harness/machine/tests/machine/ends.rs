@@ -86,6 +86,14 @@ fn whatever_else_stops_a_program_is_broken_and_says_where() {
     // mov x1,0; str x0,[x1]
     let write = broken(&AARCH64, &words(&[0xd280_0001, 0xf900_0020]));
     assert_eq!(write, Broken::Fault { access: "write", address: 0, pc: CODE + 4 });
+    // sub $0x1000000,%rsp; mov %rax,(%rsp)
+    let deep = [0x48, 0x81, 0xec, 0, 0, 0, 1];
+    let stack = broken(&AMD64, &[&deep[..], &[0x48, 0x89, 0x04, 0x24]].concat());
+    assert!(matches!(stack, Broken::Stack { pc, size: 0x80_0000, .. } if pc == CODE + 7), "{stack:?}");
+    assert!(stack.to_string().contains("below the stack of 8,388,608 bytes (--stack-size)"), "{stack}");
+    // sub $0x1000000,%rsp; mov 0,%eax
+    let null = broken(&AMD64, &[&deep[..], &[0x8b, 0x04, 0x25, 0, 0, 0, 0]].concat());
+    assert_eq!(null, Broken::Fault { access: "read", address: 0, pc: CODE + 7 });
     for (cpu, code) in [
         (&AMD64, vec![0x0f, 0x0b]),        // ud2
         (&AMD64, vec![0xcc]),              // int3

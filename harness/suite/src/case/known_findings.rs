@@ -1,16 +1,16 @@
 //! Writes findings as a file of known findings, for a person to complete.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use sframe_engine::Abi;
+use sframe_engine::{Abi, Base};
 use sframe_inspect::text::neutral;
 use sframe_judge::finding::{Blame, Finding};
 use sframe_judge::vocabulary::Verdict;
 
 use crate::case::settle::places;
 use crate::signs::is_of_its_fault;
-use crate::spec::{Known, KnownFinding};
+use crate::spec::{CfaError, Known, KnownFinding, OneOrMany};
 use crate::yaml;
 
 /// The first line of a file.
@@ -76,11 +76,13 @@ pub fn known_findings(findings: &[Finding], known: &[Known], abi: Abi) -> Result
         };
         let entry = KnownFinding {
             verdict,
-            fault,
-            reason,
             function: Some(function),
             row: None,
+            // Of a fault, the signs of its page say it.
+            cfa: reason.as_ref().and_then(|_| amounts(&findings)),
             rules: vec![places(findings)].into(),
+            fault,
+            reason,
             blame,
             optional: why.is_some_and(|known| known.optional),
         };
@@ -93,6 +95,18 @@ pub fn known_findings(findings: &[Finding], known: &[Known], abi: Abi) -> Result
 
 /// Findings by the known fault that they come from.
 type ByFault<'f> = BTreeMap<Option<&'f str>, Vec<&'f Finding>>;
+
+/// How wrong the CFA is in rows that compute it from SP, if all are such: where they are, that does not depend on what
+/// is in registers and memory.
+fn amounts(findings: &[&Finding]) -> Option<OneOrMany<CfaError>> {
+    let is_of_sp = |finding: &&&Finding| {
+        let cfa = finding.row.as_ref().and_then(|row| row.rules.cfa);
+        cfa.is_some_and(|rule| rule.base == Base::Sp && !rule.dereference)
+    };
+    let amounts = findings.iter().map(|finding| CfaError::of(finding).filter(|_| is_of_sp(&finding)));
+    let amounts: BTreeSet<CfaError> = amounts.collect::<Option<_>>()?;
+    Some(Vec::from_iter(amounts).into())
+}
 
 /// The name of a finding's function, or of its image.
 fn function(finding: &Finding, has_libraries: bool) -> String {

@@ -167,7 +167,7 @@ impl Case<'_> {
         }
         if let Some(faults) = faults {
             let proofs = report.unreached.iter_mut().flat_map(|row| &mut row.proof);
-            point_out(report.findings.iter_mut().chain(proofs), &target, faults, Some(self.producer));
+            point_out(report.findings.iter_mut().chain(proofs), &target, faults, Some(self.producer), None);
         }
     }
 

@@ -206,6 +206,7 @@ impl<'k> Expected<'k> {
         let row_start = |row: &FindingRow| row.start.0;
         self.known.verdict == finding.verdict
             && self.known.is_in(finding.image.as_deref(), finding.function.as_deref())
+            && self.known.is_as_wrong(finding)
             && abi.is_none_or(|abi| is_of_its_fault(self.known, finding, abi))
             && self.row.is_none_or(|row| finding.row.as_ref().map(row_start) == Some(row.0))
     }

@@ -294,6 +294,9 @@ pub struct CheckReport {
     /// Which executed code could have an FDE and has none, in a sentence, if any: see `missing` of the summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missing_fde: Option<String>,
+    /// Which instructions ran, and whether something was compared there, by their addresses in the process.
+    #[serde(skip)]
+    pub ran: BTreeMap<u64, bool>,
     /// Whether that may come of what the program has read and not written.
     #[serde(skip)]
     pub may_come_of_garbage: bool,
@@ -597,6 +600,7 @@ impl CheckReport {
             abi: target.executable().image.cpu.abi,
             sframe_version: target.sframe_version(),
             images: target.modules.iter().map(JudgedImage::of).collect(),
+            ran: coverage.ran,
             may_come_of_garbage: broken.as_ref().is_some_and(BrokenReason::may_come_of_garbage),
             broken: broken.map(|reason| reason.to_string()),
             too_little: Vec::new(),

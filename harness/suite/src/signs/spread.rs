@@ -1,6 +1,6 @@
 //! How far a fault goes that begins at one place of a row: as long as nothing changes what is wrong there.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use sframe_engine::{Abi, Base, DwarfRegister, Recovery, RecoveryRule, RowRules};
@@ -70,6 +70,7 @@ pub(super) fn pages<'f>(
     places: &[(u64, PagesOfSigns<'f>)],
     code: impl Fn(u64) -> Arc<Disassembly>,
     row: Option<WrongRow<'_>>,
+    ran: Option<&BTreeMap<u64, bool>>,
 ) -> Vec<Option<&'f str>> {
     let is_without_sign = |pc: u64| places.iter().any(|(place, signs)| *place == pc && signs.is_empty());
     let own = places.iter().map(|(pc, signs)| {
@@ -77,6 +78,7 @@ pub(super) fn pages<'f>(
         signs.iter().find_map(|(page, sign)| {
             let is_of_another = origin(&around, *pc, sign).is_some_and(is_without_sign)
                 || is_come_to_otherwise(&around, *pc, sign)
+                || ran.is_some_and(|ran| !has_run(&around, *pc, sign, ran))
                 || !is_in_such_a_function(&around, *pc, sign, row);
             let end = end(&around, *pc, sign).filter(|_| !is_of_another)?;
             Some((*page, *sign, end, Arc::clone(&around)))
@@ -111,6 +113,16 @@ fn origin(code: &Disassembly, pc: u64, sign: &Sign) -> Option<u64> {
     Some(first)
 }
 
+/// Whether what comes before a place by its sign, and leads there, has run, and the first of it was compared: it is not
+/// known to be right where a sample has left it out.
+fn has_run(code: &Disassembly, pc: u64, sign: &Sign, ran: &BTreeMap<u64, bool>) -> bool {
+    let before: Vec<_> = code.within(0..pc).rev().take(sign.after.len()).collect();
+    let ran = |(pc, _): &(u64, &Instruction)| ran.get(pc).copied();
+    before.iter().any(|(_, instruction)| !instruction.falls_through())
+        || before.iter().all(|at| ran(at).is_some())
+            && before.last().is_none_or(|first| ran(first) == Some(true))
+}
+
 /// Whether a function has before a place what a sign says that it has there.
 fn is_in_such_a_function(code: &Disassembly, pc: u64, sign: &Sign, row: Option<WrongRow<'_>>) -> bool {
     let mut earlier = sign.earlier.iter().peekable();
@@ -141,7 +153,7 @@ fn end(code: &Disassembly, pc: u64, sign: &Sign) -> Option<Option<u64>> {
 /// Whether control may come to a place with a fault's sign by another way than through the instructions before it, which
 /// the sign names.
 fn is_come_to_otherwise(code: &Disassembly, pc: u64, sign: &Sign) -> bool {
-    let before = code.within(0..pc).next_back().filter(|_| sign.cfa.is_some() && !sign.after.is_empty());
+    let before = code.within(0..pc).next_back().filter(|_| !sign.after.is_empty());
     before.is_some_and(|(_, before)| before.falls_through())
         && code.iter().any(|(_, instruction)| instruction.target() == Some(pc))
 }
@@ -226,7 +238,7 @@ mod tests {
         let places = [(0x1002, vec![("page", &sign)]), (0x1003, vec![])];
         let rules = SP.parse().expect("rules");
         let row = WrongRow { abi: Abi::Amd64, function: 0x1000, rules: &rules, verdict: Verdict::WrongCfa };
-        let pages = pages(&places, |_| Arc::clone(&code), Some(row));
+        let pages = pages(&places, |_| Arc::clone(&code), Some(row), None);
         assert_eq!(pages, [is_page.then_some("page"), None]);
     }
 
@@ -248,7 +260,7 @@ mod tests {
         let rules = R10.parse().expect("rules");
         let row = WrongRow { abi: Abi::Amd64, function: 0x1000, rules: &rules, verdict: Verdict::WrongFp };
         let places = [(0x1001, vec![("page", &sign)]), (0x1002, vec![]), (0x1006, vec![])];
-        let pages = pages(&places, |_| Arc::clone(&code), Some(row));
+        let pages = pages(&places, |_| Arc::clone(&code), Some(row), None);
         assert_eq!(pages, expected.map(|is_page| is_page.then_some("page")));
     }
 
@@ -277,7 +289,7 @@ mod tests {
         let rules = R10.parse().expect("rules");
         let row = WrongRow { abi: Abi::Amd64, function, rules: &rules, verdict: Verdict::WrongFp };
         let places = [(0x1000 + pc, vec![("page", &sign)])];
-        assert_eq!(pages(&places, |_| Arc::clone(&code), Some(row)), [is_page.then_some("page")]);
+        assert_eq!(pages(&places, |_| Arc::clone(&code), Some(row), None), [is_page.then_some("page")]);
     }
     /// Signs that differ only in what the function has, or in what follows, do not hide one another.
     #[rstest]
@@ -299,7 +311,7 @@ mod tests {
         let row = WrongRow { abi: Abi::Amd64, function: 0x1000, rules: &rules, verdict: Verdict::WrongFp };
         let (first, second) = (("first", &first), ("second", &second));
         for signs in [vec![first, second], vec![second, first]] {
-            let page = pages(&[(0x1001, signs)], |_| Arc::clone(&code), Some(row));
+            let page = pages(&[(0x1001, signs)], |_| Arc::clone(&code), Some(row), None);
             assert_eq!(page, [expected]);
         }
     }

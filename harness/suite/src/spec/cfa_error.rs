@@ -7,6 +7,8 @@ use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use sframe_judge::finding::Finding;
+use sframe_judge::vocabulary::Verdict;
 
 /// How wrong the CFA of a row is: on which side of the right one it is, and how far from it if that is always the same.
 /// Written `too high`, or `8 too low`, in bytes.
@@ -38,6 +40,14 @@ impl CfaError {
         let off = got.wrapping_sub(right).cast_signed();
         let side = if off < 0 { Side::Low } else { Side::High };
         Some(Self { side, bytes: Some(NonZeroU64::new(off.unsigned_abs())?) })
+    }
+
+    /// That of a finding, if its CFA is wrong, and known, and always by as much.
+    #[must_use]
+    pub fn of(finding: &Finding) -> Option<Self> {
+        let is_one = finding.verdict == Verdict::WrongCfa && !finding.varies;
+        let (got, right) = finding.got.address().zip(finding.expected.address()).filter(|_| is_one)?;
+        Self::between(got, right)
     }
 
     /// Whether what is seen is such an error.

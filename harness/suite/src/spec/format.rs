@@ -10,12 +10,14 @@ use serde::de::value::SeqAccessDeserializer;
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use sframe_engine::Abi;
+use sframe_judge::finding::Finding;
 use sframe_judge::vocabulary::{End, Feature, QualifiedName, Trace, Verdict};
 
 use super::de::{list, present, schema_of_size, size};
 use super::stop::{Entry, stops};
 use super::{
-    Ability, Blame, BuildFacts, Location, NamePattern, OneOrMany, Percent, RowOffset, Selector, Stop,
+    Ability, Blame, BuildFacts, CfaError, Location, NamePattern, OneOrMany, Percent, RowOffset, Selector,
+    Stop,
 };
 
 /// A spec of the SFrame test bench: what must be true of one program.
@@ -229,6 +231,14 @@ impl Known {
 }
 
 impl Known {
+    /// Whether a finding is wrong by an amount that is known, or any is.
+    pub fn is_as_wrong(&self, finding: &Finding) -> bool {
+        let is_known = |known: &OneOrMany<CfaError>| {
+            CfaError::of(finding).is_some_and(|seen| known.iter().any(|known| known.includes(seen)))
+        };
+        finding.verdict != Verdict::WrongCfa || self.cfa.as_ref().is_none_or(is_known)
+    }
+
     /// Why it is known: the title of the fault, or the reason.
     #[must_use]
     pub fn why(&self) -> &str {
@@ -287,6 +297,9 @@ pub struct Known {
     #[serde(default, deserialize_with = "present")]
     #[schemars(with = "OneOrMany<BTreeMap<String, u64>>")]
     pub rules: Option<OneOrMany<BTreeMap<String, u64>>>,
+    /// How wrong the CFA is, in a list of a file's findings.
+    #[serde(skip)]
+    pub cfa: Option<OneOrMany<CfaError>>,
     /// Whether it may happen with any rules: those of another compiler's code.
     #[serde(skip)]
     pub any_rules: bool,

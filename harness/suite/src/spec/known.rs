@@ -10,7 +10,7 @@ use sframe_judge::vocabulary::Verdict;
 
 use super::check::check_known;
 use super::de::{list, present};
-use super::{Blame, Faults, Known, OneOrMany, RowOffset, Selector};
+use super::{Blame, CfaError, Faults, Known, OneOrMany, RowOffset, Selector};
 use crate::yaml::{Error, MAX_ERRORS, Source};
 
 /// The findings that a check of a program is known to have.
@@ -47,6 +47,16 @@ pub struct KnownFinding {
     /// possibilities.
     #[serde(serialize_with = "alone")]
     pub rules: OneOrMany<BTreeMap<String, u64>>,
+    /// How wrong the CFA is, of `wrong-cfa`: `8 too low`; of several amounts, each happens. What is wrong by another one
+    /// is another mistake. Without this key: by any.
+    #[serde(
+        default,
+        deserialize_with = "present",
+        serialize_with = "alone_if_any",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "OneOrMany<CfaError>")]
+    pub cfa: Option<OneOrMany<CfaError>>,
     /// Which component needs the fix. Triage must reach the same conclusion.
     pub blame: Blame,
     /// Whether programs may not reach it. Without this key, not to find it is a finding
@@ -76,6 +86,16 @@ fn alone<T: Serialize, S: Serializer>(values: &OneOrMany<T>, serializer: S) -> R
     match (all.next(), all.next()) {
         (Some(only), None) => only.serialize(serializer),
         _ => values.serialize(serializer),
+    }
+}
+
+fn alone_if_any<T: Serialize, S: Serializer>(
+    values: &Option<OneOrMany<T>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match values {
+        Some(values) => alone(values, serializer),
+        None => serializer.serialize_none(),
     }
 }
 
@@ -172,13 +192,14 @@ impl KnownFile {
 
 impl From<KnownFinding> for Known {
     fn from(finding: KnownFinding) -> Self {
-        let KnownFinding { verdict, function, row, rules, blame, optional, fault, reason } = finding;
+        let KnownFinding { verdict, function, row, rules, cfa, blame, optional, fault, reason } = finding;
         Self {
             selector: Selector::default(),
             verdict,
             function,
             row,
             rules: Some(rules),
+            cfa,
             any_rules: false,
             optional,
             blame,

@@ -208,8 +208,10 @@ impl Check {
                 format!("explored rows that did not run: {}", grouped(report.summary.rows_explored.total()))
             });
         }
+        point_out(report.findings.iter_mut(), &target, faults, None, Some(&report.ran));
+        // The others did not run.
         let proofs = report.unexercised.iter_mut().flat_map(|row| &mut row.proof);
-        point_out(report.findings.iter_mut().chain(proofs), &target, faults, None);
+        point_out(proofs, &target, faults, None, None);
         let report = report.sampled(look.sampling.clone());
         Ok(Checked { report, listings, digests: program.files.digests(&program.name) })
     }

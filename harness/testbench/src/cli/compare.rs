@@ -35,8 +35,13 @@ impl Compare {
             return Err(Failure::unusable(message));
         }
         if !before.has_same_sample(&after) {
-            let message = "error: the reports have compared other samples of the instructions, so that what one of \
+            let message = "error: the reports have compared different samples of the instructions, so that what one of \
                            them lacks may be left out: compare reports of the same sample, or of all instructions";
+            return Err(Failure::unusable(message));
+        }
+        if !before.has_same_sections(&after) {
+            let message = "error: the reports have judged other sections of the same files, those of .sframe or those \
+                           that .eh_frame implies: compare reports with the same --from";
             return Err(Failure::unusable(message));
         }
         let changes = Changes::between(&before, &after);

@@ -242,7 +242,7 @@ impl Explore {
         }
         detail_since(start, || "explored");
         let mut explored = explored.with_section_faults(&target);
-        point_out(explored.each_place(), &target, faults, None);
+        point_out(explored.each_place(), &target, faults, None, None);
         let mut report = ExploreReport::new(name.to_owned(), &target, explored)
             .of_relocatable(file.unapplied())
             .of_module(file.module());

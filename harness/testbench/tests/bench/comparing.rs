@@ -107,7 +107,7 @@ fn unexplained(report: &mut Value) {
 #[case::more_findings_than_are_kept(1, "1 worse", "wrong-cfa: 7 findings that are only counted, not 0", |report: &mut Value| {
     case(report, REALIGN)["findings_omitted"] = json!({"wrong-cfa": 7});
 })]
-#[case::a_row_that_is_not_exercised(1, "1 worse", "+ rows exercised: ", |report: &mut Value| {
+#[case::a_row_that_is_not_exercised(1, "1 worse", "+ rows that were not exercised: 1, not 0", |report: &mut Value| {
     let rows = case(report, LEAF)["rows_exercised"].as_u64().expect("rows");
     case(report, LEAF)["rows_exercised"] = json!(rows - 1);
 })]
@@ -122,6 +122,18 @@ fn unexplained(report: &mut Value) {
     let comparisons = case(report, LEAF)["comparisons"].as_u64().expect("a number");
     case(report, LEAF)["comparisons"] = json!(comparisons - 3);
 })]
+#[case::code_that_lost_its_fde(1, "1 worse", "+ executed without an FDE: leaf", |report: &mut Value| {
+    case(report, LEAF)["uncovered"] = json!({"leaf": 3});
+})]
+#[case::fewer_rows_which_are_all_judged(0, "0 worse", "unchanged", |report: &mut Value| {
+    for rows in ["rows_total", "rows_exercised"] {
+        let count = case(report, LEAF)[rows].as_u64().expect("rows");
+        case(report, LEAF)[rows] = json!(count - 2);
+    }
+})]
+#[case::a_case_that_the_same_selection_has_no_more(1, "1 worse", "not in the second report, was agree", |report: &mut Value| {
+    report["cases"].as_array_mut().expect("cases").retain(|case| case["id"] != LEAF);
+})]
 #[case::more_places_of_a_known_cause(0, "1 changed", "places, not", |report: &mut Value| {
     let places = case(report, REALIGN)["known"][0]["places"].as_u64().expect("a number");
     case(report, REALIGN)["known"][0]["places"] = json!(places + 1);
@@ -131,12 +143,14 @@ fn unexplained(report: &mut Value) {
 })]
 #[case::a_case_that_is_gone(0, "1 gone", "not in the second report, was agree", |report: &mut Value| {
     report["cases"].as_array_mut().expect("cases").retain(|case| case["id"] != LEAF);
+    report["run"]["selection"]["spec"] = json!(["realign"]);
 })]
 #[case::a_fault_that_is_fixed(0, "1 changed", REALIGN, |report: &mut Value| {
     case(report, REALIGN)["known"] = json!([]);
     case(report, REALIGN)["outcome"] = json!("agree");
 })]
 #[case::nothing_in_common(3, "gone", LEAF, |report: &mut Value| {
+    report["run"]["selection"]["spec"] = json!(["other-*"]);
     for case in report["cases"].as_array_mut().expect("cases") {
         case["id"] = json!(format!("other-{}", case["id"].as_str().expect("an ID")));
     }
@@ -213,6 +227,7 @@ fn causes_are_counted_by_case() {
     case(report, REALIGN)["reason"] = json!("the budget is spent");
 })]
 #[case::it_was_not_run(0, |report: &mut Value| {
+    report["run"]["selection"]["spec"] = json!(["leaf"]);
     report["cases"].as_array_mut().expect("cases").retain(|case| case["id"] != REALIGN);
 })]
 fn what_was_not_judged_is_not_gone(#[case] expected: i32, #[case] change: fn(&mut Value)) {
@@ -268,7 +283,7 @@ fn a_report_that_proves_nothing_is_worse(
     let (status, text) = compare("before", "after.json");
     assert!(status == 1 && text.contains(&format!("{said}, was agree")), "{text}");
     // Exploring exercises nothing.
-    assert_eq!(text.contains("\n         + rows judged: 0, not "), command == "explore", "{text}");
+    assert_eq!(text.contains("\n         + rows that were not judged: "), command == "explore", "{text}");
     assert!(text.contains("\n         + ") && !text.contains("exercised"), "{text}");
     let (status, text) = compare("after.json", "before");
     assert!(status == 0 && text.contains("1 better"), "{text}");
@@ -307,6 +322,48 @@ fn what_a_check_counts_may_be_worse(#[case] key: &str, #[case] value: Value, #[c
         let said = if expected == 1 { said } else { said.split(':').next().unwrap_or_default() };
         assert!(text.contains(&format!("\n         {sign} {said}")), "{text}");
     }
+}
+
+/// An exploration that agrees in part only, or leaves rows undecided, is worse; a file with fewer rows is not.
+#[rstest]
+#[case::in_part("rows_partly", 1, 1, "rows that agree in part only: 1, not 0")]
+#[case::undecided("rows_total", 1, 1, "rows that were not judged: ")]
+#[case::fewer("both", -2, 0, "1 unchanged")]
+fn what_exploring_counts_may_be_worse(
+    #[case] key: &str,
+    #[case] more: i64,
+    #[case] expected: i32,
+    #[case] said: &str,
+) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let file = crate::common::repository().join("corpus/builds/gnu-2.47/amd64/leaf.O2").display().to_string();
+    let output = bench(&["explore", &file, "--report", &path("before")]);
+    assert_eq!(status(&output), 0, "{output:?}");
+    let mut report = read(&folder.path().join("before/report.json"));
+    let keys = if key == "both" { &["rows_total", "rows_judged"][..] } else { &[key] };
+    for key in keys {
+        let count = report["summary"][key].as_i64().expect("a number");
+        report["summary"][key] = json!(count + more);
+    }
+    std::fs::write(path("after.json"), report.to_string()).expect("a file");
+    let output = bench(&["compare", &path("before"), &path("after.json")]);
+    let text = String::from_utf8(output.stdout.clone()).expect("text");
+    assert!(status(&output) == expected && text.contains(said), "{text}");
+}
+
+/// What one `--from` has judged another one has not.
+#[test]
+fn reports_about_other_sections_are_not_compared() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let file = crate::common::repository().join("corpus/builds/gnu-2.47/amd64/leaf.O2").display().to_string();
+    for from in ["sframe", "eh-frame"] {
+        assert_eq!(status(&bench(&["check", &file, "--from", from, "--report", &path(from)])), 0);
+    }
+    let output = bench(&["compare", &path("sframe"), &path("eh-frame")]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(status(&output) == 2 && said.contains("with the same --from"), "{said}");
 }
 
 /// `--quiet` says only what is wrong.

@@ -753,6 +753,52 @@ fn what_looks_like_a_fault_is_not_excused(#[case] body: &str) {
     assert_eq!(status(&explored), 1, "{:#}", json(&explored));
 }
 
+/// Mistakes that have a fault's code before them, and another cause; and a fault's code where another compiler may have made
+/// it. A sample excuses no more than the whole run does.
+#[rstest]
+// The row is wrong from elsewhere on.
+#[case::in_a_sample(
+    "sub $24, %rsp; .cfi_adjust_cfa_offset 48; add $24, %rsp; test $1, %edi; .cfi_adjust_cfa_offset -48",
+    "clang version 22.1.0"
+)]
+// It is as much too low as by the fault on one path only.
+#[case::by_several_amounts(
+    "push %rbp; .cfi_def_cfa_offset 16; .cfi_offset %rbp, -16; mov %rsp, %rbp; .cfi_def_cfa_register %rbp; xor %edx, %edx; \
+     4: test %edx, %edx; jne 3f; nop; .cfi_def_cfa %rsp, 16; push $5; 1: pop %rcx; .cfi_def_cfa %rbp, 16; mov %rbp, %rsp; \
+     inc %edx; cmp $2, %edx; jne 4b; .cfi_def_cfa %rsp, 16; pop %rbp; .cfi_def_cfa_offset 8; .cfi_restore %rbp; ret; \
+     .cfi_def_cfa %rbp, 16; .cfi_offset %rbp, -16; 3: sub $32, %rsp; lea 1b(%rip), %rax; jmp *%rax",
+    "GCC: (GNU) 14.2.0"
+)]
+#[case::after_code_that_does_not_run(
+    "sub $8, %rsp; .cfi_adjust_cfa_offset 8; lea 1f(%rip), %rax; jmp *%rax; .cfi_adjust_cfa_offset -8; nop; push $5; \
+     1: pop %rcx",
+    "GCC: (GNU) 14.2.0"
+)]
+// FP is overwritten, and not popped.
+#[case::come_to_by_a_jump(
+    "push %rbp; .cfi_def_cfa_offset 16; .cfi_offset %rbp, -16; lea 16(%rsp), %r10; .cfi_def_cfa %r10, 0; and $-64, %rsp; \
+     push -8(%r10); push %rbp; mov %rsp, %rbp; xor %ebp, %ebp; jmp 1f; leave; .cfi_escape 0x10,6,2,0x76,0; \
+     1: lea -8(%r10), %rsp; .cfi_def_cfa %rsp, 8; .cfi_offset %rbp, -16; mov -8(%rsp), %rbp; .cfi_restore %rbp",
+    "GCC: (GNU) 14.2.0"
+)]
+#[case::of_another_compiler(PUSHED, "clang version 22.1.0")]
+fn code_of_a_fault_excuses_no_other_mistake(#[case] body: &str, #[case] compiler: &str) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let comment =
+        format!(r#".pushsection .comment, \"MS\", @progbits, 1; .asciz \"{compiler}\"; .popsection; "#);
+    let Some(file) = pushing(folder.path(), "one", &["nop", &format!("{comment}{body}")]) else { return };
+    let options = ["--from", "eh-frame", "--known-faults", "--no-explore"];
+    // Of several amounts, a sample may show that of the fault alone.
+    let samples = if body.contains("cmp $2") { 1 } else { 5 };
+    let all = [&[][..], &["--every=2"], &["--every=3"], &["--every=5"], &["--per-place=1"]];
+    for sample in all.into_iter().take(samples) {
+        let output = check(folder.path(), &file, &[&options[..], &["--json"], sample].concat());
+        let report = json(&output);
+        assert_eq!(report["known"], serde_json::json!([]), "{sample:?}: {report:#}");
+        assert!(status(&output) == 1 || !sample.is_empty(), "{report:#}");
+    }
+}
+
 /// A list names each cause of a row: what is known, and what a person has to explain.
 #[rstest]
 #[case::check(&["--no-explore"])]
@@ -872,6 +918,28 @@ fn an_entry_of_a_fault_excuses_only_the_fault(
     judged(folder, command, &files[2], &again);
     let list = std::fs::read_to_string(folder.join("known.yaml")).expect("a file");
     assert!(list.contains("reason: ''") && !list.contains("fault:"), "{list}");
+}
+
+/// What is wrong by another amount is not what a list explains.
+#[test]
+fn a_list_says_how_wrong_a_cfa_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let file = |name: &str, size: u32| {
+        // Neither is what a page of a fault is about.
+        pushing(folder, name, &[&format!("sub ${size}, %rsp; nop; nop; add ${size}, %rsp")])
+    };
+    let (Some(first), Some(other)) = (file("first", 16), file("other", 32)) else { return };
+    let explore = ["--no-explore"];
+    assert_eq!(judged(folder, "check", &first, &["--write-known=known.yaml", explore[0]]).0, 1);
+    let list = std::fs::read_to_string(folder.join("known.yaml")).expect("a file");
+    assert!(list.contains("cfa: 16 too low"), "{list}");
+    std::fs::write(folder.join("known.yaml"), list.replace("reason: ''", &format!("reason: {REASON}")))
+        .expect("a file");
+    let known = ["--known=known.yaml", explore[0]];
+    assert_eq!(judged(folder, "check", &first, &known).0, 0);
+    let (status, report) = judged(folder, "check", &other, &known);
+    assert!(status == 1 && report["known"] == serde_json::json!([]), "{report:#}");
 }
 
 /// Of a file that does not name its compiler, the person who writes the list decides.

@@ -41,6 +41,7 @@ fn finding(function: &str, row: u64) -> Finding {
         }),
         expected: "0x10".into(),
         got: "0x8".into(),
+        varies: false,
         instruction: None,
         blame: Blame::ProducerAssembler,
         confidence: Confidence::High,

@@ -129,11 +129,14 @@ impl Changes {
         {
             earlier = BTreeMap::from([(name.clone(), case.clone())]);
         }
+        // What the same selection has no more is worse, and not only left out.
+        let selections = before.run.as_ref().zip(after.run.as_ref());
+        let is_all = selections.is_some_and(|(before, after)| before.selection.is_same(&after.selection));
         let names: BTreeSet<&String> = earlier.keys().chain(after.cases.keys()).collect();
         let mut cases: Vec<CaseChange> = Vec::new();
         let mut unchanged = 0;
         for name in names {
-            match case_change(name, earlier.get(name), after.cases.get(name), after.kind) {
+            match case_change(name, earlier.get(name), after.cases.get(name), after.kind, is_all) {
                 Some(change) => cases.push(change),
                 None => unchanged += 1,
             }
@@ -200,6 +203,7 @@ fn case_change(
     before: Option<&CaseResults>,
     after: Option<&CaseResults>,
     kind: ReportKind,
+    is_all: bool,
 ) -> Option<CaseChange> {
     let found = |case: Option<&CaseResults>| case.map(|case| case.found.clone()).unwrap_or_default();
     let (was, is) = (found(before), found(after));
@@ -221,17 +225,25 @@ fn case_change(
         .zip(after)
         .map(|(before, after)| CaseResults::measures(before, after, kind))
         .unwrap_or_default();
+    let pair = before.zip(after);
+    let newly_uncovered = pair.and_then(|(before, after)| after.uncovered_beside(before));
+    let covered_now = pair.and_then(|(before, after)| before.uncovered_beside(after));
     let change = match (before, after) {
         (None, None) => return None,
         (None, Some(after)) if rank(after.outcome) > 0 => Changed::Worse,
         (None, Some(_)) => Changed::New,
+        (Some(_), None) if is_all => Changed::Worse,
         (Some(_), None) => Changed::Gone,
         (Some(before), Some(after)) => match rank(after.outcome).cmp(&rank(before.outcome)) {
             std::cmp::Ordering::Greater => Changed::Worse,
             std::cmp::Ordering::Less => Changed::Better,
             std::cmp::Ordering::Equal if is_worse || after.is_no_result_beside(before) => Changed::Worse,
             std::cmp::Ordering::Equal if is_better || before.is_no_result_beside(after) => Changed::Better,
-            std::cmp::Ordering::Equal if measures.iter().any(Measure::is_worse) => Changed::Worse,
+            std::cmp::Ordering::Equal
+                if newly_uncovered.is_some() || measures.iter().any(Measure::is_worse) =>
+            {
+                Changed::Worse
+            }
             std::cmp::Ordering::Equal
                 if [&new, &new_known, &gone, &gone_known].iter().any(|found| !found.is_empty())
                     || after.outcome != before.outcome
@@ -239,10 +251,13 @@ fn case_change(
             {
                 Changed::Changed
             }
-            std::cmp::Ordering::Equal if !measures.is_empty() => Changed::Better,
+            std::cmp::Ordering::Equal if covered_now.is_some() || !measures.is_empty() => Changed::Better,
             std::cmp::Ordering::Equal => return None,
         },
     };
+    if after.is_none() && change == Changed::Worse {
+        new.push("no longer run, although the selection is the same".to_owned());
+    }
     // What no finding shows.
     if let Some((before, after)) = before.zip(after) {
         new.extend(after.is_no_result_beside(before).then(|| after.says()));
@@ -255,6 +270,8 @@ fn case_change(
     if let Some((before, _)) = before.zip(after).filter(|_| ranks[0] > ranks[1] && !is_better) {
         gone.push(before.says());
     }
+    new.extend(newly_uncovered);
+    gone.extend(covered_now);
     for measure in &measures {
         if measure.is_worse() { &mut new } else { &mut gone }.push(measure.says());
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use sframe_inspect::text::grouped;
+use sframe_inspect::text::{first_of, grouped};
 use sframe_judge::compare::{ByTopmost, Reliabilities};
 use sframe_judge::examine::coverage::ExploredRows;
 use sframe_judge::finding::Finding;
@@ -15,7 +15,9 @@ use sframe_vectors::words::of_json;
 use crate::case::{Outcome, SeenKnown};
 use crate::provenance::Provenance;
 use crate::report::baseline::{key, name};
+use crate::report::document::Origin;
 use crate::report::{NoResult, Report, RunIdentity, SCHEMA, file_name};
+use crate::spec::CfaError;
 
 /// Why a document can't be compared.
 #[derive(Debug, thiserror::Error)]
@@ -55,11 +57,11 @@ impl ReportKind {
         matches!(self, Self::Check | Self::Explore)
     }
 
-    /// Which rows it counts, in words.
-    pub(super) const fn rows(self) -> &'static str {
+    /// Which rows it does not count, in words.
+    const fn rows_left(self) -> &'static str {
         match self {
-            Self::Run | Self::Check => "rows exercised",
-            Self::Explore => "rows judged",
+            Self::Run | Self::Check => "rows that were not exercised",
+            Self::Explore => "rows that were not judged",
         }
     }
 
@@ -83,6 +85,8 @@ pub struct Results {
     pub(super) cases: BTreeMap<String, CaseResults>,
     /// Which instructions were compared, if not all.
     pub(super) sampling: Option<Value>,
+    /// Where the section of each image is from, by the image's name.
+    sections: BTreeMap<Option<String>, Origin>,
 }
 
 /// The results of a case.
@@ -93,6 +97,12 @@ pub(super) struct CaseResults {
     pub(super) without_result: Option<NoResult>,
     pub(super) reason: Option<String>,
     pub(super) rows_exercised: u64,
+    /// The others, of those that cover something.
+    rows_left: u64,
+    /// Rows that agree at some of their instructions only, of an explored file.
+    rows_partly: u64,
+    /// The functions and libraries of which code without an FDE was executed.
+    uncovered: BTreeSet<String>,
     /// Instructions executed, if no other unwinder is under test, and those at which something was compared.
     pub(super) executed: Option<[u64; 2]>,
     /// Executed instructions that could have an FDE, and have none.
@@ -150,24 +160,33 @@ impl CaseResults {
             _ => [0; 2],
         };
         let total = both.map(|case| Self::unreliable(&case.reliability.total()));
-        let more_is_worse = [
+        let of_judged = [
             ("walks that are silent or wrong", total),
             ("instructions that could have an FDE, and have none", both.map(|case| case.without_fde)),
             ("instructions that were not judged", not_judged),
             ("rows that did not run, and are wrong", both.map(|case| case.wrong_unused)),
         ];
-        let of_judged = more_is_worse.map(|(what, counts)| Measure { what, counts, more_is_worse: true });
-        let rows = both.map(|case| case.rows_exercised);
-        let rows = Measure { what: kind.rows(), counts: rows, more_is_worse: false };
-        of_judged.into_iter().filter(|_| is_judged).chain([rows]).filter(Measure::differs).collect()
+        let of_rows = [
+            (kind.rows_left(), both.map(|case| case.rows_left)),
+            ("rows that agree in part only", both.map(|case| case.rows_partly)),
+        ];
+        let all = of_judged.into_iter().filter(|_| is_judged).chain(of_rows);
+        all.map(|(what, counts)| Measure { what, counts }).filter(Measure::differs).collect()
+    }
+
+    /// The functions and libraries of which code without an FDE was executed, and of none such of another case.
+    pub(super) fn uncovered_beside(&self, other: &Self) -> Option<String> {
+        const LISTED: usize = 3;
+        let new: Vec<&String> = self.uncovered.difference(&other.uncovered).collect();
+        let is_judged = self.is_judged() && other.is_judged();
+        (is_judged && !new.is_empty()).then(|| format!("executed without an FDE: {}", first_of(&new, LISTED)))
     }
 }
 
-/// Something that is counted, before and after.
+/// Something that is counted, before and after: more is worse.
 pub(super) struct Measure {
     what: &'static str,
     counts: [u64; 2],
-    more_is_worse: bool,
 }
 
 impl Measure {
@@ -177,7 +196,7 @@ impl Measure {
 
     /// Whether it got worse, and not better.
     pub(super) const fn is_worse(&self) -> bool {
-        (self.counts[1] > self.counts[0]) == self.more_is_worse
+        self.counts[1] > self.counts[0]
     }
 
     /// Both numbers, in words.
@@ -227,6 +246,16 @@ struct OfFile {
     known: Vec<SeenKnown>,
     #[serde(default)]
     unwinder: Option<Value>,
+    /// Of `check`.
+    #[serde(default)]
+    images: Vec<SectionOf>,
+}
+
+/// Where the section of an image is from.
+#[derive(Deserialize)]
+struct SectionOf {
+    name: Option<String>,
+    section: Origin,
 }
 
 #[derive(Deserialize)]
@@ -234,6 +263,14 @@ struct OfFileSummary {
     /// Of `explore`: rows judged.
     #[serde(alias = "rows_judged")]
     rows_exercised: u64,
+    #[serde(default)]
+    rows_total: u64,
+    /// Of `explore`.
+    #[serde(default)]
+    rows_partly: u64,
+    /// Of `check`.
+    #[serde(default)]
+    uncovered: BTreeMap<String, u64>,
     /// Of `check`.
     #[serde(default)]
     reliability_by_topmost: ByTopmost,
@@ -281,6 +318,18 @@ impl Results {
         self.sampling == other.sampling
     }
 
+    /// Whether both have judged the images that they have in common by sections from the same place.
+    #[must_use]
+    pub fn has_same_sections(&self, other: &Self) -> bool {
+        let is_same = |(image, section): (&Option<String>, &Origin)| {
+            other.sections.get(image).is_none_or(|other| {
+                // A section that is gone is a result.
+                (*other == Origin::EhFrame) == (*section == Origin::EhFrame)
+            })
+        };
+        self.sections.iter().all(is_same)
+    }
+
     /// What it is about.
     #[must_use]
     pub const fn kind(&self) -> ReportKind {
@@ -300,6 +349,9 @@ impl Results {
                 without_result: None,
                 reason: case.reason,
                 rows_exercised: case.rows.exercised,
+                rows_left: case.rows.total.saturating_sub(case.rows.exercised),
+                rows_partly: 0,
+                uncovered: case.uncovered.into_keys().collect(),
                 executed: case
                     .unwinder
                     .is_none()
@@ -319,6 +371,7 @@ impl Results {
             kind: ReportKind::Run,
             cases: cases.collect(),
             sampling: None,
+            sections: BTreeMap::new(),
         })
     }
 
@@ -339,6 +392,7 @@ impl Results {
             findings_omitted: omitted,
             known,
             unwinder,
+            images,
         } = report;
         if schema != SCHEMA {
             return Err(UnreadReport::Schema(schema));
@@ -366,6 +420,9 @@ impl Results {
             without_result,
             reason,
             rows_exercised: summary.rows_exercised,
+            rows_left: summary.rows_total.saturating_sub(summary.rows_exercised),
+            rows_partly: summary.rows_partly,
+            uncovered: summary.uncovered.into_keys().collect(),
             executed: is_checked_by_engine.then_some([summary.instructions, summary.comparisons]),
             without_fde: summary.missing.values().sum(),
             wrong_unused: summary.rows_explored.wrong,
@@ -375,7 +432,8 @@ impl Results {
             omitted,
         };
         let cases = BTreeMap::from([(file_name(&file).to_owned(), case)]);
-        Ok(Self { provenance, run: None, kind, cases, sampling })
+        let sections = images.into_iter().map(|image| (image.name, image.section)).collect();
+        Ok(Self { provenance, run: None, kind, cases, sampling, sections })
     }
 }
 
@@ -402,12 +460,13 @@ fn found(findings: &[Finding], known: &[SeenKnown]) -> Found {
     found
 }
 
-/// The rules of the rows that are wrong.
+/// The rules of the rows that are wrong, each with how wrong the CFA is, if it is, and always as much.
 fn rules(findings: &[Finding], known: &[SeenKnown]) -> BTreeMap<String, BTreeSet<String>> {
     let mut rules: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for finding in findings.iter().chain(known.iter().map(|seen| &seen.finding)) {
         if let Some(row) = &finding.row {
-            rules.entry(key(finding)).or_default().insert(row.rules.to_string());
+            let amount = CfaError::of(finding).map(|amount| format!(", {amount}")).unwrap_or_default();
+            rules.entry(key(finding)).or_default().insert(format!("{}{amount}", row.rules));
         }
     }
     rules
