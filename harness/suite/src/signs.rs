@@ -20,6 +20,7 @@ use crate::spec::{
 
 mod spread;
 
+use spread::SeenBeside;
 pub use spread::WrongRow;
 
 /// What is seen of a cause.
@@ -380,7 +381,7 @@ impl<'f> KnownCauses<'f> {
         row: Option<WrongRow<'_>>,
     ) -> Vec<Option<&'f str>> {
         let signs: Vec<_> = places.iter().map(|(pc, seen)| (*pc, self.signs_of(seen))).collect();
-        spread::pages(&signs, code, row, None)
+        spread::pages(&signs, code, row, &SeenBeside::default())
     }
 
     /// Returns the signs that a cause has, with their pages, as far as that is seen without the code of the function. A
@@ -521,7 +522,11 @@ fn pages<'f>(
         });
         let row = module.subject.abi().and_then(|abi| WrongRow::of(finding, abi, module));
         let code = |pc| module.code_around(Loaded(pc));
-        let of_row = spread::pages(&wrong.collect::<Vec<_>>(), code, row, ran);
+        let image = &finding.image;
+        let of_image = findings.iter().filter(|finding| finding.image == *image);
+        let all_wrong = of_image.filter_map(|finding| Some(module.loaded(Linked(finding.pc?.0)).0)).collect();
+        let seen_beside = SeenBeside { ran, wrong: Some(&all_wrong) };
+        let of_row = spread::pages(&wrong.collect::<Vec<_>>(), code, row, &seen_beside);
         places.into_iter().zip(of_row).for_each(|(place, page)| pages[place] = page);
     }
     pages

@@ -36,6 +36,35 @@ impl<'r> WrongRow<'r> {
     }
 }
 
+/// What is known beside the places at which a row is wrong, by addresses of the process.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SeenBeside<'r> {
+    /// What has run, and whether it was compared, if there was a run.
+    pub(super) ran: Option<&'r BTreeMap<u64, bool>>,
+    /// All places at which something is wrong, if they are known.
+    pub(super) wrong: Option<&'r BTreeSet<u64>>,
+}
+
+impl SeenBeside<'_> {
+    /// Whether what comes before a place by its sign, and leads there, has run, and the first of it was compared: it is
+    /// not known to be right where a sample has left it out.
+    fn has_run(self, code: &Disassembly, pc: u64, sign: &Sign) -> bool {
+        let Some(ran) = self.ran else { return true };
+        let before: Vec<_> = code.within(0..pc).rev().take(sign.after.len()).collect();
+        let ran = |(pc, _): &(u64, &Instruction)| ran.get(pc).copied();
+        before.iter().any(|(_, instruction)| !instruction.falls_through())
+            || before.iter().all(|at| ran(at).is_some())
+                && before.last().is_none_or(|first| ran(first) == Some(true))
+    }
+
+    /// Whether something is wrong before a place already, if its sign says so.
+    fn is_wrong_before(self, code: &Disassembly, pc: u64, sign: &Sign) -> bool {
+        let before = || code.within(0..pc).next_back().map(|(before, _)| before);
+        let is_wrong = |wrong: &BTreeSet<u64>| before().is_some_and(|before| wrong.contains(&before));
+        !sign.continues || self.wrong.is_none_or(is_wrong)
+    }
+}
+
 /// The registers that decide what the rule gives of which a verdict says that it is wrong.
 fn read(abi: Abi, rules: &RowRules, verdict: Verdict) -> Vec<DwarfRegister> {
     let register = |rule: RecoveryRule| match rule.base {
@@ -70,7 +99,7 @@ pub(super) fn pages<'f>(
     places: &[(u64, PagesOfSigns<'f>)],
     code: impl Fn(u64) -> Arc<Disassembly>,
     row: Option<WrongRow<'_>>,
-    ran: Option<&BTreeMap<u64, bool>>,
+    beside: &SeenBeside<'_>,
 ) -> Vec<Option<&'f str>> {
     let is_without_sign = |pc: u64| places.iter().any(|(place, signs)| *place == pc && signs.is_empty());
     let own = places.iter().map(|(pc, signs)| {
@@ -78,7 +107,8 @@ pub(super) fn pages<'f>(
         signs.iter().find_map(|(page, sign)| {
             let is_of_another = origin(&around, *pc, sign).is_some_and(is_without_sign)
                 || is_come_to_otherwise(&around, *pc, sign)
-                || ran.is_some_and(|ran| !has_run(&around, *pc, sign, ran))
+                || !beside.has_run(&around, *pc, sign)
+                || !beside.is_wrong_before(&around, *pc, sign)
                 || !is_in_such_a_function(&around, *pc, sign, row);
             let end = end(&around, *pc, sign).filter(|_| !is_of_another)?;
             Some((*page, *sign, end, Arc::clone(&around)))
@@ -111,16 +141,6 @@ pub(super) fn pages<'f>(
 fn origin(code: &Disassembly, pc: u64, sign: &Sign) -> Option<u64> {
     let (first, _) = code.within(0..pc).rev().nth(sign.after.len().checked_sub(1)?)?;
     Some(first)
-}
-
-/// Whether what comes before a place by its sign, and leads there, has run, and the first of it was compared: it is not
-/// known to be right where a sample has left it out.
-fn has_run(code: &Disassembly, pc: u64, sign: &Sign, ran: &BTreeMap<u64, bool>) -> bool {
-    let before: Vec<_> = code.within(0..pc).rev().take(sign.after.len()).collect();
-    let ran = |(pc, _): &(u64, &Instruction)| ran.get(pc).copied();
-    before.iter().any(|(_, instruction)| !instruction.falls_through())
-        || before.iter().all(|at| ran(at).is_some())
-            && before.last().is_none_or(|first| ran(first) == Some(true))
 }
 
 /// Whether a function has before a place what a sign says that it has there.
@@ -238,7 +258,7 @@ mod tests {
         let places = [(0x1002, vec![("page", &sign)]), (0x1003, vec![])];
         let rules = SP.parse().expect("rules");
         let row = WrongRow { abi: Abi::Amd64, function: 0x1000, rules: &rules, verdict: Verdict::WrongCfa };
-        let pages = pages(&places, |_| Arc::clone(&code), Some(row), None);
+        let pages = pages(&places, |_| Arc::clone(&code), Some(row), &SeenBeside::default());
         assert_eq!(pages, [is_page.then_some("page"), None]);
     }
 
@@ -260,7 +280,7 @@ mod tests {
         let rules = R10.parse().expect("rules");
         let row = WrongRow { abi: Abi::Amd64, function: 0x1000, rules: &rules, verdict: Verdict::WrongFp };
         let places = [(0x1001, vec![("page", &sign)]), (0x1002, vec![]), (0x1006, vec![])];
-        let pages = pages(&places, |_| Arc::clone(&code), Some(row), None);
+        let pages = pages(&places, |_| Arc::clone(&code), Some(row), &SeenBeside::default());
         assert_eq!(pages, expected.map(|is_page| is_page.then_some("page")));
     }
 
@@ -289,7 +309,10 @@ mod tests {
         let rules = R10.parse().expect("rules");
         let row = WrongRow { abi: Abi::Amd64, function, rules: &rules, verdict: Verdict::WrongFp };
         let places = [(0x1000 + pc, vec![("page", &sign)])];
-        assert_eq!(pages(&places, |_| Arc::clone(&code), Some(row), None), [is_page.then_some("page")]);
+        assert_eq!(
+            pages(&places, |_| Arc::clone(&code), Some(row), &SeenBeside::default()),
+            [is_page.then_some("page")]
+        );
     }
     /// Signs that differ only in what the function has, or in what follows, do not hide one another.
     #[rstest]
@@ -311,7 +334,7 @@ mod tests {
         let row = WrongRow { abi: Abi::Amd64, function: 0x1000, rules: &rules, verdict: Verdict::WrongFp };
         let (first, second) = (("first", &first), ("second", &second));
         for signs in [vec![first, second], vec![second, first]] {
-            let page = pages(&[(0x1001, signs)], |_| Arc::clone(&code), Some(row), None);
+            let page = pages(&[(0x1001, signs)], |_| Arc::clone(&code), Some(row), &SeenBeside::default());
             assert_eq!(page, [expected]);
         }
     }

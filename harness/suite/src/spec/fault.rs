@@ -81,6 +81,9 @@ pub struct Sign {
     /// Whether the row ends with that instruction.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub row_ends: bool,
+    /// Whether it was wrong before already: the row of the last instruction of `after` has this fault as well.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub continues: bool,
     /// The last instructions before the first one that the row is wrong for, with `N` for each number; `R`
     /// stands for any register but SP, and `V` for one that callees need not save (amd64).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -167,6 +170,7 @@ impl Sign {
             cfa: None,
             row_begins: None,
             row_ends: false,
+            continues: false,
             after: Vec::new(),
             earlier: Vec::new(),
             later: Vec::new(),

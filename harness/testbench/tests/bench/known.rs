@@ -781,6 +781,13 @@ fn what_looks_like_a_fault_is_not_excused(#[case] body: &str) {
      1: lea -8(%r10), %rsp; .cfi_def_cfa %rsp, 8; .cfi_offset %rbp, -16; mov -8(%rsp), %rbp; .cfi_restore %rbp",
     "GCC: (GNU) 14.2.0"
 )]
+// The CFI is right after the pop, and wrong again later.
+#[case::after_a_right_place(
+    "lea 8(%rsp), %r10; .cfi_def_cfa %r10, 0; and $-64, %rsp; push -8(%r10); push %rbp; mov %rsp, %rbp; \
+     .cfi_escape 0x10,6,2,0x76,0; leave; .cfi_restore %rbp; lea -8(%r10), %rsp; .cfi_def_cfa %rsp, 8; \
+     .cfi_escape 0x10,6,2,0x76,0; nop",
+    "GCC: (GNU) 14.2.0"
+)]
 #[case::of_another_compiler(PUSHED, "clang version 22.1.0")]
 fn code_of_a_fault_excuses_no_other_mistake(#[case] body: &str, #[case] compiler: &str) {
     let folder = tempfile::tempdir().expect("a folder");

@@ -189,6 +189,7 @@ mod tests {
             cfa: Some("8 too high".parse().expect("an error")),
             row_begins: Some(RowBegins::Before),
             row_ends: true,
+            continues: false,
             after: vec!["lea rsp, [rbp - N]".to_owned(), "pop rbp".to_owned()],
             earlier: Vec::new(),
             later: Vec::new(),
