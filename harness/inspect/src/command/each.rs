@@ -39,6 +39,11 @@ pub trait Inspect {
     /// # Errors
     /// The file can't be used, or what was found can't be written.
     fn inspect(&mut self, file: &Subject, show: &mut impl Show) -> Result<Status, Stop>;
+
+    /// Whether the last file had no section, and was judged for that.
+    fn lacked_section(&self) -> bool {
+        false
+    }
 }
 
 /// Why a file was not inspected.
@@ -102,7 +107,7 @@ pub fn execute<C: Inspect>(command: &mut C, arguments: &[PathBuf], json: bool) -
     let mut tour = Tour { command, show: &mut show, tally: Tally::default() };
     tour.visit_all(arguments)?;
     let tally = tour.tally;
-    if tally.inspected > 0 && volume() != Volume::Quiet {
+    if tally.inspected + tally.without_found > 0 && volume() != Volume::Quiet {
         print(&tally.text(command.section(), command.judges()))?;
     }
     Ok(tally.status())
@@ -317,6 +322,8 @@ struct Tally {
     unfinished: u64,
     /// ELF files without a section, in folders and archives.
     without: u64,
+    /// Those of them that should have one.
+    without_found: u64,
     /// Files, folders and archives that can't be used.
     refused: u64,
     worst: Option<Status>,
@@ -327,6 +334,10 @@ impl Tally {
         self.found += u64::from(status == Status::Finding);
         self.open += u64::from(status == Status::NothingCompared);
         self.unfinished += u64::from(status == Status::Broken);
+        self.worsen(status);
+    }
+
+    fn worsen(&mut self, status: Status) {
         let worse = self.worst.is_none_or(|worst| worst.weight() < status.weight());
         self.worst = if worse { Some(status) } else { self.worst };
     }
@@ -354,6 +365,10 @@ impl Tally {
         }
         if self.without > 0 {
             line += &format!("; {} without it", grouped(self.without));
+            line += &match self.without_found {
+                0 => String::new(),
+                found => format!(", of which {} should have it", grouped(found)),
+            };
         }
         if self.refused > 0 {
             line += &format!("; {}", counted(self.refused, "error"));
@@ -400,8 +415,8 @@ impl<C: Inspect, S: Show> Tour<'_, C, S> {
     ) -> Result<(), Failure> {
         let before = self.tally;
         visit(self)?;
-        let Tally { inspected, without, refused, .. } = self.tally;
-        if (inspected, refused) != (before.inspected, before.refused) {
+        let Tally { inspected, without, without_found, refused, .. } = self.tally;
+        if (inspected, without_found, refused) != (before.inspected, before.without_found, before.refused) {
             return Ok(());
         }
         match without - before.without {
@@ -470,6 +485,12 @@ impl<C: Inspect, S: Show> Tour<'_, C, S> {
     fn inspect(&mut self, file: &Subject, is_found: bool) -> Result<(), Failure> {
         detail(|| &file.name);
         match inspect(self.command, file, self.show) {
+            Ok(status) if self.command.lacked_section() => {
+                self.tally.without += 1;
+                self.tally.without_found += 1;
+                self.tally.worsen(status);
+                Ok(())
+            }
             Ok(status) => {
                 self.tally.inspected += 1;
                 self.tally.add(status);

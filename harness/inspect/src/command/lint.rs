@@ -44,7 +44,8 @@ impl Lint {
     pub fn execute(&self, program: &str) -> Result<Status, Failure> {
         self.sarif.as_deref().map_or(Ok(()), super::has_place)?;
         let log = self.sarif.is_some().then(Log::default);
-        let mut linter = Linter { log, coverage: self.coverage, as_module: self.as_module };
+        let mut linter =
+            Linter { log, coverage: self.coverage, as_module: self.as_module, lacked_section: false };
         let status = execute(&mut linter, &self.files, self.json);
         // Though standard output may be full. There is none of a single file that can't be used.
         if let (Some(path), Some(log)) =
@@ -61,9 +62,14 @@ struct Linter {
     log: Option<Log>,
     coverage: Option<Percent>,
     as_module: bool,
+    lacked_section: bool,
 }
 
 impl Inspect for Linter {
+    fn lacked_section(&self) -> bool {
+        self.lacked_section
+    }
+
     fn loads_modules(&self) -> bool {
         self.as_module
     }
@@ -74,7 +80,8 @@ impl Inspect for Linter {
         let missing = share
             .and(linted.as_ref().err())
             .and_then(|error| LintReport::of_missing_section(error, file.source(), &file.name));
-        let mut is_covered = missing.is_none();
+        self.lacked_section = missing.is_some();
+        let mut is_covered = !self.lacked_section;
         let mut report = missing.map_or_else(|| file.checked(linted), Ok)?;
         if let Some(share) = share.filter(|_| is_covered) {
             let diff = match diff_file(file.source(), &file.name) {

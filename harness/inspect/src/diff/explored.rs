@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::DiffReport;
 use super::blame::Evidence;
+use super::{DiffReport, Field};
 use crate::file::{MAX_BYTES, read};
 use crate::{Address, FindingRow, Witness};
 
@@ -136,7 +136,10 @@ impl DiffReport {
         }
         explored.functions.sort_by_key(|function| function.pc);
         for difference in &mut self.findings {
-            let Some(row) = &difference.row else { continue };
+            // Whether a function has a caller is not explored: it is given one.
+            let Some(row) = difference.row.as_ref().filter(|_| difference.field != Field::Outermost) else {
+                continue;
+            };
             let function = Address(difference.pc.0.wrapping_sub(difference.offset.0));
             let says = explored.says(function, row.start);
             let evidence = says.map(|says| Evidence { witness: Witness::Exploration, says });

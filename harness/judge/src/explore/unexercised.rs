@@ -14,7 +14,7 @@ use super::workers::{Job, explore_isolated};
 use crate::examine::coverage::{Explored, UnexercisedRow};
 use crate::examine::set_aside::SetAside;
 use crate::external::isolation::Isolation;
-use crate::finding::{Address, Evidence, Finding, Side, Witness};
+use crate::finding::{Address, Blame, Confidence, Evidence, Finding, Side, Witness};
 use crate::target::{Loaded, Module, SectionSource, Target};
 
 /// Explores the images of processes.
@@ -73,7 +73,12 @@ impl Explorer {
             let Ok((known, mut proofs)) = known else { continue };
             for finding in &mut asked {
                 let row = finding.row_pc.map(|row| row.0);
-                finding.evidence.extend(row.and_then(|row| known.get(&row)).map(evidence));
+                let judged = row.and_then(|row| known.get(&row));
+                // Then not everything else agrees that the call stack is wrong.
+                if finding.blame == Blame::Bench && judged.is_some_and(|(says, _)| *says == Explored::Wrong) {
+                    (finding.blame, finding.confidence) = (Blame::Unknown, Confidence::Low);
+                }
+                finding.evidence.extend(judged.map(evidence));
                 row.and_then(|row| proofs.remove(&row));
             }
             let rows = set_aside.iter().flat_map(|place| &place.rows);

@@ -254,7 +254,7 @@ impl LinksTable {
     #[must_use]
     pub fn markdown(&self) -> String {
         let mut text = String::from(
-            "# What linkers make of .sframe\n\nWritten by `ci/links`. Each case of corpus/links is tried with each linker, and \
+            "# What linkers make of .sframe\n\nWritten by `links`. Each case of corpus/links is tried with each linker, and \
              with what rewrites files, on all ABIs that it has. A cell is empty where the tool has nothing to do with the case, \
              `-` where it can't do what the case needs, with or without .sframe; a number stands for a cause, which is listed \
              below.\n\n",

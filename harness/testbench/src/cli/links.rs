@@ -108,7 +108,7 @@ impl Links {
                 shard: self.shard,
             };
             let results = links::run(&cases, subject, &subject.known, &selection)
-                .map_err(|error| Failure::broken(of_subject(&subject.name, &error)))?;
+                .map_err(|error| self.failure(&subject.name, &error))?;
             let is_all = self.shard.is_none() && self.sframe_version.is_none();
             let is_whole = self.only.is_empty() && self.abi.is_empty() && is_all;
             let report = LinksReport::new(subject, results, is_whole);
@@ -134,6 +134,23 @@ impl Links {
         }
         let has_findings = table.reports.iter().any(LinksReport::has_findings);
         Ok(status(has_findings, false, table.reports.iter().all(LinksReport::has_compared)))
+    }
+
+    /// Why a linker can't be tried: a command of the command line is one that can't be used.
+    fn failure(&self, name: &str, error: &str) -> Failure {
+        let commands = [
+            ("--linker", &self.linker),
+            ("--objcopy", &self.objcopy),
+            ("--strip", &self.strip),
+            ("--patchelf", &self.patchelf),
+            ("--bolt", &self.bolt),
+        ];
+        let given: Vec<&str> =
+            commands.into_iter().filter_map(|(option, command)| command.as_ref().map(|_| option)).collect();
+        match given.is_empty() {
+            true => Failure::broken(of_subject(name, error)),
+            false => Failure::unusable(format!("error: {}: {error}", given.join(", "))),
+        }
     }
 
     /// What is tried.

@@ -15,6 +15,11 @@ use crate::common;
 /// The header up to the auxiliary header, in bytes.
 const HEADER_SIZE: usize = 28;
 
+/// The stride of a sweep that would take minutes: 1 with `SWEEPS=all`, as every night.
+pub(crate) fn stride(otherwise: usize) -> usize {
+    if std::env::var_os("SWEEPS").is_some_and(|sweeps| sweeps == "all") { 1 } else { otherwise }
+}
+
 /// The section of a build.
 struct Sample {
     toolchain: String,
@@ -170,7 +175,7 @@ fn cut_with_its_header(sample: &Sample, section: &Section<'_>, len: usize) -> Ve
 #[test]
 fn every_section_cut_at_every_byte_is_a_value_or_a_typed_error() {
     let samples = samples();
-    let stride = common::stride(5);
+    let stride = stride(5);
     let (plain, owned_up): (Vec<_>, Vec<_>) = samples
         .par_iter()
         .enumerate()
@@ -216,7 +221,7 @@ fn spread(samples: &[Sample]) -> Vec<&Sample> {
 /// A third of the bits, in turn; with `SWEEPS=all`, every one.
 #[test]
 fn every_bit_of_a_spread_of_sections_may_be_wrong() {
-    let stride = common::stride(3);
+    let stride = stride(3);
     let samples = samples();
     let spread = spread(&samples);
     let (tally, bytes) = spread

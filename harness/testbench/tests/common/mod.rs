@@ -10,12 +10,6 @@ pub(crate) fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The stride of a sweep that would take minutes: 1 with `SWEEPS=all`, as every night.
-#[allow(dead_code, reason = "not all tests that share this sweep")]
-pub(crate) fn stride(otherwise: usize) -> usize {
-    if std::env::var_os("SWEEPS").is_some_and(|sweeps| sweeps == "all") { 1 } else { otherwise }
-}
-
 /// The committed specs and corpus, read once for all tests of a process.
 pub(crate) fn suite() -> &'static Suite {
     suite_if_right().expect("specs and corpus, whose mistakes are printed once")

@@ -11,6 +11,7 @@ use sframe_judge::vocabulary::Verdict;
 use sframe_machine::{AMD64, Broken, Cpu, End, Flow, Image, Machine, Moment, Options, S390X};
 
 use crate::common;
+use crate::robustness::stride;
 
 /// Runs a program with kept walks, and again with full ones. All results,
 /// including hits and order of the findings, have to be the same, except for
@@ -61,7 +62,7 @@ fn every_build_of_the_corpus_shows_the_same_both_ways() {
 /// Sections with one wrong bit: one for each third byte after the header; with `SWEEPS=all`, for each byte.
 #[test]
 fn sections_with_a_wrong_bit_show_the_same_both_ways() {
-    let stride = common::stride(3);
+    let stride = stride(3);
     let options = Options { budget: 1500, stack_size: 256 << 10, ..Options::default() };
     for id in [
         "gnu-2.40/aarch64/recursion.O2",
