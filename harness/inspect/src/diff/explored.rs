@@ -68,6 +68,9 @@ pub enum ExploredError {
     /// It is not a report of `explore --json`.
     #[error("this is no report of explore --json: {0}")]
     Json(#[from] serde_json::Error),
+    /// It is a report of a run.
+    #[error("this is a report of `check` or `run`, and not of `explore`")]
+    Run,
     /// It is about another file.
     #[error("this is a report about another file: {}", of(.0))]
     OtherFile(BTreeMap<String, String>),
@@ -91,7 +94,12 @@ impl Explored {
     /// # Errors
     /// The file can't be read, or is not such a report.
     pub fn read(path: &Path) -> Result<Self, ExploredError> {
-        Ok(serde_json::from_slice(&read(path, MAX_BYTES)?)?)
+        let bytes = read(path, MAX_BYTES)?;
+        serde_json::from_slice(&bytes).map_err(|error| {
+            let other: Option<serde_json::Value> = serde_json::from_slice(&bytes).ok();
+            let is_of_a_run = other.is_some_and(|other| other.pointer("/summary/comparisons").is_some());
+            if is_of_a_run { ExploredError::Run } else { error.into() }
+        })
     }
 
     /// Says what is known of a row, given by its function and its start there.

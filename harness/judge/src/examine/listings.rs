@@ -20,7 +20,7 @@ use sframe_inspect::instructions::Instruction;
 
 use crate::examine::Examination;
 use crate::examine::observed::Observed;
-use crate::finding::Finding;
+use crate::finding::{Blame, Finding};
 use crate::target::{Linked, Loaded, Module, Target};
 use crate::vocabulary::Verdict;
 
@@ -344,10 +344,10 @@ const fn wrong_part(verdict: Verdict) -> u32 {
     }
 }
 
-/// Returns the places of findings by library and address, and what is wrong there.
+/// Returns the places of findings by library and address, and what is wrong there. What the format can't express is not.
 fn wrong_places(findings: &[Finding]) -> FxHashMap<(Option<&str>, u64), u32> {
     let mut places: FxHashMap<_, u32> = FxHashMap::default();
-    for finding in findings {
+    for finding in findings.iter().filter(|finding| finding.blame != Blame::Format) {
         let Some(pc) = finding.pc else { continue };
         // For a caller's frame, the call is meant.
         let address = if finding.frame > Some(0) { pc.0.wrapping_sub(1) } else { pc.0 };

@@ -116,7 +116,16 @@ impl CheckReport {
                 (not_asked, "not asked about"),
             ]),
         };
-        let advice = self.advice(without_fde).filter(|_| !is_made && !is_sample);
+        let advice = match is_sample {
+            true => self
+                .summary
+                .with_cfi
+                .iter()
+                .any(|count| *count > 0)
+                .then(|| "`--from either` judges by .eh_frame where there is no .sframe".to_owned()),
+            false => self.advice(without_fde),
+        };
+        let advice = advice.filter(|_| !is_made);
         let advice = advice.map_or_else(String::new, |advice| format!("; {advice}"));
         (!parts.is_empty()).then(|| parts + &advice)
     }

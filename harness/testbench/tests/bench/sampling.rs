@@ -194,3 +194,29 @@ fn all_instructions_are_no_sample() {
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(said.contains("one in 1,000,000 instructions"), "{said}");
 }
+
+/// The numbers of the last line are those of the sample, and sum to all instructions.
+#[test]
+fn the_last_line_counts_what_is_in_the_sample() {
+    let file = crate::common::repository().join("corpus/builds/gnu-2.47/amd64/mixed_objects.O2");
+    let file = file.display().to_string();
+    for sample in ["--every=3", "--per-place=1", "--from-function=main"] {
+        let output = bench(&["check", &file, "--no-explore", "--allow-set-aside", sample]);
+        let text = String::from_utf8(output.stdout).expect("text");
+        let last = text.lines().last().expect("a line");
+        let number = |word: Option<&str>| -> u64 {
+            let digits: String = word.unwrap_or("0").chars().filter(char::is_ascii_digit).collect();
+            digits.parse().expect("a number")
+        };
+        let before = |phrase: &str| {
+            number(
+                last.split(phrase).next().filter(|all| *all != last).and_then(|all| all.rsplit(' ').next()),
+            )
+        };
+        let executed = before(" instructions executed");
+        let judged = number(last.split(' ').next());
+        let left = [" with nothing to compare", " not in the sample", " set aside"].map(before);
+        assert!(left[1] > 0 && executed == judged + left.iter().sum::<u64>(), "{sample}: {last}");
+        assert!(!last.contains("without SFrame"), "{sample}: {last}");
+    }
+}
