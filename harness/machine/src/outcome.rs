@@ -2,11 +2,10 @@
 
 use std::fmt;
 
-use sframe_inspect::text::counted;
+use sframe_inspect::text::{counted, grouped};
 
 use crate::control_flow::ControlFlow;
 use crate::linux::Usage;
-use sframe_inspect::text::grouped;
 
 /// Why a run is unusable.
 #[derive(Clone, Debug, PartialEq, Eq)]

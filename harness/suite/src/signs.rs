@@ -1,6 +1,6 @@
 //! Which page describes what a finding shows: by its verdict, sections, rules and instructions, and by who made the file.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use sframe_engine::{Abi, RecoveryRule};
@@ -442,12 +442,14 @@ pub fn point_out<'i>(
     let (named, unsaid) = (pages(&findings, &signs, ran), pages(&findings, &unsaid_signs, ran));
     let known_as = |name: &str| Some(faults.get(name)?.known_as(name));
     let seen = named.into_iter().zip(unsaid).zip(&unsaid_signs);
+    let mut makers: HashMap<Option<String>, Makers> = HashMap::new();
     for (finding, ((page, unsaid), seen)) in findings.iter_mut().zip(seen) {
         finding.fault = page.and_then(known_as);
         if let Some(fault) = unsaid.filter(|_| page.is_none() && finding.hint.is_none()).and_then(known_as)
             && let Some(module) = seen.module
         {
-            finding.hint = Some(looks_like_a(&fault, faults, &Makers::of(&module.subject)).into());
+            let makers = makers.entry(finding.image.clone()).or_insert_with(|| Makers::of(&module.subject));
+            finding.hint = Some(looks_like_a(&fault, faults, makers).into());
         }
     }
 }
@@ -508,6 +510,13 @@ fn pages<'f>(
             causes.entry(cause).or_default().push(index);
         }
     }
+    // All places at which something is wrong, by image.
+    let mut wrong_in: HashMap<_, BTreeSet<u64>> = HashMap::new();
+    for (finding, seen) in findings.iter().zip(seen) {
+        if let (Some(module), Some(pc)) = (seen.module, finding.pc) {
+            wrong_in.entry(finding.image.clone()).or_default().insert(module.loaded(Linked(pc.0)).0);
+        }
+    }
     for mut places in causes.into_values() {
         places.sort_by_key(|place| findings[*place].pc);
         let with_signs = places.iter().find(|place| !seen[**place].signs.is_empty());
@@ -522,10 +531,7 @@ fn pages<'f>(
         });
         let row = module.subject.abi().and_then(|abi| WrongRow::of(finding, abi, module));
         let code = |pc| module.code_around(Loaded(pc));
-        let image = &finding.image;
-        let of_image = findings.iter().filter(|finding| finding.image == *image);
-        let all_wrong = of_image.filter_map(|finding| Some(module.loaded(Linked(finding.pc?.0)).0)).collect();
-        let seen_beside = SeenBeside { ran, wrong: Some(&all_wrong) };
+        let seen_beside = SeenBeside { ran, wrong: wrong_in.get(&finding.image) };
         let of_row = spread::pages(&wrong.collect::<Vec<_>>(), code, row, &seen_beside);
         places.into_iter().zip(of_row).for_each(|(place, page)| pages[place] = page);
     }

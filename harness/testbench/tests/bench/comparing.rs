@@ -27,6 +27,19 @@ fn report(folder: &Path) -> Value {
     read(&folder.join("report.json"))
 }
 
+/// The build that reports of one file are about.
+fn leaf() -> String {
+    crate::common::repository().join("corpus/builds/gnu-2.47/amd64/leaf.O2").display().to_string()
+}
+
+/// Writes the report of a command about it into `before`.
+fn report_of_leaf(folder: &Path, command: &str) -> Value {
+    let before = folder.join("before");
+    let output = bench(&[command, &leaf(), "--report", before.to_str().expect("a path")]);
+    assert_eq!(status(&output), 0, "{output:?}");
+    read(&before.join("report.json"))
+}
+
 fn read(path: &Path) -> Value {
     serde_json::from_slice(&std::fs::read(path).expect("a file")).expect("JSON")
 }
@@ -268,10 +281,7 @@ fn a_report_that_proves_nothing_is_worse(
 ) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name).display().to_string();
-    let file = crate::common::repository().join("corpus/builds/gnu-2.47/amd64/leaf.O2").display().to_string();
-    let output = bench(&[command, &file, "--report", &path("before")]);
-    assert_eq!(status(&output), 0, "{output:?}");
-    let mut report = read(&folder.path().join("before/report.json"));
+    let mut report = report_of_leaf(folder.path(), command);
     let (parent, key) = key.rsplit_once('/').unwrap_or(("", key));
     let parent = if parent.is_empty() { String::new() } else { format!("/{parent}") };
     report.pointer_mut(&parent).expect("an object")[key] = value;
@@ -308,10 +318,7 @@ fn a_report_that_proves_nothing_is_worse(
 fn what_a_check_counts_may_be_worse(#[case] key: &str, #[case] value: Value, #[case] said: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name).display().to_string();
-    let file = crate::common::repository().join("corpus/builds/gnu-2.47/amd64/leaf.O2").display().to_string();
-    let output = bench(&["check", &file, "--report", &path("before")]);
-    assert_eq!(status(&output), 0, "{output:?}");
-    let mut report = read(&folder.path().join("before/report.json"));
+    let mut report = report_of_leaf(folder.path(), "check");
     report["summary"][key] = value;
     std::fs::write(path("after.json"), report.to_string()).expect("a file");
     for (reports, sign, expected) in [(["before", "after.json"], '+', 1), (["after.json", "before"], '-', 0)]
@@ -337,10 +344,7 @@ fn what_exploring_counts_may_be_worse(
 ) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name).display().to_string();
-    let file = crate::common::repository().join("corpus/builds/gnu-2.47/amd64/leaf.O2").display().to_string();
-    let output = bench(&["explore", &file, "--report", &path("before")]);
-    assert_eq!(status(&output), 0, "{output:?}");
-    let mut report = read(&folder.path().join("before/report.json"));
+    let mut report = report_of_leaf(folder.path(), "explore");
     let keys = if key == "both" { &["rows_total", "rows_judged"][..] } else { &[key] };
     for key in keys {
         let count = report["summary"][key].as_i64().expect("a number");
@@ -357,9 +361,8 @@ fn what_exploring_counts_may_be_worse(
 fn reports_about_other_sections_are_not_compared() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name).display().to_string();
-    let file = crate::common::repository().join("corpus/builds/gnu-2.47/amd64/leaf.O2").display().to_string();
     for from in ["sframe", "eh-frame"] {
-        assert_eq!(status(&bench(&["check", &file, "--from", from, "--report", &path(from)])), 0);
+        assert_eq!(status(&bench(&["check", &leaf(), "--from", from, "--report", &path(from)])), 0);
     }
     let output = bench(&["compare", &path("sframe"), &path("eh-frame")]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();

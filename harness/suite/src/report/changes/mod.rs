@@ -221,11 +221,8 @@ fn case_change(
         new.extend(other_rules(before, after));
     }
     gone.extend(fewer.into_iter().filter(|_| after.is_some()));
-    let measures = before
-        .zip(after)
-        .map(|(before, after)| CaseResults::measures(before, after, kind))
-        .unwrap_or_default();
     let pair = before.zip(after);
+    let measures = pair.map(|(before, after)| CaseResults::measures(before, after, kind)).unwrap_or_default();
     let newly_uncovered = pair.and_then(|(before, after)| after.uncovered_beside(before));
     let covered_now = pair.and_then(|(before, after)| before.uncovered_beside(after));
     let change = match (before, after) {
