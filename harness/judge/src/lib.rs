@@ -26,6 +26,7 @@
 //! assert!(seen.agree < seen.counts.comparisons);
 //! ```
 
+pub mod calls;
 pub mod compare;
 pub mod examine;
 pub mod explore;

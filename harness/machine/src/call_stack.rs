@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::answers::Event;
 use crate::cpu::AuthenticationKey;
 
 /// A call that has not returned, or a signal whose handler has not.
@@ -20,6 +21,8 @@ pub struct Record {
     /// The number of instructions that had executed before the one that made
     /// the call: a [`Moment::time`](crate::Moment::time).
     pub since: u64,
+    /// When it was followed: no other record of the run has the same.
+    pub event: Event,
     /// Whether the caller did not call: a signal interrupted it before the instruction at
     /// `return_address`, and the callee is the signal's restorer, which will resume it there.
     pub interrupted: bool,
@@ -82,7 +85,14 @@ pub enum Exit {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallStack {
     records: Vec<Record>,
+    /// Those that have ended since the observer has seen it.
+    ended: Vec<Record>,
     kept: usize,
+    /// The number of records that are interrupted.
+    interrupted: usize,
+    pub(crate) context: u32,
+    pub(crate) has_called: bool,
+    pub(crate) has_arrived: bool,
     pub(crate) bottom: Bottom,
     beginning: Option<Record>,
     settled: bool,
@@ -91,15 +101,23 @@ pub struct CallStack {
     pub(crate) skipped: Option<u64>,
     /// What it was before SP moved past frames that control has not left yet.
     departed: Option<Box<Self>>,
+    /// When that was, and at which instruction.
+    pub(crate) departed_at: Option<(Event, u64)>,
+    pub(crate) restored: Option<(Event, u64)>,
 }
 
 impl CallStack {
     /// A call stack whose calls are known, oldest first.
     #[must_use]
-    pub const fn new(bottom: Bottom, records: Vec<Record>) -> Self {
+    pub fn new(bottom: Bottom, records: Vec<Record>) -> Self {
         Self {
+            interrupted: records.iter().filter(|call| call.interrupted).count(),
             records,
+            ended: Vec::new(),
             kept: 0,
+            context: 0,
+            has_called: false,
+            has_arrived: false,
             bottom,
             beginning: None,
             settled: true,
@@ -107,6 +125,8 @@ impl CallStack {
             linked: None,
             skipped: None,
             departed: None,
+            departed_at: None,
+            restored: None,
         }
     }
 
@@ -114,35 +134,45 @@ impl CallStack {
     /// Returns that.
     pub(crate) fn settle(&mut self) -> Option<Self> {
         self.settled = true;
+        self.departed_at = None;
         self.departed.take().map(|departed| *departed)
     }
 
     /// Notes that the callers of the topmost frame are not known any more. `departed` is what they have been.
-    pub(crate) fn unsettle(&mut self, departed: Self) {
+    pub(crate) fn unsettle(&mut self, departed: Self, at: (Event, u64)) {
         if std::mem::take(&mut self.settled) {
-            self.depart(departed);
+            self.depart(departed, at);
         }
     }
 
     /// Notes that SP is past frames that control has not left yet.
-    pub(crate) fn depart(&mut self, from: Self) {
+    pub(crate) fn depart(&mut self, from: Self, at: (Event, u64)) {
         if self.departed.is_none() {
-            let Self { kept, bottom, beginning, records, .. } = from;
-            self.departed = Some(Box::new(Self { kept, beginning, ..Self::new(bottom, records) }));
+            let Self { kept, bottom, beginning, records, context, .. } = from;
+            self.departed = Some(Box::new(Self { kept, beginning, context, ..Self::new(bottom, records) }));
+            self.departed_at = Some(at);
         }
     }
 
     /// Goes back to what SP had passed.
     pub(crate) fn restore(&mut self, departed: Self) {
-        self.records = departed.records;
+        (self.records, self.interrupted) = (departed.records, departed.interrupted);
+    }
+
+    /// Returns it with the number of its context.
+    pub(crate) fn in_context(self, context: u32) -> Self {
+        Self { context, ..self }
     }
 
     pub(crate) fn push(&mut self, record: Record) {
         self.records.push(record);
+        self.interrupted += usize::from(record.interrupted);
+        self.has_called = true;
     }
 
     pub(crate) fn truncate(&mut self, len: usize) {
-        self.records.truncate(len);
+        let ended = self.records.drain(len.min(self.records.len())..);
+        self.ended.extend(ended.inspect(|call| self.interrupted -= usize::from(call.interrupted)));
         self.kept = self.kept.min(self.records.len());
     }
 
@@ -153,16 +183,23 @@ impl CallStack {
     /// Removes the records from a position on.
     pub(crate) fn split_off(&mut self, at: usize) -> Vec<Record> {
         self.kept = self.kept.min(at);
-        self.records.split_off(at)
+        let removed = self.records.split_off(at);
+        self.interrupted -= removed.iter().filter(|call| call.interrupted).count();
+        removed
     }
 
     pub(crate) fn innermost_mut(&mut self) -> Option<&mut Record> {
         self.records.last_mut()
     }
 
-    /// Notes that the observer has seen the call stack: [`Self::kept`] starts again.
-    pub(crate) const fn seen(&mut self) {
+    /// Notes that the observer has seen the call stack: [`Self::kept`] and what has happened start again.
+    #[inline]
+    pub(crate) fn seen(&mut self) {
         self.kept = self.records.len();
+        (self.has_called, self.restored) = (false, None);
+        if !self.ended.is_empty() {
+            self.ended.clear();
+        }
     }
 
     /// Notes that another call stack was current in between.
@@ -198,6 +235,42 @@ impl CallStack {
     #[must_use]
     pub const fn exit(&self) -> Option<Exit> {
         self.exit
+    }
+
+    /// Whether it is that of a signal's handler.
+    #[inline]
+    #[must_use]
+    pub const fn is_interrupted(&self) -> bool {
+        self.interrupted > 0
+    }
+
+    /// Returns the calls that the last instruction has ended: it has returned from them, control or SP has left them.
+    #[inline]
+    #[must_use]
+    pub fn ended(&self) -> &[Record] {
+        &self.ended
+    }
+
+    /// Returns the number of the context: a thread has others if it switches between stacks. The contexts of a run
+    /// have different ones.
+    #[inline]
+    #[must_use]
+    pub const fn context(&self) -> u32 {
+        self.context
+    }
+
+    /// Returns whether the last instruction has made the innermost call.
+    #[inline]
+    #[must_use]
+    pub const fn has_called(&self) -> bool {
+        self.has_called
+    }
+
+    /// Returns whether control has come by a return, or by another branch to an address that is computed.
+    #[inline]
+    #[must_use]
+    pub const fn has_arrived(&self) -> bool {
+        self.has_arrived
     }
 
     /// Returns the return address that the last instruction has left, if it is not taken for a call: it has led to the
@@ -271,13 +344,26 @@ impl CallStack {
         self.departed.as_deref()
     }
 
+    /// Returns when SP moved past frames that control has not left yet, and the instruction after that.
+    #[must_use]
+    pub const fn departed_at(&self) -> Option<(Event, u64)> {
+        self.departed_at
+    }
+
+    /// Returns when SP had moved past frames that have been taken for ended, and have not: it is below them again, or
+    /// the innermost one has returned.
+    #[must_use]
+    pub const fn restored(&self) -> Option<(Event, u64)> {
+        self.restored
+    }
+
     /// Returns this call stack without the calls at some positions, from the oldest on.
     #[must_use]
     pub fn without(&self, positions: Range<usize>) -> Self {
         let is_left =
             |(position, record): (usize, &Record)| (!positions.contains(&position)).then_some(*record);
         let records = self.records.iter().enumerate().filter_map(is_left).collect();
-        Self { beginning: self.beginning, ..Self::new(self.bottom, records) }
+        Self { beginning: self.beginning, context: self.context, ..Self::new(self.bottom, records) }
     }
 
     /// Puts a call in the place of another.
@@ -299,6 +385,6 @@ impl CallStack {
     pub fn with(&self, position: usize, call: Record) -> Self {
         let mut records = self.records.clone();
         records.insert(position.min(records.len()), call);
-        Self { beginning: self.beginning, ..Self::new(self.bottom, records) }
+        Self { beginning: self.beginning, context: self.context, ..Self::new(self.bottom, records) }
     }
 }

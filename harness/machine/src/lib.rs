@@ -18,6 +18,7 @@
 //! call stack is there to judge what they say.
 
 mod address_space;
+mod answers;
 mod call_stack;
 mod control_flow;
 mod cpu;
@@ -38,6 +39,7 @@ mod run;
 mod witness;
 
 pub use address_space::{AddressSpace, MapError, Permissions, overlap};
+pub use answers::{Answer, Answered, Answers, Event, Question};
 pub use call_stack::{Bottom, CallStack, Exit, Record, Signature};
 pub use control_flow::ControlFlow;
 pub use cpu::{AARCH64, AARCH64_BE, AMD64, AuthenticationKey, Control, Cpu, S390X};

@@ -10,6 +10,7 @@ use sframe_engine::Abi;
 use unicorn_engine::uc_error;
 
 use crate::address_space::{AddressSpace, MapError};
+use crate::answers::Answers;
 use crate::call_stack::Bottom;
 use crate::cpu::Cpu;
 use crate::image::{Image, LoadError};
@@ -40,6 +41,8 @@ pub struct Options {
     /// Faults of the witness, to test that they are noticed.
     #[doc(hidden)]
     pub witness_faults: WitnessFaults,
+    /// What an earlier run has shown of the calls.
+    pub answers: Arc<Answers>,
 }
 
 impl Options {
@@ -55,6 +58,7 @@ impl Default for Options {
             budget: 50_000_000,
             stack_size: 8 << 20,
             witness_faults: WitnessFaults::default(),
+            answers: Arc::default(),
         }
     }
 }
@@ -111,6 +115,7 @@ pub struct Machine {
     /// The first stack.
     stack: Range<u64>,
     witness_faults: WitnessFaults,
+    answers: Arc<Answers>,
     space: AddressSpace,
     plan: Plan,
     linux: Linux,
@@ -166,6 +171,7 @@ impl Machine {
             budget: options.budget,
             stack,
             witness_faults: options.witness_faults,
+            answers: Arc::clone(&options.answers),
             space,
             plan: images.plan.clone(),
             linux: Linux::new(image.cpu, system, layout, file).executing(programs),
@@ -241,6 +247,7 @@ impl Machine {
                 budget: self.budget,
                 stack: self.stack,
                 witness_faults: self.witness_faults,
+                answers: self.answers,
                 space: self.space,
                 places: plan.places,
                 slots: self.plan.slots,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use sframe_engine::Abi;
 
 use crate::address_space::AddressSpace;
+use crate::answers::Event;
 use crate::call_stack::{CallStack, Record};
 use crate::cpu::Cpu;
 use crate::outcome::End;
@@ -31,6 +32,8 @@ pub enum Flow {
 pub struct Moment<'m> {
     /// The number of instructions that have executed before.
     pub time: u64,
+    /// Its number among all that are followed.
+    pub event: Event,
     /// The thread that executes it, by its number.
     pub thread: u32,
     /// Address of the instruction.
@@ -64,7 +67,7 @@ impl Moment<'_> {
     /// Returns the call that the last instruction has made, if it has.
     #[must_use]
     pub fn call(&self) -> Option<&Record> {
-        self.call_stack.records().last().filter(|call| call.since + 1 == self.time)
+        self.call_stack.records().last().filter(|_| self.call_stack.has_called())
     }
 
     /// Returns the call that the last instruction would have made if it had called what begins here, with a return
@@ -78,6 +81,7 @@ impl Moment<'_> {
             caller_fp: self.fp,
             callee: self.pc,
             since: self.time.saturating_sub(1),
+            event: self.event,
             interrupted: false,
             signature: None,
         }
@@ -93,6 +97,9 @@ impl Moment<'_> {
     /// was interrupted: its PC, SP or FP.
     #[must_use]
     pub fn rewritten(&self) -> Option<CallStack> {
+        if !self.call_stack.is_interrupted() {
+            return None;
+        }
         let calls = self.call_stack.records();
         let mut rewritten: Option<CallStack> = None;
         let layout = self.cpu.signal_frame;

@@ -44,7 +44,9 @@
 mod known_code;
 
 use std::ops::Range;
+use std::sync::Arc;
 
+use crate::answers::{Answers, Event, Question};
 use crate::call_stack::{Bottom, CallStack, Exit, Record, Signature};
 use crate::control_flow::ControlFlow;
 use crate::cpu::{AuthenticationKey, Control, Cpu, Link};
@@ -265,6 +267,16 @@ pub(crate) struct Witness {
     starts: bool,
     /// Whether a function has begun a context, which is not noted yet.
     begins: bool,
+    /// What an earlier run has shown.
+    answers: Arc<Answers>,
+    /// The number of what is followed, and its PC.
+    now: (Event, u64),
+    /// Whether SP has moved past frames by arithmetic, and the next branch may lead out of them.
+    has_moved: bool,
+    /// How many of the calls are known not to end where SP is past them.
+    stays: Option<usize>,
+    /// The number of contexts so far.
+    contexts: u32,
     control_flow: ControlFlow,
 }
 
@@ -299,8 +311,24 @@ impl Witness {
             skipped: None,
             starts: true,
             begins: false,
+            answers: Arc::default(),
+            now: (0, 0),
+            has_moved: false,
+            stays: None,
+            contexts: 0,
             control_flow: ControlFlow::default(),
         }
+    }
+
+    /// Gives it what an earlier run has shown.
+    pub(crate) fn knowing(self, answers: Arc<Answers>) -> Self {
+        Self { answers, ..self }
+    }
+
+    /// Begins what is followed next.
+    #[inline]
+    pub(crate) const fn begin_event(&mut self, event: Event) {
+        self.now.0 = event;
     }
 
     /// Notes that a call has been bound.
@@ -308,11 +336,17 @@ impl Witness {
         self.control_flow.lazy_bindings += 1;
     }
 
+    /// The call stack of a context that was not there before.
+    fn new_context(&mut self, bottom: Bottom, records: Vec<Record>) -> CallStack {
+        self.contexts += 1;
+        CallStack::new(bottom, records).in_context(self.contexts)
+    }
+
     /// Forgets all calls: what runs next was not called.
     pub(crate) fn start_again(&mut self, sp: u64, bottom: Bottom) {
         self.previous = Previous::nothing(self.previous.time, self.previous.pc, sp, 0);
         self.current = Context {
-            call_stack: CallStack::new(bottom, Vec::new()),
+            call_stack: self.new_context(bottom, Vec::new()),
             stacks: vec![Stack::new(0, sp, sp)],
             left_at: 0,
         };
@@ -324,6 +358,7 @@ impl Witness {
         self.resumed = None;
         self.entered = None;
         self.popped = None;
+        self.stays = None;
         self.returned.clear();
         self.levels.clear();
         self.frameless.clear();
@@ -333,7 +368,7 @@ impl Witness {
 
     /// The witness of a new task with its own stack, which knows the functions.
     pub(crate) fn of_task(&self, cpu: &Cpu, stack: Range<u64>, sp: u64) -> Self {
-        let mut witness = Self::new(cpu, stack, sp, self.faults);
+        let mut witness = Self::new(cpu, stack, sp, self.faults).knowing(Arc::clone(&self.answers));
         witness.start_again(sp, Bottom::Context);
         witness.previous.time = self.previous.time;
         witness.callees.clone_from(&self.callees);
@@ -361,7 +396,8 @@ impl Witness {
     }
 
     /// Notes that the observer has seen the call stack.
-    pub(crate) const fn seen(&mut self) {
+    #[inline]
+    pub(crate) fn seen(&mut self) {
         self.current.call_stack.seen();
     }
 
@@ -399,6 +435,12 @@ impl Witness {
                 self.skipped = Some(return_address);
                 return;
             }
+            _ if !self.faults.misses_pc_fetches
+                && self.answers.is_otherwise(self.now.0, Question::Call { return_address, callee }) =>
+            {
+                self.control_flow.pc_fetches += 1;
+                return;
+            }
             _ => {}
         }
         // The frame that SP was loaded for makes the call.
@@ -422,7 +464,7 @@ impl Witness {
         if kind == Callee::InlineRetpoline {
             let departed = self.current.call_stack.clone();
             self.push(caller, callee, false);
-            self.current.call_stack.unsettle(departed);
+            self.current.call_stack.unsettle(departed, self.now);
         } else {
             self.push(caller, callee, false);
         }
@@ -458,6 +500,7 @@ impl Witness {
             caller_fp: caller.fp,
             callee,
             since: self.previous.time,
+            event: self.now.0,
             interrupted,
             signature: None,
         });
@@ -475,10 +518,12 @@ impl Witness {
         branch: impl Fn() -> Option<Branch>,
     ) {
         let Place { pc, sp, fp } = at;
+        self.now.1 = pc;
         if std::mem::take(&mut self.starts) {
             self.callees.insert(pc);
         }
         self.current.call_stack.exit = None;
+        self.current.call_stack.has_arrived = false;
         self.current.call_stack.linked = self.fetched.take();
         self.current.call_stack.skipped = self.skipped.take();
         self.follow_jump(at);
@@ -490,7 +535,23 @@ impl Witness {
         if !is_idle {
             self.follow_moves(at, action, branch);
         }
+        if let Some(Exit::Landing { or: Some(frame), .. }) = self.current.call_stack.exit {
+            self.land_as_known(pc, frame);
+        }
         self.previous = Previous { action, time, pc, sp, fp };
+    }
+
+    /// The last instruction was a branch that is known to have called what begins here: it has left this return address.
+    #[cold]
+    pub(crate) fn called_by_branch(&mut self, return_address: u64, lag: u64, at: Place) {
+        let Place { pc, sp, fp } = at;
+        let caller = Place { pc: return_address, sp: sp.wrapping_add(self.pushed_by_calls()), fp };
+        self.control_flow.calls += 1;
+        self.callees.insert(pc);
+        self.push(caller, pc, false);
+        if let Some(record) = self.current.call_stack.innermost_mut() {
+            record.since = self.previous.time.saturating_sub(lag);
+        }
     }
 
     /// Follows the next instruction if it, or the last one, moves control or SP.
@@ -519,9 +580,29 @@ impl Witness {
         }
         if arrives {
             self.arrive(at);
+            self.current.call_stack.has_arrived = true;
         }
+        self.has_moved = false;
         if self.lands(action, branch) {
+            // With the SP of another frame's call, it lands there.
+            let is_of_frame =
+                |departed: &CallStack| departed.records().iter().any(|call| call.caller_sp == sp);
+            let call_stack = &self.current.call_stack;
+            self.has_moved = call_stack.is_settled() && !call_stack.departed().is_some_and(is_of_frame);
             self.unsettle_here();
+        }
+    }
+
+    /// Control has come to the innermost frame, or to another one, with so many calls below: if an earlier run has shown
+    /// that it was the other one, the calls between them have ended.
+    #[cold]
+    fn land_as_known(&mut self, pc: u64, frame: usize) {
+        if self.answers.is_otherwise(self.now.0, Question::Landing { at: pc }) {
+            let records = self.current.call_stack.records();
+            let last = records.get(frame).copied();
+            self.control_flow.discarded_frames += records.len().saturating_sub(frame) as u64;
+            self.current.call_stack.truncate(frame);
+            self.current.call_stack.exit = Some(landing(last, None));
         }
     }
 
@@ -580,6 +661,7 @@ impl Witness {
         let pushed = self.pushed_by_calls();
         let call_stack = &mut self.current.call_stack;
         let is_below = |last: &Record| sp.wrapping_add(pushed) <= last.caller_sp;
+        let departed_at = call_stack.departed_at;
         if self.unsettled.is_none()
             && call_stack.is_settled()
             && call_stack.departed().and_then(|departed| departed.records().last()).is_some_and(is_below)
@@ -587,6 +669,7 @@ impl Witness {
         {
             let left = call_stack.records().len();
             self.control_flow.discarded_frames -= (departed.records().len() - left) as u64;
+            call_stack.restored = departed_at;
             call_stack.restore(departed);
             call_stack.exit = Some(landing(None, Some(left)));
             self.left = None;
@@ -606,13 +689,25 @@ impl Witness {
         if self.faults.misses_nonlocal_exits {
             return;
         }
+        if let Some(calls) = self.stays {
+            let is_below = |top: &Record| sp.wrapping_add(self.pushed_by_calls()) <= top.caller_sp;
+            if self.current.call_stack.records().len() == calls && !self.top().is_some_and(is_below) {
+                return;
+            }
+            self.stays = None;
+        }
         let is_foreign = self.previous.action.movement == Movement::Foreign;
         if self.top().is_some_and(|top| sp > top.caller_sp) {
             if !is_foreign && self.returns_elsewhere(sp, target()) {
                 return;
             }
+            let (event, at) = self.now;
+            let before = self.current.call_stack.records().len();
+            if !is_foreign && self.answers.is_otherwise(event, Question::Departure { at }) {
+                self.stays = Some(before);
+                return;
+            }
             let departed = self.current.call_stack.clone();
-            let before = departed.records().len();
             while let Some(top) = self.top().filter(|top| sp > top.caller_sp) {
                 self.left = Some(*top);
                 self.current.call_stack.pop();
@@ -622,9 +717,9 @@ impl Witness {
             self.restored = Some(sp);
             // The frames have ended, but control has not left them yet.
             if is_foreign {
-                self.current.call_stack.unsettle(departed);
+                self.current.call_stack.unsettle(departed, self.now);
             } else {
-                self.current.call_stack.depart(departed);
+                self.current.call_stack.depart(departed, self.now);
             }
         } else if is_foreign {
             self.restored = Some(sp);
@@ -638,7 +733,7 @@ impl Witness {
     fn unsettle_here(&mut self) {
         if self.current.call_stack.is_settled() {
             let departed = self.current.call_stack.clone();
-            self.current.call_stack.unsettle(departed);
+            self.current.call_stack.unsettle(departed, self.now);
         }
     }
 
@@ -690,8 +785,15 @@ impl Witness {
         let from = resumed.unwrap_or(self.previous.pc);
         let entered = self.entered.take();
         // SP has moved past frames by arithmetic, and was not loaded.
-        let has_moved = self.current.call_stack.is_settled();
+        let has_moved = self.has_moved || self.current.call_stack.is_settled();
+        let departed_at = self.current.call_stack.departed_at;
         let departed = self.current.call_stack.settle();
+        if self.stays.take().is_some()
+            && self.top().is_some_and(|top| top.return_address == pc && !top.interrupted)
+        {
+            self.control_flow.returns += 1;
+            return self.return_to(at);
+        }
         if self.unsettled.is_some() {
             if self.top().is_some_and(|top| !top.interrupted && top.return_address == pc) {
                 // A callee has changed the stack of its caller.
@@ -708,6 +810,7 @@ impl Witness {
         if let Some(departed) = departed.filter(|_| has_moved)
             && self.returns_beyond(at, &departed)
         {
+            self.current.call_stack.restored = departed_at;
             return self.return_beyond(at, departed);
         }
         let Some(top) = self.top().copied() else {
@@ -738,6 +841,8 @@ impl Witness {
             self.control_flow.contexts_begun += 1;
             self.callees.insert(pc);
             self.current.call_stack.truncate(0);
+            self.contexts += 1;
+            self.current.call_stack.context = self.contexts;
             self.current.stacks = vec![Stack::new(0, entered, sp)];
             self.begins = true;
             return;
@@ -891,7 +996,12 @@ impl Witness {
         self.control_flow.discarded_frames += lost as u64;
         let last = self.current.call_stack.records().get(caller.depth).copied();
         self.current.call_stack.truncate(caller.depth);
-        self.current.call_stack.push(Record { since: self.previous.time, signature: None, ..call });
+        self.current.call_stack.push(Record {
+            since: self.previous.time,
+            event: self.now.0,
+            signature: None,
+            ..call
+        });
         self.current.call_stack.exit = Some(landing(last, None));
         true
     }
@@ -985,7 +1095,7 @@ impl Witness {
         let Some(Unsettled { left, entered }) = self.unsettled.take() else { return };
         self.current.leave_stack(left);
         let fresh = Context {
-            call_stack: CallStack::new(Bottom::Context, Vec::new()),
+            call_stack: self.new_context(Bottom::Context, Vec::new()),
             stacks: vec![Stack::new(0, entered, sp)],
             left_at: 0,
         };
@@ -998,6 +1108,8 @@ impl Witness {
         context.call_stack.settle();
         (context.call_stack.exit, context.call_stack.linked) = (None, None);
         context.call_stack.skipped = None;
+        context.call_stack.seen();
+        context.call_stack.resumed();
         context.left_at = self.previous.pc;
         self.parked_size += context.size();
         self.parked.push(context);
@@ -1100,7 +1212,7 @@ impl Witness {
                 for stack in &mut stacks {
                     stack.first -= keep;
                 }
-                let call_stack = CallStack::new(Bottom::Context, records);
+                let call_stack = self.new_context(Bottom::Context, records);
                 let mut left = Context { call_stack, stacks, left_at: 0 };
                 left.leave_stack(before);
                 self.park(left);
@@ -1119,7 +1231,7 @@ impl Witness {
                 let left = std::mem::replace(&mut self.current, resumed);
                 if self.entered.is_some() {
                     // It may begin anew where it began: its old frames are not certain.
-                    self.current.call_stack.unsettle(left.call_stack.clone());
+                    self.current.call_stack.unsettle(left.call_stack.clone(), self.now);
                 }
                 self.park(left);
                 self.current.call_stack.resumed();
@@ -1156,7 +1268,8 @@ impl Witness {
             let first = self.current.call_stack.records().len();
             self.current.stacks.push(Stack::new(first, alternate.end, handler.sp));
         }
-        // As if the restorer had called the handler.
+        // As if the restorer had called the handler: the run counts both.
+        self.now.0 += 1;
         let sp = handler.sp.wrapping_add(self.pushed_by_calls());
         self.push(Place { pc: *restorer, sp, fp: handler.fp }, handler.pc, false);
         self.continue_at(handler);

@@ -61,6 +61,12 @@ impl<'m> Truth<'m> {
         }
     }
 
+    /// The truth if these are the calls.
+    #[must_use]
+    pub const fn by(&self, call_stack: &'m CallStack) -> Self {
+        Self { call_stack, ..*self }
+    }
+
     /// Returns the call that made a frame, 0 for the topmost. The outermost has none.
     pub fn call_of(&self, frame: usize) -> Option<&'m Record> {
         let calls = self.call_stack.records();
@@ -748,6 +754,7 @@ mod tests {
             caller_fp: 0,
             callee: 0x40_0d00,
             since: 0,
+            event: 0,
             interrupted: false,
             signature,
         };
@@ -821,6 +828,7 @@ mod tests {
             caller_fp: 0,
             callee: 0x1000,
             since: 0,
+            event: 0,
             interrupted: false,
             signature: None,
         };
@@ -858,6 +866,7 @@ mod tests {
             caller_fp: 0,
             callee: 0x1000,
             since: 0,
+            event: 0,
             interrupted: false,
             signature: None,
         })

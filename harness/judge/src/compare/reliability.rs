@@ -27,19 +27,6 @@ impl Reliabilities {
         *self.of(reliability) += 1;
     }
 
-    /// Counts several walks.
-    pub const fn count_all(&mut self, reliability: Reliability, count: u64) {
-        *self.of(reliability) += count;
-    }
-
-    /// Takes back at most `count` walks that were counted. Returns how many.
-    pub fn forget(&mut self, reliability: Reliability, count: u64) -> u64 {
-        let counted = self.of(reliability);
-        let taken = count.min(*counted);
-        *counted -= taken;
-        taken
-    }
-
     const fn of(&mut self, reliability: Reliability) -> &mut u64 {
         match reliability {
             Reliability::Complete => &mut self.complete,

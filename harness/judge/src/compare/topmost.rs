@@ -89,7 +89,7 @@ impl LastInstructions {
 }
 
 /// What walks are worth, by the PC of the topmost frame.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ByPc {
     of: PcMap<Reliabilities>,
     /// Those from functions that were called by the last instruction of another one.
@@ -107,26 +107,6 @@ impl ByPc {
             _ if is_after_last => self.after_last.count(reliability),
             Some(first) if first.frame > 0 => self.callers.count(reliability),
             _ => self.of.get_or_insert_with(pc, Reliabilities::default).count(reliability),
-        }
-    }
-
-    /// Takes back walks with a disagreement, in a frame that had made a call or in another.
-    pub(crate) fn forget(&mut self, found: &Disagreement, as_caller: bool, worth: Reliability, count: u64) {
-        let of_pc = self.of.get_or_insert_with(found.pc, Reliabilities::default);
-        let (first, second) = if as_caller { (&mut self.callers, of_pc) } else { (of_pc, &mut self.callers) };
-        // A place does not say from which calls the walks came: what was not counted where most are was so elsewhere.
-        let mut left = count;
-        for of in [first, &mut self.after_last, second] {
-            left -= of.forget(worth, left);
-        }
-    }
-
-    /// Adds those of another run.
-    pub(crate) fn merge(&mut self, other: &Self) {
-        self.callers.add(&other.callers);
-        self.after_last.add(&other.after_last);
-        for (pc, of) in other.of.iter() {
-            self.of.get_or_insert_with(pc, Reliabilities::default).add(of);
         }
     }
 
@@ -235,47 +215,4 @@ fn body(section: &Section<'_>, fde: &sframe_engine::Fde) -> Option<(RowRules, u3
     // Of equal ones, the first.
     let most = covered.into_iter().rev().max_by_key(|(.., bytes)| *bytes);
     most.map(|(rules, start, _)| (rules, start))
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::compare::Value;
-    use crate::vocabulary::Verdict;
-
-    use super::*;
-
-    /// What is taken back is gone where it was counted, and nothing else is.
-    #[test]
-    fn walks_are_taken_back_from_where_they_were_counted() {
-        let found = |frame| Disagreement {
-            verdict: Verdict::WrongRa,
-            frame,
-            pc: 0x1000,
-            address: InstructionPointer(0x1000).into(),
-            expected: Value::Word(0),
-            got: Value::Word(8),
-            after_wrong_fp: None,
-        };
-        let wrong = |wrong| Reliabilities { wrong, ..Reliabilities::default() };
-        let mut by = ByPc::default();
-        let at = Start::at(0x1000);
-        let after = Start { is_after_last: true, ..at };
-        for (start, frame, count) in [(at, 0, 5), (at, 1, 3), (after, 0, 2), (Start::at(0x2000), 0, 7)] {
-            (0..count).for_each(|_| by.count(start, &[found(frame)], Reliability::Wrong));
-        }
-        by.count(at, &[], Reliability::Complete);
-        let counts = |by: &ByPc| {
-            let of = |pc| by.of.iter().find(|(at, _)| *at == pc).map_or(0, |(_, of)| of.wrong);
-            (of(0x1000), of(0x2000), by.callers, by.after_last)
-        };
-        assert_eq!(counts(&by), (5, 7, wrong(3), wrong(2)));
-        by.forget(&found(0), false, Reliability::Wrong, 4);
-        assert_eq!(counts(&by), (1, 7, wrong(3), wrong(2)));
-        by.forget(&found(0), true, Reliability::Wrong, 2);
-        assert_eq!(counts(&by), (1, 7, wrong(1), wrong(2)));
-        // Two of these three came from a call that does not return.
-        by.forget(&found(0), false, Reliability::Wrong, 3);
-        assert_eq!(counts(&by), (0, 7, wrong(1), wrong(0)));
-        assert_eq!(by.of.iter().map(|(_, of)| of.complete).sum::<u64>(), 1);
-    }
 }

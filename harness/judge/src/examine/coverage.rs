@@ -14,7 +14,7 @@ use crate::finding::{Address, Finding, FindingRow};
 use crate::target::{Loaded, Target};
 
 /// What a run executed.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Executed {
     /// How often each instruction ran, and whether the stacks were compared there.
     instructions: PcMap<(u64, bool)>,
@@ -246,17 +246,15 @@ impl Executed {
         Some((section.address(), found.fde.index, found.row_index?))
     }
 
-    /// Returns what was exercised. What was only ever set aside was not: `set_aside` says how often each
-    /// instruction was.
-    pub(crate) fn coverage(&self, target: &Target<'_>, set_aside: impl Fn(u64) -> u64) -> Coverage {
+    /// Returns what was exercised.
+    pub(crate) fn coverage(&self, target: &Target<'_>) -> Coverage {
         let mut coverage = Coverage::default();
         let mut rows = FxHashSet::default();
         let mut missing: BTreeMap<String, bool> = BTreeMap::new();
         for (pc, &(count, compared)) in self.instructions.iter() {
             coverage.ran.insert(pc, compared);
             let pc = InstructionPointer(pc);
-            let is_set_aside = set_aside(pc.0) > 0 && set_aside(pc.0) >= count;
-            if compared && !is_set_aside {
+            if compared {
                 rows.extend(Self::row(target, pc.into()));
             }
             if target.images.is_linker(pc.0) {

@@ -83,7 +83,7 @@ pub enum DeliveryFault {
 type Place = (u64, u32);
 
 /// What is done with the signals of a run.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Plan {
     /// Each is delivered to a copy of the process, at the first arrivals at these addresses.
     Apart(FxHashMap<u64, u32>),
@@ -92,7 +92,7 @@ enum Plan {
 }
 
 /// The signals of a run.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Interruptions {
     signal: u8,
     plan: Plan,
@@ -109,7 +109,7 @@ pub(super) struct Interruptions {
 }
 
 /// A copy of the process to which a signal is delivered.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Fork {
     at: Place,
     sp: u64,
@@ -151,7 +151,7 @@ fn registers(moment: &Moment<'_>) -> Vec<Option<u64>> {
 }
 
 fn is_handling(moment: &Moment<'_>) -> bool {
-    moment.call_stack.innermost_first().any(|call| call.interrupted)
+    moment.call_stack.is_interrupted()
 }
 
 impl Interruptions {
@@ -199,12 +199,12 @@ impl Examiner<'_, '_, '_> {
         signals: &Signals,
         options: &Options,
     ) -> Result<Deliveries, MachineError> {
-        let before = self.results.counts.comparisons;
-        let places = signals.ranges.iter().flat_map(|range| self.executed.within(range));
+        let before = self.seen.results.counts.comparisons;
+        let places = signals.ranges.iter().flat_map(|range| self.seen.executed.within(range));
         let hits = |count| u32::try_from(count).unwrap_or(u32::MAX).min(signals.hits);
         let places = places.map(|(pc, count)| (pc, hits(count))).collect();
         let (apart, outcome) = self.interrupted_run(signals.signal, Plan::Apart(places), options)?;
-        self.features.add(&outcome.control_flow);
+        self.seen.features.add(&outcome.control_flow);
         let Interruptions { mut deliveries, mut fault, returned, last, .. } = apart;
         if fault.is_none() && self.doubt.is_none() && !returned.is_empty() {
             let (together, outcome) =
@@ -220,7 +220,7 @@ impl Examiner<'_, '_, '_> {
             arrival,
             fault,
         });
-        deliveries.comparisons = self.results.counts.comparisons - before;
+        deliveries.comparisons = self.seen.results.counts.comparisons - before;
         Ok(deliveries)
     }
 
@@ -288,6 +288,7 @@ impl Examiner<'_, '_, '_> {
             disagreed: false,
             at_entry: None,
         });
+        self.calls.fork();
         self.begin_comparing();
         Followed::Pass(Flow::Fork(signal))
     }
@@ -305,7 +306,7 @@ impl Examiner<'_, '_, '_> {
             (Phase::After, Some(end)) => Some(DeliveryFault::End(end.clone())),
         };
         self.stores = fork.stores;
-        self.results.findings.start(fork.depth - 1);
+        self.calls.rewind();
         if let Some(fault) = fault {
             interruptions.fault = Some((fork.at, fault));
             return;

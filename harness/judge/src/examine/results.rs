@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 
 use crate::compare::{ByPc, Disagreement, Start, Truth, WalkEnd, reliability};
 use crate::examine::counts::Counts;
-use crate::target::Target;
 use crate::triage::Findings;
 use crate::vocabulary::End;
 
 /// The results of comparisons: as in [`Examination`](crate::examine::Examination).
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Results {
     pub(super) findings: Findings,
     pub(super) counts: Counts,
@@ -54,27 +53,6 @@ impl Results {
         let lacks_frames = |frame: &usize| frame + 1 < truth.call_stack.depth();
         if let (Some(frame), Some(kind)) = (end.frame().filter(lacks_frames), end.in_specs()) {
             *self.early.entry((kind, truth.address(frame).get())).or_default() += 1;
-        }
-    }
-
-    /// Takes back comparisons that say nothing after all.
-    pub(super) fn set_aside(&mut self) {
-        for (found, as_caller, aside) in self.findings.borne_out() {
-            let reliability = reliability(WalkEnd::Disagreed, &[*found], usize::MAX, None);
-            self.counts.comparisons -= aside;
-            self.counts.walk_ends.disagreed -= aside;
-            self.counts.walk_ends.unsettled += aside;
-            self.reliability.forget(found, as_caller, reliability, aside);
-        }
-    }
-
-    /// Adds others.
-    pub(super) fn merge(&mut self, other: Self, target: &Target<'_>) {
-        self.findings.merge(other.findings, target);
-        self.counts.add(&other.counts);
-        self.reliability.merge(&other.reliability);
-        for (end, walks) in other.early {
-            *self.early.entry(end).or_default() += walks;
         }
     }
 }

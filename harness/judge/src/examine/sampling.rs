@@ -70,7 +70,7 @@ impl fmt::Display for Sampling {
 }
 
 /// Selects instructions.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Sampler {
     /// The address to arrive at first.
     from: Option<u64>,
@@ -135,7 +135,7 @@ fn caller(records: &[Record]) -> u64 {
 /// gives. Whatever the length of a loop, all its instructions are selected in time: regular
 /// steps, even by an irrational part of the block, keep missing some in loops of some
 /// lengths. Each run of the same program selects the same ones.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Strides {
     every: u64,
     /// Instructions so far.
@@ -183,7 +183,7 @@ impl Strides {
 }
 
 /// How often each place was compared.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Places {
     most: u32,
     /// The first caller at each PC, and how often. Most functions have one caller, or one

@@ -8,42 +8,10 @@ use serde::{Deserialize, Serialize};
 use sframe_engine::{InstructionPointer, LookupAddress, ReturnAddress};
 use sframe_inspect::text::{counted, grouped};
 
+use crate::calls::{Kind, SetAsideReason};
 use crate::examine::coverage::Executed;
 use crate::finding::Address;
 use crate::target::{Loaded, Target};
-use crate::vocabulary::named;
-
-named! {
-    /// Why a comparison that disagrees says nothing of the row.
-    pub enum SetAsideReason, "reason" {
-        /// The function left, and not for its caller: the row says where to, before it had left.
-        LeavesElsewhere = "leaves-elsewhere",
-        /// The function left with the FP that a callee had put where the function had saved its caller's: the row
-        /// reads it there, before it had left.
-        LeavesWithFp = "leaves-with-fp",
-        /// Control was about to begin a context that the program had made, and nothing is known of callers there.
-        NewContext = "new-context",
-        /// SP had left the stack of the callers, and the run did not show where control went then.
-        NoLanding = "no-landing",
-    }
-}
-
-impl SetAsideReason {
-    /// The reason, for people.
-    #[must_use]
-    pub const fn text(self) -> &'static str {
-        match self {
-            Self::LeavesElsewhere => {
-                "the row says where the function then left for, which was not its caller"
-            }
-            Self::LeavesWithFp => {
-                "a callee replaced the FP that the function had saved, and the function then left with that one"
-            }
-            Self::NewContext => "it leads to a context that the program has made, where no callers are known",
-            Self::NoLanding => "the run did not show where control was to go",
-        }
-    }
-}
 
 /// The comparisons in a function that were set aside for a reason.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -71,22 +39,10 @@ pub struct SetAside {
 }
 
 impl SetAside {
-    /// Whether nothing is left of what executed in the function.
-    #[must_use]
-    pub const fn is_whole_function(&self) -> bool {
-        !self.as_caller && self.instructions >= self.executed
-    }
-
-    /// Whether nothing is left of a function that has more to show than its exit. A stub has nothing else: each time
-    /// that it ran, it was seen to leave for where its rows say. Where that was not seen, it is no exception.
-    #[must_use]
-    pub fn proves_too_little(&self) -> bool {
-        self.is_whole_function() && !(self.is_stub && self.reason == SetAsideReason::LeavesElsewhere)
-    }
-
-    /// Whether all was compared but the FP of one caller, which its saved one is no more.
-    const fn is_one_fp(&self) -> bool {
-        self.as_caller && matches!(self.reason, SetAsideReason::LeavesWithFp)
+    /// Whether it is a stub that was seen to leave, each time that it ran, for where its rows say: it has nothing else to
+    /// show.
+    fn is_left_stub(&self) -> bool {
+        self.is_stub && self.reason == SetAsideReason::LeavesElsewhere
     }
 
     /// What was set aside, and why, in a line.
@@ -115,20 +71,17 @@ pub fn total(set_aside: &[SetAside]) -> u64 {
 const MOST: u64 = 100;
 
 /// Whether so much was set aside that the rest proves too little: more than 1 % of what was to be compared, or all of
-/// a function that is no stub. Where a callee has replaced the FP that a caller has saved, nothing but that FP is missing.
+/// a function that is no stub, for one reason or for several.
 #[must_use]
 pub fn is_too_much(set_aside: &[SetAside], comparisons: u64) -> bool {
     let all = total(set_aside);
-    let without = set_aside.iter().filter(|place| !place.is_one_fp()).map(|place| place.instructions);
-    without.sum::<u64>().saturating_mul(MOST) > all.saturating_add(comparisons)
-        || set_aside.iter().any(SetAside::proves_too_little)
-}
-
-/// What is set aside at an address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Kind {
-    pub(crate) reason: SetAsideReason,
-    pub(crate) as_caller: bool,
+    let of_functions = set_aside.iter().filter(|place| !place.as_caller && !place.is_left_stub());
+    let mut left: BTreeMap<(&Option<String>, &str), u64> = BTreeMap::new();
+    for place in of_functions {
+        let left = left.entry((&place.image, &place.function)).or_insert(place.executed);
+        *left = left.saturating_sub(place.instructions);
+    }
+    all.saturating_mul(MOST) > all.saturating_add(comparisons) || left.values().any(|left| *left == 0)
 }
 
 /// What is set aside in a function for a reason.
@@ -139,18 +92,12 @@ struct Listed {
 }
 
 /// Collects what is set aside, by address.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Collected(FxHashMap<u64, FxHashMap<Kind, u64>>);
 
 impl Collected {
     pub(crate) fn add(&mut self, pc: u64, kind: Kind, count: u64) {
         *self.0.entry(pc).or_default().entry(kind).or_default() += count;
-    }
-
-    /// How often an instruction was set aside.
-    pub(crate) fn at(&self, pc: u64) -> u64 {
-        let topmost = |(kind, count): (&Kind, &u64)| if kind.as_caller { 0 } else { *count };
-        self.0.get(&pc).map_or(0, |kinds| kinds.iter().map(topmost).sum())
     }
 
     /// Returns them by function.
@@ -249,10 +196,14 @@ mod tests {
         assert!(is_too_much(&[whole(SetAsideReason::LeavesElsewhere, false)], 1_000));
         // Many of them are too much together.
         assert!(is_too_much(&vec![stub; 4], 1_000));
-        // In callees, all but an FP was compared.
-        let in_callees = |reason| SetAside { as_caller: true, ..whole(reason, false) };
-        assert!(is_too_much(&vec![in_callees(SetAsideReason::LeavesElsewhere); 4], 1_000));
-        assert!(!is_too_much(&vec![in_callees(SetAsideReason::LeavesWithFp); 4], 1_000));
-        assert!(is_too_much(&[whole(SetAsideReason::LeavesWithFp, false)], 1_000));
+        // So is what callees have shown of a caller.
+        let in_callees = SetAside { as_caller: true, ..whole(SetAsideReason::LeavesWithFp, false) };
+        assert!(!is_too_much(std::slice::from_ref(&in_callees), 1_000));
+        assert!(is_too_much(&vec![in_callees; 4], 1_000));
+        // A function may be set aside for several reasons, none of which has all of it.
+        let part = |reason, instructions| SetAside { instructions, ..whole(reason, false) };
+        let most = part(SetAsideReason::LeavesElsewhere, 2);
+        assert!(!is_too_much(std::slice::from_ref(&most), 1_000));
+        assert!(is_too_much(&[most, part(SetAsideReason::LeavesWithFp, 1)], 1_000));
     }
 }

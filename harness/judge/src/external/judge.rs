@@ -4,10 +4,11 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use sframe_engine::{LookupAddress, Mangled, PauthKey, ReturnAddress, StepError, Tracked};
-use sframe_machine::{Change, Table};
+use sframe_machine::{CallStack, Change, Table};
 use sframe_protocol::{Address, EndKind, Fp, Hello, Image, Open, Range};
 
 use super::process::Fault;
+use crate::calls::Readings;
 use crate::compare::{
     Disagreement, Rules, RulesAt, Truth, Value, WalkEnd, compare, first_wrong_frame, frames_compared,
     reliability,
@@ -105,6 +106,8 @@ pub(super) struct Judged {
     pub(super) is_called_reliable: bool,
     /// Whether the engine, which does what the rows say, disagrees with the call stack.
     pub(super) are_rows_wrong: bool,
+    /// Whether it says nothing: the function leaves for elsewhere, or it is not known what is right.
+    pub(super) is_set_aside: bool,
 }
 
 /// Compares answers with call stacks.
@@ -163,9 +166,15 @@ impl<'q, 'a> Judge<'q, 'a> {
     pub(super) fn judge(
         &self,
         truth: &Truth<'_>,
-        EngineWalk { end: engines_end, found: engines, beyond: engines_beyond, outermost_cfa, .. }: &EngineWalk,
+        engine: &EngineWalk,
         answer: &sframe_protocol::Backtrace,
+        readings: Option<&Readings>,
     ) -> Result<Judged, Fault> {
+        let EngineWalk { end: engines_end, found: engines, beyond: engines_beyond, outermost_cfa, .. } =
+            engine;
+        // Rows may be of another call stack; who reads them has it from there.
+        let of_rows = engine.call_stack.as_ref().filter(|_| self.reads == Data::Sframe);
+        let truth = &Truth { call_stack: of_rows.unwrap_or(truth.call_stack), ..*truth };
         let topmost =
             answer.frames.first().ok_or_else(|| Fault::bad_answer("a backtrace without a frame"))?;
         if topmost.pc.0 != truth.pc {
@@ -234,6 +243,40 @@ impl<'q, 'a> Judge<'q, 'a> {
             Data::EhFrame => compare(truth, &backtrace, &cfi, report),
             Data::Other => compare(truth, &backtrace, &unknown, report),
         };
+        // What reads other data may be of another call stack as well.
+        let mut held_against = None;
+        let mut is_set_aside = self.reads == Data::Sframe && engine.is_set_aside && !found.is_empty();
+        if let Some(readings) = readings.filter(|_| self.reads != Data::Sframe) {
+            let truth = Truth { ignores_fp: fp_untold > 0, ..*truth };
+            let recorded = (end, std::mem::take(&mut found));
+            let judged = match self.reads {
+                Data::EhFrame => readings.judge(&truth, &backtrace, &cfi, recorded, None),
+                Data::Sframe | Data::Other => readings.judge(&truth, &backtrace, &unknown, recorded, None),
+            };
+            is_set_aside = judged.end == WalkEnd::Unsettled;
+            (end, found, held_against) = (judged.end, judged.found, judged.call_stack);
+        }
+        if is_set_aside {
+            let own =
+                engine.is_set_aside.then(|| self.not_by_the_rows(truth, engine, &answer.frames)).flatten();
+            let is_own = own.is_some();
+            return Ok(Judged {
+                end: if is_own { WalkEnd::Disagreed } else { WalkEnd::Unsettled },
+                own: own.into_iter().collect(),
+                shared: Vec::new(),
+                unclear: Vec::new(),
+                beyond: None,
+                frames: 0,
+                fp_untold: 0,
+                cfa_untold: 0,
+                reliability: Reliability::Wrong,
+                is_called_reliable: false,
+                are_rows_wrong: false,
+                is_set_aside: !is_own,
+            });
+        }
+        let truth = &Truth { call_stack: held_against.as_ref().unwrap_or(truth.call_stack), ..*truth };
+        let depth = truth.call_stack.depth();
         let frames = frames_compared(end, found.last().map(|found| found.frame), count.min(depth)) as u64;
         let is_malformed = answer.end.kind == EndKind::Malformed && !leads_nowhere;
         if is_malformed {
@@ -347,12 +390,13 @@ impl<'q, 'a> Judge<'q, 'a> {
             reliability,
             is_called_reliable: reliability == Reliability::Complete && answer.reliable == Some(true),
             are_rows_wrong,
+            is_set_aside: false,
         })
     }
 
     /// How an unwinder that reads the same rows as the engine walks otherwise than it, where neither has the call stack's
     /// frames. `None` if it reads something else, or does not.
-    pub(super) fn not_by_the_rows(
+    fn not_by_the_rows(
         &self,
         truth: &Truth<'_>,
         engine: &EngineWalk,
@@ -448,6 +492,10 @@ pub(super) struct EngineWalk {
     pub(super) outermost_cfa: Option<u64>,
     /// All of its frames, if it finds something.
     pub(super) frames: Vec<Frame>,
+    /// What it was held against, if that is not the call stack of the witness.
+    pub(super) call_stack: Option<CallStack>,
+    /// Whether it says nothing of the rows.
+    pub(super) is_set_aside: bool,
 }
 
 /// Returns a disagreement about the end of a walk.

@@ -1,13 +1,13 @@
 //! Collects stops while the program runs, and asks about many at once.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
-use sframe_engine::{Abi, ByteOrder, DwarfRegister};
+use sframe_engine::{ByteOrder, DwarfRegister};
 use sframe_machine::{CallStack, Change, Moment, overlap};
 use sframe_protocol::{Address, Hex, Image, Stack, Stop, Unmapped};
 
@@ -17,6 +17,7 @@ use super::report::{UnwinderExamination, UnwinderReport};
 use super::sample::{Sample, StopsPerCase};
 use super::session::{Came, Session};
 use super::shadow::Shadow;
+use crate::calls::{Judged, Readings};
 use crate::compare::{
     ByPc, Disagreement, LastInstructions, Reliabilities, Truth, Value, WalkEnd, disagreements,
 };
@@ -24,11 +25,9 @@ use crate::examine::{Examination, Probe, WalkEnds};
 use crate::finding::{self, Blame, Confidence, Finding};
 use crate::target::layouts::FrameLayouts;
 use crate::target::{Linked, Loaded, Target};
-use crate::triage::{
-    Circumstances, Departure, ExitClaim, Findings, FrameView, Mistakes, Triage, linked_pc, triage,
-};
+use crate::triage::{Circumstances, Findings, FrameView, Mistakes, Triage, triage};
 use crate::unwind::{Backtrace, SframeUnwinder, Unwinder as _, Viewpoint};
-use crate::vocabulary::{Reliability, Verdict};
+use crate::vocabulary::Verdict;
 
 /// The maximum number of stops in a request; twice as many within a function
 /// between its calls.
@@ -42,14 +41,6 @@ const SNAPSHOT: u64 = 16 << 10;
 /// The number of DWARF registers that are asked for.
 const REGISTERS: u32 = 96;
 
-/// How control has left frames.
-#[derive(Clone, Copy, Debug)]
-struct Left {
-    departure: Departure,
-    /// The number of calls that have not ended.
-    calls: usize,
-}
-
 /// A stop that waits for its answer, and the true state there.
 pub(super) struct Pending {
     pub(super) pc: u64,
@@ -61,8 +52,8 @@ pub(super) struct Pending {
     pub(super) engine: EngineWalk,
     /// What other witnesses say about these.
     triages: Vec<Triage>,
-    /// How existing frames were left next.
-    left: Option<Left>,
+    /// What walks are held against besides the call stack.
+    readings: Readings,
 }
 
 impl Pending {
@@ -80,15 +71,6 @@ impl Pending {
 }
 
 impl Pending {
-    /// Whether an answer describes the place that its frame was about to leave for.
-    fn bears_out(&self, found: &Disagreement, abi: Option<Abi>) -> bool {
-        let frame = self.call_stack.records().len().checked_sub(found.frame + 1);
-        let left = |left: &Left| frame.is_some_and(|frame| frame >= left.calls);
-        let call = self.truth().call_of(found.frame);
-        let says = |left: Left| ExitClaim::of(found)?.is_borne_out(&left.departure, call?, abi).then_some(());
-        self.left.filter(left).and_then(says).is_some()
-    }
-
     /// Returns what other witnesses say about a disagreement that the engine also has.
     fn triage_of(&self, found: &Disagreement) -> Triage {
         let same = self.engine.found.iter().zip(&self.triages).find(|(engines, _)| *engines == found);
@@ -106,10 +88,6 @@ pub(super) struct Questions<'q, 'a> {
     shadow: Shadow,
     stops: Vec<Stop>,
     pending: Vec<Pending>,
-    /// The first of them since the last call or return.
-    straight: usize,
-    /// When the innermost call was made.
-    innermost: Option<u64>,
     waiting_frames: usize,
     waiting_bytes: usize,
     asked: u64,
@@ -178,8 +156,6 @@ impl<'q, 'a> Questions<'q, 'a> {
             shadow: Shadow::default(),
             stops: Vec::new(),
             pending: Vec::new(),
-            straight: 0,
-            innermost: None,
             waiting_frames: 0,
             waiting_bytes: 0,
             asked: 0,
@@ -319,15 +295,9 @@ impl<'q, 'a> Questions<'q, 'a> {
     }
 
     /// Takes a moment at which the unwinder is asked.
-    fn take(&mut self, truth: &Truth<'_>, viewpoint: &Viewpoint<'_>) {
+    fn take(&mut self, truth: &Truth<'_>, viewpoint: &Viewpoint<'_>, readings: Readings) {
         let depth = truth.call_stack.depth();
-        let innermost = truth.call_stack.records().last().map(|call| call.since);
-        if innermost > std::mem::replace(&mut self.innermost, innermost) {
-            self.straight = self.pending.len();
-        }
-        // Code about to leave frames is asked about only after it has.
-        let is_within = self.straight < self.pending.len() && self.stops.len() < 2 * STOPS;
-        if (self.stops.len() >= STOPS && !is_within)
+        if self.stops.len() >= STOPS
             || self.waiting_frames.saturating_add(depth) > FRAMES
             || self.waiting_bytes.saturating_add(self.shadow.later_bytes()) > BYTES
         {
@@ -336,9 +306,11 @@ impl<'q, 'a> Questions<'q, 'a> {
                 return;
             }
         }
-        let engine = self.of_the_engine(truth, viewpoint);
+        let engine = self.of_the_engine(truth, viewpoint, &readings);
+        let held_against = engine.call_stack.as_ref().unwrap_or(truth.call_stack);
+        let of_walk = Truth { call_stack: held_against, ..*truth };
         let scene =
-            Circumstances::new(truth, viewpoint, self.target, &self.layouts).by(self.judge.sections());
+            Circumstances::new(&of_walk, viewpoint, self.target, &self.layouts).by(self.judge.sections());
         let triages = engine.found.iter().map(|found| triage(found, &scene, true)).collect();
         self.shadow.keep(viewpoint.memory, self.stops.len());
         let stack = self.snapshot(truth, viewpoint);
@@ -350,22 +322,31 @@ impl<'q, 'a> Questions<'q, 'a> {
         self.stops.push(Stop { pc: Address(truth.pc), registers, stack });
         let call_stack = truth.call_stack.clone();
         let Truth { pc, sp, fp, red_zone, .. } = *truth;
-        self.pending.push(Pending { pc, sp, fp, red_zone, call_stack, engine, triages, left: None });
+        self.pending.push(Pending { pc, sp, fp, red_zone, call_stack, engine, triages, readings });
     }
 
     /// Returns the engine's result at a stop.
-    fn of_the_engine(&mut self, truth: &Truth<'_>, viewpoint: &Viewpoint<'_>) -> EngineWalk {
+    fn of_the_engine(
+        &mut self,
+        truth: &Truth<'_>,
+        viewpoint: &Viewpoint<'_>,
+        readings: &Readings,
+    ) -> EngineWalk {
         let mut backtrace = Backtrace::default();
         self.engine.unwind(viewpoint, &mut backtrace);
         // Luck is a property of the section, not of the unwinder.
         let truth = Truth { stores: None, ..*truth };
-        let (end, found) = disagreements(&truth, &backtrace, self.judge.sections());
-        let depth = truth.call_stack.depth();
+        let sections = self.judge.sections();
+        let recorded = disagreements(&truth, &backtrace, sections);
+        let judged = readings.judge(&truth, &backtrace, sections, recorded, Some((self.target, sections)));
+        let Judged { end, found, call_stack, .. } = judged;
+        let is_set_aside = end == WalkEnd::Unsettled;
+        let depth = call_stack.as_ref().unwrap_or(truth.call_stack).depth();
         let beyond = backtrace.frames.iter().skip(depth).map(|frame| frame.pc);
         let outermost_cfa = depth.checked_sub(1).and_then(|last| backtrace.frames.get(last)?.cfa);
         let beyond = Some(beyond.collect());
-        let frames = if found.is_empty() { Vec::new() } else { backtrace.frames };
-        EngineWalk { end, found, beyond, outermost_cfa, frames }
+        let frames = if found.is_empty() && !is_set_aside { Vec::new() } else { backtrace.frames };
+        EngineWalk { end, found, beyond, outermost_cfa, frames, call_stack, is_set_aside }
     }
 
     fn snapshot(&self, truth: &Truth<'_>, viewpoint: &Viewpoint<'_>) -> Stack {
@@ -410,15 +391,15 @@ impl<'q, 'a> Questions<'q, 'a> {
             (0, 0, 0, 0, WalkEnds::default());
         let start = Instant::now();
         let (mut asked, mut nothing_compared, mut not_settled) = (0, 0, 0);
-        let abi = target.executable().subject.abi();
         let result = session.unwind(stops, &read, &mut |index, answer| {
             let pending = &pending[index];
             asked += 1;
             let judged = answer.and_then(|answer| {
-                let judged = judge.judge(&pending.truth(), &pending.engine, &answer)?;
+                let judged =
+                    judge.judge(&pending.truth(), &pending.engine, &answer, Some(&pending.readings))?;
                 Ok((judged, answer.frames, answer.end.message))
             });
-            let (mut judged, answered, message) = match judged {
+            let (judged, answered, message) = match judged {
                 Ok(judged) => judged,
                 Err(fault) => {
                     ends.count(WalkEnd::Disagreed, 0);
@@ -428,21 +409,10 @@ impl<'q, 'a> Questions<'q, 'a> {
                     return;
                 }
             };
-            let all = judged.own.len() + judged.shared.len() + judged.unclear.len();
-            // What rows may say before a frame is left, the engine says as well: who reads the same rows has it from there.
-            let of_other_data = (!reads_sframe).then_some(&mut judged.own);
-            for found in of_other_data.into_iter().chain([&mut judged.shared, &mut judged.unclear]) {
-                found.retain(|found| !pending.bears_out(found, abi));
-            }
-            let is_excused =
-                all > 0 && judged.own.is_empty() && judged.shared.is_empty() && judged.unclear.is_empty();
-            if is_excused {
-                judged.own.extend(judge.not_by_the_rows(&pending.truth(), &pending.engine, &answered));
-            }
-            if is_excused && judged.own.is_empty() {
-                // Where it leads was not yet settled.
+            if judged.is_set_aside {
                 nothing_compared += 1;
                 not_settled += 1;
+                ends.count(WalkEnd::Unsettled, 0);
                 return;
             }
             if judged.end.has_compared(pending.call_stack.depth()) {
@@ -456,12 +426,10 @@ impl<'q, 'a> Questions<'q, 'a> {
             let first = [&judged.own, &judged.shared, &judged.unclear].into_iter().flatten();
             let first = first.min_by_key(|found| found.frame).map(std::slice::from_ref);
             let began = last_instructions.start(pending.pc, &pending.call_stack, target);
-            if judged.end != WalkEnd::Unsettled {
-                reliability.count(began, first.unwrap_or_default(), judged.reliability);
-                *called_reliable += u64::from(judged.is_called_reliable);
-                if judged.are_rows_wrong {
-                    where_rows_are_wrong.count(judged.reliability);
-                }
+            reliability.count(began, first.unwrap_or_default(), judged.reliability);
+            *called_reliable += u64::from(judged.is_called_reliable);
+            if judged.are_rows_wrong {
+                where_rows_are_wrong.count(judged.reliability);
             }
             ends.count(judged.end, pending.call_stack.depth());
             if let Some(message) = message {
@@ -502,7 +470,6 @@ impl<'q, 'a> Questions<'q, 'a> {
         self.error = self.error.take().or(result.err());
         self.stops.clear();
         self.pending.clear();
-        self.straight = 0;
         self.shadow.settle();
         (self.waiting_frames, self.waiting_bytes) = (0, 0);
     }
@@ -516,28 +483,6 @@ impl<'q, 'a> Questions<'q, 'a> {
         self.walk_ends.disagreed = self.walk_ends.disagreed.saturating_sub(answers);
     }
 
-    /// Takes back what the engine said as well, and of which the whole run has shown that it was right: where the function
-    /// then left for, and with which FP. The engine, which was asked at each instruction, has no finding there.
-    fn withdraw(&mut self, of_engine: &[Finding]) {
-        let target = self.target;
-        let places: BTreeSet<(Verdict, Option<&str>, Option<u64>)> = of_engine
-            .iter()
-            .map(|found| (found.verdict, found.image.as_deref(), found.pc.map(|pc| pc.0)))
-            .collect();
-        let is_withdrawn = |found: &Disagreement| {
-            let place = (found.verdict, target.place(found.address).image, Some(linked_pc(found, target).0));
-            matches!(found.verdict, Verdict::WrongFp | Verdict::WrongRa | Verdict::WrongCfa)
-                && !places.contains(&place)
-        };
-        for (found, hits) in self.shared.withdraw(is_withdrawn) {
-            self.nothing_compared += hits;
-            self.not_settled += hits;
-            self.walk_ends.disagreed = self.walk_ends.disagreed.saturating_sub(hits);
-            self.reliability.forget(&found, found.frame > 0, Reliability::Wrong, hits);
-            self.where_rows_are_wrong.forget(Reliability::Wrong, hits);
-        }
-    }
-
     /// Returns the results.
     pub(super) fn finish(mut self, mut examination: Examination) -> UnwinderExamination {
         self.ask();
@@ -548,13 +493,6 @@ impl<'q, 'a> Questions<'q, 'a> {
         let of_sections = of_engine.iter().filter(|found| found.blame != Blame::Format);
         let section_findings =
             finding::count(of_sections) + examination.findings_omitted.values().sum::<u64>();
-        // What follows from a fault of a whole section is no finding of the engine either.
-        if examination.findings_omitted.is_empty() && self.target.section_faults().is_empty() {
-            self.withdraw(&of_engine);
-        }
-        // The unwinder was not asked there.
-        let ends = &examination.counts.walk_ends;
-        self.walk_ends.unsettled = ends.unsettled + ends.departing;
         let hello = self.session.hello.clone();
         let report = UnwinderReport {
             name: hello.name,
@@ -628,7 +566,12 @@ impl<'q, 'a> Questions<'q, 'a> {
             )
         }));
         let same = |found| noting(found, "the engine of this project says the same");
-        let shared = self.shared.into_findings(self.target).into_iter().map(same).collect();
+        let shared = self.shared.into_findings(self.target).into_iter().map(same);
+        // What no walk shows is wrong for all who read the section.
+        let is_of_section = |found: &Finding| {
+            self.judge.reads_sframe() && matches!(found.verdict, Verdict::ByLuck | Verdict::NoFde)
+        };
+        let shared = shared.chain(of_engine.into_iter().filter(is_of_section)).collect();
         UnwinderExamination { examination, report, shared, findings, error: self.error }
     }
 }
@@ -643,7 +586,7 @@ impl Probe for Questions<'_, '_> {
         self.begin_again();
     }
 
-    fn changed(&mut self, moment: &Moment<'_>, change: &Change) {
+    fn changed(&mut self, moment: &Moment<'_>, change: &Change, readings: &dyn Fn() -> Readings) {
         if self.error.is_some() {
             return;
         }
@@ -663,7 +606,7 @@ impl Probe for Questions<'_, '_> {
         }
         // Right before it, and, as the next one, right after it.
         if !self.is_asked && !self.is_behind() && moment.call_stack.is_settled() {
-            self.take(&Truth::of(moment), &Viewpoint::new(moment));
+            self.take(&Truth::of(moment), &Viewpoint::new(moment), readings());
         }
         self.ask();
         self.sample.changed(match change {
@@ -695,7 +638,7 @@ impl Probe for Questions<'_, '_> {
         self.sample.breakpoint();
     }
 
-    fn compared(&mut self, truth: &Truth<'_>, viewpoint: &Viewpoint<'_>) {
+    fn compared(&mut self, truth: &Truth<'_>, viewpoint: &Viewpoint<'_>, readings: &dyn Fn() -> Readings) {
         self.is_asked = false;
         if self.error.is_some() {
             return self.sample.pass();
@@ -706,16 +649,8 @@ impl Probe for Questions<'_, '_> {
         }
         if self.sample.wants(truth) {
             self.is_asked = true;
-            self.take(truth, viewpoint);
+            self.take(truth, viewpoint, readings());
         }
-    }
-
-    fn left(&mut self, moment: &Moment<'_>) {
-        if let Some(departure) = Departure::of(moment) {
-            let left = Left { departure, calls: moment.call_stack.records().len() };
-            self.pending[self.straight..].iter_mut().for_each(|pending| pending.left = Some(left));
-        }
-        self.straight = self.pending.len();
     }
 
     fn stored(&mut self, address: u64, len: u64) {

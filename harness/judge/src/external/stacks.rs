@@ -77,9 +77,12 @@ impl External {
                 beyond: None,
                 outermost_cfa: None,
                 frames: Vec::new(),
+                call_stack: None,
+                is_set_aside: false,
             };
             let call_stack = moment.call_stack();
-            let judged = answer.and_then(|answer| judge.judge(&moment.truth(&call_stack), &engine, &answer));
+            let judged =
+                answer.and_then(|answer| judge.judge(&moment.truth(&call_stack), &engine, &answer, None));
             got(
                 index,
                 match judged {

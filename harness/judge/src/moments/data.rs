@@ -402,6 +402,7 @@ impl Moment {
                 caller_fp: caller.fp.0,
                 callee: frame.function.unwrap_or_default().0,
                 since: 0,
+                event: 0,
                 interrupted: caller.kind == PcKind::Instruction,
                 signature: frame.signed.map(|signed| Signature {
                     key: match signed.key {

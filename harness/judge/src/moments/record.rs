@@ -8,6 +8,7 @@ use sframe_protocol::{Address, Hex};
 
 use super::coverage::Covered;
 use super::data::{End, Image, Memory, Moment, Program, SectionData};
+use crate::calls::Readings;
 use crate::compare::{Truth, disagreements};
 use crate::examine::Probe;
 use crate::target::Target;
@@ -162,9 +163,9 @@ impl<'t, 'a> Recorder<'t, 'a> {
 }
 
 impl Probe for Recorder<'_, '_> {
-    fn compared(&mut self, truth: &Truth<'_>, viewpoint: &Viewpoint<'_>) {
+    fn compared(&mut self, truth: &Truth<'_>, viewpoint: &Viewpoint<'_>, _: &dyn Fn() -> Readings) {
         let depth = truth.call_stack.depth();
-        if depth > MAX_DEPTH || !truth.call_stack.is_settled() {
+        if depth > MAX_DEPTH || !truth.call_stack.is_settled() || truth.call_stack.departed().is_some() {
             return;
         }
         // Beyond a signal frame, the walk goes on wherever the signal came.

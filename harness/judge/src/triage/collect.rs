@@ -5,16 +5,14 @@ use std::fmt::Display;
 
 use rustc_hash::FxHashMap;
 use sframe_engine::{
-    Abi, Base, DwarfRegister, InstructionPointer, LookupAddress, PauthKey, Recovery, RecoveryRule,
-    ReturnAddress, Row, StepError,
+    Base, DwarfRegister, InstructionPointer, LookupAddress, PauthKey, Recovery, RecoveryRule, ReturnAddress,
+    Row, StepError,
 };
 use sframe_inspect::Address;
 use sframe_inspect::instructions::Instruction;
-use sframe_machine::Moment;
 
-use super::departure::{ExitClaim, ExitClaims};
 use super::mistake::{self, FrameView, Mistakes};
-use super::{Circumstances, Triage, has_lost_ra, triage, triage_place};
+use super::{Circumstances, Triage, triage, triage_place};
 use crate::compare::{Disagreement, Value};
 use crate::finding::{Blame, Finding, FindingRow, ListedInstruction, Message, Said};
 use crate::target::{Linked, Loaded, Module, Target};
@@ -100,7 +98,7 @@ pub const MOST_FINDINGS: usize = 10_000;
 /// place is a PC and the row that was looked up for it: a frame that has made a
 /// call is looked up a byte before its PC. The finding shows the disagreement
 /// in the frame nearest to the top.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Findings {
     /// The maximum number described.
     most: usize,
@@ -111,8 +109,6 @@ pub(crate) struct Findings {
     omitted: BTreeMap<Verdict, u64>,
     /// The last wrong FP, for what follows from it in the same walk.
     last_wrong_fp: Option<Entry>,
-    /// By position of their findings, and whether the frame had made a call.
-    claims: ExitClaims<(usize, bool)>,
 }
 
 /// Where a finding is kept.
@@ -132,12 +128,11 @@ impl Default for Findings {
             found: Vec::new(),
             omitted: BTreeMap::new(),
             last_wrong_fp: None,
-            claims: ExitClaims::default(),
         }
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Found {
     disagreement: Disagreement,
     triage: Triage,
@@ -146,19 +141,8 @@ struct Found {
     hits: u64,
     /// Whether the CFA was wrong by another amount as well.
     varies: bool,
-    /// How often the program then left for where the row had said, and not for the caller: in the topmost frame, and in
-    /// others.
-    borne_out: [u64; 2],
     /// The first disagreement that a wrong FP led to.
     consequence: Option<Disagreement>,
-    /// Whether the row takes for the return address what the function itself has put into its register.
-    has_lost_ra: Option<bool>,
-}
-
-impl Found {
-    fn borne_out(&self) -> u64 {
-        self.borne_out.iter().sum()
-    }
 }
 
 impl Findings {
@@ -172,20 +156,6 @@ impl Findings {
         {
             self.explain(entry, mistakes(&disagreement, scene));
         }
-        if let Some(Entry::SavedLocations(finding)) = entry
-            && let Some(says) = ExitClaim::of(&disagreement)
-                .or_else(|| ExitClaim::of_saved_fp(&disagreement, scene.truth, scene.target))
-            && let Some(call) = scene.truth.call_of(disagreement.frame)
-        {
-            let known = &mut self.found[finding].has_lost_ra;
-            let says = match says {
-                ExitClaim::GoesTo(to) if *known.get_or_insert_with(|| has_lost_ra(&disagreement, scene)) => {
-                    ExitClaim::JumpsTo(to)
-                }
-                says => says,
-            };
-            self.claims.add(call, (finding, disagreement.frame > 0), says);
-        }
     }
 
     /// Records which mistakes give the answer of a disagreement. A finding is
@@ -195,43 +165,6 @@ impl Findings {
             let known = &mut self.found[finding].mistakes;
             *known = Some(known.map_or(mistakes, |known| known.and(mistakes)));
         }
-    }
-
-    /// Follows calls and returns: see [`ExitClaims`].
-    #[inline]
-    pub(crate) fn follow(&mut self, moment: &Moment<'_>, abi: Option<Abi>) {
-        for ((finding, as_caller), count) in self.claims.follow(moment, abi) {
-            self.found[finding].borne_out[usize::from(as_caller)] += count;
-        }
-    }
-
-    /// Begins a new run, or another part of one, after some calls.
-    pub(crate) fn start(&mut self, calls: usize) {
-        self.claims.start(calls);
-    }
-
-    /// Returns the places whose disagreements the program has borne out, whether the frame had made a call, and how many
-    /// of each.
-    pub(crate) fn borne_out(&self) -> impl Iterator<Item = (&Disagreement, bool, u64)> {
-        let of = self.found.iter().flat_map(|found| {
-            let [topmost, as_caller] = found.borne_out;
-            [(&found.disagreement, false, topmost), (&found.disagreement, true, as_caller)]
-        });
-        of.filter(|(.., count)| *count > 0)
-    }
-
-    /// Takes back what was seen at some places, as if the program had borne it out. Returns it, with how often it was seen.
-    pub(crate) fn withdraw(
-        &mut self,
-        is_withdrawn: impl Fn(&Disagreement) -> bool,
-    ) -> Vec<(Disagreement, u64)> {
-        let withdrawn = self.found.iter_mut().filter(|found| is_withdrawn(&found.disagreement));
-        let withdrawn = withdrawn.map(|found| {
-            let left = found.hits.saturating_sub(found.borne_out());
-            found.borne_out[usize::from(found.disagreement.frame > 0)] += left;
-            (found.disagreement, left)
-        });
-        withdrawn.collect()
     }
 
     /// Records a disagreement after its moment has passed. `triage` is called
@@ -274,9 +207,7 @@ impl Findings {
                         mistakes: None,
                         hits: 0,
                         varies: false,
-                        borne_out: [0; 2],
                         consequence: None,
-                        has_lost_ra: None,
                     });
                     Entry::SavedLocations(self.found.len() - 1)
                 } else {
@@ -316,28 +247,6 @@ impl Findings {
         })
     }
 
-    /// Adds the findings of another collection.
-    pub(crate) fn merge(&mut self, other: Self, target: &Target<'_>) {
-        for Found { disagreement, triage, mistakes, hits, varies, borne_out, consequence, has_lost_ra } in
-            other.found
-        {
-            let Some(Entry::SavedLocations(index)) = self.add_triaged(disagreement, target, |_| triage)
-            else {
-                continue;
-            };
-            let found = &mut self.found[index];
-            found.hits += hits - 1;
-            found.varies |= varies;
-            found.borne_out.iter_mut().zip(borne_out).for_each(|(own, other)| *own += other);
-            found.mistakes = found.mistakes.or(mistakes);
-            found.consequence = found.consequence.or(consequence);
-            found.has_lost_ra = found.has_lost_ra.or(has_lost_ra);
-        }
-        for (verdict, count) in other.omitted {
-            *self.omitted.entry(verdict).or_default() += count;
-        }
-    }
-
     /// How many there are, described or only counted.
     pub(crate) fn count(&self) -> u64 {
         self.found.len() as u64 + self.omitted.values().sum::<u64>()
@@ -363,15 +272,14 @@ impl Findings {
         target: &Target<'_>,
         mut is_over: impl FnMut() -> bool,
     ) -> (Vec<Finding>, BTreeMap<Verdict, u64>) {
-        let stands = |found: &&Found| found.borne_out() < found.hits;
-        let found: Vec<&Found> = self.found.iter().filter(stands).collect();
-        let mistakes: Vec<(Verdict, Mistakes)> = found
+        let mistakes: Vec<(Verdict, Mistakes)> = self
+            .found
             .iter()
             .map(|found| (found.disagreement.verdict, found.mistakes.unwrap_or_default()))
             .collect();
         let mut omitted = self.omitted.clone();
         let mut described = Vec::new();
-        for (found, hint) in found.into_iter().zip(mistake::hints(&mistakes)) {
+        for (found, hint) in self.found.iter().zip(mistake::hints(&mistakes)) {
             if is_over() {
                 *omitted.entry(found.disagreement.verdict).or_default() += 1;
             } else {
@@ -413,7 +321,7 @@ fn reads_fp(disagreement: &Disagreement, target: &Target<'_>) -> bool {
 }
 
 /// The PC of a disagreement in its image. A return address may belong to another image than the call.
-pub(crate) fn linked_pc(found: &Disagreement, target: &Target<'_>) -> Linked {
+fn linked_pc(found: &Disagreement, target: &Target<'_>) -> Linked {
     match target.module_at(found.address) {
         Some(module) => module.linked(Loaded(found.pc)),
         None => Linked(found.pc),
@@ -463,7 +371,7 @@ fn describe(found: &Found, target: &Target<'_>) -> Finding {
         image: place.image.map(str::to_owned),
         function: place.function.map(str::to_owned),
         frame: Some(frame),
-        hits: found.hits - found.borne_out(),
+        hits: found.hits,
         places: 1,
         row,
         row_pc,
@@ -615,38 +523,6 @@ mod tests {
             asked > 2
         });
         assert_eq!((described.len(), omitted), (2, BTreeMap::from([(Verdict::WrongCfa, 3)])));
-    }
-
-    /// What is taken back is no finding any more, and is listed with how often it was seen; all else stays.
-    #[test]
-    fn what_is_taken_back_is_counted_and_nothing_else_is() {
-        let bytes = build();
-        let target = Target::open(&bytes).expect("a target");
-        let main = target.addresses_of("main")[0].0;
-        let at = |verdict, pc| Disagreement {
-            verdict,
-            frame: 0,
-            pc,
-            address: InstructionPointer(pc).into(),
-            expected: Value::Word(1),
-            got: Value::Word(2),
-            after_wrong_fp: None,
-        };
-        let mut findings = Findings::default();
-        for (verdict, pc, hits) in
-            [(Verdict::WrongRa, main, 3), (Verdict::WrongCfa, main, 1), (Verdict::WrongRa, main + 4, 2)]
-        {
-            for _ in 0..hits {
-                findings.add_triaged(at(verdict, pc), &target, |_| Triage::UNKNOWN);
-            }
-        }
-        let is_first = |found: &Disagreement| (found.verdict, found.pc) == (Verdict::WrongRa, main);
-        let withdrawn = findings.withdraw(is_first);
-        assert_eq!(withdrawn, [(at(Verdict::WrongRa, main), 3)]);
-        assert_eq!(findings.withdraw(is_first), [(at(Verdict::WrongRa, main), 0)], "once");
-        let left = findings.into_findings(&target);
-        let left: Vec<_> = left.iter().map(|found| (found.verdict, found.hits)).collect();
-        assert_eq!(left, [(Verdict::WrongCfa, 1), (Verdict::WrongRa, 2)]);
     }
 
     #[test]

@@ -8,16 +8,13 @@
 
 mod chain;
 mod collect;
-mod departure;
 mod frame_layout;
 mod inquiry;
 mod mistake;
 mod stack;
 
 pub use collect::MOST_FINDINGS;
-pub(crate) use collect::{Findings, linked_pc, listing, says, words};
-pub use departure::{Departure, ExitClaim, ExitClaims};
-
+pub(crate) use collect::{Findings, listing, says, words};
 pub(crate) use inquiry::Circumstances;
 
 pub(crate) use mistake::{FrameView, Mistakes};
@@ -67,9 +64,10 @@ pub(crate) fn triage(found: &Disagreement, scene: &Circumstances<'_, '_>, with_s
     Inquiry::new(found, scene).conclude(with_stack)
 }
 
-/// Whether a row takes for the return address what the function itself has put into its register.
-fn has_lost_ra(found: &Disagreement, scene: &Circumstances<'_, '_>) -> bool {
-    Inquiry::new(found, scene).has_lost_ra()
+/// Whether the topmost frame's row takes for the return address what the function itself has put into its register.
+pub(crate) fn has_lost_ra(scene: &Circumstances<'_, '_>) -> bool {
+    let end = Value::End(End::Unspecified);
+    Inquiry::new(&Disagreement::new(scene.truth, 0, Verdict::WrongRa, end, end), scene).has_lost_ra()
 }
 
 /// What CFI and the code's origin say about the place of a finding that no walk
@@ -213,13 +211,18 @@ impl<'i, 'a> Inquiry<'i, 'a> {
         if cfi == Some(Section) && self.copies_cfi && overwritten {
             return (Blame::CompilerOrCfi, Medium);
         }
+        if cfi == Some(Section) && self.scene.truth.call_of(self.found.frame).is_none() {
+            let says = "the function has no caller, and its CFI does not say so: `.cfi_undefined` of the return address";
+            self.note(Witness::Cfi, says.to_owned(), None);
+            return (Blame::CompilerOrCfi, Medium);
+        }
         let others = [chain, instructions];
         let for_truth = others.contains(&Some(CallStack));
         let for_section = others.contains(&Some(Section)) && !self.assumes_calls;
         // Everything that describes the frame agrees; only the call stack differs. What calls were seen to do counts more
         // than what they are assumed to do.
         if cfi == Some(Section) && instructions == Some(Section) && !for_truth {
-            return if self.assumes_calls { (Blame::CompilerOrCfi, Low) } else { (Blame::Bench, High) };
+            return if self.assumes_calls { (Blame::CompilerOrCfi, Low) } else { (Blame::Bench, Medium) };
         }
         if is_made && cfi == Some(CallStack) {
             // Conversion has changed what the information means.
@@ -266,6 +269,12 @@ impl<'i, 'a> Inquiry<'i, 'a> {
     /// How certain it is that the format can't express what the row should say: its rules need what SFrame unwinders may
     /// not use of a caller's frame, and CFI has the same. `None` if it is not so.
     fn beyond_the_format(&self, cfi: Option<Side>) -> Option<Confidence> {
+        if let Value::End(End::Failed(StepError::NoProgress { cfa, .. })) = self.found.got
+            && self.truth.cfa == Some(cfa)
+        {
+            // The frame is as the row says, and no unwinder may walk on from it.
+            return Some(Confidence::High);
+        }
         if !matches!(self.found.got, Value::End(End::Failed(StepError::UnsafeRegister { .. }))) {
             return None;
         }

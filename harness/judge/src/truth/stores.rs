@@ -716,6 +716,7 @@ mod tests {
                 caller_fp: 0,
                 callee: 0x40_0d00,
                 since: time,
+                event: 0,
                 interrupted: false,
                 signature: None,
             };

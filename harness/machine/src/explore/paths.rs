@@ -196,6 +196,7 @@ impl<'o, 'b> Paths<'o, 'b> {
             caller_fp: fp,
             callee: entry,
             since: 0,
+            event: 0,
             interrupted: false,
             signature: None,
         };
@@ -426,6 +427,7 @@ impl<'o, 'b> Paths<'o, 'b> {
         let labels: Vec<u64> = self.labels.iter().map(|call| call.label).collect();
         let moment = Moment {
             time: self.result.instructions,
+            event: self.result.instructions,
             thread: 0,
             pc,
             sp,

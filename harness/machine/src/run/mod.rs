@@ -20,6 +20,7 @@ use memmap2::MmapMut;
 use unicorn_engine::{HookType, MemType, Prot, TlbEntry, TlbType, Unicorn, X86Insn, uc_error};
 
 use crate::address_space::{AddressSpace, PAGE};
+use crate::answers::{Answer, Answers, Event, Question};
 use crate::call_stack::{Record, Signature};
 use crate::control_flow::ControlFlow;
 use crate::cpu::{AuthenticationKey, BranchTarget, Control, Cpu, Link, Source, StackPointer, Unreported};
@@ -106,6 +107,8 @@ pub(crate) struct Run<'o> {
     stack: Range<u64>,
     pattern: Pattern,
     witness_faults: WitnessFaults,
+    /// What an earlier run has shown of the calls.
+    answers: Arc<Answers>,
     /// The control flow of tasks that have ended.
     ended_flow: ControlFlow,
     /// The time of the last instruction that was observed.
@@ -121,6 +124,8 @@ pub(crate) struct Run<'o> {
     /// The tables that the program has registered, in this order.
     tables: Vec<Arc<Table>>,
     pub(crate) instructions: u64,
+    /// The number of instructions and signals that were followed: it is never put back.
+    pub(crate) event: Event,
     /// The instruction that started last.
     pub(crate) last_pc: u64,
     last_size: u32,
@@ -251,6 +256,7 @@ pub(crate) struct Start {
     /// The first stack.
     pub(crate) stack: Range<u64>,
     pub(crate) witness_faults: WitnessFaults,
+    pub(crate) answers: Arc<Answers>,
     pub(crate) space: AddressSpace,
     pub(crate) places: Places,
     pub(crate) slots: lazy::Slots,
@@ -269,7 +275,9 @@ impl<'o> Run<'o> {
             limit: start.budget,
             reports_stores: start.observes && observer.wants_stores(),
             observer,
-            witness: Witness::new(start.cpu, start.stack.clone(), start.sp, start.witness_faults),
+            witness: Witness::new(start.cpu, start.stack.clone(), start.sp, start.witness_faults)
+                .knowing(Arc::clone(&start.answers)),
+            answers: start.answers,
             places: start.places,
             slots: start.slots,
             effects: EffectCache::default(),
@@ -296,6 +304,7 @@ impl<'o> Run<'o> {
             snapshot: None,
             tables: Vec::new(),
             instructions: 0,
+            event: 0,
             last_pc: start.entry,
             last_size: 0,
             end: None,
@@ -337,6 +346,7 @@ impl<'o> Run<'o> {
                 Err(error) => return self.end(End::Broken(Broken::Linking(error))),
             }
         }
+        self.begin_event();
         if !self.enter_callee(unicorn, pc, sp) {
             return;
         }
@@ -365,6 +375,9 @@ impl<'o> Run<'o> {
         if self.witness.has_begun() {
             self.note_beginning(unicorn, place, time);
         }
+        if self.answers.are_calls(pc) && !self.witness.call_stack().has_called() {
+            self.enter_by_branch(unicorn, place);
+        }
         if self.signal_waits {
             self.pause = Some(Pause::Signal);
             return;
@@ -372,6 +385,7 @@ impl<'o> Run<'o> {
         let read_register = |register: i32| unicorn.reg_read(register).ok();
         let moment = Moment {
             time,
+            event: self.event,
             thread: self.thread,
             pc,
             sp,
@@ -417,11 +431,7 @@ impl<'o> Run<'o> {
     }
 
     fn enter(&mut self, unicorn: &Unicorn<'_, ()>, pc: u64, sp: u64) -> bool {
-        let return_address = match self.cpu.link {
-            Link::Stack => self.space.read_u64(sp),
-            Link::Register(link) => unicorn.reg_read(link).ok(),
-        };
-        let Some(return_address) = return_address else {
+        let Some(return_address) = self.return_address(unicorn, sp) else {
             self.end(End::Broken(Broken::Harness("a call left no return address".into())));
             return false;
         };
@@ -433,14 +443,37 @@ impl<'o> Run<'o> {
         true
     }
 
+    /// Begins to follow an instruction, or a signal.
+    #[inline]
+    pub(crate) const fn begin_event(&mut self) {
+        self.event += 1;
+        self.witness.begin_event(self.event);
+    }
+
+    /// Returns the return address where calls leave it.
+    fn return_address(&self, unicorn: &Unicorn<'_, ()>, sp: u64) -> Option<u64> {
+        match self.cpu.link {
+            Link::Stack => self.space.read_u64(sp),
+            Link::Register(link) => unicorn.reg_read(link).ok(),
+        }
+    }
+
+    /// Follows the last instruction to the callee that it has called by a branch, if an earlier run has shown that.
+    #[cold]
+    fn enter_by_branch(&mut self, unicorn: &Unicorn<'_, ()>, at: Place) {
+        let linked = self.witness.call_stack().linked();
+        let Some(return_address) = linked.or_else(|| self.return_address(unicorn, at.sp)) else { return };
+        let question = Question::Branch { return_address, callee: at.pc };
+        if let Some(Answer::Otherwise { lag }) = self.answers.get(self.event, question) {
+            self.witness.called_by_branch(return_address, lag, at);
+        }
+    }
+
     /// Notes what the first function of a context finds for its return address.
     #[cold]
     fn note_beginning(&mut self, unicorn: &Unicorn<'_, ()>, at: Place, time: u64) {
         let Place { pc, sp, fp } = at;
-        let return_address = match self.cpu.link {
-            Link::Stack => self.space.read_u64(sp),
-            Link::Register(link) => unicorn.reg_read(link).ok(),
-        };
+        let return_address = self.return_address(unicorn, sp);
         let caller_sp = sp.wrapping_add(self.cpu.abi.pushed_by_calls());
         self.witness.begin(return_address.map(|return_address| Record {
             return_address,
@@ -449,6 +482,7 @@ impl<'o> Run<'o> {
             caller_fp: fp,
             callee: pc,
             since: time.saturating_sub(1),
+            event: self.event,
             interrupted: false,
             signature: None,
         }));
@@ -651,6 +685,7 @@ impl<'o> Run<'o> {
         let pc = if is_near { pc } else { address };
         let time = self.instructions;
         (self.last_pc, self.last_size) = (pc, 0);
+        self.begin_event();
         if self.is_observed && self.enter_callee(unicorn, pc, sp) {
             let nothing =
                 Action { control: Control::Other, movement: Movement::Relative, fall_through: None };

@@ -178,8 +178,10 @@ impl Run<'_> {
             handler.fp = frame + layout.len;
             unicorn.reg_write(self.cpu.fp, handler.fp)?;
         }
+        self.begin_event();
         let (restorer, observed) = (action.restorer, self.observed);
         self.witness.signal(&Delivery { interrupted, restorer, handler, alternate, observed });
+        self.begin_event();
         Ok(Some(action.handler))
     }
 

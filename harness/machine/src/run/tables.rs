@@ -90,6 +90,7 @@ impl Run<'_> {
         let read = |register| read_register(register).unwrap_or_default();
         let moment = Moment {
             time: self.instructions.saturating_sub(1),
+            event: self.event,
             thread: self.thread,
             pc: self.last_pc,
             sp: read(self.cpu.sp),

@@ -266,7 +266,7 @@ impl Run<'_> {
         self.witness = if is_followed {
             self.witness.of_task(self.cpu, stack, sp)
         } else {
-            Witness::new(self.cpu, 0..0, sp, self.witness_faults)
+            Witness::new(self.cpu, 0..0, sp, self.witness_faults).knowing(Arc::clone(&self.answers))
         };
         self.witness.start_again(sp, Bottom::Entry);
         self.begin_turn();

@@ -416,6 +416,7 @@ fn the_cfa_of_s390x_lies_160_bytes_above_sp_at_the_call() {
         caller_fp: 7,
         callee: 0x100,
         since: 5,
+        event: 0,
         interrupted: false,
         signature: None,
     };

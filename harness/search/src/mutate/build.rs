@@ -5,8 +5,9 @@ use std::path::Path;
 use sframe_engine::write::{self, Function, Section as Owned};
 use sframe_inspect::instructions::Disassembly;
 use sframe_inspect::text::with_causes;
+use sframe_judge::calls::Readings;
 use sframe_judge::compare::Truth;
-use sframe_judge::examine::{Probe, Readings};
+use sframe_judge::examine::Probe;
 use sframe_judge::finding::{Address, FindingRow};
 use sframe_judge::target::files::Files;
 use sframe_judge::target::{Loaded, Target};
@@ -356,13 +357,13 @@ impl Probe for All<'_, '_> {
         self.returns.start();
     }
 
-    fn executes(&mut self, moment: &Moment<'_>, _: Readings<'_>) {
+    fn executes(&mut self, moment: &Moment<'_>, _: &dyn Fn() -> Readings) {
         self.returns.follow(moment);
     }
 
-    fn compared(&mut self, truth: &Truth<'_>, viewpoint: &Viewpoint<'_>) {
+    fn compared(&mut self, truth: &Truth<'_>, viewpoint: &Viewpoint<'_>, readings: &dyn Fn() -> Readings) {
         for (_, trials) in &mut self.trials {
-            trials.compared(truth, viewpoint);
+            trials.compared(truth, viewpoint, readings);
         }
     }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use rayon::prelude::*;
 use sframe_engine::InstructionPointer;
+use sframe_judge::calls::Readings;
 use sframe_judge::compare::Truth;
 use sframe_judge::examine::Probe;
 use sframe_judge::target::Target;
@@ -45,8 +46,8 @@ fn bytes(case: &Case<'_>, target: &Target<'_>) -> BTreeSet<Byte> {
 struct Watch<'a>(Trials<'a>);
 
 impl Probe for Watch<'_> {
-    fn compared(&mut self, truth: &Truth<'_>, viewpoint: &Viewpoint<'_>) {
-        self.0.compared(truth, viewpoint);
+    fn compared(&mut self, truth: &Truth<'_>, viewpoint: &Viewpoint<'_>, readings: &dyn Fn() -> Readings) {
+        self.0.compared(truth, viewpoint, readings);
     }
 }
 

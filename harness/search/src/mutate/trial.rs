@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 use sframe_engine::{LookupAddress, PauthKey, Recovery, RecoveryRule, Section};
+use sframe_judge::calls::Readings;
 use sframe_judge::compare::{Disagreement, Truth, Walked, compare_frame};
 use sframe_judge::examine::Probe;
 use sframe_judge::target::sections::Sections;
@@ -199,7 +200,10 @@ impl<'a> Trials<'a> {
 pub(super) const USES: usize = 4096;
 
 impl Probe for Trials<'_> {
-    fn compared(&mut self, truth: &Truth<'_>, viewpoint: &Viewpoint<'_>) {
+    fn compared(&mut self, truth: &Truth<'_>, viewpoint: &Viewpoint<'_>, _: &dyn Fn() -> Readings) {
+        if !truth.call_stack.is_settled() || truth.call_stack.departed().is_some() {
+            return;
+        }
         let calls = truth.call_stack.records().len();
         // The callers' frames that have not been examined yet.
         let new = calls - self.known_calls.min(truth.call_stack.kept());

@@ -1,19 +1,18 @@
 //! Walks at a sample of the instructions, and what they are worth.
 
-use std::collections::{HashMap, HashSet};
 use std::num::NonZeroU64;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
-use sframe_engine::Abi;
-use sframe_judge::compare::{ByTopmost, Reliabilities, Topmosts, Truth};
+use sframe_judge::calls::Readings;
+use sframe_judge::compare::{ByTopmost, Disagreement, Reliabilities, Topmosts, Truth, Value};
+use sframe_judge::examine::Probe;
 use sframe_judge::examine::sampling::Strides;
-use sframe_judge::examine::{Closed, Probe, Readings};
+use sframe_judge::target::sections::Sections;
 use sframe_judge::target::{Loaded, Target};
-use sframe_judge::triage::{ExitClaim, ExitClaims};
 use sframe_judge::unwind::{Backtrace, End, Frame, Unwinder, Viewpoint};
-use sframe_judge::vocabulary::{Reliability, Topmost};
-use sframe_machine::{Bottom, Moment, Record};
+use sframe_judge::vocabulary::{Reliability, Verdict};
+use sframe_machine::{Bottom, Change, Moment};
 
 use super::Unwinders;
 
@@ -104,62 +103,15 @@ impl Executed {
 /// Walks stacks while a program is examined.
 pub(super) struct Walkers<'t, 'a, 'u> {
     target: &'t Target<'a>,
-    abi: Option<Abi>,
     walkers: [Walker<'u>; 4],
-    /// What wrong walks say about how functions leave.
-    claims: ExitClaims<Walked>,
-    /// How many moments had several such claims, and those of them that one has settled.
-    several: (u64, HashSet<u64>),
+    /// The sections as they are now.
+    sections: Sections<'a>,
     strides: Strides,
     topmosts: Topmosts<'t, 'a>,
     /// What executed in each image, and then elsewhere.
     executed: Vec<Executed>,
     /// The image that executed last, and its addresses.
     image: (usize, Range<u64>),
-    open: OpenWalks,
-}
-
-/// What the walks from a moment are worth, in each way.
-type Worth = [Reliability; 4];
-
-/// Walks from moments at which the run has yet to show what the calls are.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Open {
-    image: usize,
-    topmost: Topmost,
-    /// What they are worth by each of the [`Readings`]; `None` if that is not settled.
-    readings: Vec<Option<Worth>>,
-}
-
-/// Such walks, with their number, by how many questions are open: those with one come first.
-#[derive(Debug, Default)]
-struct OpenWalks(Vec<HashMap<Open, u64>>);
-
-impl OpenWalks {
-    fn add(&mut self, walks: Open, count: u64) {
-        let questions = walks.readings.len().trailing_zeros() as usize;
-        self.0.resize_with(questions.max(self.0.len()), HashMap::new);
-        if let Some(last) = questions.checked_sub(1) {
-            *self.0[last].entry(walks).or_default() += count;
-        }
-    }
-
-    /// Takes what the last question decides. Returns what is decided then.
-    fn settle(&mut self, closed: Closed) -> Vec<(Open, u64)> {
-        let decided = self.0.get_mut(closed.open).map(std::mem::take).unwrap_or_default();
-        let chosen = |pair: &[Option<Worth>]| match closed.is_otherwise {
-            Some(is_otherwise) => pair[usize::from(is_otherwise)],
-            // Whatever it was, some walks are worth the same.
-            None => pair[0].filter(|_| pair[0] == pair[1]),
-        };
-        let decided = decided.into_iter().map(|(walks, count)| {
-            let readings = walks.readings.chunks_exact(2).map(chosen).collect();
-            (Open { readings, ..walks }, count)
-        });
-        let (done, open): (Vec<_>, Vec<_>) = decided.partition(|(walks, _)| walks.readings.len() == 1);
-        open.into_iter().for_each(|(walks, count)| self.add(walks, count));
-        done
-    }
 }
 
 /// One of the unwinders.
@@ -167,18 +119,6 @@ struct Walker<'u> {
     unwinder: Box<dyn Unwinder + 'u>,
     backtrace: Backtrace,
     walks: fn(&mut Executed) -> &mut Walks,
-}
-
-/// The walks from a moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Walked {
-    /// The image that executed.
-    image: usize,
-    topmost: Topmost,
-    /// What they were worth.
-    worth: [Reliability; 4],
-    /// Which moment it was, if several claims say something else of it.
-    moment: Option<u64>,
 }
 
 impl<'t, 'a, 'u> Walkers<'t, 'a, 'u> {
@@ -193,15 +133,12 @@ impl<'t, 'a, 'u> Walkers<'t, 'a, 'u> {
         ];
         Self {
             target,
-            abi: target.executable().subject.abi(),
             walkers,
-            claims: ExitClaims::default(),
-            several: (0, HashSet::default()),
+            sections: target.sections.clone(),
             strides: Strides::new(every),
             topmosts: Topmosts::new(target),
             executed: vec![Executed::default(); elsewhere + 1],
             image: (elsewhere, 0..0),
-            open: OpenWalks::default(),
         }
     }
 
@@ -209,18 +146,6 @@ impl<'t, 'a, 'u> Walkers<'t, 'a, 'u> {
     pub(super) fn into_executed(mut self) -> (Vec<Executed>, Executed) {
         let elsewhere = self.executed.pop().unwrap_or_default();
         (self.executed, elsewhere)
-    }
-
-    /// Takes back the walks from some moments: one of them has described where the function was about to go.
-    fn forget(&mut self, Walked { image, topmost, worth, moment }: Walked, count: u64) {
-        if moment.is_some_and(|moment| !self.several.1.insert(moment)) {
-            return;
-        }
-        let executed = &mut self.executed[image];
-        for (walker, worth) in self.walkers.iter().zip(worth) {
-            (walker.walks)(executed).by_topmost.0.entry(topmost).or_default().forget(worth, count);
-        }
-        executed.unsettled += count;
     }
 
     /// Returns the position of the image that contains an instruction.
@@ -238,130 +163,89 @@ impl<'t, 'a, 'u> Walkers<'t, 'a, 'u> {
 
 impl Probe for Walkers<'_, '_, '_> {
     fn start(&mut self) {
-        self.claims.start(0);
+        self.sections = self.target.sections.clone();
+        self.walkers.iter_mut().for_each(|walker| walker.unwinder.restart());
     }
 
-    fn executes(&mut self, moment: &Moment<'_>, readings: Readings<'_>) {
-        for (walked, count) in self.claims.follow(moment, self.abi) {
-            self.forget(walked, count);
-        }
+    fn changed(&mut self, _: &Moment<'_>, change: &Change, _: &dyn Fn() -> Readings) {
+        self.sections.change(change);
+        self.walkers.iter_mut().for_each(|walker| walker.unwinder.changed(change));
+    }
+
+    fn executes(&mut self, moment: &Moment<'_>, readings: &dyn Fn() -> Readings) {
         let image = self.image_of(moment.pc);
         let executed = &mut self.executed[image];
         executed.instructions += 1;
         if !self.strides.takes() {
             return;
         }
-        if !moment.call_stack.is_settled() {
-            executed.unsettled += 1;
-            return;
-        }
         if moment.call_stack.depth() > MAX_DEPTH {
             executed.too_deep += 1;
             return;
         }
-        let (truth, viewpoint) = (Truth::of(moment), Viewpoint::new(moment));
-        let judged = self.walkers.each_mut().map(|walker| walker.walk(&truth, &viewpoint, self.target));
-        let worth = judged.map(|(worth, _)| worth);
-        let topmost = self.topmosts.of(moment);
-        let others = readings.others(moment.call_stack);
-        if !others.is_empty() {
-            let of = |call_stack| {
-                let mut truth = Truth::of(moment);
-                truth.call_stack = call_stack;
-                self.walkers.each_ref().map(|walker| judge(&truth, &walker.backtrace, self.target).0)
-            };
-            let readings: Vec<Option<Worth>> =
-                std::iter::once(worth).chain(others.iter().map(of)).map(Some).collect();
-            self.open.add(Open { image, topmost, readings }, 1);
+        let (truth, viewpoint, readings) = (Truth::of(moment), Viewpoint::new(moment), readings());
+        let [sframe, others @ ..] = &mut self.walkers;
+        sframe.backtrace.unwind(&mut *sframe.unwinder, &viewpoint);
+        let judged = readings.hold(&truth, &sframe.backtrace, &self.sections, self.target);
+        let Some(worth) = judged.worth(moment.call_stack) else {
+            executed.unsettled += 1;
             return;
-        }
-        for (walker, worth) in self.walkers.iter().zip(worth) {
+        };
+        let topmost = self.topmosts.of(moment);
+        let call_stack = judged.held_against(moment.call_stack);
+        let mut count = |walker: &Walker<'_>, worth| {
             (walker.walks)(executed).by_topmost.0.entry(topmost).or_default().count(worth);
-        }
-        let mut claims: Vec<Cause<'_>> = Vec::new();
-        for (call, says) in judged.into_iter().filter_map(|(_, cause)| cause) {
-            if !claims.iter().any(|(other, same)| other.since == call.since && *same == says) {
-                claims.push((call, says));
-            }
-        }
-        let moment = (claims.len() > 1).then(|| {
-            self.several.0 += 1;
-            self.several.0
-        });
-        for (call, says) in claims {
-            self.claims.add(call, Walked { image, topmost, worth, moment }, says);
+        };
+        count(sframe, worth);
+        for walker in others {
+            walker.backtrace.unwind(&mut *walker.unwinder, &viewpoint);
+            let stacks = readings.call_stacks();
+            let stacks = [call_stack, moment.call_stack].into_iter().chain(&stacks);
+            // Each may be of another call stack than the rows, or describe where the function then leaves for.
+            let by = |call_stack| judge(&truth.by(call_stack), &walker.backtrace, self.target, &readings);
+            let worth = stacks.map(by).min_by_key(|worth| *worth == Reliability::Wrong);
+            count(walker, worth.unwrap_or(Reliability::Wrong));
         }
     }
 
-    fn settled(&mut self, closed: Closed) {
-        for (Open { image, topmost, readings }, count) in self.open.settle(closed) {
-            let executed = &mut self.executed[image];
-            let Some(Some(worth)) = readings.first().copied() else {
-                executed.unsettled += count;
-                continue;
-            };
-            for (walker, worth) in self.walkers.iter().zip(worth) {
-                (walker.walks)(executed).by_topmost.0.entry(topmost).or_default().count_all(worth, count);
-            }
-        }
-    }
-
-    fn compared(&mut self, _: &Truth<'_>, _: &Viewpoint<'_>) {}
+    fn compared(&mut self, _: &Truth<'_>, _: &Viewpoint<'_>, _: &dyn Fn() -> Readings) {}
 }
 
 impl<'u> Walker<'u> {
     fn new(unwinder: Box<dyn Unwinder + 'u>, walks: fn(&mut Executed) -> &mut Walks) -> Self {
         Self { unwinder, backtrace: Backtrace::default(), walks }
     }
-
-    fn walk<'m>(
-        &mut self,
-        truth: &Truth<'m>,
-        viewpoint: &Viewpoint<'_>,
-        target: &Target<'_>,
-    ) -> (Reliability, Option<Cause<'m>>) {
-        self.backtrace.unwind(&mut *self.unwinder, viewpoint);
-        judge(truth, &self.backtrace, target)
-    }
 }
 
-/// The call whose frame gave a wrong value, and what that says of its exit.
-type Cause<'m> = (&'m Record, ExitClaim);
-
-/// Returns what a walk is worth, as [`Walks`] says, and where a wrong one went wrong.
-fn judge<'m>(
-    truth: &Truth<'m>,
-    backtrace: &Backtrace,
-    target: &Target<'_>,
-) -> (Reliability, Option<Cause<'m>>) {
+/// Returns what a walk is worth that is not by rows of SFrame.
+fn judge(truth: &Truth<'_>, backtrace: &Backtrace, target: &Target<'_>, readings: &Readings) -> Reliability {
     let depth = truth.call_stack.depth();
-    // Whether a frame gave a wrong FP that is still wrong: then what is wrong further out says nothing of an
-    // exit.
-    let mut has_wrong_fp = false;
-    let mut inner: Option<&Record> = None;
+    let worth_of = |frame: usize, verdict, got| {
+        let (pc, address, got) = (truth.pc_of(frame), truth.address(frame), Value::Word(got));
+        let found = Disagreement { verdict, frame, pc, address, expected: got, got, after_wrong_fp: None };
+        if readings.leaves(&found, truth) { Reliability::Complete } else { Reliability::Wrong }
+    };
     for (index, frame) in backtrace.frames.iter().enumerate().take(depth) {
         if frame.pc != truth.pc_of(index) {
-            let says = |inner| (inner, ExitClaim::GoesTo(frame.pc));
-            return (Reliability::Wrong, inner.map(says).filter(|_| !has_wrong_fp));
+            return index
+                .checked_sub(1)
+                .map_or(Reliability::Wrong, |inner| worth_of(inner, Verdict::WrongRa, frame.pc));
         }
-        has_wrong_fp = matches!((inner, frame.fp), (Some(inner), Ok(fp)) if fp != inner.caller_fp);
-        let call = truth.call_of(index);
-        if let (Some(cfa), Some(call)) = (frame.cfa, call)
+        if let (Some(cfa), Some(call)) = (frame.cfa, truth.call_of(index))
             && cfa != call.cfa
         {
-            // A frame further out has the SP that its callee is said to leave: on s390x, functions
-            // save it.
-            let (call, cfa) = match inner {
-                Some(inner) => (inner, inner.cfa.wrapping_add(cfa.wrapping_sub(call.cfa))),
-                None => (call, cfa),
+            // A frame further out has the SP that its callee is said to leave: on s390x, functions save it.
+            let inner = index.checked_sub(1).and_then(|inner| Some((inner, truth.call_of(inner)?.cfa)));
+            let (frame, cfa) = match inner {
+                Some((inner, own)) => (inner, own.wrapping_add(cfa.wrapping_sub(call.cfa))),
+                None => (index, cfa),
             };
-            return (Reliability::Wrong, (!has_wrong_fp).then_some((call, ExitClaim::LeavesCfa(cfa))));
+            return worth_of(frame, Verdict::WrongCfa, cfa);
         }
-        inner = call;
     }
     let is_nowhere = |frame: &Frame| target.module_at(Loaded(frame.pc)).is_none();
     let is_context = truth.call_stack.bottom() != Bottom::Entry;
-    let worth = match backtrace.frames.get(depth..) {
+    match backtrace.frames.get(depth..) {
         None if backtrace.end == End::Outermost => Reliability::Silent,
         None => Reliability::Incomplete,
         Some([]) => Reliability::Complete,
@@ -370,6 +254,5 @@ fn judge<'m>(
         Some([_]) if is_context => Reliability::Complete,
         Some([_, extra]) if is_context && is_nowhere(extra) => Reliability::Complete,
         Some(_) => Reliability::Wrong,
-    };
-    (worth, None)
+    }
 }

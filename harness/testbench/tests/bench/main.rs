@@ -48,6 +48,7 @@ mod merging;
 mod mutate;
 mod next_release;
 mod observed;
+mod one_truth;
 mod pipelines;
 mod printing;
 mod report_html;

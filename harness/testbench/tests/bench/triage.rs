@@ -190,11 +190,9 @@ fn a_wrong_call_stack_is_blamed_on_the_bench() {
     let faults = WitnessFaults { misses_nonlocal_exits: true, ..WitnessFaults::default() };
     let reports = with_a_faulty_witness("nonlocal_goto", faults);
     let findings = of_rows(&reports);
-    let told = findings.iter().filter(|finding| finding.confidence == Confidence::High);
-    let told: Vec<&Finding> = told.copied().collect();
-    assert!(!told.is_empty());
-    let others: Vec<_> = told.iter().filter(|finding| finding.blame != Blame::Bench).collect();
-    assert!(others.is_empty(), "{others:#?}");
+    assert!(findings.iter().any(|finding| finding.blame == Blame::Bench));
+    // Where CFI and the section agree, nothing is certain.
+    assert!(findings.iter().all(|finding| finding.confidence != Confidence::High), "{findings:#?}");
     let suspects = [Blame::Bench, Blame::CompilerOrCfi];
     assert!(findings.iter().all(|finding| suspects.contains(&finding.blame)));
 }

@@ -1,0 +1,49 @@
+//! Where a callee has put another FP in the place where a function had saved its caller's, the row reads that one. It is
+//! right if the function then leaves with it, and its caller's is nowhere else in the frame: libgcc's unwinder does so
+//! before `__builtin_eh_return`.
+
+use sframe_machine::{AddressSpace, Record};
+
+use crate::calls::known::Departure;
+use crate::calls::rule::Rule;
+use crate::compare::{Disagreement, Rules, Truth, Value};
+use crate::vocabulary::Verdict;
+
+pub(in crate::calls) const RULE: Rule = Rule {
+    name: "saved-fp",
+    text: "a row may read the FP that a callee has put where the function had saved its caller's, if it leaves with that",
+    case: "saved-fp-replaced",
+};
+
+/// Frames of more bytes are not searched.
+const LARGEST: u64 = 1 << 16;
+
+/// Whether a frame's row reads FP where a callee of it has put another one than the function had saved, and the caller's FP
+/// is not in the frame any more.
+pub(in crate::calls) fn is_replaced(
+    frame: usize,
+    truth: &Truth<'_>,
+    memory: &AddressSpace,
+    rules: &impl Rules,
+) -> bool {
+    let (Some(stores), Some(call)) = (truth.stores, truth.call_of(frame)) else { return false };
+    let rule = rules.at(truth.address(frame)).fp_rule();
+    let word = rule.and_then(|rule| truth.word(frame, &rule));
+    let is_intact = |word: u64| {
+        memory.read_u64(word) == Some(call.caller_fp)
+            && stores.last(word).is_some_and(|last| last.is_from_fp(call.since))
+    };
+    let own = truth.state(frame).sp & !7..call.cfa;
+    word.is_some_and(|word| stores.is_overwritten_by_callee(word, call.since))
+        && own.end.saturating_sub(own.start) <= LARGEST
+        && !own.step_by(8).any(is_intact)
+}
+
+/// Whether a wrong FP is the one that the function itself then leaves with. A return to its caller makes none right.
+pub(in crate::calls) fn describes(found: &Disagreement, call: &Record, departure: &Departure) -> bool {
+    let is_exit = !departure.is_detour && !departure.is_return(call);
+    is_exit
+        && departure.is_innermost
+        && found.verdict == Verdict::WrongFp
+        && found.got == Value::Word(departure.fp)
+}
