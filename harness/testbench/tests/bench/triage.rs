@@ -173,16 +173,6 @@ fn of_rows(reports: &[CaseReport]) -> Vec<&Finding> {
     findings.filter(|finding| finding.stack.is_some()).collect()
 }
 
-/// A call that is none: control leaves it as the rows say, and not as the call stack does.
-/// Stops notice it, and no row is accused.
-#[test]
-fn what_only_looks_like_a_call_is_not_blamed_on_rows() {
-    let faults = WitnessFaults { misses_pc_fetches: true, ..WitnessFaults::default() };
-    let reports = with_a_faulty_witness("pc_fetch", faults);
-    let of_rows: Vec<_> = of_rows(&reports).iter().map(|finding| &finding.message).collect();
-    assert!(of_rows.is_empty(), "{of_rows:#?}");
-}
-
 /// A wrong call stack: rows, CFI and instructions agree with one another. If
 /// the instructions are inconclusive, the compiler is suspected too.
 #[test]
