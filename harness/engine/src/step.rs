@@ -324,14 +324,10 @@ impl Found {
         memory: &M,
         pauth: PauthMask,
     ) -> Result<Step, StepError> {
-        let Some(cfa_rule) = self.row.cfa else {
+        let evaluation = Evaluation { abi, frame, registers, memory };
+        let Some(cfa) = self.cfa(&evaluation)? else {
             return Ok(Step::Outermost);
         };
-        let evaluation = Evaluation { abi, frame, registers, memory };
-        let cfa = evaluation.rule(&cfa_rule, 0, Tracked::Cfa)?;
-        if cfa % 8 != 0 {
-            return Err(StepError::MisalignedCfa { cfa });
-        }
         let sp = abi.sp_from_cfa(cfa);
         // A function that has not moved SP, or has not moved it yet, has its caller's SP. A
         // frame that executes, or was interrupted, can be in that state; one that has called
@@ -344,13 +340,53 @@ impl Found {
         if (sp < frame.sp || same_sp > limit) && !self.fde.signal {
             return Err(StepError::NoProgress { cfa, sp: frame.sp });
         }
+        Ok(Step::Caller(self.caller(&evaluation, cfa, same_sp, pauth)))
+    }
+
+    /// Evaluates them also where the caller's SP is not further towards the base of the stack: for who asks what a row
+    /// says, and walks no further. The caller's [`same_sp`](Caller::same_sp) is 0.
+    ///
+    /// # Errors
+    /// The CFA can't be computed, or is misaligned.
+    pub fn apply_without_progress<R: Registers, M: Memory>(
+        &self,
+        abi: Abi,
+        frame: &Frame,
+        registers: Option<&R>,
+        memory: &M,
+        pauth: PauthMask,
+    ) -> Result<Step, StepError> {
+        let evaluation = Evaluation { abi, frame, registers, memory };
+        let cfa = self.cfa(&evaluation)?;
+        Ok(cfa.map_or(Step::Outermost, |cfa| Step::Caller(self.caller(&evaluation, cfa, 0, pauth))))
+    }
+
+    /// The CFA, unless the row says that there is no caller.
+    #[inline]
+    fn cfa<R: Registers, M: Memory>(
+        &self,
+        evaluation: &Evaluation<'_, R, M>,
+    ) -> Result<Option<u64>, StepError> {
+        let Some(rule) = self.row.cfa else { return Ok(None) };
+        let cfa = evaluation.rule(&rule, 0, Tracked::Cfa)?;
+        if cfa % 8 == 0 { Ok(Some(cfa)) } else { Err(StepError::MisalignedCfa { cfa }) }
+    }
+
+    #[inline]
+    fn caller<R: Registers, M: Memory>(
+        &self,
+        evaluation: &Evaluation<'_, R, M>,
+        cfa: u64,
+        same_sp: u8,
+        pauth: PauthMask,
+    ) -> Caller {
         let found = evaluation.ra(self.row.ra, cfa);
         let mangled = found.ok().filter(|_| self.row.mangled_ra);
         let mangled = mangled.map(|value| Mangled { value, key: self.fde.pauth_key });
         let ra = found.map(|ra| if self.row.mangled_ra { pauth.strip(ra) } else { ra });
         let fp = evaluation.fp(self.row.fp, cfa);
-        let interrupted = self.fde.signal;
-        Ok(Step::Caller(Caller { cfa, sp, same_sp, ra, fp, mangled, interrupted }))
+        let sp = evaluation.abi.sp_from_cfa(cfa);
+        Caller { cfa, sp, same_sp, ra, fp, mangled, interrupted: self.fde.signal }
     }
 }
 

@@ -502,9 +502,10 @@ impl AddressSpace {
         })
     }
 
-    /// Returns the bounds of the regions, by address.
+    /// Returns the bounds of the regions that the program may use, by address.
     pub fn regions(&self) -> impl Iterator<Item = Range<u64>> {
-        self.regions.iter().map(|region| region.start..region.end())
+        let usable = self.regions.iter().filter(|region| region.pointer().is_some());
+        usable.map(|region| region.start..region.end())
     }
 
     /// Stores bytes at an address, whether or not the program may. Returns false, and stores

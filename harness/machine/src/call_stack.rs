@@ -344,6 +344,11 @@ impl CallStack {
         self.departed.as_deref()
     }
 
+    /// Returns the same if it is of the same context: frames of another one come back in their own way.
+    pub(crate) fn departed_within(&self) -> Option<&Self> {
+        self.departed().filter(|departed| departed.context == self.context)
+    }
+
     /// Returns when SP moved past frames that control has not left yet, and the instruction after that.
     #[must_use]
     pub const fn departed_at(&self) -> Option<(Event, u64)> {

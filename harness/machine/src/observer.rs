@@ -57,6 +57,12 @@ impl Moment<'_> {
         self.cpu.abi
     }
 
+    /// The number of bits of the program's virtual addresses: above them are authentication codes.
+    #[must_use]
+    pub const fn address_bits(&self) -> u32 {
+        self.cpu.address_bits
+    }
+
     /// The number of bytes below SP that signals leave alone (the ABI's red zone).
     #[inline]
     #[must_use]

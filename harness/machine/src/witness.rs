@@ -178,13 +178,16 @@ struct Stack {
     entered: u64,
     /// SP when it was left; only meaningful if it is not the current one.
     left: u64,
+    /// Whether it lies on another one of the context: a function has loaded SP for that, and has gone on.
+    is_shared: bool,
 }
 
 impl Stack {
     /// A stack that SP has reached with the value `entered`, and whose first
     /// frame begins with `sp`.
     const fn new(first: usize, entered: u64, sp: u64) -> Self {
-        Self { first, base: if entered > sp { entered } else { sp }, entered, left: sp }
+        let base = if entered > sp { entered } else { sp };
+        Self { first, base, entered, left: sp, is_shared: false }
     }
 
     /// The number of bytes in use when it was left, if `sp` is among them.
@@ -193,6 +196,9 @@ impl Stack {
     }
 }
 
+/// SP moves no further within a stack of which nothing else is known, in bytes.
+const LARGEST_FRAME: u64 = 1 << 20;
+
 /// A thread of control: its calls and their stacks, oldest first.
 #[derive(Clone, Debug)]
 struct Context {
@@ -200,6 +206,17 @@ struct Context {
     stacks: Vec<Stack>,
     /// The instruction that left it for another context.
     left_at: u64,
+}
+
+/// SP has been loaded for a stack on which frames were left, and control has gone nowhere since.
+#[derive(Clone, Debug)]
+struct Switched {
+    /// What was left.
+    before: Context,
+    /// The context that it has gone to, as it was, if that is another one.
+    resumed: Option<Context>,
+    /// The context that has been kept of what was left.
+    parked: u32,
 }
 
 /// SP has gone to fresh memory.
@@ -273,6 +290,9 @@ pub(crate) struct Witness {
     now: (Event, u64),
     /// Whether SP has moved past frames by arithmetic, and the next branch may lead out of them.
     has_moved: bool,
+    switched: Option<Switched>,
+    /// Where SP had gone when a signal came, by the number of calls then.
+    interrupted: Vec<(usize, Unsettled)>,
     /// How many of the calls are known not to end where SP is past them.
     stays: Option<usize>,
     /// The number of contexts so far.
@@ -314,6 +334,8 @@ impl Witness {
             answers: Arc::default(),
             now: (0, 0),
             has_moved: false,
+            switched: None,
+            interrupted: Vec::new(),
             stays: None,
             contexts: 0,
             control_flow: ControlFlow::default(),
@@ -359,6 +381,8 @@ impl Witness {
         self.entered = None;
         self.popped = None;
         self.stays = None;
+        self.switched = None;
+        self.interrupted.clear();
         self.returned.clear();
         self.levels.clear();
         self.frameless.clear();
@@ -443,6 +467,7 @@ impl Witness {
             }
             _ => {}
         }
+        self.go_on_elsewhere(self.previous.sp);
         // The frame that SP was loaded for makes the call.
         self.left = None;
         self.restored = None;
@@ -468,6 +493,32 @@ impl Witness {
         } else {
             self.push(caller, callee, false);
         }
+    }
+
+    /// A function may load SP for a stack that it does not leave for, and call from there: it goes on, as code with stacks
+    /// of its own does that calls C. Nothing has led out of it.
+    fn go_on_elsewhere(&mut self, sp: u64) {
+        if self.come_back() {
+            let first = self.current.call_stack.records().len();
+            self.current.stacks.push(Stack { is_shared: true, ..Stack::new(first, sp, sp) });
+            self.control_flow.stack_moves += 1;
+        }
+    }
+
+    /// Takes it back that SP has been loaded for another stack. Returns whether it has been.
+    fn come_back(&mut self) -> bool {
+        let Some(Switched { before, resumed, parked }) = self.switched.take() else { return false };
+        self.parked.retain(|context| context.call_stack.context() != parked);
+        self.parked.extend(resumed);
+        self.parked_size = self.parked.iter().map(Context::size).sum();
+        let departed_at = self.current.call_stack.departed_at;
+        self.current = before;
+        let call_stack = &mut self.current.call_stack;
+        call_stack.settle();
+        call_stack.seen();
+        call_stack.resumed();
+        call_stack.restored = departed_at;
+        true
     }
 
     /// The innermost frame continues on the stack in fresh memory that SP has gone to, if it has.
@@ -578,6 +629,10 @@ impl Witness {
             let returns = || branch().filter(|_| action.control == Control::Return);
             self.give_up(sp, || if arrives { Some(pc) } else { returns().map(|branch| branch.to) });
         }
+        let is_elsewhere = || taken && self.callees.at(pc) != self.callees.at(self.previous.pc);
+        if self.switched.is_some() && (arrives || is_elsewhere()) {
+            self.switched = None;
+        }
         if arrives {
             self.arrive(at);
             self.current.call_stack.has_arrived = true;
@@ -664,7 +719,10 @@ impl Witness {
         let departed_at = call_stack.departed_at;
         if self.unsettled.is_none()
             && call_stack.is_settled()
-            && call_stack.departed().and_then(|departed| departed.records().last()).is_some_and(is_below)
+            && call_stack
+                .departed_within()
+                .and_then(|departed| departed.records().last())
+                .is_some_and(is_below)
             && let Some(departed) = call_stack.settle()
         {
             let left = call_stack.records().len();
@@ -807,7 +865,8 @@ impl Witness {
             self.begins = true;
             return;
         }
-        if let Some(departed) = departed.filter(|_| has_moved)
+        let context = self.current.call_stack.context();
+        if let Some(departed) = departed.filter(|departed| has_moved && departed.context() == context)
             && self.returns_beyond(at, &departed)
         {
             self.current.call_stack.restored = departed_at;
@@ -1069,7 +1128,8 @@ impl Witness {
         if self.is_innermost(here, left, from) {
             return;
         }
-        let first = self.current.stacks.last().map_or(0, |stack| stack.first);
+        let first =
+            self.current.stacks.last().map_or(0, |stack| if stack.is_shared { 0 } else { stack.first });
         let records = self.current.call_stack.records();
         // A frame, given by the number of records below it: the next record is its call.
         let frames = (first..records.len()).rev().filter(|frame| self.calls_from(&records[*frame], here));
@@ -1086,6 +1146,12 @@ impl Witness {
             self.control_flow.discarded_frames += (records.len() - frame) as u64;
             let call = records[frame];
             self.current.call_stack.truncate(frame);
+            // Those that it has not called on, and those that it has left for the one below.
+            while let [.., below, last] = &self.current.stacks[..]
+                && (last.first > frame || last.first == frame && below.holds(sp).is_some())
+            {
+                self.current.stacks.pop();
+            }
             self.current.call_stack.exit = Some(landing(Some(call), None));
         }
     }
@@ -1118,13 +1184,14 @@ impl Witness {
     /// Handles a change of SP, on its stack or to another one.
     fn follow_stack(&mut self, sp: u64) {
         let Previous { sp: before, action: Action { movement, .. }, .. } = self.previous;
+        let switched = if movement == Movement::Relative { None } else { self.switched.take() };
         let base = self.current.stacks.last().map_or(sp, |stack| stack.base);
         let settled = self.unsettled.is_none();
         let within = settled && before <= sp && sp <= base;
         // Back from fresh memory to where it was, by a register that has kept it: no context has begun.
         let left = self.unsettled.map_or(before, |unsettled| unsettled.left);
         if !settled && movement == Movement::Relative && (left..=base).contains(&sp) {
-            return self.go_to(Target::Own(self.current.stacks.len() - 1), sp);
+            return self.go_to(Target::Own(self.current.stacks.len() - 1), sp, None);
         }
         if movement == Movement::Relative || (movement == Movement::Frame && within) {
             return self.grow(before, sp);
@@ -1132,8 +1199,12 @@ impl Witness {
         // Stacks may lie within one another: the smallest one counts.
         let own = within.then(|| base - before);
         match self.find(sp).filter(|(_, size)| own.is_none_or(|own| *size < own)) {
-            Some((target, _)) => self.go_to(target, sp),
-            None if within || movement == Movement::Frame || !settled => self.grow(before, sp),
+            Some((target, _)) => self.go_to(target, sp, switched),
+            None if within || !settled => self.grow(before, sp),
+            // FP, or a word of the frame, may hold an address of a stack of which nothing is known.
+            None if movement == Movement::Frame && sp.abs_diff(before) <= LARGEST_FRAME => {
+                self.grow(before, sp)
+            }
             // An `alloca` whose origin is too far back to be seen.
             None if self.main_stack.contains(&sp) && self.main_stack.contains(&before) => {
                 self.grow(before, sp);
@@ -1190,7 +1261,7 @@ impl Witness {
     }
 
     /// Handles SP pointing to a stack on which frames were left.
-    fn go_to(&mut self, target: Target, sp: u64) {
+    fn go_to(&mut self, target: Target, sp: u64, switched: Option<Switched>) {
         let before = self.unsettled.take().map_or(self.previous.sp, |sp| sp.left);
         self.current.call_stack.settle();
         match target {
@@ -1205,6 +1276,8 @@ impl Witness {
                 // The context leaves its upper stacks. Code that comes back to them finds their
                 // frames, but not those of the callers.
                 let keep = self.current.stacks[index + 1].first;
+                let mut whole = self.current.clone();
+                whole.leave_stack(before);
                 let records = self.current.call_stack.split_off(keep);
                 let mut stacks = self.current.stacks.split_off(index + 1);
                 let Some(call) = records.first() else { return };
@@ -1216,8 +1289,16 @@ impl Witness {
                 let mut left = Context { call_stack, stacks, left_at: 0 };
                 left.leave_stack(before);
                 self.park(left);
+                self.switched = Some(Switched { before: whole, resumed: None, parked: self.contexts });
             }
             Target::Parked(context, index) => {
+                let number = self.parked[context].call_stack.context();
+                if let Some(switched) = switched.filter(|switched| switched.parked == number) {
+                    // Back to what it has left, without having gone anywhere.
+                    self.switched = Some(switched);
+                    self.come_back();
+                    return;
+                }
                 self.current.leave_stack(before);
                 let resumed = self.parked.swap_remove(context);
                 self.parked_size -= resumed.size();
@@ -1226,13 +1307,19 @@ impl Witness {
                     // Entered as if for the first time: its old frames have ended.
                     return self.unsettle(before, sp);
                 }
+                let was = resumed.clone();
                 self.resumed = Some(resumed.left_at);
                 self.entered = (index == 0 && sp == stack.entered).then_some(sp);
                 let left = std::mem::replace(&mut self.current, resumed);
+                let departed = left.call_stack.clone();
                 if self.entered.is_some() {
                     // It may begin anew where it began: its old frames are not certain.
-                    self.current.call_stack.unsettle(left.call_stack.clone(), self.now);
+                    self.current.call_stack.unsettle(departed, self.now);
+                } else {
+                    self.current.call_stack.depart(departed, self.now);
                 }
+                let parked = left.call_stack.context();
+                self.switched = Some(Switched { before: left.clone(), resumed: Some(was), parked });
                 self.park(left);
                 self.current.call_stack.resumed();
                 self.control_flow.contexts_resumed += 1;
@@ -1247,10 +1334,13 @@ impl Witness {
     /// Notes that a signal is delivered before the instruction that was followed last.
     pub(crate) fn signal(&mut self, delivery: &Delivery) {
         let Delivery { interrupted, restorer, handler, alternate, observed } = delivery;
-        if self.unsettled.is_some() {
-            // It isn't known yet what the interrupted frame belongs to.
-            self.begin_context(interrupted.sp);
+        if let Some(unsettled) = self.unsettled {
+            // It isn't known yet what that means: until the handler has returned, the frame has moved there.
+            self.move_stack(interrupted.sp);
+            self.current.call_stack.settle();
+            self.interrupted.push((self.current.call_stack.records().len(), unsettled));
         }
+        self.go_on_elsewhere(interrupted.sp);
         self.control_flow.signals += 1;
         // SP goes below the frames that it was past, and says nothing of them.
         if self.current.call_stack.is_settled() {
@@ -1290,6 +1380,13 @@ impl Witness {
         let depth = call_stack.records().len();
         while self.current.stacks.len() > 1 && self.current.stacks.last().is_some_and(|s| s.first > depth) {
             self.current.stacks.pop();
+        }
+        while self.interrupted.last().is_some_and(|(calls, _)| *calls > depth) {
+            self.interrupted.pop();
+        }
+        if let Some((_, unsettled)) = self.interrupted.pop_if(|(calls, _)| *calls == depth) {
+            self.current.stacks.pop();
+            self.unsettle(unsettled.left, unsettled.entered);
         }
         self.continue_at(at);
         if (record.return_address, record.caller_sp) != (at.pc, at.sp) {

@@ -61,6 +61,8 @@ pub(crate) struct Calls {
     saved: Option<(u32, Thread, FxHashMap<u32, Thread>)>,
     /// Whether calls lead to code within the function that makes them, by return address and callee.
     within: FxHashMap<(u64, u64), bool>,
+    /// The callees of those that have returned: they are called, also where control then leaves them otherwise.
+    returning: FxHashSet<u64>,
     outcomes: Vec<Answered>,
     departures: FxHashMap<Event, Vec<Departure>>,
     landings: FxHashMap<Event, Option<Landing>>,
@@ -84,6 +86,7 @@ impl Calls {
             others: FxHashMap::default(),
             saved: None,
             within: FxHashMap::default(),
+            returning: FxHashSet::default(),
             outcomes: Vec::new(),
             departures: FxHashMap::default(),
             landings: FxHashMap::default(),
@@ -148,7 +151,7 @@ impl Calls {
             && call_stack.restored().is_none()
             && (*departed, call_stack.departed_at()) == (None, None)
             && landing.is_none()
-            && !(call_stack.has_arrived() && !open.is_empty());
+            && (!call_stack.has_arrived() || open.is_empty());
         if !is_quiet {
             self.follow_ends(moment);
         }
@@ -261,7 +264,14 @@ impl Calls {
             self.surprise(true);
         }
         for asked in self.thread.open.remove(&FrameOf::Call(call.event)).into_iter().flatten() {
-            let answer = asked.end(moment.call_stack.exit(), returned);
+            let mut answer = asked.end(moment.call_stack.exit(), returned);
+            if matches!(asked.question, Question::Call { .. }) {
+                if returned {
+                    self.returning.insert(call.callee);
+                } else if self.returning.contains(&call.callee) {
+                    answer = None;
+                }
+            }
             self.conclude(&asked.answered(answer), asked.matters.get());
         }
     }

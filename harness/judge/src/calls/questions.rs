@@ -72,3 +72,83 @@ impl Asked {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use sframe_machine::Bottom;
+
+    use super::*;
+
+    const CALL: Record = Record {
+        return_address: 0x1018,
+        cfa: 0x7000,
+        caller_sp: 0x6ff8,
+        caller_fp: 0,
+        callee: 0x1020,
+        since: 5,
+        event: 3,
+        interrupted: false,
+        signature: None,
+    };
+    const CALLER: Record = Record { event: 1, callee: 0x1000, caller_sp: 0x7018, ..CALL };
+
+    fn asked(question: Question, frame: usize) -> Asked {
+        Asked { question, event: 3, call: CALL, frame, departed: None, lag: 2, matters: Cell::new(false) }
+    }
+
+    const OF_CALL: Question = Question::Call { return_address: 0x1018, callee: 0x1020 };
+    const OF_BRANCH: Question = Question::Branch { return_address: 0x1018, callee: 0x1020 };
+    const OF_LANDING: Question = Question::Landing { at: 0x1020 };
+    const RETURN: Option<Exit> = Some(Exit::Return);
+    const LANDING: Option<Exit> = Some(Exit::Landing { call: None, or: None });
+
+    /// What was assumed is true of a call, and of control that has landed, only if the frame returns; a branch was a call
+    /// only if somebody returns to it, which nobody does any more once control has landed elsewhere.
+    #[test]
+    fn how_a_frame_ends_answers_what_was_asked_of_it() {
+        let otherwise = Some(Answer::Otherwise { lag: 0 });
+        for (question, exit, returned, answer) in [
+            (OF_CALL, RETURN, true, None),
+            (OF_CALL, RETURN, false, otherwise),
+            (OF_CALL, LANDING, false, otherwise),
+            (OF_LANDING, RETURN, true, None),
+            (OF_LANDING, LANDING, false, otherwise),
+            (OF_BRANCH, RETURN, false, None),
+            (OF_BRANCH, LANDING, false, Some(Answer::Unresolved)),
+            (Question::Departure { at: 0x1020 }, LANDING, false, None),
+        ] {
+            assert_eq!(asked(question, 0).end(exit, returned), answer, "{question:?} {exit:?}");
+        }
+    }
+
+    #[test]
+    fn the_other_reading_has_no_call_that_is_none_and_those_that_are() {
+        let events = |call_stack: &CallStack| -> Vec<Event> {
+            call_stack.records().iter().map(|call| call.event).collect()
+        };
+        let made = CallStack::new(Bottom::Entry, vec![CALLER, CALL]);
+        assert_eq!(events(&asked(OF_CALL, 0).otherwise(&made)), [1]);
+        // Control has landed below the frame's call.
+        assert_eq!(events(&asked(OF_LANDING, 0).otherwise(&made)), [0; 0]);
+        assert_eq!(events(&asked(OF_LANDING, 1).otherwise(&made)), [1]);
+        let not_made = CallStack::new(Bottom::Entry, vec![CALLER]);
+        assert_eq!(events(&asked(OF_BRANCH, 1).otherwise(&not_made)), [1, 3]);
+        assert_eq!(events(&asked(OF_CALL, 0).otherwise(&not_made)), [1]);
+    }
+
+    /// Frames that SP has moved past have not ended before they came back, unless they have ended since.
+    #[test]
+    fn an_answer_about_a_landing_answers_where_sp_moved_too() {
+        let back = Asked { departed: Some((2, 0x1010)), ..asked(OF_LANDING, 1) };
+        let of_departure = |answer| {
+            let answered = back.answered(answer);
+            let [landing, departure] = &answered[..] else { panic!("{answered:?}") };
+            assert_eq!((landing.question, landing.answer), (OF_LANDING, answer));
+            assert_eq!((departure.question, departure.event), (Question::Departure { at: 0x1010 }, 2));
+            departure.answer
+        };
+        assert_eq!(of_departure(None), Some(Answer::Otherwise { lag: 0 }));
+        assert_eq!(of_departure(Some(Answer::Otherwise { lag: 0 })), None);
+        assert_eq!(asked(OF_LANDING, 1).answered(None).len(), 1);
+    }
+}

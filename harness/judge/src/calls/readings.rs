@@ -37,6 +37,8 @@ pub struct Readings {
     under_way: Option<(Option<CallStack>, Option<Option<Landing>>)>,
     /// The frames whose saved FP a callee has replaced.
     replaced: Vec<usize>,
+    /// Those whose return address is nowhere.
+    hooked: Vec<usize>,
     /// Whether the topmost frame's row takes for the return address what the function itself has put into its register:
     /// going there is no return, but a jump.
     has_lost_ra: bool,
@@ -131,6 +133,7 @@ impl Readings {
             truth.call_of(*frame).is_some_and(|call| known.departures.contains_key(&call.event))
         };
         let frames = if known.departures.is_empty() { 0 } else { moment.call_stack.depth() };
+        let is_hooked = |frame: &usize| return_hook::has_lost_return_address(*frame, truth, moment.memory);
         let is_replaced = |frame: &usize| saved_fp::is_replaced(*frame, truth, moment.memory, sections);
         Self {
             asked: calls.asked(),
@@ -140,6 +143,7 @@ impl Readings {
             unresolved: calls.unresolved(moment.call_stack),
             under_way,
             replaced: (0..frames).filter(departs).filter(is_replaced).collect(),
+            hooked: (0..frames).filter(departs).filter(is_hooked).collect(),
             has_lost_ra: frames > 0 && departs(&0) && has_lost_ra(),
             without,
             known,
@@ -235,11 +239,9 @@ impl Readings {
             return Judged::aside(truth.pc, SetAsideReason::NoLanding);
         }
         judged.excused = judged.found.extract_if(.., |found| is_of_jump(found)).collect();
-        if !judged.excused.is_empty() {
-            if judged.found.is_empty() {
-                judged.end = if judged.end == WalkEnd::Disagreed { WalkEnd::Departing } else { judged.end };
-                return judged;
-            }
+        if !judged.excused.is_empty() && judged.found.is_empty() {
+            judged.end = if judged.end == WalkEnd::Disagreed { WalkEnd::Departing } else { judged.end };
+            return judged;
         }
         self.set_departures_aside(truth, &mut judged);
         judged
@@ -269,6 +271,7 @@ impl Readings {
         };
         departures.iter().find_map(|departure| {
             let is_hook = self.has(&return_hook::RULE)
+                && self.hooked.contains(&found.frame)
                 && !(self.has_lost_ra && found.frame == 0)
                 && return_hook::describes(found, call, departure);
             let is_elsewhere =
@@ -315,7 +318,7 @@ impl Readings {
         }
         // With the CFA with which the frame was then left, its other values may still be those of the caller.
         let cfa = walk.frame(0).and_then(|frame| frame.cfa);
-        if self.has(&new_context::RULE) && landing.is_new() {
+        if self.has(&new_context::RULE) && landing.is_new() && !new_context::is_of_frame_left(&truth, rules) {
             Judged::aside(truth.pc, SetAsideReason::NewContext)
         } else if self.has(&elsewhere::RULE) && landing.cfa.is_some() && cfa == landing.cfa {
             Judged::aside(truth.pc, SetAsideReason::LeavesElsewhere)

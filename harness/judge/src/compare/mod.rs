@@ -1,5 +1,6 @@
 //! Compares one backtrace with one call stack.
 
+mod bottom;
 pub(crate) mod incremental;
 mod reliability;
 mod rules;
@@ -19,10 +20,10 @@ use sframe_engine::{
     DwarfRegister, InstructionPointer, LookupAddress, Mangled, PauthKey, Pc, RecoveryRule, ReturnAddress,
     StepError, Tracked,
 };
-use sframe_machine::{AddressSpace, AuthenticationKey, Bottom, CallStack, Moment, Record};
+use sframe_machine::{AddressSpace, AuthenticationKey, CallStack, Moment, Record};
 
 use crate::truth::stores::{LastStores, Store};
-use crate::unwind::{Backtrace, Bases, End, Frame, State, Unreadable};
+use crate::unwind::{Backtrace, Bases, End, Frame, State, Unreadable, Viewpoint};
 use crate::vocabulary;
 use crate::vocabulary::Verdict;
 
@@ -42,6 +43,8 @@ pub struct Truth<'m> {
     /// When memory was stored to. Without it, rules are not checked for reading
     /// what the function has saved.
     pub stores: Option<&'m LastStores>,
+    /// What is seen of the machine. Without it, the rules of frames whose callers no walk goes on to are not checked.
+    pub viewpoint: Option<&'m Viewpoint<'m>>,
     /// A fault to inject into the comparison, to check that it is noticed: every FP
     /// is accepted.
     pub(crate) ignores_fp: bool,
@@ -57,8 +60,15 @@ impl<'m> Truth<'m> {
             red_zone: moment.red_zone(),
             call_stack: moment.call_stack,
             stores: None,
+            viewpoint: None,
             ignores_fp: false,
         }
+    }
+
+    /// The truth with what is seen of the machine.
+    #[must_use]
+    pub const fn seen_from(&self, viewpoint: &'m Viewpoint<'m>) -> Self {
+        Self { viewpoint: Some(viewpoint), ..*self }
     }
 
     /// The truth if these are the calls.
@@ -156,10 +166,16 @@ pub enum WalkEnd {
     Outermost,
     /// At the entry function, whose section does not mark it: beyond it the
     /// unwinder found an address that belongs to nothing, or could not continue.
-    Unmarked,
+    Unmarked {
+        /// Whether the walk has frames beyond it, where nobody is.
+        goes_beyond: bool,
+    },
     /// At the first function of a context that the program has made, which is not
     /// marked. What comes after it is not judged: the program put it there.
-    Context,
+    Context {
+        /// Whether the walk has frames beyond it, where nobody is.
+        goes_beyond: bool,
+    },
     /// Nowhere: it is not yet known what the topmost frame is part of.
     Unsettled,
     /// Anywhere: SP has left the frames of the callers, and control has not. What the rows say agrees with the call
@@ -190,17 +206,23 @@ impl WalkEnd {
     /// Whether the walk has reached the outermost frame.
     #[must_use]
     pub const fn is_whole(self) -> bool {
-        matches!(self, Self::Outermost | Self::Unmarked | Self::Context)
+        matches!(self, Self::Outermost | Self::Unmarked { .. } | Self::Context { .. })
     }
 
-    /// Whether anything was compared, for a call stack of `depth` frames.
+    /// Whether anything was compared, for a call stack of `depth` frames: the first of all functions has no caller to
+    /// compare, and may only be marked as outermost.
     #[must_use]
     pub const fn has_compared(self, depth: usize) -> bool {
         match self {
             Self::Unsettled | Self::NoFde { frame: 0 } => false,
-            Self::Context => depth > 1,
+            Self::Unmarked { .. } | Self::Context { .. } => depth > 1,
             _ => true,
         }
+    }
+
+    /// Whether the walk has frames beyond the outermost one, where nobody is.
+    pub(crate) const fn goes_beyond(self) -> bool {
+        matches!(self, Self::Unmarked { goes_beyond: true } | Self::Context { goes_beyond: true })
     }
 
     /// Whether it is the end of most walks, whose place is not recorded.
@@ -221,8 +243,8 @@ impl WalkEnd {
     pub const fn in_specs(self) -> Option<vocabulary::End> {
         match self {
             Self::Outermost => Some(vocabulary::End::Outermost),
-            Self::Unmarked => Some(vocabulary::End::Unmarked),
-            Self::Context => Some(vocabulary::End::Context),
+            Self::Unmarked { .. } => Some(vocabulary::End::Unmarked),
+            Self::Context { .. } => Some(vocabulary::End::Context),
             Self::NoFde { .. } => Some(vocabulary::End::NoFde),
             Self::InRegister { .. } => Some(vocabulary::End::InRegister),
             Self::NoProgress { .. } => Some(vocabulary::End::NoProgress),
@@ -377,7 +399,7 @@ pub(crate) fn compare_at(
             Err(end) => return end,
         }
     }
-    end_at_bottom(truth, walk, rules, report)
+    bottom::end_at_bottom(truth, walk, rules, report)
 }
 
 /// Compares one frame that has a caller. `wrong_fp` is the frame whose FP was wrong
@@ -400,10 +422,15 @@ pub fn compare_frame(
         report(truncated(truth, index, walk.end()));
         return Err(WalkEnd::Disagreed);
     };
-    let is_excused = is_found_before_restorer(truth, index, call, rules) && walk.frame(index + 1).is_none();
-    if is_excused && !matches!(walk.end(), End::Outermost) {
+    let is_before_restorer = is_found_before_restorer(truth, index, rules);
+    if is_before_restorer && walk.frame(index + 1).is_none() && !matches!(walk.end(), End::Outermost) {
         return Err(WalkEnd::NoFde { frame: index });
     }
+    // The row that is found is right where it is.
+    let mut report = |found: Disagreement| {
+        let own = InstructionPointer(found.pc).into();
+        report(Disagreement { address: if is_before_restorer { own } else { found.address }, ..found });
+    };
     if let Some(cfa) = frame.cfa
         && cfa != call.cfa
     {
@@ -412,7 +439,10 @@ pub fn compare_frame(
     }
     let Some(caller) = walk.frame(index + 1) else {
         match end_before_caller(truth, index, frame, call, walk.end(), rules) {
-            Ok(end) => return Err(end),
+            Ok(end) => {
+                compare_not_walked(index, end, truth, rules, wrong_fp, &mut report);
+                return Err(end);
+            }
             Err(found) => report(Disagreement { after_wrong_fp: wrong_fp, ..found }),
         }
         return Err(WalkEnd::Disagreed);
@@ -453,9 +483,9 @@ pub fn compare_frame(
 /// before is another function's, unless the restorer's FDE starts earlier on purpose. A walk may
 /// end there, since the restorer has no rules that can be found. One that goes on by those of
 /// the function before has a frame that is not there, and one that ends at its mark is silent.
-fn is_found_before_restorer(truth: &Truth<'_>, index: usize, call: &Record, rules: &impl Rules) -> bool {
+pub(crate) fn is_found_before_restorer(truth: &Truth<'_>, index: usize, rules: &impl Rules) -> bool {
     index > 0
-        && call.interrupted
+        && truth.call_of(index).is_some_and(|call| call.interrupted)
         && rules.at(truth.address(index)).are_not_for_signal_frame_at(truth.pc_of(index))
 }
 
@@ -471,7 +501,7 @@ pub(crate) fn unremarkable(index: usize, truth: &Truth<'_>, walk: &impl Walked, 
     // The topmost frame's FP need not be derived.
     let fp_is_right = truth.call_from(index).is_none_or(|inner| frame.fp == Ok(inner.caller_fp));
     frame.cfa.is_none_or(|cfa| cfa == call.cfa)
-        && !is_found_before_restorer(truth, index, call, rules)
+        && !is_found_before_restorer(truth, index, rules)
         && caller.pc == call.return_address
         && wrong_signature(&frame, call).is_none()
         && says_how_it_goes_on(truth, index, &caller, call, rules)
@@ -546,6 +576,14 @@ fn luck(truth: &Truth<'_>, index: usize, words: &[u64], rules: &impl Rules) -> O
         && let Some(register) = stores.unwritten(rules.bases(), call.since)
     {
         return Some(Value::StaleRegister(register));
+    }
+    // Once FP has been restored, it is the caller's.
+    if index == 0
+        && let Some(fp) = rules.fp_as_base()
+        && truth.fp == call.caller_fp
+        && stores.has_fp(call.since)
+    {
+        return Some(Value::StaleRegister(fp));
     }
     if !truth.ignores_fp
         && let Some(rule) = rules.fp_rule()
@@ -647,90 +685,64 @@ fn end_before_caller(
     }
 }
 
-/// Handles a walk that has correctly reached the outermost frame and should end.
-fn end_at_bottom(
-    truth: &Truth<'_>,
-    walk: &impl Walked,
-    rules: &impl Rules,
-    mut report: impl FnMut(Disagreement),
-) -> WalkEnd {
-    let index = truth.call_stack.depth() - 1;
-    let end = walk.end();
-    let Some(extra) = walk.count().checked_sub(index + 1) else {
-        report(truncated(truth, index, end));
-        return WalkEnd::Disagreed;
-    };
-    let disagree = |verdict, expected, got| Disagreement::new(truth, index, verdict, expected, got);
-    let address = truth.address(index);
-    let covered =
-        || walk.frame(index + 1).is_some_and(|caller| rules.at(ReturnAddress(caller.pc).into()).has_fde);
-    match (extra, end) {
-        (0, End::Outermost) => return WalkEnd::Outermost,
-        (0, End::Failed(StepError::NoFde)) if !rules.at(address).has_fde => {
-            return WalkEnd::NoFde { frame: index };
-        }
-        (0, End::Failed(StepError::Malformed(_))) => {
-            report(disagree(Verdict::DecodeError, Value::End(End::Outermost), Value::End(end)));
-        }
-        (0, End::Failed(StepError::NoFde) | End::TooDeep) => {
-            report(disagree(Verdict::WrongEnd, Value::End(End::Outermost), Value::End(end)));
-        }
-        _ if truth.call_stack.bottom() != Bottom::Entry => match beyond_context(truth, index, walk, rules) {
-            None => return WalkEnd::Context,
-            Some(found) => report(found),
-        },
-        (0, End::Failed(_) | End::Unspecified) => return WalkEnd::Unmarked,
-        (1, End::Failed(StepError::NoFde)) if !covered() => return WalkEnd::Unmarked,
-        _ => report(disagree(Verdict::ExtraFrames, Value::Frames(index + 1), Value::Frames(walk.count()))),
-    }
-    WalkEnd::Disagreed
-}
-
-/// Returns what is wrong with the frames beyond the first function of a context, at `index`. Nobody has called it. It may
-/// have an address to return to, which the program has put there: a walk may find that, and the function there, which may
-/// not be marked either; what that one would return to leads nowhere, and whatever has an FDE is no caller of it.
-fn beyond_context(
-    truth: &Truth<'_>,
+/// A frame and its caller, as the row says it, where a walk has ended that does not go on by it.
+struct NotWalked<'w> {
     index: usize,
-    walk: &impl Walked,
+    frame: Frame,
+    caller: Frame,
+    words: &'w [u64],
+}
+
+impl Walked for NotWalked<'_> {
+    fn count(&self) -> usize {
+        self.index + 2
+    }
+
+    fn frame(&self, index: usize) -> Option<Frame> {
+        match index.checked_sub(self.index)? {
+            0 => Some(self.frame),
+            1 => Some(self.caller),
+            _ => None,
+        }
+    }
+
+    fn end(&self) -> End {
+        End::Unspecified
+    }
+
+    fn words_read(&self, index: usize) -> &[u64] {
+        if index == self.index { self.words } else { &[] }
+    }
+}
+
+/// Compares a frame that leads to a stack where no walk follows: what is wrong is the row, and not the walk.
+fn compare_not_walked(
+    index: usize,
+    end: WalkEnd,
+    truth: &Truth<'_>,
     rules: &impl Rules,
-) -> Option<Disagreement> {
-    let first = walk.frame(index + 1)?;
-    let disagree = |verdict, expected, got| Some(Disagreement::new(truth, index, verdict, expected, got));
-    if let Some(beginning) = beginning(truth, index, rules) {
-        let Record { cfa, return_address, .. } = *beginning;
-        if let Some(got) = walk.frame(index).and_then(|frame| frame.cfa).filter(|got| *got != cfa) {
-            return disagree(Verdict::WrongCfa, Value::Word(cfa), Value::Word(got));
+    wrong_fp: Option<usize>,
+    report: &mut dyn FnMut(Disagreement),
+) {
+    let (WalkEnd::NoProgress { .. }, Some(viewpoint)) = (end, truth.viewpoint) else { return };
+    let state = truth.state(index);
+    let (Some(call), Some((stepped, words))) =
+        (truth.call_of(index), rules.step(&state, index == 0, viewpoint))
+    else {
+        return;
+    };
+    let frame = state.frame(stepped.cfa, stepped.mangled);
+    match stepped.caller {
+        Ok(caller) => {
+            let walk = NotWalked { index, frame, caller: caller.frame(None, None), words: &words };
+            let _ = compare_frame(index, truth, &walk, rules, wrong_fp, &mut &mut *report);
         }
-        if first.pc != return_address {
-            return disagree(Verdict::WrongRa, Value::Word(return_address), Value::Word(first.pc));
+        Err(failed) => {
+            if let Err(found) = end_before_caller(truth, index, frame, call, failed, rules) {
+                report(Disagreement { after_wrong_fp: wrong_fp, ..found });
+            }
         }
     }
-    let has_fde = |frame: &Frame| rules.at(ReturnAddress(frame.pc).into()).has_fde;
-    let is_marked = rules.at(ReturnAddress(first.pc).into()).mark_outermost();
-    let most = index + 2 + usize::from(has_fde(&first) && !is_marked);
-    let is_too_far = walk.count() > most || walk.frame(index + 2).is_some_and(|second| has_fde(&second));
-    let beyond = (index + 1..walk.count()).map_while(|extra| walk.frame(extra));
-    if is_too_far || beyond.into_iter().any(|frame| is_found_in_function_before(&frame, rules)) {
-        return disagree(Verdict::ExtraFrames, Value::Frames(index + 1), Value::Frames(walk.count()));
-    }
-    None
-}
-
-/// Returns how the context began whose outermost frame is at `index`, if that is still in the function that began it.
-fn beginning<'m>(truth: &Truth<'m>, index: usize, rules: &impl Rules) -> Option<&'m Record> {
-    let beginning = truth.call_stack.beginning()?;
-    let function = rules.at(truth.address(index)).function()?;
-    (function.start == beginning.callee && truth.sp_of(index) <= beginning.caller_sp).then_some(beginning)
-}
-
-/// Whether a frame beyond a context's first function is none: it is where a function begins, as the address of one that a
-/// program has put on a stack is, so that the byte before it belongs to another. What calls return to has its own function
-/// before it, and so have trampolines that are made to be found: their FDE starts early.
-fn is_found_in_function_before(frame: &Frame, rules: &impl Rules) -> bool {
-    frame.interrupted != Some(true)
-        && rules.at(ReturnAddress(frame.pc).into()).are_not_for_signal_frame_at(frame.pc)
-        && rules.at(InstructionPointer(frame.pc).into()).has_fde
 }
 
 fn truncated(truth: &Truth<'_>, frame: usize, end: End) -> Disagreement {
@@ -740,7 +752,7 @@ fn truncated(truth: &Truth<'_>, frame: usize, end: End) -> Disagreement {
 
 #[cfg(test)]
 mod tests {
-    use sframe_machine::Signature;
+    use sframe_machine::{Bottom, Signature};
 
     use super::*;
 
@@ -777,10 +789,10 @@ mod tests {
     }
 
     /// A made-up function from 0x1000 to 0x1010, with another one after it.
-    struct Functions {
+    pub(super) struct Functions {
         /// Whether the first one is for a signal's frame.
-        signal: bool,
-        second_has_fde: bool,
+        pub(super) signal: bool,
+        pub(super) second_has_fde: bool,
     }
 
     impl Rules for Functions {
@@ -790,31 +802,6 @@ mod tests {
                 0x1010..0x1020 if self.second_has_fde => RulesAt::of_function(0x1010, 0x1020, false),
                 _ => RulesAt::default(),
             }
-        }
-    }
-
-    /// Only what is looked up in another function than the one that it is in is no frame: all else that a context's first
-    /// function leads to is excused.
-    #[test]
-    fn beyond_a_context_only_what_begins_a_function_is_no_frame() {
-        let functions = Functions { signal: false, second_has_fde: true };
-        let frame = |pc, interrupted| Frame { pc, cfa: None, fp: Ok(0), mangled: None, interrupted };
-        for (pc, interrupted, rules, is_none) in [
-            (0x1010, None, &functions, true),
-            (0x1010, Some(false), &functions, true),
-            // It is looked up at its own PC, and so rightly.
-            (0x1010, Some(true), &functions, false),
-            // A return address within a function.
-            (0x1008, None, &functions, false),
-            (0x1018, None, &functions, false),
-            // Nothing is before it, as before a trampoline.
-            (0x1000, None, &functions, false),
-            // What a restorer's FDE covers a byte of is meant to be found.
-            (0x1010, None, &Functions { signal: true, second_has_fde: true }, false),
-            // What is there may be part of the function before it.
-            (0x1010, None, &Functions { signal: false, second_has_fde: false }, false),
-        ] {
-            assert_eq!(is_found_in_function_before(&frame(pc, interrupted), rules), is_none, "{pc:#x}");
         }
     }
 
@@ -840,13 +827,14 @@ mod tests {
             red_zone: 0,
             call_stack: &call_stack,
             stores: None,
+            viewpoint: None,
             ignores_fp: false,
         };
         let functions = Functions { signal: false, second_has_fde: true };
         let ends = |in_frame: Option<u64>, in_end: u64| {
             let frame = Frame { pc: 0x1004, cfa: in_frame, fp: Ok(0), mangled: None, interrupted: None };
             let end = End::Failed(StepError::NoProgress { cfa: in_end, sp: 0 });
-            let walk = Backtrace { frames: vec![frame], end, words: Vec::new() };
+            let walk = Backtrace { frames: vec![frame], end, words: Vec::new(), limit: None };
             let (end, found) = disagreements(&truth, &walk, &functions);
             (matches!(end, WalkEnd::NoProgress { frame: 0 }), found.first().map(|found| found.got))
         };
@@ -855,86 +843,5 @@ mod tests {
         let got = |cfa| Some(Value::End(End::Failed(StepError::NoProgress { cfa, sp: 0x7000 })));
         assert_eq!(ends(None, 0x6020), (false, got(0x6020)));
         assert_eq!(ends(None, 0), (false, got(0)));
-    }
-
-    /// A context whose first function is at 0x1000, and will return to `return_address`.
-    fn context(return_address: u64) -> CallStack {
-        CallStack::new(Bottom::Context, Vec::new()).begun_by(Record {
-            return_address,
-            cfa: 0x7010,
-            caller_sp: 0x7010,
-            caller_fp: 0,
-            callee: 0x1000,
-            since: 0,
-            event: 0,
-            interrupted: false,
-            signature: None,
-        })
-    }
-
-    /// Nobody has called a context's first function: it may have an address to return to, and that is all.
-    #[test]
-    fn beyond_a_context_is_what_its_first_function_returns_to_and_nothing_else() {
-        let functions = Functions { signal: false, second_has_fde: true };
-        let begun = context(0x1018);
-        let within = CallStack::new(Bottom::Context, Vec::new());
-        let nowhere = context(0);
-        let extra = Some(Verdict::ExtraFrames);
-        for (call_stack, cfa, beyond, expected) in [
-            (&begun, 0x7010, &[][..], None),
-            (&begun, 0x7010, &[0x1018][..], None),
-            // What the function returns to has no mark either.
-            (&begun, 0x7010, &[0x1018, 0][..], None),
-            (&begun, 0x7010, &[0x1018, 0x1008][..], extra),
-            (&begun, 0x7010, &[0x1018, 0, 0][..], extra),
-            (&begun, 0x7010, &[0x1018, 0, 0x1008][..], extra),
-            (&begun, 0x7010, &[0x1008][..], Some(Verdict::WrongRa)),
-            (&begun, 0x7010, &[0][..], Some(Verdict::WrongRa)),
-            (&begun, 0x7018, &[0x1018][..], Some(Verdict::WrongCfa)),
-            // Where the walk ends, nothing has come of it.
-            (&begun, 0x7018, &[][..], None),
-            (&nowhere, 0x7010, &[0][..], None),
-            (&nowhere, 0x7010, &[0, 0][..], extra),
-            (&nowhere, 0x7010, &[0x1018][..], Some(Verdict::WrongRa)),
-            // It has begun within a function: what that returns to is not known.
-            (&within, 0x7018, &[0x1018][..], None),
-            (&within, 0x7018, &[0x1018, 0][..], None),
-            (&within, 0x7018, &[0x1018, 0x1008][..], extra),
-            (&within, 0x7018, &[0, 0][..], extra),
-            (&within, 0x7018, &[0x1010][..], extra),
-        ] {
-            let truth = Truth {
-                pc: 0x1004,
-                sp: 0x7000,
-                fp: 0,
-                red_zone: 0,
-                call_stack,
-                stores: None,
-                ignores_fp: false,
-            };
-            let frame = |pc, cfa| Frame { pc, cfa, fp: Ok(0), mangled: None, interrupted: None };
-            let mut frames = vec![frame(0x1004, Some(cfa))];
-            frames.extend(beyond.iter().map(|pc| frame(*pc, None)));
-            let walk = Backtrace { frames, end: End::Failed(StepError::NoFde), words: Vec::new() };
-            let (end, found) = disagreements(&truth, &walk, &functions);
-            let verdict = found.first().map(|found| found.verdict);
-            // A walk that ends at a function with an FDE should not say that there is none.
-            let expected = if beyond.is_empty() { Some(Verdict::WrongEnd) } else { expected };
-            assert_eq!(verdict, expected, "{cfa:#x} {beyond:x?}");
-            assert_eq!(end == WalkEnd::Context, expected.is_none(), "{cfa:#x} {beyond:x?}");
-        }
-        // Further in, another function may have taken its place.
-        let truth = Truth {
-            pc: 0x1014,
-            sp: 0x7000,
-            fp: 0,
-            red_zone: 0,
-            call_stack: &begun,
-            stores: None,
-            ignores_fp: false,
-        };
-        assert!(beginning(&truth, 0, &functions).is_none());
-        assert!(beginning(&Truth { pc: 0x1004, sp: 0x7018, ..truth }, 0, &functions).is_none());
-        assert!(beginning(&Truth { pc: 0x1004, ..truth }, 0, &functions).is_some());
     }
 }

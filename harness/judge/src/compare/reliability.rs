@@ -13,7 +13,7 @@ use crate::vocabulary::{Reliability, Verdict};
 pub struct Reliabilities {
     /// All frames, and no others.
     pub complete: u64,
-    /// Frames are missing, and the walk says so.
+    /// Frames are missing, or some are none, and the walk does not say that it ends at the outermost one.
     pub incomplete: u64,
     /// Frames are missing, and the walk does not say so.
     pub silent: u64,
@@ -84,7 +84,9 @@ pub(crate) fn reliability(
     depth: usize,
     declared: Option<bool>,
 ) -> Reliability {
-    if found.iter().any(has_what_is_not_there) {
+    // Where a walk does not go on, its caller is what the row says, and not what the walk does.
+    let is_walked = |found: &&Disagreement| end != WalkEnd::NoProgress { frame: found.frame };
+    if found.iter().filter(is_walked).any(has_what_is_not_there) {
         return Reliability::Wrong;
     }
     let lacks_frames = |frame: usize| frame + 1 < depth;
@@ -92,6 +94,9 @@ pub(crate) fn reliability(
     let ends = |verdict| !matches!(verdict, Verdict::ByLuck | Verdict::WrongFp);
     let ends_early = |found: &&Disagreement| ends(found.verdict) && lacks_frames(found.frame);
     let early = found.iter().find(ends_early);
+    if end.goes_beyond() {
+        return Reliability::Incomplete;
+    }
     if early.is_none() && !end.frame().is_some_and(lacks_frames) {
         return Reliability::Complete;
     }
@@ -134,7 +139,11 @@ mod tests {
         let outermost = Value::End(End::Outermost);
         for (end, of, declared, worth) in [
             (WalkEnd::Outermost, None, None, Complete),
-            (WalkEnd::Unmarked, None, None, Complete),
+            (WalkEnd::Unmarked { goes_beyond: false }, None, None, Complete),
+            // What follows is no frame.
+            (WalkEnd::Unmarked { goes_beyond: true }, None, None, Incomplete),
+            (WalkEnd::Context { goes_beyond: true }, None, Some(false), Incomplete),
+            (WalkEnd::Context { goes_beyond: true }, None, Some(true), Incomplete),
             // The entry function has no FDE: nothing is missing.
             (WalkEnd::NoFde { frame: 2 }, None, Some(true), Complete),
             // A walk that lacks nothing may be called unreliable.
@@ -143,6 +152,8 @@ mod tests {
             (WalkEnd::NoFde { frame: 1 }, None, Some(false), Incomplete),
             (WalkEnd::NoFde { frame: 1 }, None, Some(true), Silent),
             (WalkEnd::InRegister { frame: 1 }, None, Some(true), Silent),
+            // The row is wrong, by which the walk does not go on.
+            (WalkEnd::NoProgress { frame: 1 }, Some((Verdict::WrongFp, Value::Word(8))), None, Incomplete),
             (WalkEnd::Disagreed, Some((Verdict::Truncated, no_row)), None, Incomplete),
             (WalkEnd::Disagreed, Some((Verdict::Truncated, no_row)), Some(true), Silent),
             (WalkEnd::Disagreed, Some((Verdict::Truncated, outermost)), None, Silent),

@@ -4,17 +4,30 @@ use std::cell::RefCell;
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
-use sframe_engine::{Abi, Base, LookupAddress, Recovery, RecoveryRule, Row};
+use sframe_engine::{Abi, Base, DwarfRegister, LookupAddress, Recovery, RecoveryRule, Row};
 use sframe_inspect::instructions::Registers;
 use sframe_machine::Change;
 
 use crate::target::sections::Sections;
+use crate::unwind::{State, Stepped, Viewpoint};
 
 /// What must be known about the rules that unwinders use. The unwinder itself is
 /// not a sufficient source: one that gives up early would look correct.
 pub trait Rules {
     /// Returns what the sections say about an address.
     fn at(&self, address: LookupAddress) -> RulesAt;
+
+    /// Returns what the row of a frame says, also where no walk goes on, and the words of memory that it reads, as
+    /// addresses / 8. `None` if that is not known.
+    fn step(
+        &self,
+        state: &State,
+        is_topmost: bool,
+        viewpoint: &Viewpoint<'_>,
+    ) -> Option<(Stepped, Vec<u64>)> {
+        let _ = (state, is_topmost, viewpoint);
+        None
+    }
 }
 
 /// What the sections say about an address.
@@ -35,6 +48,7 @@ struct RowRules {
     rules: (Option<RecoveryRule>, Recovery, Recovery),
     needs_register: bool,
     bases: Registers,
+    fp: DwarfRegister,
     is_outermost: bool,
 }
 
@@ -83,6 +97,12 @@ impl RulesAt {
         self.row.map(|row| row.bases).unwrap_or_default()
     }
 
+    /// Returns FP, if the rules are based on it.
+    #[must_use]
+    pub fn fp_as_base(&self) -> Option<DwarfRegister> {
+        self.row.filter(|row| row.bases.contains(row.fp)).map(|row| row.fp)
+    }
+
     /// Whether FP is unchanged there.
     #[must_use]
     pub fn keep_fp(&self) -> bool {
@@ -118,6 +138,7 @@ impl RowRules {
             needs_register: ra_in_register
                 || rules.clone().any(|rule| matches!(rule.base, Base::Register(_))),
             bases: rules.filter_map(register).collect(),
+            fp: abi.fp(),
             is_outermost: row.is_outermost(),
         }
     }
@@ -142,6 +163,16 @@ impl Rules for Sections<'_> {
             Ok(None) => RulesAt::default(),
             Err(_) => RulesAt { has_fde: true, ..RulesAt::default() },
         }
+    }
+
+    fn step(
+        &self,
+        state: &State,
+        is_topmost: bool,
+        viewpoint: &Viewpoint<'_>,
+    ) -> Option<(Stepped, Vec<u64>)> {
+        let rules = self.rules(state.pc).ok()?;
+        Some(Stepped::without_progress(rules, state, is_topmost, viewpoint))
     }
 }
 
@@ -174,5 +205,14 @@ impl<'a> Remembered<'a> {
 impl Rules for Remembered<'_> {
     fn at(&self, address: LookupAddress) -> RulesAt {
         *self.known.borrow_mut().entry(address).or_insert_with(|| Rules::at(&self.sections, address))
+    }
+
+    fn step(
+        &self,
+        state: &State,
+        is_topmost: bool,
+        viewpoint: &Viewpoint<'_>,
+    ) -> Option<(Stepped, Vec<u64>)> {
+        self.sections.step(state, is_topmost, viewpoint)
     }
 }

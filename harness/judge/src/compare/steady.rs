@@ -220,7 +220,9 @@ fn leads_to_caller(
     if cfa != call.cfa || !cfa.is_multiple_of(8) || cfa.wrapping_sub(row.sp_below_cfa) < moment.sp {
         return false;
     }
-    if row.cfa_from_fp && !stores.has_written(row.fp, call.since) {
+    // FP that was not written, or has been restored, is the caller's.
+    let is_callers = || moment.fp == call.caller_fp || !stores.has_written(row.fp, call.since);
+    if row.cfa_from_fp && is_callers() {
         return false;
     }
     let protected = moment.sp.wrapping_sub(moment.red_zone());

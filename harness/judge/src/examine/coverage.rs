@@ -1,9 +1,9 @@
 //! Which rows a run has exercised: agreement proves nothing about the others.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sframe_engine::{InstructionPointer, LookupAddress, PcType, ReturnAddress, Section};
@@ -16,10 +16,38 @@ use crate::target::{Loaded, Target};
 /// What a run executed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Executed {
-    /// How often each instruction ran, and whether the stacks were compared there.
-    instructions: PcMap<(u64, bool)>,
+    /// How often each instruction ran, and how its row was used.
+    instructions: PcMap<(u64, RowUse)>,
     /// Return addresses of calls.
     calls: FxHashSet<u64>,
+}
+
+/// How a run has used a row, from the least to the most.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RowUse {
+    /// It did not run, or only where a sample has left it out.
+    #[default]
+    Never,
+    /// It ran, and nothing was compared.
+    NotCompared,
+    /// It ran in the first of all functions, which has no caller to compare.
+    WithoutCaller,
+    /// It was compared.
+    Compared,
+}
+
+impl RowUse {
+    /// Whether the row did not run.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+    #[must_use]
+    pub const fn is_never(&self) -> bool {
+        matches!(self, Self::Never)
+    }
+}
+
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// How many rows there are, and how many of them a run has used.
@@ -34,6 +62,17 @@ pub struct RowCounts {
     /// Rows that a caller's frame has used.
     #[serde(rename = "rows_exercised_as_caller")]
     pub exercised_as_caller: u64,
+    /// Rows that only ran in the first of all functions, which has no caller to compare.
+    #[serde(default, rename = "rows_without_caller", skip_serializing_if = "is_zero")]
+    pub without_caller: u64,
+}
+
+impl RowCounts {
+    /// The number of rows that were not exercised, and could have been.
+    #[must_use]
+    pub const fn left(&self) -> u64 {
+        self.total.saturating_sub(self.exercised).saturating_sub(self.without_caller)
+    }
 }
 
 /// Which parts of the section a run exercised.
@@ -53,6 +92,8 @@ pub struct Coverage {
     /// Those of them, by function, that an FDE is missing for: in an image with a section, with call frame information
     /// that the section's version can express.
     pub missing: BTreeMap<String, u64>,
+    /// Those of these functions that are alone with that among those around them.
+    pub missing_alone: BTreeSet<String>,
     /// Those without an FDE that have call frame information: in images without a section, and in others.
     pub with_cfi: [u64; 2],
     /// Those without an FDE in images with a section, but without call frame information that can be read: nothing says
@@ -64,7 +105,7 @@ pub struct Coverage {
     pub unexercised: Vec<UnexercisedRow>,
 }
 
-/// A row that the topmost frame has never used.
+/// A row with which nothing was compared in the topmost frame.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct UnexercisedRow {
     /// The library; `None` for the executable.
@@ -76,6 +117,9 @@ pub struct UnexercisedRow {
     pub row: FindingRow,
     /// Its first instructions, in its first block if it repeats.
     pub instructions: Vec<String>,
+    /// How it was used all the same.
+    #[serde(default, skip_serializing_if = "RowUse::is_never")]
+    pub used: RowUse,
     /// Why it was not used, if the spec says so.
     pub reason: Option<String>,
     /// The address of its first instruction, in the file.
@@ -113,7 +157,7 @@ impl UnexercisedRow {
     /// Where and why it is wrong, in a line, if exploring proves that.
     #[must_use]
     pub fn wrong_line(&self) -> Option<String> {
-        (self.explored == Some(Explored::Wrong)).then(|| {
+        (self.explored == Some(Explored::Wrong) && self.used == RowUse::Never).then(|| {
             let image = self.image.as_ref().map_or_else(String::new, |image| format!("{image}: "));
             format!("{image}{}", self.says().unwrap_or_else(|| self.function.clone()))
         })
@@ -155,7 +199,7 @@ pub struct ExploredRows {
 }
 
 impl ExploredRows {
-    /// Counts rows.
+    /// Counts the rows that did not run.
     #[must_use]
     pub fn of<'r>(rows: impl IntoIterator<Item = &'r UnexercisedRow>) -> Self {
         let mut counts = Self::default();
@@ -163,8 +207,11 @@ impl ExploredRows {
         counts
     }
 
-    /// Counts a row.
+    /// Counts a row, if it did not run.
     pub const fn add(&mut self, row: &UnexercisedRow) {
+        if !row.used.is_never() {
+            return;
+        }
         match row.explored {
             Some(Explored::Agrees) => self.agree += 1,
             Some(Explored::Wrong) => self.wrong += 1,
@@ -197,11 +244,11 @@ impl Executed {
     /// Counts an instruction. Returns whether the stacks are compared there for the
     /// first time.
     #[inline]
-    pub(crate) fn instruction(&mut self, pc: u64, compared: bool) -> bool {
-        let (count, was_compared) = self.instructions.get_or_insert_with(pc, Default::default);
-        let is_first = compared && !*was_compared;
+    pub(crate) fn instruction(&mut self, pc: u64, used: RowUse) -> bool {
+        let (count, before) = self.instructions.get_or_insert_with(pc, Default::default);
+        let is_first = used == RowUse::Compared && *before != used;
         *count += 1;
-        *was_compared |= compared;
+        *before = used.max(*before);
         is_first
     }
 
@@ -210,9 +257,10 @@ impl Executed {
         self.instructions.iter().map(|(pc, (count, _))| (pc, *count))
     }
 
-    /// Records a comparison in another run than the one whose instructions are counted.
-    pub(crate) fn compared(&mut self, pc: u64) {
-        self.instructions.get_or_insert_with(pc, Default::default).1 = true;
+    /// Records a use in another run than the one whose instructions are counted.
+    pub(crate) fn used(&mut self, pc: u64, used: RowUse) {
+        let (_, before) = self.instructions.get_or_insert_with(pc, Default::default);
+        *before = used.max(*before);
     }
 
     /// Returns the instructions in a range that ran, with their counts.
@@ -249,13 +297,14 @@ impl Executed {
     /// Returns what was exercised.
     pub(crate) fn coverage(&self, target: &Target<'_>) -> Coverage {
         let mut coverage = Coverage::default();
-        let mut rows = FxHashSet::default();
+        let mut rows: FxHashMap<_, RowUse> = FxHashMap::default();
         let mut missing: BTreeMap<String, bool> = BTreeMap::new();
-        for (pc, &(count, compared)) in self.instructions.iter() {
-            coverage.ran.insert(pc, compared);
+        for (pc, &(count, used)) in self.instructions.iter() {
+            coverage.ran.insert(pc, used == RowUse::Compared);
             let pc = InstructionPointer(pc);
-            if compared {
-                rows.extend(Self::row(target, pc.into()));
+            if let Some(row) = Self::row(target, pc.into()) {
+                let before = rows.entry(row).or_default();
+                *before = used.max(*before);
             }
             if target.images.is_linker(pc.0) {
                 coverage.stand_in += count;
@@ -268,7 +317,13 @@ impl Executed {
                 coverage.instructions_covered += count;
             } else {
                 let name = uncovered_name(target, pc.0);
-                let is_missing = missing.entry(name.clone()).or_insert_with(|| is_missing(target, pc.0));
+                let is_missing = missing.entry(name.clone()).or_insert_with(|| {
+                    let lacks = is_missing(target, pc.0);
+                    if lacks && lacks_fde_alone(target, pc.0) {
+                        coverage.missing_alone.insert(name.clone());
+                    }
+                    lacks
+                });
                 if *is_missing {
                     *coverage.missing.entry(name.clone()).or_default() += count;
                 }
@@ -315,9 +370,15 @@ fn is_missing(target: &Target<'_>, pc: u64) -> bool {
     module.is_some_and(|module| module.has_expressible_cfi(target.linked(Loaded(pc))))
 }
 
+/// Whether that is so although an FDE is there for what surrounds it.
+fn lacks_fde_alone(target: &Target<'_>, pc: u64) -> bool {
+    let module = target.module_at(Loaded(pc));
+    module.is_some_and(|module| module.lacks_fde_alone(target.linked(Loaded(pc))))
+}
+
 impl Coverage {
     /// Counts the rows that cover something, and how many of them were used.
-    fn count_rows(&mut self, target: &Target<'_>, used: &FxHashSet<(u64, u32, u32)>) {
+    fn count_rows(&mut self, target: &Target<'_>, used: &FxHashMap<(u64, u32, u32), RowUse>) {
         for section in target.sections.iter() {
             self.count_rows_of(target, section, used);
         }
@@ -327,7 +388,7 @@ impl Coverage {
         &mut self,
         target: &Target<'_>,
         section: &Section<'_>,
-        used: &FxHashSet<(u64, u32, u32)>,
+        used: &FxHashMap<(u64, u32, u32), RowUse>,
     ) {
         for fde in section.fdes().flatten() {
             for (index, row) in (0..).zip(section.rows(&fde).flatten()) {
@@ -336,9 +397,11 @@ impl Coverage {
                     continue;
                 }
                 self.rows.total += 1;
-                if used.contains(&(section.address(), fde.index, index)) {
+                let used = used.get(&(section.address(), fde.index, index)).copied().unwrap_or_default();
+                if used == RowUse::Compared {
                     self.rows.exercised += 1;
                 } else {
+                    self.rows.without_caller += u64::from(used == RowUse::WithoutCaller);
                     let function = target.frame_name(Loaded(fde.start));
                     let image = target.place(Loaded(fde.start)).image.map(str::to_owned);
                     let start = fde.start.wrapping_add(row.start.into());
@@ -348,6 +411,7 @@ impl Coverage {
                         function,
                         row: FindingRow::new(&row),
                         instructions: target.listing(start..end, INSTRUCTIONS),
+                        used,
                         reason: None,
                         pc: Address(target.linked(Loaded(start)).0),
                         explored: None,

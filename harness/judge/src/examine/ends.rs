@@ -77,8 +77,8 @@ impl WalkEnds {
         }
         *match end {
             WalkEnd::Outermost => &mut self.outermost,
-            WalkEnd::Unmarked => &mut self.unmarked,
-            WalkEnd::Context => &mut self.context,
+            WalkEnd::Unmarked { .. } => &mut self.unmarked,
+            WalkEnd::Context { .. } => &mut self.context,
             WalkEnd::Unsettled => &mut self.unsettled,
             WalkEnd::Departing => &mut self.departing,
             WalkEnd::NoFde { .. } => &mut self.no_fde,
@@ -89,7 +89,8 @@ impl WalkEnds {
     }
 }
 
-/// Returns a finding for each row, or function without one, at which backtraces have ended before the call stack did, and
+/// Returns a finding for each row, or function without one, at which backtraces have ended before the call stack did, or
+/// from which they have gone on beyond it, and
 /// each way to end, where only complete ones will do. `early` is how many, by the address at which the last frame was
 /// looked up. Disagreements are findings already.
 pub(super) fn incomplete(early: &BTreeMap<(End, u64), u64>, target: &Target<'_>) -> Vec<Finding> {
@@ -104,7 +105,14 @@ pub(super) fn incomplete(early: &BTreeMap<(End, u64), u64>, target: &Target<'_>)
         *all += walks;
     }
     let finding = |((end, ..), (address, places, hits)): ((End, _, _, _), (u64, u64, u64))| {
-        let message = format!("{} ended before the call stack, as `{end}`", counted(hits, "backtrace"));
+        let backtraces = counted(hits, "backtrace");
+        let message = if end.is_whole() {
+            format!(
+                "{backtraces} went on beyond the outermost frame, which is not marked, to what is no frame"
+            )
+        } else {
+            format!("{backtraces} ended before the call stack, as `{end}`")
+        };
         // Who has left the code without an FDE is asked as elsewhere.
         let asked = if end == End::NoFde { Verdict::NoFde } else { Verdict::Incomplete };
         let message = Message::at(target.place(Loaded(address)), message);

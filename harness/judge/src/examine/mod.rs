@@ -34,7 +34,7 @@ use crate::compare::incremental::Walk;
 use crate::compare::steady::{Agreement, Steady};
 use crate::compare::{self, ByTopmost, LastInstructions, Remembered, Start, Truth, WalkEnd, Walked};
 use crate::examine::counts::Counts;
-use crate::examine::coverage::{Coverage, Executed};
+use crate::examine::coverage::{Coverage, Executed, RowUse};
 use crate::examine::deliveries::{Followed, Interruptions};
 use crate::examine::observed::{Observed, TrueFrame};
 use crate::examine::progress::{Figures, Progress};
@@ -462,7 +462,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             let calls = std::mem::replace(&mut self.calls, Calls::new(KnownCalls::default(), false, None));
             (known, again) = calls.learn();
             surveys &= again;
-            let is_done = !again && !has_surveyed || self.probe.is_some() && !has_surveyed;
+            let is_done = !has_surveyed && (!again || self.probe.is_some());
             if is_done || self.stopped.is_some() {
                 if again && !is_done {
                     // What it has shown depends on what is not known.
@@ -586,10 +586,12 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
     fn show_comparison(&mut self, moment: &Moment<'_>, begins: bool) {
         if let Some(probe) = &mut self.probe {
             let ignores_fp = self.look.ignores_fp;
-            let truth = Truth { stores: Some(&self.stores), ignores_fp, ..Truth::of(moment) };
+            let viewpoint = Viewpoint::new(moment);
+            let viewed = Truth { viewpoint: Some(&viewpoint), ignores_fp, ..Truth::of(moment) };
+            let truth = Truth { stores: Some(&self.stores), ..viewed };
             let about = (&self.stores, &self.rules, &self.layouts);
             let readings = || readings(&self.calls, moment, begins, about, self.target);
-            probe.compared(&truth, &Viewpoint::new(moment), &readings);
+            probe.compared(&truth, &viewpoint, &readings);
         }
     }
 
@@ -598,8 +600,12 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
     fn compare_all(&mut self, moment: &Moment<'_>, begins: bool) -> (WalkEnd, bool) {
         let (depth, is_settled) = (moment.call_stack.depth(), moment.call_stack.is_settled());
         let viewpoint = Viewpoint::new(moment);
-        let truth =
-            Truth { stores: Some(&self.stores), ignores_fp: self.look.ignores_fp, ..Truth::of(moment) };
+        let truth = Truth {
+            stores: Some(&self.stores),
+            viewpoint: Some(&viewpoint),
+            ignores_fp: self.look.ignores_fp,
+            ..Truth::of(moment)
+        };
         let walk = match (self.unwinder.stepper(), &mut self.walk) {
             (Some(stepper), Some(walk)) if is_settled => {
                 walk.update(&truth, &viewpoint, stepper).then_some(walk)
@@ -652,7 +658,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         if self.look.requires_reliable && judged.found.is_empty() {
             self.seen.results.note_early(end, &truth);
         }
-        let is_compared = end != WalkEnd::Unsettled || judged.says_something_of_topmost();
+        let is_compared = end.has_compared(truth.call_stack.depth()) || judged.says_something_of_topmost();
         // Set aside, it is reported as that.
         let end = if judged.set_aside.is_empty() { end } else { WalkEnd::Disagreed };
         self.show_comparison(moment, begins);
@@ -674,6 +680,9 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
     }
 
     fn observe(&mut self, moment: &Moment<'_>) {
+        if self.seen.frames_seen.contains_key(&moment.pc) {
+            return;
+        }
         let pauth = self.target.pauth();
         let truth = Truth { stores: Some(&self.stores), ..Truth::of(moment) };
         let frame = TrueFrame::of(&truth, &Viewpoint::new(moment), self.abi, pauth);
@@ -774,16 +783,21 @@ impl Examiner<'_, '_, '_> {
             && let Some(sampler) = &mut self.seen.sampler
             && !sampler.takes(moment)
         {
-            self.seen.executed.instruction(moment.pc, false);
+            self.seen.executed.instruction(moment.pc, RowUse::Never);
             self.pass_on(moment, begins);
             return Flow::Continue;
         }
         let (end, is_compared) = self.compare(moment, begins);
+        let used = match is_compared {
+            true => RowUse::Compared,
+            false if end.is_whole() => RowUse::WithoutCaller,
+            false => RowUse::NotCompared,
+        };
         self.pass_on(moment, begins);
         match &mut self.interruptions {
             None => {
-                let is_first = self.seen.executed.instruction(moment.pc, is_compared);
-                if is_first && self.look.observes {
+                let is_first = self.seen.executed.instruction(moment.pc, used);
+                if self.look.observes && (is_compared || end.is_whole() || end.frame().is_some()) {
                     self.observe(moment);
                 }
                 if is_first && self.look.hazards {
@@ -797,9 +811,7 @@ impl Examiner<'_, '_, '_> {
                 }
             }
             Some(interruptions) => {
-                if is_compared {
-                    self.seen.executed.compared(moment.pc);
-                }
+                self.seen.executed.used(moment.pc, used);
                 interruptions.compared(end);
             }
         }
@@ -902,8 +914,13 @@ impl Observer for Examiner<'_, '_, '_> {
             self.calls.give_up();
             self.stores = LastStores::default();
         } else if has_changed {
-            self.steady.start();
             self.walk = self.unwinder.stepper().is_some().then(Walk::default);
+        }
+        if has_changed || matches!(change, Change::Executed(_)) {
+            // Neither the rows nor the code at an address are what they were.
+            self.steady = Steady::default();
+            self.instructions = PcMap::default();
+            self.last_instructions = LastInstructions::default();
         }
     }
 

@@ -13,7 +13,8 @@ pub(super) struct Results {
     pub(super) findings: Findings,
     pub(super) counts: Counts,
     pub(super) reliability: ByPc,
-    /// The walks that have ended before the call stack, by how and by the address at which the last frame was looked up.
+    /// The walks that have ended before the call stack, or gone on beyond it, by how and by the address at which the last
+    /// frame that is one was looked up.
     pub(super) early: BTreeMap<(End, u64), u64>,
 }
 
@@ -48,10 +49,12 @@ impl Results {
         }
     }
 
-    /// Notes a walk that agrees with the call stack, if it has ended before it.
+    /// Notes a walk that agrees with the call stack, if it has ended before it, or gone on beyond it.
     pub(super) fn note_early(&mut self, end: WalkEnd, truth: &Truth<'_>) {
-        let lacks_frames = |frame: &usize| frame + 1 < truth.call_stack.depth();
-        if let (Some(frame), Some(kind)) = (end.frame().filter(lacks_frames), end.in_specs()) {
+        let outermost = truth.call_stack.depth() - 1;
+        let lacks_frames = |frame: &usize| *frame < outermost;
+        let last = end.frame().filter(lacks_frames).or(end.goes_beyond().then_some(outermost));
+        if let (Some(frame), Some(kind)) = (last, end.in_specs()) {
             *self.early.entry((kind, truth.address(frame).get())).or_default() += 1;
         }
     }

@@ -1,6 +1,6 @@
 //! What exploring says of the rows that a run has not used, and of those that it found to be wrong.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::certainty::Certainty;
 use super::error::ExploreError;
@@ -11,8 +11,7 @@ use super::progress::Progress;
 use super::roots::Roots;
 use super::rows::RowState;
 use super::workers::{Job, explore_isolated};
-use crate::examine::coverage::{Explored, UnexercisedRow};
-use crate::examine::set_aside::SetAside;
+use crate::examine::coverage::{Explored, RowUse, UnexercisedRow};
 use crate::external::isolation::Isolation;
 use crate::finding::{Address, Blame, Confidence, Evidence, Finding, Side, Witness};
 use crate::target::{Loaded, Module, SectionSource, Target};
@@ -38,15 +37,15 @@ type Known = (FxHashMap<u64, Judged>, FxHashMap<u64, Vec<Finding>>);
 impl Explorer {
     /// Says of rows that a run has not used what exploring says, and adds it to the evidence of
     /// findings. The rows of an image that can't be explored are undecided. What is proved of rows
-    /// that were set aside when they ran becomes a finding. Returns how many.
+    /// that ran, and were set aside or have agreed, is returned; `rows` are all others, if anything ran.
     pub fn judge(
         &self,
         target: &Target<'_>,
         rows: &mut [UnexercisedRow],
-        set_aside: &[SetAside],
-        findings: &mut Vec<Finding>,
+        findings: &mut [Finding],
+        has_run: bool,
         progress: &Progress,
-    ) -> usize {
+    ) -> Vec<Finding> {
         let mut proved = Vec::new();
         for module in &target.modules {
             if module.section.is_none() {
@@ -55,20 +54,21 @@ impl Explorer {
             let is_in = |image: &Option<String>| *image == module.name;
             let asked = findings.iter_mut().filter(|finding| is_in(&finding.image) && finding.row.is_some());
             let mut asked: Vec<&mut Finding> = asked.collect();
-            let mut rows = rows.iter_mut().filter(|row| is_in(&row.image)).peekable();
-            let set_aside: Vec<&SetAside> = set_aside.iter().filter(|place| is_in(&place.image)).collect();
-            if rows.peek().is_none() && asked.is_empty() && set_aside.is_empty() {
-                continue;
-            }
-            let known = self.explore(module, progress).map_err(|error| error.to_string());
+            let rows = rows.iter_mut().filter(|row| is_in(&row.image));
+            let mut known = self.explore(module, progress).map_err(|error| error.to_string());
+            let mut not_compared = FxHashSet::default();
             for row in rows {
                 let (says, reason) = match &known {
                     Ok((known, _)) => known.get(&row.pc.0).cloned().unwrap_or((Explored::Undecided, None)),
                     Err(error) => (Explored::Undecided, Some(error.clone())),
                 };
                 (row.explored, row.explored_reason) = (Some(says), reason);
-                let proof = known.as_ref().ok().and_then(|(_, proofs)| proofs.get(&row.pc.0));
-                row.proof = proof.cloned().unwrap_or_default();
+                if row.used == RowUse::Never {
+                    let proof = known.as_mut().ok().and_then(|(_, proofs)| proofs.remove(&row.pc.0));
+                    row.proof = proof.unwrap_or_default();
+                } else {
+                    not_compared.insert(row.pc.0);
+                }
             }
             let Ok((known, mut proofs)) = known else { continue };
             for finding in &mut asked {
@@ -81,12 +81,19 @@ impl Explorer {
                 finding.evidence.extend(judged.map(evidence));
                 row.and_then(|row| proofs.remove(&row));
             }
-            let rows = set_aside.iter().flat_map(|place| &place.rows);
-            proved.extend(rows.filter_map(|row| proofs.remove(&row.0)).flatten());
+            let says_more = |(row, found): (u64, Finding)| {
+                let more =
+                    if not_compared.contains(&row) { "" } else { "; where it was compared, it agreed" };
+                Finding { message: found.message.clone().and(more), ..found }
+            };
+            let mut proofs: Vec<(u64, Vec<Finding>)> = proofs.into_iter().collect();
+            proofs.sort_unstable_by_key(|(row, _)| *row);
+            let of_row = |(row, found): (u64, Vec<Finding>)| found.into_iter().map(move |found| (row, found));
+            if has_run {
+                proved.extend(proofs.into_iter().flat_map(of_row).map(says_more));
+            }
         }
-        let count = proved.len();
-        findings.extend(proved);
-        count
+        proved
     }
 
     /// Explores an image. Returns what is known of its rows, and what is proved of them, by their

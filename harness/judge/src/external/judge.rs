@@ -235,7 +235,7 @@ impl<'q, 'a> Judge<'q, 'a> {
             && !self.marks(truth.address(depth - 1))
             && frames.last().is_some_and(|frame| !has_fde(frame.pc));
         let end = if leads_nowhere { End::Failed(StepError::NoFde) } else { end_of(&answer.end) };
-        let backtrace = Backtrace { frames, end, words: Vec::new() };
+        let backtrace = Backtrace { frames, end, words: Vec::new(), limit: None };
         let mut found = Vec::new();
         let report = |disagreement| found.push(disagreement);
         let mut end = match self.reads {
@@ -320,7 +320,7 @@ impl<'q, 'a> Judge<'q, 'a> {
             let wrong = at(truth, depth - 1, Verdict::WrongCfa, backtrace.end);
             found.push(Disagreement { expected, got, ..wrong });
         }
-        if found.is_empty() && end == WalkEnd::Context && engines.is_empty() {
+        if found.is_empty() && matches!(end, WalkEnd::Context { .. }) && engines.is_empty() {
             let beyond: Vec<u64> = backtrace.frames.iter().skip(depth).map(|frame| frame.pc).collect();
             if engines_beyond.as_ref().is_some_and(|engines| !self.may_be_beyond(&beyond, engines)) {
                 let (expected, got) = (Value::Frames(depth), Value::Frames(count));
@@ -336,8 +336,10 @@ impl<'q, 'a> Judge<'q, 'a> {
         let beyond = backtrace.frames.last().filter(|_| count > depth);
         let relies_on_nowhere =
             answer.reliable == Some(true) && beyond.is_some_and(|frame| is_nowhere(frame.pc));
-        let reliability = match reliability(end, &found, depth, answer.reliable) {
-            Reliability::Complete if relies_on_nowhere => Reliability::Wrong,
+        // Where control is under way, its callers are those of no frame yet.
+        let known = if *engines_end == WalkEnd::Departing && found.is_empty() { 1 } else { depth };
+        let reliability = match reliability(end, &found, known, answer.reliable) {
+            Reliability::Complete | Reliability::Incomplete if relies_on_nowhere => Reliability::Wrong,
             reliability => reliability,
         };
         // Where it ought to have stopped.
@@ -515,7 +517,7 @@ fn at(truth: &Truth<'_>, frame: usize, verdict: Verdict, end: End) -> Disagreeme
 const fn rank(end: WalkEnd) -> u8 {
     match end {
         WalkEnd::Outermost => 2,
-        WalkEnd::Unmarked | WalkEnd::Context => 1,
+        WalkEnd::Unmarked { .. } | WalkEnd::Context { .. } => 1,
         _ => 0,
     }
 }

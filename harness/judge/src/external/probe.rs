@@ -65,6 +65,7 @@ impl Pending {
             red_zone: self.red_zone,
             call_stack: &self.call_stack,
             stores: None,
+            viewpoint: None,
             ignores_fp: false,
         }
     }

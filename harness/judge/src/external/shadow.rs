@@ -2,7 +2,9 @@
 //!
 //! Stops are answered when the program has already moved on. Copying all memory
 //! each time would be too much: there is one copy from the first stop, and one of
-//! each page that was stored to between two stops.
+//! each page that was stored to, mapped or unmapped between two stops.
+
+use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use sframe_machine::AddressSpace;
@@ -12,43 +14,34 @@ const PAGE_LEN: usize = 4096;
 /// A store of more bytes, or with wider bounds, counts as a store to everything.
 const WIDE: u64 = 1 << 24;
 
-#[derive(Debug)]
-struct Region {
-    start: u64,
-    bytes: Vec<u8>,
-}
-
-impl Region {
-    fn offset(&self, address: u64) -> Option<usize> {
-        let offset = usize::try_from(address.checked_sub(self.start)?).ok()?;
-        (offset < self.bytes.len()).then_some(offset)
-    }
-}
+/// What a page holds. There is most of zeroes, of which none is kept.
+type Page = Vec<u8>;
 
 /// Memory at each of the pending stops.
 #[derive(Debug, Default)]
 pub(super) struct Shadow {
-    /// Memory at the first pending stop.
-    regions: Vec<Region>,
+    /// The bounds of what could be read at the last stop, by address.
+    regions: Vec<Range<u64>>,
+    /// Each page at the first pending stop.
+    first: FxHashMap<u64, Page>,
     /// Pages stored to since the last stop.
     dirty: FxHashSet<u64>,
     all_dirty: bool,
     last_dirty: Option<u64>,
-    /// Later contents of pages: each with the first stop that has it.
-    later: FxHashMap<u64, Vec<(usize, Vec<u8>)>>,
+    /// Pages that were different later, or not there: each with the first stop that has it.
+    later: FxHashMap<u64, Vec<(usize, Option<Page>)>>,
     later_bytes: usize,
-    is_current: bool,
 }
 
 impl Shadow {
     /// Starts another run, with different memory.
     pub(super) fn start(&mut self) {
-        *self = Self { regions: std::mem::take(&mut self.regions), ..Self::default() };
+        *self = Self::default();
     }
 
     /// Records a store.
     pub(super) fn stored(&mut self, address: u64, len: u64) {
-        if !self.is_current || len == 0 {
+        if self.regions.is_empty() || len == 0 {
             return;
         }
         let (first, last) = (address / PAGE, address.saturating_add(len - 1) / PAGE);
@@ -65,47 +58,36 @@ impl Shadow {
 
     /// Keeps the current memory as that of a stop.
     pub(super) fn keep(&mut self, memory: &AddressSpace, stop: usize) {
-        if !self.is_current || self.all_dirty && stop == 0 {
-            let mut old = std::mem::take(&mut self.regions);
-            for range in memory.regions() {
-                let len = usize::try_from(range.end - range.start).unwrap_or(0);
-                let mut bytes = old.pop().map_or_else(Vec::new, |region| region.bytes);
-                bytes.resize(len, 0);
-                if memory.read(range.start, &mut bytes) {
-                    self.regions.push(Region { start: range.start, bytes });
-                }
+        let all_dirty = std::mem::take(&mut self.all_dirty);
+        if all_dirty || !memory.regions().eq(self.regions.iter().cloned()) {
+            let old = std::mem::replace(&mut self.regions, memory.regions().collect());
+            let new = self.regions.iter().filter(|region| all_dirty || !is_among(region, &old));
+            let gone = old.iter().filter(|region| !is_among(region, &self.regions));
+            self.dirty.extend(new.chain(gone).flat_map(|region| region.start / PAGE..region.end / PAGE));
+        }
+        self.last_dirty = None;
+        let mut buffer = [0; PAGE_LEN];
+        for page in self.dirty.drain() {
+            let is_there = memory.read(page * PAGE, &mut buffer);
+            let content = if buffer == [0; PAGE_LEN] { &[] } else { &buffer[..] };
+            let content = is_there.then_some(content);
+            let last = match self.later.get(&page).and_then(|versions| versions.last()) {
+                Some((_, last)) => last.as_ref(),
+                None => self.first.get(&page),
+            };
+            if content == last.map(Vec::as_slice) {
+                continue;
             }
-            self.is_current = true;
-            self.dirty.clear();
-        } else {
-            if self.all_dirty {
-                for Region { start, bytes } in &self.regions {
-                    self.dirty.extend(start / PAGE..(start + bytes.len() as u64) / PAGE);
+            let content = content.map(<[u8]>::to_vec);
+            match content {
+                _ if stop > 0 => {
+                    self.later_bytes += content.as_ref().map_or(0, Vec::len);
+                    self.later.entry(page).or_default().push((stop, content));
                 }
-            }
-            for page in self.dirty.drain() {
-                let Some(region) =
-                    self.regions.iter_mut().find(|region| region.offset(page * PAGE).is_some())
-                else {
-                    continue;
-                };
-                if stop == 0 {
-                    if let Some(offset) = region.offset(page * PAGE)
-                        && let Some(bytes) = region.bytes.get_mut(offset..offset + PAGE_LEN)
-                    {
-                        let _ = memory.read(page * PAGE, bytes);
-                    }
-                    continue;
-                }
-                let mut bytes = vec![0; PAGE_LEN];
-                if memory.read(page * PAGE, &mut bytes) {
-                    self.later.entry(page).or_default().push((stop, bytes));
-                    self.later_bytes += PAGE_LEN;
-                }
+                Some(content) => drop(self.first.insert(page, content)),
+                None => drop(self.first.remove(&page)),
             }
         }
-        self.all_dirty = false;
-        self.last_dirty = None;
     }
 
     /// Returns the number of bytes kept for stops after the first.
@@ -113,30 +95,35 @@ impl Shadow {
         self.later_bytes
     }
 
-    /// Returns the bounds of the region around an address.
-    pub(super) fn region(&self, address: u64) -> Option<std::ops::Range<u64>> {
-        let region = self.regions.iter().find(|region| region.offset(address).is_some())?;
-        Some(region.start..region.start + region.bytes.len() as u64)
+    /// Returns the bounds of the region around an address at the last stop.
+    pub(super) fn region(&self, address: u64) -> Option<Range<u64>> {
+        self.regions.iter().find(|region| region.contains(&address)).cloned()
     }
 
-    /// Returns memory as it was at a stop, or `None` if not all of it is mapped in
-    /// one region.
+    /// Returns a page as it was at a stop, if it was there.
+    fn page(&self, stop: usize, page: u64) -> Option<&Page> {
+        let mut versions = self.later.get(&page).into_iter().flatten().rev();
+        match versions.find(|(since, _)| *since <= stop) {
+            Some((_, version)) => version.as_ref(),
+            None => self.first.get(&page),
+        }
+    }
+
+    /// Returns memory as it was at a stop, or `None` if not all of it was mapped.
     pub(super) fn read(&self, stop: usize, address: u64, size: u32) -> Option<Vec<u8>> {
-        let size = usize::try_from(size).ok()?;
-        let region = self.regions.iter().find(|region| region.offset(address).is_some())?;
-        let offset = region.offset(address)?;
-        let mut bytes = region.bytes.get(offset..offset.checked_add(size)?)?.to_vec();
-        let end = address + size as u64;
-        for page in address / PAGE..=(end.saturating_sub(1)) / PAGE {
-            let versions = self.later.get(&page).into_iter().flatten();
-            let Some((_, version)) = versions.take_while(|(since, _)| *since <= stop).last() else {
-                continue;
-            };
-            let start = page * PAGE;
-            for at in address.max(start)..end.min(start + PAGE) {
-                let (to, from) = (usize::try_from(at - address).ok()?, usize::try_from(at - start).ok()?);
-                bytes[to] = version[from];
+        let end = address.checked_add(size.into())?;
+        let mut bytes = Vec::with_capacity(usize::try_from(size).ok()?);
+        let mut at = address;
+        while at < end {
+            let page = self.page(stop, at / PAGE)?;
+            let next = end.min(at - at % PAGE + PAGE);
+            let start = usize::try_from(at % PAGE).ok()?;
+            let len = usize::try_from(next - at).ok()?;
+            match page.get(start..start + len) {
+                Some(content) => bytes.extend(content),
+                None => bytes.resize(bytes.len() + len, 0),
             }
+            at = next;
         }
         Some(bytes)
     }
@@ -144,15 +131,17 @@ impl Shadow {
     /// Ends all pending stops: the known memory is then that of the last one.
     pub(super) fn settle(&mut self) {
         for (page, mut versions) in self.later.drain() {
-            let Some((_, version)) = versions.pop() else { continue };
-            for region in &mut self.regions {
-                if let Some(offset) = region.offset(page * PAGE)
-                    && let Some(bytes) = region.bytes.get_mut(offset..offset + PAGE_LEN)
-                {
-                    bytes.copy_from_slice(&version);
-                }
+            match versions.pop() {
+                Some((_, Some(version))) => drop(self.first.insert(page, version)),
+                _ => drop(self.first.remove(&page)),
             }
         }
         self.later_bytes = 0;
     }
+}
+
+/// Whether one of some regions, by address, has the same bounds.
+fn is_among(region: &Range<u64>, regions: &[Range<u64>]) -> bool {
+    let found = regions.binary_search_by_key(&region.start, |other| other.start);
+    found.is_ok_and(|at| regions[at] == *region)
 }

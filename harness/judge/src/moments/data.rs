@@ -160,8 +160,8 @@ impl End {
     pub(super) const fn of(end: WalkEnd) -> Option<Self> {
         Some(match end {
             WalkEnd::Outermost => Self::Outermost {},
-            WalkEnd::Unmarked => Self::Unmarked {},
-            WalkEnd::Context => Self::Context {},
+            WalkEnd::Unmarked { .. } => Self::Unmarked {},
+            WalkEnd::Context { .. } => Self::Context {},
             WalkEnd::NoFde { frame } => Self::NoFde { frame },
             WalkEnd::InRegister { frame } => Self::InRegister { frame },
             WalkEnd::NoProgress { frame } => Self::NoProgress { frame },
@@ -174,8 +174,8 @@ impl End {
     pub const fn walk_end(self) -> WalkEnd {
         match self {
             Self::Outermost {} => WalkEnd::Outermost,
-            Self::Unmarked {} => WalkEnd::Unmarked,
-            Self::Context {} => WalkEnd::Context,
+            Self::Unmarked {} => WalkEnd::Unmarked { goes_beyond: false },
+            Self::Context {} => WalkEnd::Context { goes_beyond: false },
             Self::NoFde { frame } => WalkEnd::NoFde { frame },
             Self::InRegister { frame } => WalkEnd::InRegister { frame },
             Self::NoProgress { frame } => WalkEnd::NoProgress { frame },
@@ -420,7 +420,16 @@ impl Moment {
     #[must_use]
     pub fn truth<'m>(&self, call_stack: &'m CallStack) -> Truth<'m> {
         let (sp, fp) = self.frames.first().map_or((0, 0), |frame| (frame.sp.0, frame.fp.0));
-        Truth { pc: self.pc(), sp, fp, red_zone: 0, call_stack, stores: None, ignores_fp: false }
+        Truth {
+            pc: self.pc(),
+            sp,
+            fp,
+            red_zone: 0,
+            call_stack,
+            stores: None,
+            viewpoint: None,
+            ignores_fp: false,
+        }
     }
 
     /// The frames of a true state.

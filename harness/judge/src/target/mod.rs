@@ -11,7 +11,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use sframe_engine::{Abi, Base, PauthMask, Recovery, Row, Section};
+use sframe_engine::{Abi, Base, InstructionPointer, PauthMask, Recovery, Row, Section};
 use sframe_machine::{Image, Images, LoadError};
 
 pub use address::{Linked, Loaded};
@@ -21,7 +21,7 @@ use crate::target::files::Files;
 use crate::target::made::Made;
 use crate::target::sections::Sections;
 use crate::vocabulary::QualifiedName;
-use sframe_inspect::cfi::CallFrameInfo;
+use sframe_inspect::cfi::{CallFrameInfo, CfiFde};
 use sframe_inspect::convert::ConvertError;
 use sframe_inspect::diff::{Gap, GapCode, Gaps, Maker, reason_to_leave_out};
 use sframe_inspect::elf::debug_file::DebugFile;
@@ -103,6 +103,9 @@ type Around = Arc<Mutex<Option<(Range<u64>, Arc<Disassembly>)>>>;
 
 /// How many bytes before an address, and from it on, are read at least to list the instructions there.
 const AROUND: u64 = 64;
+
+/// Of more functions than this, a single one without an FDE is not left out on purpose.
+const MANY: usize = 6;
 
 impl<'a> Module<'a> {
     fn open(
@@ -311,6 +314,36 @@ impl<'a> Module<'a> {
         let (Some((cfi, fde)), Some(header)) = (fde, header) else { return false };
         let maker = Maker::of(&self.subject, fde.range.start);
         reason_to_leave_out(cfi, fde, header.version, header.abi, maker).is_none()
+    }
+
+    /// Whether an FDE is missing for an address, although it is there for whatever surrounds it: for the functions before
+    /// and after it, as call frame information has them, or for all others. Nobody calls the entry function, so that walks
+    /// lose nothing by it, and linkers have left out their own code for long.
+    pub(crate) fn lacks_fde_alone(&self, address: Linked) -> bool {
+        let (Some(cfi), Some(section)) = (self.cfi(), &self.section) else { return false };
+        let Some(own) = cfi.fde_at(address.0) else { return false };
+        let is_of_linker = self.subject.linker_made(address.0).is_some();
+        if is_of_linker || self.subject.is_entry_point(own.range.start) || !self.has_expressible_cfi(address)
+        {
+            return false;
+        }
+        let has_fde = |fde: &CfiFde| {
+            let start = self.loaded(Linked(fde.range.start)).0;
+            section.lookup_fde(InstructionPointer(start)).is_ok_and(|found| found.is_some())
+        };
+        let fdes = cfi.fdes();
+        let (before, after) = (
+            fdes.partition_point(|fde| fde.range.start < own.range.start),
+            fdes.partition_point(|fde| fde.range.start <= own.range.start),
+        );
+        let code = self.subject.section_at(own.range.start);
+        let is_beside = |fde: &&CfiFde| self.subject.section_at(fde.range.start) == code && has_fde(fde);
+        let beside =
+            [before.checked_sub(1), Some(after)].map(|index| index.and_then(|index| fdes.get(index)));
+        let is_within = beside.iter().all(|fde| fde.filter(is_beside).is_some());
+        let lacks = |fde: &&CfiFde| !has_fde(fde) && self.has_expressible_cfi(Linked(fde.range.start));
+        let is_only = || fdes.iter().filter(lacks).count() == 1;
+        is_within || fdes.len() > MANY && is_only()
     }
 
     /// Whether the section was made from call frame information.

@@ -22,7 +22,11 @@ pub(super) fn side_of(layout: &FrameLayout, row: &Row) -> Option<Side> {
         (SavedLocation::InRegister, Recovery::Rule(rule)) if rule.base == Base::Cfa => Some(false),
         _ => None,
     };
+    // FP is the caller's there, whatever it holds.
+    let by_callers_fp =
+        row.cfa.is_some_and(|cfa| cfa.base == Base::Fp) && layout.fp.is_none() && layout.sp.is_some();
     match (same(layout.ra, &row.ra), same(layout.caller_fp, &row.fp)) {
+        _ if by_callers_fp => Some(Side::CallStack),
         (Some(false), _) | (_, Some(false)) => Some(Side::CallStack),
         (Some(true), Some(true)) => Some(Side::Section),
         _ => None,

@@ -23,7 +23,7 @@ use inquiry::{DisputedValue, Inquiry, Values, place_of};
 use sframe_engine::{Found, LookupAddress, Recovery, StepError};
 use sframe_inspect::diff::{Blamed, Gap, blame_for_gap};
 
-use crate::compare::{Disagreement, Value};
+use crate::compare::{Disagreement, Value, is_found_before_restorer};
 use crate::finding::{Answer, Blame, Confidence, Evidence, Side, StackView, Witness};
 use crate::target::layouts::Followed;
 use crate::target::{Linked, Loaded, Module, Target};
@@ -199,6 +199,12 @@ impl<'i, 'a> Inquiry<'i, 'a> {
         }
         if let Some(confidence) = self.beyond_the_format(cfi) {
             return (Blame::Format, confidence);
+        }
+        if is_found_before_restorer(self.scene.truth, self.found.frame, self.scene.sections) {
+            let says = "it is looked up at the byte before its first instruction, to which handlers return, and that byte is \
+                        another function's: an FDE of its own has to cover it";
+            self.note(Witness::Layout, says.to_owned(), None);
+            return (Blame::CompilerOrCfi, Medium);
         }
         let section_is_right = self.section.agree(&self.truth, self.subject) == Some(true);
         if section_is_right {

@@ -1,6 +1,6 @@
 //! What an unwinder is given, and what it answers.
 
-use sframe_engine::{DwarfRegister, InstructionPointer, LookupAddress, Mangled, Pc, StepError};
+use sframe_engine::{DwarfRegister, InstructionPointer, LookupAddress, Mangled, PauthMask, Pc, StepError};
 use sframe_machine::{AddressSpace, Change, Moment};
 
 /// Where an unwinder starts: the registers of the CPU, and memory.
@@ -22,10 +22,22 @@ impl<'v> Viewpoint<'v> {
         Self { pc: moment.pc, sp: moment.sp, fp: moment.fp, memory: moment.memory, moment }
     }
 
+    /// How authentication codes are removed from addresses.
+    #[must_use]
+    pub const fn pauth(&self) -> PauthMask {
+        PauthMask::for_address_bits(self.moment.address_bits())
+    }
+
     /// The value of a register by its DWARF number.
     #[must_use]
     pub fn register(&self, dwarf: u32) -> Option<u64> {
         self.moment.register(dwarf)
+    }
+}
+
+impl std::fmt::Debug for Viewpoint<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Viewpoint").field("pc", &self.pc).finish_non_exhaustive()
     }
 }
 
@@ -75,6 +87,8 @@ pub struct Backtrace {
     /// The 8-byte words of memory, as address / 8, that the step from each
     /// frame has read. Empty if the unwinder does not report them.
     pub words: Vec<Vec<u64>>,
+    /// The number of frames after which nobody looks at more. `None`: see [`DEPTH_LIMIT`](super::DEPTH_LIMIT).
+    pub limit: Option<usize>,
 }
 
 impl Backtrace {

@@ -44,7 +44,7 @@ impl Unwinder for CfiUnwinder<'_, '_> {
         let mut registers: Registers = (0..=LAST_REGISTER).filter_map(value).collect();
         let mut pc = Pc::Instruction(InstructionPointer(viewpoint.pc));
         backtrace.end = loop {
-            if backtrace.frames.len() == DEPTH_LIMIT {
+            if backtrace.frames.len() == backtrace.limit.unwrap_or(DEPTH_LIMIT) {
                 break End::TooDeep;
             }
             let evaluated = self.evaluate(pc, &registers, &memory);

@@ -127,6 +127,13 @@ impl Stepper for SframeUnwinder<'_> {
     }
 }
 
+impl State {
+    fn as_stepped(&self) -> sframe_engine::Frame {
+        let Self { pc, sp, fp, same_sp } = *self;
+        sframe_engine::Frame { pc, sp, fp: fp.unwrap_or_default(), same_sp }
+    }
+}
+
 impl Stepped {
     /// Applies rules, or says why there are none. `registers` are those of the CPU,
     /// given only for the topmost frame.
@@ -137,20 +144,41 @@ impl Stepped {
         memory: &dyn Fn(u64) -> Option<u64>,
         pauth: PauthMask,
     ) -> Self {
-        let State { pc, sp, fp, same_sp } = *state;
-        let frame = sframe_engine::Frame { pc, sp, fp: fp.unwrap_or_default(), same_sp };
+        let frame = state.as_stepped();
         let fp_use = rules.map_or(FpUse::Unused, |(_, found)| use_of_fp(&found.row));
         let step = rules.and_then(|(abi, found)| found.apply(abi, &frame, registers, &memory, pauth));
-        let cfa = match &step {
+        Self::of(&step, state, fp_use)
+    }
+
+    /// What a row says of a frame at a moment, also where no walk goes on. Returns also the words of memory that it reads.
+    pub(crate) fn without_progress(
+        (abi, found): (Abi, Found),
+        state: &State,
+        is_topmost: bool,
+        viewpoint: &Viewpoint<'_>,
+    ) -> (Self, Vec<u64>) {
+        let read = RefCell::new(Vec::new());
+        let memory = |address: u64| {
+            read.borrow_mut().extend(words(address, 8));
+            viewpoint.memory.read_u64(address)
+        };
+        let registers = is_topmost.then_some(|register: DwarfRegister| viewpoint.register(register.0));
+        let (frame, pauth) = (state.as_stepped(), viewpoint.pauth());
+        let step = found.apply_without_progress(abi, &frame, registers.as_ref(), &memory, pauth);
+        (Self::of(&step, state, use_of_fp(&found.row)), read.into_inner())
+    }
+
+    fn of(step: &Result<Step, StepError>, state: &State, fp_use: FpUse) -> Self {
+        let cfa = match step {
             Ok(Step::Caller(caller)) => Some(caller.cfa),
             Err(StepError::MisalignedCfa { cfa } | StepError::NoProgress { cfa, .. }) => Some(*cfa),
             _ => None,
         };
-        let mangled = match &step {
+        let mangled = match step {
             Ok(Step::Caller(caller)) => caller.mangled,
             _ => None,
         };
-        let caller = match step {
+        let caller = match *step {
             Ok(Step::Caller(Caller { ra: Err(error), .. })) | Err(error) => Err(End::Failed(error)),
             Ok(Step::Outermost) => Err(End::Outermost),
             Ok(Step::Caller(Caller { sp, same_sp, ra: Ok(ra), fp, interrupted, .. })) => Ok(State {

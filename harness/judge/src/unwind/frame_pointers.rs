@@ -94,7 +94,7 @@ impl FramePointerUnwinder {
     fn follow(&self, from: Place, memory: &impl Fn(u64) -> Option<u64>, backtrace: &mut Backtrace) -> End {
         let Place { mut pc, mut fp, mut at } = from;
         loop {
-            if backtrace.frames.len() == DEPTH_LIMIT {
+            if backtrace.frames.len() == backtrace.limit.unwrap_or(DEPTH_LIMIT) {
                 break End::TooDeep;
             }
             let link = self.read(at, memory);

@@ -1,5 +1,7 @@
 //! aarch64 of either byte order.
 
+use std::cmp::Ordering;
+
 use goblin::elf::header::EM_AARCH64;
 use sframe_engine::Abi;
 use unicorn_engine::{Arch, Arm64CpuModel, Mode, RegisterARM64 as R, RegisterARM64CP, Unicorn, uc_error};
@@ -112,6 +114,7 @@ const fn cpu(abi: Abi, mode: Mode, machine: &'static str) -> Cpu {
         prepare,
         memory_operands: None,
         set_thread_pointer,
+        set_order,
     }
 }
 
@@ -434,6 +437,16 @@ fn prepare(unicorn: &mut Unicorn<'_, ()>) -> Result<(), uc_error> {
 
 fn set_thread_pointer(unicorn: &mut Unicorn<'_, ()>, address: u64) -> Result<(), uc_error> {
     unicorn.reg_write(R::TPIDR_EL0, address)
+}
+
+/// Arm ARM, the shared pseudocode function AddWithCarry: N, Z, C and V, from bit 31 down.
+fn set_order(unicorn: &mut Unicorn<'_, ()>, order: Ordering) -> Result<(), uc_error> {
+    let flags: u64 = match order {
+        Ordering::Less => 0b1000,
+        Ordering::Equal => 0b0110,
+        Ordering::Greater => 0b0010,
+    };
+    unicorn.reg_write(R::NZCV, flags << 28)
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! amd64.
 
+use std::cmp::Ordering;
+
 use goblin::elf::header::EM_X86_64;
 use sframe_engine::Abi;
 use unicorn_engine::{Arch, Mode, RegisterX86 as R, Unicorn, uc_error};
@@ -147,6 +149,7 @@ pub static AMD64: Cpu = Cpu {
     prepare,
     memory_operands: None,
     set_thread_pointer,
+    set_order,
 };
 
 /// System V psABI, chapters 4.4 (relocations) and 5.2 (procedure linkage table).
@@ -504,6 +507,18 @@ fn prepare(unicorn: &mut Unicorn<'_, ()>) -> Result<(), uc_error> {
 
 fn set_thread_pointer(unicorn: &mut Unicorn<'_, ()>, address: u64) -> Result<(), uc_error> {
     unicorn.reg_write(R::FS_BASE, address)
+}
+
+/// Intel SDM, volume 1, 3.4.3.1: the status flags. CF is bit 0, ZF bit 6, SF bit 7, and OF bit 11.
+fn set_order(unicorn: &mut Unicorn<'_, ()>, order: Ordering) -> Result<(), uc_error> {
+    let (carry, zero, sign, overflow) = (1 << 0, 1 << 6, 1 << 7, 1 << 11);
+    let flags = match order {
+        Ordering::Less => carry | sign,
+        Ordering::Equal => zero,
+        Ordering::Greater => 0,
+    };
+    let others = unicorn.reg_read(R::EFLAGS)? & !(carry | zero | sign | overflow);
+    unicorn.reg_write(R::EFLAGS, others | flags)
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@ mod amd64;
 mod kernel;
 mod s390x;
 
+use std::cmp::Ordering;
+
 use sframe_engine::Abi;
 use unicorn_engine::{Arch, Mode, Unicorn, uc_error};
 
@@ -317,6 +319,8 @@ pub struct Cpu {
     /// has failed. The registers are the general ones.
     pub(crate) memory_operands: Option<MemoryOperands>,
     pub(crate) set_thread_pointer: fn(&mut Unicorn<'_, ()>, u64) -> Result<(), uc_error>,
+    /// Sets the flags, or the condition code, as a comparison of two such numbers does.
+    pub(crate) set_order: fn(&mut Unicorn<'_, ()>, Ordering) -> Result<(), uc_error>,
 }
 
 /// The longest code between a call and what it leads to that may be a speculation trap, in bytes.

@@ -1,5 +1,7 @@
 //! s390x.
 
+use std::cmp::Ordering;
+
 use goblin::elf::header::EM_S390;
 use sframe_engine::Abi;
 use unicorn_engine::{Arch, Mode, RegisterS390X as R, Unicorn, uc_error};
@@ -106,6 +108,7 @@ pub static S390X: Cpu = Cpu {
     prepare,
     memory_operands: Some(memory_operands),
     set_thread_pointer,
+    set_order,
 };
 
 /// Unicorn's number of the exception.
@@ -439,6 +442,17 @@ fn prepare(unicorn: &mut Unicorn<'_, ()>) -> Result<(), uc_error> {
 fn set_thread_pointer(unicorn: &mut Unicorn<'_, ()>, address: u64) -> Result<(), uc_error> {
     unicorn.reg_write(R::A0, address >> 32)?;
     unicorn.reg_write(R::A1, address & 0xffff_ffff)
+}
+
+/// z/Architecture Principles of Operation, chapter 4: the condition code, bits 18 and 19 of the PSW.
+fn set_order(unicorn: &mut Unicorn<'_, ()>, order: Ordering) -> Result<(), uc_error> {
+    let code: u64 = match order {
+        Ordering::Equal => 0,
+        Ordering::Less => 1,
+        Ordering::Greater => 2,
+    };
+    let others = unicorn.reg_read(R::PSWM)? & !(3 << 44);
+    unicorn.reg_write(R::PSWM, others | code << 44)
 }
 
 /// z/Architecture Principles of Operation, chapter 5: the addresses of the operands in memory,

@@ -1,8 +1,10 @@
 //! The paths of a function: what is known of the one that is followed, and each of its instructions.
 
+use std::cmp::Ordering;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 use sframe_engine::DwarfRegister;
-use sframe_inspect::instructions::{Comparand, MOST_REMOVED, Operation};
+use sframe_inspect::instructions::{Comparand, Condition, MOST_REMOVED, Operation, Relation};
 use unicorn_engine::{Context, Unicorn, uc_error};
 
 use super::arena::{Layout, Pages, Seed};
@@ -258,7 +260,26 @@ impl<'o, 'b> Paths<'o, 'b> {
         self.labels = progress.labels;
         (self.signing, self.branch, self.is_joint, self.failed_at) = (None, None, true, None);
         self.skipped = None;
+        if let Some(Assumption::Forced { at, to }) = assumption {
+            self.make_true(unicorn, at, to)?;
+        }
         Ok(Some(pc))
+    }
+
+    /// Sets the flags as they are where a branch leads, if a comparison decides that: what reads them next is a part of
+    /// the same condition.
+    fn make_true(&self, unicorn: &mut Unicorn<'_, ()>, branch: u64, to: u64) -> Result<(), uc_error> {
+        let decoded = self.code.at(&self.space, branch);
+        let Some(Condition { relation, .. }) = decoded.instruction.condition else { return Ok(()) };
+        let is_taken = to != branch.wrapping_add(decoded.len);
+        (self.cpu.set_order)(
+            unicorn,
+            match if is_taken { relation } else { relation.negated() } {
+                Relation::Equal => Ordering::Equal,
+                Relation::NotEqual | Relation::Less | Relation::LessOrEqual => Ordering::Less,
+                Relation::Greater | Relation::GreaterOrEqual => Ordering::Greater,
+            },
+        )
     }
 
     /// What has led to the present state.

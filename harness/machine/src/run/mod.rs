@@ -162,7 +162,7 @@ pub(crate) fn set_up<'a>(
         unicorn.ctl_set_cpu_model(model)?;
     }
     run.borrow().space.install(&mut unicorn)?;
-    if run.borrow().space.regions().any(|region| region.end > 1 << cpu.physical_bits) {
+    if run.borrow().space.layout().any(|(region, _)| region.end > 1 << cpu.physical_bits) {
         // Addresses are physical by default.
         unicorn.ctl_set_tlb_type(TlbType::VIRTUAL)?;
         unicorn.add_tlb_hook(1, 0, |_, address, _| Some(TlbEntry { paddr: address, perms: Prot::ALL }))?;

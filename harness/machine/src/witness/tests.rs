@@ -595,7 +595,7 @@ fn a_handler_may_jump_from_its_alternate_stack_to_a_frame_below_the_signal() {
 }
 
 #[test]
-fn a_signal_before_a_new_context_has_begun_is_delivered_to_that_context() {
+fn a_signal_before_a_new_context_has_begun_interrupts_the_frame_that_is_about_to_be_left() {
     let mut runner = Runner::new(&AMD64, 0x1_1080);
     runner.steps(&[
         (0x10, 0x1_1080, Call, Relative),
@@ -603,12 +603,13 @@ fn a_signal_before_a_new_context_has_begun_is_delivered_to_that_context() {
         (0x104, 0x4ff0, Return, Relative),
     ]);
     deliver(&mut runner, 0x4ff0, 0x4a08, None);
-    assert_eq!(runner.callees(), [0x700, 0x600]);
-    assert_eq!(runner.witness.call_stack().bottom(), Bottom::Context);
+    assert_eq!(runner.callees(), [0x100, 0x700, 0x600]);
+    assert_eq!(runner.witness.call_stack().bottom(), Bottom::Entry);
     runner.steps(&[(0x600, 0x4a08, Return, Relative), (0x700, 0x4a10, Other, Relative)]);
     runner.witness.signal_return(&Place { pc: 0x104, sp: 0x4ff0, fp: 0 });
     let stacks = runner.steps(&[(0x104, 0x4ff0, Return, Relative), (0x900, 0x4ff8, Other, Relative)]);
     assert_eq!(stacks, [NONE, NONE]);
+    assert_eq!(runner.witness.call_stack().bottom(), Bottom::Context);
 }
 
 /// Three calls with one SP: no function has made a frame.

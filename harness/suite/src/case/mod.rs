@@ -163,7 +163,7 @@ impl Case<'_> {
         let Ok(files) = self.build.files(corpus) else { return };
         let Ok(target) = self.open(&files) else { return };
         if let Some(explorer) = explorer {
-            Self::explore(&target, explorer, report);
+            self.explore(&target, explorer, report);
         }
         if let Some(faults) = faults {
             let proofs = report.unreached.iter_mut().flat_map(|row| &mut row.proof);
@@ -171,10 +171,15 @@ impl Case<'_> {
         }
     }
 
-    fn explore(target: &Target<'_>, explorer: &Explorer, report: &mut CaseReport) {
-        let CaseReport { unreached, set_aside, findings, .. } = report;
-        let proved = explorer.judge(target, unreached, set_aside, findings, &Progress::default());
-        if proved > 0 && report.outcome != Outcome::Broken {
+    fn explore(&self, target: &Target<'_>, explorer: &Explorer, report: &mut CaseReport) {
+        let CaseReport { unreached, findings, rows, .. } = report;
+        let proved = explorer.judge(target, unreached, findings, rows.total > 0, &Progress::default());
+        // Known failures have been counted already.
+        let facts = self.facts();
+        let Settled { unexpected, .. } = settle(self.spec.known_for(&facts), proved, |_| false, None);
+        let is_proved = !unexpected.is_empty();
+        report.findings.extend(unexpected);
+        if is_proved && report.outcome != Outcome::Broken {
             report.outcome = Outcome::Unexpected;
         }
     }

@@ -8,6 +8,7 @@ use sframe_inspect::dump::{Dump, text};
 use sframe_inspect::elf::find_sframe::find_sframe;
 use sframe_inspect::elf::sframe_section::Input;
 use sframe_inspect::text::counted;
+use sframe_judge::examine::coverage::RowUse;
 use sframe_judge::examine::{ExamineOptions, examine};
 use sframe_judge::explore::ExploreError;
 use sframe_judge::finding::{Finding, FindingRow, Witness};
@@ -116,7 +117,7 @@ impl Observed {
                 .coverage
                 .unexercised
                 .into_iter()
-                .filter(|row| row.image.is_none())
+                .filter(|row| row.image.is_none() && row.used != RowUse::WithoutCaller)
                 .map(|row| row.function)
                 .collect(),
             uncovered: examination.coverage.uncovered,

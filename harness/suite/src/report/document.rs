@@ -13,7 +13,7 @@ use sframe_inspect::percent::Percent;
 use sframe_inspect::text::{counted, first_of, grouped};
 use sframe_judge::compare::ByTopmost;
 use sframe_judge::examine::counts::Counts;
-use sframe_judge::examine::coverage::{ExploredRows, RowCounts, UnexercisedRow};
+use sframe_judge::examine::coverage::{ExploredRows, RowCounts, RowUse, UnexercisedRow};
 use sframe_judge::examine::sampling::Sampling;
 use sframe_judge::examine::set_aside::{self, SetAside, is_too_much};
 use sframe_judge::examine::{Examination, FailedCheck};
@@ -225,8 +225,12 @@ impl ReportSummary {
             self.rows_exercised += first.rows.total;
             for row in left {
                 self.rows_exercised -= 1;
-                let reason = row.reason.clone().unwrap_or_else(|| "no reason".to_owned());
-                *self.rows_unreached.entry(reason).or_default() += 1;
+                let reason = match (&row.reason, row.used) {
+                    (Some(reason), _) => reason,
+                    (None, RowUse::WithoutCaller) => "the function has no caller",
+                    (None, _) => "no reason",
+                };
+                *self.rows_unreached.entry(reason.to_owned()).or_default() += 1;
                 self.rows_explored.add(row);
             }
         }
@@ -479,6 +483,9 @@ pub struct CheckSummary {
     /// section's version can express.
     #[serde(default)]
     pub missing: BTreeMap<String, u64>,
+    /// Those of these functions that lack one although the functions before and after them have one, or all others.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub missing_alone: BTreeSet<String>,
     /// Those without an FDE that have call frame information: in images without a section, and in others.
     #[serde(default)]
     pub with_cfi: [u64; 2],
@@ -548,9 +555,10 @@ impl CheckReport {
 
     /// Adds what exploring says of the rows that were not used, and of those with findings.
     pub fn explore(&mut self, explorer: &Explorer, target: &Target<'_>, progress: &Progress) {
-        let proved =
-            explorer.judge(target, &mut self.unexercised, &self.set_aside, &mut self.findings, progress);
-        if proved > 0 {
+        let has_run = !self.ran.is_empty();
+        let proved = explorer.judge(target, &mut self.unexercised, &mut self.findings, has_run, progress);
+        if !proved.is_empty() {
+            self.findings.extend(proved);
             self.summary.verdicts = verdicts(&self.findings, &self.findings_omitted);
         }
         self.summary.rows_explored = ExploredRows::of(&self.unexercised);
@@ -631,6 +639,7 @@ impl CheckReport {
                 stand_in: coverage.stand_in,
                 uncovered: coverage.uncovered,
                 missing: coverage.missing,
+                missing_alone: coverage.missing_alone,
                 with_cfi: coverage.with_cfi,
                 without_cfi: coverage.without_cfi,
                 control_flow: examination.features,
@@ -793,6 +802,22 @@ impl CheckReport {
         let (covered, missing) = (self.summary.instructions_covered, self.summary.instructions_missing());
         let share = covered.saturating_mul(100).checked_div(covered.saturating_add(missing)).unwrap_or(0);
         format!("{}; `--coverage {share}%` accepts that", self.why_fdes_are_too_few())
+    }
+
+    /// Which functions lack an FDE that those around them have, and what accepts it; `None` if there is none.
+    #[must_use]
+    pub fn why_fde_is_missing(&self) -> Option<String> {
+        const LISTED: usize = 5;
+        let alone: Vec<&String> = self.summary.missing_alone.iter().collect();
+        let (own, are) = if alone.len() == 1 { ("its", "it") } else { ("their", "them") };
+        (!alone.is_empty()).then(|| {
+            format!(
+                "{MISSING_FDE}: {} ran without an FDE; {own} call frame information can be expressed, and the functions \
+                 around {are} have one (`--coverage {FLOOR}` accepts that)",
+                first_of(&alone, LISTED),
+                FLOOR = Percent::NINE_TENTHS,
+            )
+        })
     }
 
     /// Why there is no result, or one that proves nothing.

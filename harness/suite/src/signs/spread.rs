@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use sframe_engine::{Abi, Base, DwarfRegister, Recovery, RecoveryRule, RowRules};
+use sframe_engine::{Abi, Base, DwarfRegister, InstructionPointer, Recovery, RecoveryRule, RowRules};
 use sframe_inspect::instructions::{Disassembly, Instruction};
 use sframe_judge::finding::Finding;
 use sframe_judge::target::{Linked, Module};
@@ -19,6 +19,8 @@ pub struct WrongRow<'r> {
     pub abi: Abi,
     /// Where the function starts, in the process.
     pub function: u64,
+    /// Where it ends, and what its first row says, if an FDE is known.
+    pub fde: Option<(u64, RowRules)>,
     /// What the row says.
     pub rules: &'r RowRules,
     /// What of it is wrong.
@@ -32,7 +34,13 @@ impl<'r> WrongRow<'r> {
         let row = finding.row.as_ref()?;
         let start = finding.row_pc?.0.wrapping_sub(row.start.0);
         let function = module.loaded(Linked(start)).0;
-        Some(Self { abi, function, rules: &row.rules, verdict: finding.verdict })
+        let fde = || {
+            let section = module.section.as_ref()?;
+            let fde = section.lookup_fde(InstructionPointer(function)).ok().flatten()?;
+            let first = section.rows(&fde).next()?.ok()?;
+            Some((fde.start.saturating_add(fde.size.into()), first.rules()))
+        };
+        Some(Self { abi, function, fde: fde(), rules: &row.rules, verdict: finding.verdict })
     }
 }
 
@@ -143,8 +151,20 @@ fn origin(code: &Disassembly, pc: u64, sign: &Sign) -> Option<u64> {
     Some(first)
 }
 
-/// Whether a function has before a place what a sign says that it has there.
+/// Whether a function has before a place what a sign says that it has there, and nothing that it says not to be in it.
 fn is_in_such_a_function(code: &Disassembly, pc: u64, sign: &Sign, row: Option<WrongRow<'_>>) -> bool {
+    if let Some(WrongRow { function, fde: Some((end, first)), rules, verdict, .. }) = row {
+        let mut all = code.within(function..end).map(|(_, instruction)| without_numbers(&instruction.text));
+        if all.any(|shape| sign.lacks.iter().any(|known| is_instruction(known, &shape))) {
+            return false;
+        }
+        let (own, of_first) =
+            if verdict == Verdict::WrongFp { (rules.fp, first.fp) } else { (rules.ra, first.ra) };
+        let is_in_memory = matches!(of_first, Recovery::Rule(rule) if rule.dereference);
+        if sign.as_first_row && !(is_in_memory && own == of_first) {
+            return false;
+        }
+    }
     let mut earlier = sign.earlier.iter().peekable();
     for (_, instruction) in row.into_iter().flat_map(|row| code.within(row.function..pc)) {
         let shape = || without_numbers(&instruction.text);
@@ -236,7 +256,7 @@ mod tests {
         let abi = Abi::Amd64;
         let code = Disassembly::of(abi, [(0x1000, code)]);
         let rules = row.parse().expect("rules");
-        let row = WrongRow { abi, function: 0x1000, rules: &rules, verdict };
+        let row = WrongRow { abi, function: 0x1000, fde: None, rules: &rules, verdict };
         let reached = reached(&code, 0x1000 + from, row);
         assert_eq!(reached.into_iter().map(|pc| pc - 0x1000).collect::<Vec<_>>(), expected);
     }
@@ -257,7 +277,13 @@ mod tests {
         };
         let places = [(0x1002, vec![("page", &sign)]), (0x1003, vec![])];
         let rules = SP.parse().expect("rules");
-        let row = WrongRow { abi: Abi::Amd64, function: 0x1000, rules: &rules, verdict: Verdict::WrongCfa };
+        let row = WrongRow {
+            abi: Abi::Amd64,
+            function: 0x1000,
+            fde: None,
+            rules: &rules,
+            verdict: Verdict::WrongCfa,
+        };
         let pages = pages(&places, |_| Arc::clone(&code), Some(row), &SeenBeside::default());
         assert_eq!(pages, [is_page.then_some("page"), None]);
     }
@@ -278,7 +304,13 @@ mod tests {
             ..Sign::of_row(Abi::Amd64, "wrong-fp", "both sections", R10)
         };
         let rules = R10.parse().expect("rules");
-        let row = WrongRow { abi: Abi::Amd64, function: 0x1000, rules: &rules, verdict: Verdict::WrongFp };
+        let row = WrongRow {
+            abi: Abi::Amd64,
+            function: 0x1000,
+            fde: None,
+            rules: &rules,
+            verdict: Verdict::WrongFp,
+        };
         let places = [(0x1001, vec![("page", &sign)]), (0x1002, vec![]), (0x1006, vec![])];
         let pages = pages(&places, |_| Arc::clone(&code), Some(row), &SeenBeside::default());
         assert_eq!(pages, expected.map(|is_page| is_page.then_some("page")));
@@ -307,7 +339,7 @@ mod tests {
             ..Sign::of_row(Abi::Amd64, "wrong-fp", "both sections", R10)
         };
         let rules = R10.parse().expect("rules");
-        let row = WrongRow { abi: Abi::Amd64, function, rules: &rules, verdict: Verdict::WrongFp };
+        let row = WrongRow { abi: Abi::Amd64, function, fde: None, rules: &rules, verdict: Verdict::WrongFp };
         let places = [(0x1000 + pc, vec![("page", &sign)])];
         assert_eq!(
             pages(&places, |_| Arc::clone(&code), Some(row), &SeenBeside::default()),
@@ -331,7 +363,13 @@ mod tests {
         };
         let (first, second) = (with_later("lea rsp, [r10 - N]"), with_later("pop rbp"));
         let rules = R10.parse().expect("rules");
-        let row = WrongRow { abi: Abi::Amd64, function: 0x1000, rules: &rules, verdict: Verdict::WrongFp };
+        let row = WrongRow {
+            abi: Abi::Amd64,
+            function: 0x1000,
+            fde: None,
+            rules: &rules,
+            verdict: Verdict::WrongFp,
+        };
         let (first, second) = (("first", &first), ("second", &second));
         for signs in [vec![first, second], vec![second, first]] {
             let page = pages(&[(0x1001, signs)], |_| Arc::clone(&code), Some(row), &SeenBeside::default());

@@ -92,6 +92,12 @@ pub struct Sign {
     /// fault needs of the function. Beside `after`, `at` or `begins_after`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<String>,
+    /// Instructions that the function has nowhere, in the same way: with one of them, it is not one that has the fault.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lacks: Vec<String>,
+    /// Whether what is wrong, RA or FP, is as in the function's first row, which has it in memory.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub as_first_row: bool,
     /// Instructions that execute from that one on without a jump, in this order and in the same way, with others between.
     /// The fault goes no further than the last of them. Beside `after`, `at` or `begins_after`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -173,6 +179,8 @@ impl Sign {
             continues: false,
             after: Vec::new(),
             earlier: Vec::new(),
+            lacks: Vec::new(),
+            as_first_row: false,
             later: Vec::new(),
             at: None,
             begins_after: Vec::new(),
@@ -194,6 +202,7 @@ impl Sign {
             cfa,
             after,
             earlier,
+            lacks,
             later,
             at,
             begins_after,
@@ -230,7 +239,7 @@ impl Sign {
             return Some(("after", "this is no instruction"));
         }
         let is_at_a_place = !after.is_empty() || !begins_after.is_empty() || at.is_some();
-        for (key, instructions) in [("earlier", earlier), ("later", later)] {
+        for (key, instructions) in [("earlier", earlier), ("lacks", lacks), ("later", later)] {
             if !instructions.iter().all(is_instruction) {
                 return Some((key, "this is no instruction"));
             }
@@ -260,7 +269,7 @@ impl Sign {
     /// Whether it says something of the function's other code.
     #[must_use]
     pub const fn needs_code(&self) -> bool {
-        !self.earlier.is_empty() || !self.later.is_empty()
+        !self.earlier.is_empty() || !self.later.is_empty() || !self.lacks.is_empty() || self.as_first_row
     }
 
     /// Whether it says where the fault is, and not only which rules it has: in which instructions, or in whose code.

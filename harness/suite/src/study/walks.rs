@@ -20,15 +20,17 @@ use super::Unwinders;
 /// earlier (perf: after 127 frames).
 pub const MAX_DEPTH: usize = 1024;
 
+/// More frames beyond the call stack are not looked at.
+const FRAMES_BEYOND: usize = 8;
+
 /// What the walks of one unwinder were worth.
 ///
 /// A walk is *complete* if it has all frames of the call stack, each with the right PC, and with the
-/// right CFA as far as the unwinder gives one; and if it then ends. Where nothing marks the
-/// outermost frame, one more frame is no fault if its PC lies in none of the images; below the first
-/// function of a context that the program itself has made, such as a coroutine's, nor is the one
-/// that it would return to.
+/// right CFA as far as the unwinder gives one; and if it then ends.
 ///
-/// A walk is *incomplete* if all of its frames are right, and some are missing at its end; it is *silent* instead if it
+/// A walk is *incomplete* if all of its frames are right, and some are missing at its end, or one follows that is not there, and
+/// nothing marks the outermost frame: its PC lies in none of the images, or is what the first function of a context would
+/// return to, such as a coroutine's. It is *silent* instead if it
 /// then ends as if at the outermost frame. All other walks are *wrong*: they have a frame that is not on the call stack,
 /// or leave one out.
 ///
@@ -183,7 +185,8 @@ impl Probe for Walkers<'_, '_, '_> {
             executed.too_deep += 1;
             return;
         }
-        let (truth, viewpoint, readings) = (Truth::of(moment), Viewpoint::new(moment), readings());
+        let (viewpoint, readings) = (Viewpoint::new(moment), readings());
+        let truth = Truth::of(moment).seen_from(&viewpoint);
         let [sframe, others @ ..] = &mut self.walkers;
         sframe.backtrace.unwind(&mut *sframe.unwinder, &viewpoint);
         let judged = readings.hold(&truth, &sframe.backtrace, &self.sections, self.target);
@@ -198,6 +201,8 @@ impl Probe for Walkers<'_, '_, '_> {
         };
         count(sframe, worth);
         for walker in others {
+            // Rows that are damaged may lead on for ever.
+            walker.backtrace.limit = Some(moment.call_stack.depth() + FRAMES_BEYOND);
             walker.backtrace.unwind(&mut *walker.unwinder, &viewpoint);
             let stacks = readings.call_stacks();
             let stacks = [call_stack, moment.call_stack].into_iter().chain(&stacks);
@@ -244,15 +249,17 @@ fn judge(truth: &Truth<'_>, backtrace: &Backtrace, target: &Target<'_>, readings
         }
     }
     let is_nowhere = |frame: &Frame| target.module_at(Loaded(frame.pc)).is_none();
+    // What a walk finds beyond the outermost frame is no frame, unless that is the address at which walks end.
+    let beyond = |first: &Frame| if first.pc == 0 { Reliability::Complete } else { Reliability::Incomplete };
     let is_context = truth.call_stack.bottom() != Bottom::Entry;
     match backtrace.frames.get(depth..) {
         None if backtrace.end == End::Outermost => Reliability::Silent,
         None => Reliability::Incomplete,
         Some([]) => Reliability::Complete,
-        Some([extra]) if is_nowhere(extra) => Reliability::Complete,
+        Some([extra]) if is_nowhere(extra) => beyond(extra),
         // The first function of a context has an address to return to, which the program has put there.
-        Some([_]) if is_context => Reliability::Complete,
-        Some([_, extra]) if is_context && is_nowhere(extra) => Reliability::Complete,
+        Some([first]) if is_context => beyond(first),
+        Some([first, extra]) if is_context && is_nowhere(extra) => beyond(first),
         Some(_) => Reliability::Wrong,
     }
 }

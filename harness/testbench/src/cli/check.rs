@@ -63,7 +63,8 @@ pub(crate) struct Check {
     allow_set_aside: bool,
     /// The share of the executed code that must have an FDE, of that whose call frame information SFrame can express, in
     /// files with a section: `all`, or a percentage. Less ends with status 1, and with status 3 what can't be told, as
-    /// there is no call frame information; without this option, less than 90% ends with status 3.
+    /// there is no call frame information; without this option, less than 90% ends with status 3, and so does a function
+    /// without one if those around it have one.
     #[arg(long, value_name = "SHARE", value_parser = Percent::to_reach)]
     coverage: Option<Percent>,
     /// Every backtrace that does not have all frames is a finding, even if it says so.
@@ -232,7 +233,7 @@ impl Check {
         }
         match self.coverage {
             None if self.lacks_fdes(report) => reasons.push(report.why_fdes_are_too_few_to_judge()),
-            None => {}
+            None => reasons.extend(report.why_fde_is_missing()),
             Some(share) => reasons.extend(report.why_coverage_is_unknown(share)),
         }
         reasons

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use sframe_judge::UnexercisedRow;
+use sframe_judge::examine::coverage::RowUse;
 use sframe_judge::examine::listings::Listings;
 use sframe_judge::examine::{ExamineOptions, examine};
 use sframe_judge::finding::{Address, Finding, FindingRow};
@@ -555,6 +556,7 @@ fn page_of_many_findings() -> String {
     examination.findings = numbered.collect();
     examination.findings_omitted = [(finding.verdict, MANY - MOST_FINDINGS as u64)].into();
     let unexercised = |start| UnexercisedRow {
+        used: RowUse::Never,
         image: None,
         function: "f".to_owned(),
         row: at(start),

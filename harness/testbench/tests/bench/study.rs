@@ -117,7 +117,8 @@ fn frame_pointers_lead_on_where_code_has_them(#[case] id: &str, #[case] expected
 /// The code of the innermost function shows its caller where there is no record yet, or no more. Further out, functions
 /// without one are still missing.
 #[rstest]
-#[case("amd64/recursion.O0", 100..101)]
+// Not of `_start`, where the code does not show that there is no caller.
+#[case("amd64/recursion.O0", 99..101)]
 #[case("amd64/recursion.O2", 0..30)]
 #[case("aarch64/recursion.O0", 100..101)]
 #[case("aarch64/leaf_calls.O0", 60..75)]
@@ -170,7 +171,7 @@ fn a_chain_of_records_has_every_frame() {
     let target = Target::open(&bytes).expect("a target");
     let seen = check(&target, &mut FramePointerUnwinder::new(&target));
     let ends = seen.counts.walk_ends;
-    assert!(WalkEnd::Unmarked.is_whole() && ends.unmarked > 5000, "{ends:?}");
+    assert!(WalkEnd::Unmarked { goes_beyond: true }.is_whole() && ends.unmarked > 5000, "{ends:?}");
     // At the first two instructions and the last of each function, one frame is missing.
     assert!(seen.findings.iter().all(|finding| finding.frame == Some(0)), "{:#?}", seen.findings);
 }
@@ -349,7 +350,7 @@ fn a_page_joins_the_reports_of_a_group() {
     assert_eq!(status(&none), 2);
     assert!(String::from_utf8_lossy(&none.stderr).contains("no reports in it"), "{none:?}");
 
-    let mut report = study_json(&["corpus/builds/gnu-2.44/amd64/crossing.O2-dynamic"]);
+    let mut report = study_json(&["corpus/builds/gnu-2.47/amd64/crossing.O2-dynamic"]);
     let write = |name: &str, report: &Value| {
         std::fs::write(group.join(name), report.to_string()).expect("a report");
     };

@@ -42,37 +42,8 @@ pub(in crate::calls) fn describes(
 
 #[cfg(test)]
 mod tests {
-    use sframe_engine::InstructionPointer;
-
     use super::*;
-
-    const CALL: Record = Record {
-        return_address: 0x1018,
-        cfa: 0x7000,
-        caller_sp: 0x7000,
-        caller_fp: 0x111,
-        callee: 0x1000,
-        since: 0,
-        event: 1,
-        interrupted: false,
-        signature: None,
-    };
-
-    fn found(verdict: Verdict, got: u64) -> Disagreement {
-        let address = InstructionPointer(0x1004).into();
-        let (expected, got) = (Value::Word(0), Value::Word(got));
-        Disagreement { verdict, frame: 0, pc: 0x1004, address, expected, got, after_wrong_fp: None }
-    }
-
-    /// A departure to 0x2000 with SP at 0x8000, in a frame whose last call would have returned to 0x2004.
-    const LANDS: Departure = Departure {
-        exit: Exit::Landing { call: Some(0x2004), or: None },
-        pc: 0x2000,
-        sp: 0x8000,
-        fp: 0x222,
-        is_innermost: true,
-        is_detour: false,
-    };
+    use crate::calls::rules::example::{CALL, LANDS, RETURNS, found};
 
     #[test]
     fn a_row_describes_where_its_function_lands_and_nothing_else() {
@@ -93,10 +64,9 @@ mod tests {
 
     #[test]
     fn a_return_to_the_caller_makes_no_row_right() {
-        let returns = Departure { exit: Exit::Return, pc: CALL.return_address, sp: CALL.caller_sp, ..LANDS };
         let lands = Departure { pc: CALL.return_address, sp: CALL.caller_sp, ..LANDS };
         let detour = Departure { is_detour: true, ..LANDS };
-        for departure in [returns, lands, detour] {
+        for departure in [RETURNS, lands, detour] {
             for found in [found(Verdict::WrongRa, departure.pc), found(Verdict::WrongCfa, departure.sp)] {
                 assert!(!describes(&found, &CALL, &departure, Some(Abi::Aarch64)), "{departure:?}");
             }

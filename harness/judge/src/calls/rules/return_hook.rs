@@ -1,11 +1,12 @@
 //! A hook may have put its own address in the place of a return address: the function returns there, and its caller is
-//! reached later. Until then, rows read what the hook has put there.
+//! reached later. Until then, rows read what the hook has put there. The return address itself is nowhere in the frame:
+//! otherwise the function has gone there as by a tail call.
 
-use sframe_machine::Record;
+use sframe_machine::{AddressSpace, Record};
 
 use crate::calls::known::Departure;
 use crate::calls::rule::Rule;
-use crate::compare::{Disagreement, Value};
+use crate::compare::{Disagreement, Truth, Value};
 use crate::vocabulary::Verdict;
 
 pub(in crate::calls) const RULE: Rule = Rule {
@@ -13,6 +14,23 @@ pub(in crate::calls) const RULE: Rule = Rule {
     text: "a row may read the address of a hook that the function then returns to before its caller",
     case: "return-hook",
 };
+
+/// Frames of more bytes are not searched.
+const LARGEST: u64 = 1 << 16;
+
+/// Whether a frame has its return address nowhere in memory. A register may still have it, from before the hook came.
+pub(in crate::calls) fn has_lost_return_address(
+    frame: usize,
+    truth: &Truth<'_>,
+    memory: &AddressSpace,
+) -> bool {
+    let Some(call) = truth.call_of(frame) else { return false };
+    let signed = call.signature.map(|signature| signature.signed);
+    let is_ra = |word: u64| word == call.return_address || Some(word) == signed;
+    let own = truth.state(frame).sp & !7..call.cfa;
+    own.end.saturating_sub(own.start) <= LARGEST
+        && !own.step_by(8).any(|word| memory.read_u64(word).is_some_and(is_ra))
+}
 
 /// Whether a wrong RA is what the function then goes to, as by a return.
 pub(in crate::calls) fn describes(found: &Disagreement, call: &Record, departure: &Departure) -> bool {
@@ -24,44 +42,16 @@ pub(in crate::calls) fn describes(found: &Disagreement, call: &Record, departure
 
 #[cfg(test)]
 mod tests {
-    use sframe_engine::InstructionPointer;
-    use sframe_machine::Exit;
-
     use super::*;
+    use crate::calls::rules::example::{CALL, LANDS, found};
 
     #[test]
     fn a_row_may_read_the_hook_that_its_function_goes_to_with_its_callers_sp() {
-        let call = Record {
-            return_address: 0x1018,
-            cfa: 0x7000,
-            caller_sp: 0x7000,
-            caller_fp: 0,
-            callee: 0x1000,
-            since: 0,
-            event: 1,
-            interrupted: false,
-            signature: None,
-        };
-        let hook = Departure {
-            exit: Exit::Landing { call: None, or: Some(0) },
-            pc: 0x2000,
-            sp: 0x7000,
-            fp: 0,
-            is_innermost: true,
-            is_detour: true,
-        };
-        let found = |got| Disagreement {
-            verdict: Verdict::WrongRa,
-            frame: 0,
-            pc: 0x1004,
-            address: InstructionPointer(0x1004).into(),
-            expected: Value::Word(0x1018),
-            got: Value::Word(got),
-            after_wrong_fp: None,
-        };
-        assert!(describes(&found(0x2000), &call, &hook));
-        assert!(!describes(&found(0x2004), &call, &hook));
-        assert!(!describes(&found(0x2000), &call, &Departure { sp: 0x7008, ..hook }));
-        assert!(!describes(&found(0x2000), &call, &Departure { is_detour: false, ..hook }));
+        let hook = Departure { sp: CALL.caller_sp, is_detour: true, ..LANDS };
+        let reads = |got| found(Verdict::WrongRa, got);
+        assert!(describes(&reads(0x2000), &CALL, &hook));
+        assert!(!describes(&reads(0x2004), &CALL, &hook));
+        assert!(!describes(&reads(0x2000), &CALL, &Departure { sp: 0x7008, ..hook }));
+        assert!(!describes(&reads(0x2000), &CALL, &Departure { is_detour: false, ..hook }));
     }
 }

@@ -47,3 +47,23 @@ pub(in crate::calls) fn describes(found: &Disagreement, call: &Record, departure
         && found.verdict == Verdict::WrongFp
         && found.got == Value::Word(departure.fp)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calls::rules::example::{CALL, LANDS, RETURNS, found};
+
+    #[test]
+    fn a_row_may_read_the_fp_with_which_its_function_leaves_and_no_other() {
+        let fp = found(Verdict::WrongFp, LANDS.fp);
+        assert!(describes(&fp, &CALL, &LANDS));
+        assert!(!describes(&found(Verdict::WrongFp, 0x223), &CALL, &LANDS));
+        assert!(!describes(&found(Verdict::WrongCfa, LANDS.fp), &CALL, &LANDS));
+        // Its callee has left with another one; it has returned to its caller; it has come back.
+        for other in
+            [Departure { is_innermost: false, ..LANDS }, RETURNS, Departure { is_detour: true, ..LANDS }]
+        {
+            assert!(!describes(&fp, &CALL, &other), "{other:?}");
+        }
+    }
+}

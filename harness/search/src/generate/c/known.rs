@@ -68,7 +68,8 @@ impl<'f> KnownCauses<'f> {
                             .unwrap_or_default()
                     };
                     let seen: Vec<_> = places.iter().filter_map(at).collect();
-                    let row = WrongRow { abi: *abi, function: *function, rules, verdict: *verdict };
+                    let row =
+                        WrongRow { abi: *abi, function: *function, fde: None, rules, verdict: *verdict };
                     self.causes.pages_of(&seen, code, Some(row))
                 }
             };
@@ -192,6 +193,8 @@ mod tests {
             continues: false,
             after: vec!["lea rsp, [rbp - N]".to_owned(), "pop rbp".to_owned()],
             earlier: Vec::new(),
+            lacks: Vec::new(),
+            as_first_row: false,
             later: Vec::new(),
             at: Some("ret".to_owned()),
             begins_after: vec!["jmp".to_owned(), "ret".to_owned()],

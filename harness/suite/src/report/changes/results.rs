@@ -265,6 +265,8 @@ struct OfFileSummary {
     rows_exercised: u64,
     #[serde(default)]
     rows_total: u64,
+    #[serde(default)]
+    rows_without_caller: u64,
     /// Of `explore`.
     #[serde(default)]
     rows_partly: u64,
@@ -349,7 +351,7 @@ impl Results {
                 without_result: None,
                 reason: case.reason,
                 rows_exercised: case.rows.exercised,
-                rows_left: case.rows.total.saturating_sub(case.rows.exercised),
+                rows_left: case.rows.left(),
                 rows_partly: 0,
                 uncovered: case.uncovered.into_keys().collect(),
                 executed: case
@@ -420,7 +422,10 @@ impl Results {
             without_result,
             reason,
             rows_exercised: summary.rows_exercised,
-            rows_left: summary.rows_total.saturating_sub(summary.rows_exercised),
+            rows_left: summary
+                .rows_total
+                .saturating_sub(summary.rows_exercised)
+                .saturating_sub(summary.rows_without_caller),
             rows_partly: summary.rows_partly,
             uncovered: summary.uncovered.into_keys().collect(),
             executed: is_checked_by_engine.then_some([summary.instructions, summary.comparisons]),
