@@ -1004,8 +1004,11 @@ impl Witness {
     /// Whether control returns from the innermost of the calls that SP has moved past: its callee has removed
     /// arguments from the caller's stack.
     fn returns_beyond(&self, at: Place, departed: &CallStack) -> bool {
-        let is_return = |call: &Record| call.return_address == at.pc && !call.interrupted;
-        departed.records().last().is_some_and(is_return)
+        let Some((last, others)) = departed.records().split_last() else { return false };
+        last.return_address == at.pc
+            && !last.interrupted
+            // With the SP of another frame's call, it lands there: a landing pad may be right after a call.
+            && !others.iter().any(|call| call.caller_sp == at.sp)
             && !self.top().is_some_and(|top| Self::returns(top, at))
     }
 

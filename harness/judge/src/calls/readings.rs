@@ -251,8 +251,15 @@ impl Readings {
     fn set_departures_aside(&self, truth: &Truth<'_>, judged: &mut Judged) {
         let truth = Truth { call_stack: judged.call_stack.as_ref().unwrap_or(truth.call_stack), ..*truth };
         let mut set_aside = Vec::new();
+        let mut with_fp = Vec::new();
         judged.found.retain(|found| {
-            let Some(reason) = self.why_set_aside(found, &truth) else { return true };
+            // What follows from an FP with which its function then leaves is where that leaves for.
+            let follows = found.after_wrong_fp.is_some_and(|frame| with_fp.contains(&frame));
+            let follows = follows.then_some(SetAsideReason::LeavesWithFp);
+            let Some(reason) = self.why_set_aside(found, &truth).or(follows) else { return true };
+            if reason == SetAsideReason::LeavesWithFp && found.verdict == Verdict::WrongFp {
+                with_fp.push(found.frame);
+            }
             set_aside.push((found.pc, Kind { reason, as_caller: found.frame > 0 }));
             false
         });

@@ -92,7 +92,7 @@ pub struct Coverage {
     /// Those of them, by function, that an FDE is missing for: in an image with a section, with call frame information
     /// that the section's version can express.
     pub missing: BTreeMap<String, u64>,
-    /// Those of these functions that are alone with that among those around them.
+    /// Those of these functions of which the ones before and after them have one.
     pub missing_alone: BTreeSet<String>,
     /// Those without an FDE that have call frame information: in images without a section, and in others.
     pub with_cfi: [u64; 2],

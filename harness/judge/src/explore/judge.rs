@@ -489,7 +489,9 @@ impl Observer for Judge<'_, '_> {
         }
         self.is_disputed = false;
         let Root { entry, link, .. } = self.root;
-        Some(Function { entry, link, seed: self.seed, budget: self.budget })
+        let module = self.target.executable();
+        let is_entry_point = module.subject.is_entry_point(module.linked(Loaded(entry)).0);
+        Some(Function { entry, link, is_entry_point, seed: self.seed, budget: self.budget })
     }
 
     fn instruction(&mut self, point: &Point<'_>) -> Class {

@@ -104,9 +104,6 @@ type Around = Arc<Mutex<Option<(Range<u64>, Arc<Disassembly>)>>>;
 /// How many bytes before an address, and from it on, are read at least to list the instructions there.
 const AROUND: u64 = 64;
 
-/// Of more functions than this, a single one without an FDE is not left out on purpose.
-const MANY: usize = 6;
-
 impl<'a> Module<'a> {
     fn open(
         name: &str,
@@ -317,7 +314,7 @@ impl<'a> Module<'a> {
     }
 
     /// Whether an FDE is missing for an address, although it is there for whatever surrounds it: for the functions before
-    /// and after it, as call frame information has them, or for all others. Nobody calls the entry function, so that walks
+    /// and after it, as call frame information has them. Nobody calls the entry function, so that walks
     /// lose nothing by it, and linkers have left out their own code for long.
     pub(crate) fn lacks_fde_alone(&self, address: Linked) -> bool {
         let (Some(cfi), Some(section)) = (self.cfi(), &self.section) else { return false };
@@ -340,10 +337,7 @@ impl<'a> Module<'a> {
         let is_beside = |fde: &&CfiFde| self.subject.section_at(fde.range.start) == code && has_fde(fde);
         let beside =
             [before.checked_sub(1), Some(after)].map(|index| index.and_then(|index| fdes.get(index)));
-        let is_within = beside.iter().all(|fde| fde.filter(is_beside).is_some());
-        let lacks = |fde: &&CfiFde| !has_fde(fde) && self.has_expressible_cfi(Linked(fde.range.start));
-        let is_only = || fdes.iter().filter(lacks).count() == 1;
-        is_within || fdes.len() > MANY && is_only()
+        beside.iter().all(|fde| fde.filter(is_beside).is_some())
     }
 
     /// Whether the section was made from call frame information.

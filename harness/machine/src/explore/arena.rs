@@ -27,6 +27,9 @@ pub enum Seed {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     start: u64,
+    /// Whether calls leave their return addresses on the stack, and the function was not called: the system starts it
+    /// with SP at a multiple of 16.
+    pub(super) is_started: bool,
 }
 
 impl Layout {
@@ -41,7 +44,7 @@ impl Layout {
     /// Chooses the first part without an image below an end.
     pub(super) fn beside(image: &Range<u64>, end: u64) -> Option<Self> {
         let is_free = |layout: &Self| image.end <= layout.start || layout.start + Self::LEN <= image.start;
-        (1..end / Self::LEN).map(|part| Self { start: part * Self::LEN }).find(is_free)
+        (1..end / Self::LEN).map(|part| Self { start: part * Self::LEN, is_started: false }).find(is_free)
     }
 
     pub(super) const fn stack(self) -> Range<u64> {
@@ -51,7 +54,7 @@ impl Layout {
 
     /// SP of the caller when it calls, a multiple of 16.
     pub(super) const fn caller_sp(self) -> u64 {
-        self.stack().end - Self::CALLERS
+        self.stack().end - Self::CALLERS + if self.is_started { 8 } else { 0 }
     }
 
     /// The caller's frame pointer.

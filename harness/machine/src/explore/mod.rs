@@ -84,6 +84,8 @@ pub struct Function {
     pub seed: Seed,
     /// It is given up after this number of instructions.
     pub budget: u64,
+    /// Whether the system starts the program there.
+    pub is_entry_point: bool,
     /// The register that its callers leave the return address in, if it is not the ABI's.
     pub link: Option<DwarfRegister>,
 }

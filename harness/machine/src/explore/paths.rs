@@ -108,7 +108,13 @@ impl<'o, 'b> Paths<'o, 'b> {
             code: Code::new(cpu),
             known: Known::default(),
             panic: None,
-            function: Function { entry: 0, seed: Seed::default(), budget: 0, link: None },
+            function: Function {
+                entry: 0,
+                seed: Seed::default(),
+                budget: 0,
+                is_entry_point: false,
+                link: None,
+            },
             result: Explored::default(),
             call_stack: CallStack::new(Bottom::Context, Vec::new()),
             fork: Fork::default(),
@@ -164,6 +170,7 @@ impl<'o, 'b> Paths<'o, 'b> {
         let Some(function) = self.observer.next() else { return Ok(false) };
         let Function { entry, seed, .. } = function;
         self.function = function;
+        self.layout.is_started = function.is_entry_point && self.link() == Link::Stack;
         self.result = Explored::default();
         if self.code.trim() {
             // The emulator keeps what it has translated until that is a gigabyte.

@@ -72,7 +72,10 @@ struct Known {
 }
 
 fn explored(code: &[u8], known: &Known, seed: Seed, budget: u64) -> Seen {
-    let mut seen = Seen { next: Some(Function { entry: CODE, seed, budget, link: None }), ..Seen::default() };
+    let mut seen = Seen {
+        next: Some(Function { entry: CODE, seed, budget, is_entry_point: false, link: None }),
+        ..Seen::default()
+    };
     explored_on(&AMD64, code, known, &mut seen);
     seen
 }
@@ -128,8 +131,13 @@ impl Observer for InOrder {
 
 /// Explores the functions at some offsets, one after another.
 fn in_order(cpu: &'static Cpu, code: &[u8], entries: &[u64]) -> BTreeMap<u64, (u64, Vec<Assumption>)> {
-    let function =
-        |entry: &u64| Function { entry: CODE + entry, seed: Seed::Pointers, budget: 1000, link: None };
+    let function = |entry: &u64| Function {
+        entry: CODE + entry,
+        seed: Seed::Pointers,
+        budget: 1000,
+        is_entry_point: false,
+        link: None,
+    };
     let mut seen = InOrder { next: entries.iter().map(function).collect(), ..InOrder::default() };
     let known = Known { entries: entries.to_vec(), ..Known::default() };
     explored_on(cpu, code, &known, &mut seen);

@@ -483,7 +483,7 @@ pub struct CheckSummary {
     /// section's version can express.
     #[serde(default)]
     pub missing: BTreeMap<String, u64>,
-    /// Those of these functions that lack one although the functions before and after them have one, or all others.
+    /// Those of these functions that lack one although the functions before and after them have one.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub missing_alone: BTreeSet<String>,
     /// Those without an FDE that have call frame information: in images without a section, and in others.

@@ -200,6 +200,8 @@ impl Check {
         detail_since(start, || {
             format!("executed: {}", counted(report.summary.counts.instructions, "instruction"))
         });
+        // What exploring adds did not run, or not where it is wrong.
+        let of_run = report.findings.len();
         if !self.no_explore {
             let start = Instant::now();
             let progress = Arc::new(explore::Progress::new(stop.clone()));
@@ -209,10 +211,10 @@ impl Check {
                 format!("explored rows that did not run: {}", grouped(report.summary.rows_explored.total()))
             });
         }
-        point_out(report.findings.iter_mut(), &target, faults, None, Some(&report.ran));
-        // The others did not run.
+        let (seen, explored) = report.findings.split_at_mut(of_run);
+        point_out(seen.iter_mut(), &target, faults, None, Some(&report.ran));
         let proofs = report.unexercised.iter_mut().flat_map(|row| &mut row.proof);
-        point_out(proofs, &target, faults, None, None);
+        point_out(explored.iter_mut().chain(proofs), &target, faults, None, None);
         let report = report.sampled(look.sampling.clone());
         Ok(Checked { report, listings, digests: program.files.digests(&program.name) })
     }
