@@ -743,7 +743,7 @@ impl Witness {
 
     /// Ends the calls that SP has moved past. `target` is where control has gone, or is about
     /// to go by a return instruction.
-    fn give_up(&mut self, sp: u64, target: impl FnOnce() -> Option<u64>) {
+    fn give_up(&mut self, sp: u64, target: impl Fn() -> Option<u64>) {
         if self.faults.misses_nonlocal_exits {
             return;
         }
@@ -756,7 +756,8 @@ impl Witness {
         }
         let is_foreign = self.previous.action.movement == Movement::Foreign;
         if self.top().is_some_and(|top| sp > top.caller_sp) {
-            if !is_foreign && self.returns_elsewhere(sp, target()) {
+            if !is_foreign && !self.is_loaded_for_another(sp, &target) && self.returns_elsewhere(sp, target())
+            {
                 return;
             }
             let (event, at) = self.now;
@@ -803,6 +804,18 @@ impl Witness {
             && self.left.is_some()
             && next.control.is_indirect()
             && branch().is_some_and(|branch| branch.is_certain && elsewhere(branch.to))
+    }
+
+    /// Returns whether SP has been loaded as it was at the call of another frame, of the function where control is about to
+    /// go: a landing pad may be right after the innermost call.
+    fn is_loaded_for_another(&self, sp: u64, target: impl Fn() -> Option<u64>) -> bool {
+        let records = self.current.call_stack.records();
+        let others = records.split_last().map_or(&[][..], |(_, others)| others);
+        self.previous.action.movement != Movement::Relative
+            && others.iter().any(|call| call.caller_sp == sp)
+            && target().and_then(|target| self.callees.at(target)).is_some_and(|here| {
+                others.iter().any(|call| call.caller_sp == sp && self.calls_from(call, here))
+            })
     }
 
     /// Returns whether the innermost call returns to `target` with a different SP from that at
