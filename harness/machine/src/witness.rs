@@ -290,6 +290,7 @@ pub(crate) struct Witness {
     now: (Event, u64),
     /// Whether SP has moved past frames by arithmetic, and the next branch may lead out of them.
     has_moved: bool,
+    /// The stack that SP was loaded for, while control has gone nowhere from there.
     switched: Option<Switched>,
     /// Where SP had gone when a signal came, by the number of calls then.
     interrupted: Vec<(usize, Unsettled)>,
@@ -811,11 +812,12 @@ impl Witness {
     fn is_loaded_for_another(&self, sp: u64, target: impl Fn() -> Option<u64>) -> bool {
         let records = self.current.call_stack.records();
         let others = records.split_last().map_or(&[][..], |(_, others)| others);
+        let mut of_sp = others.iter().filter(|call| call.caller_sp == sp).peekable();
         self.previous.action.movement != Movement::Relative
-            && others.iter().any(|call| call.caller_sp == sp)
-            && target().and_then(|target| self.callees.at(target)).is_some_and(|here| {
-                others.iter().any(|call| call.caller_sp == sp && self.calls_from(call, here))
-            })
+            && of_sp.peek().is_some()
+            && target()
+                .and_then(|target| self.callees.at(target))
+                .is_some_and(|here| of_sp.any(|call| self.calls_from(call, here)))
     }
 
     /// Returns whether the innermost call returns to `target` with a different SP from that at

@@ -264,14 +264,12 @@ impl Calls {
             self.surprise(true);
         }
         for asked in self.thread.open.remove(&FrameOf::Call(call.event)).into_iter().flatten() {
-            let mut answer = asked.end(moment.call_stack.exit(), returned);
-            if matches!(asked.question, Question::Call { .. }) {
-                if returned {
-                    self.returning.insert(call.callee);
-                } else if self.returning.contains(&call.callee) {
-                    answer = None;
-                }
+            let is_call = matches!(asked.question, Question::Call { .. });
+            if is_call && returned {
+                self.returning.insert(call.callee);
             }
+            let is_known = is_call && self.returning.contains(&call.callee);
+            let answer = asked.end(moment.call_stack.exit(), returned).filter(|_| !is_known);
             self.conclude(&asked.answered(answer), asked.matters.get());
         }
     }

@@ -153,6 +153,14 @@ impl<'m> Truth<'m> {
         rule.dereference.then(|| bases.address(rule, |_| None))?
     }
 
+    /// Returns the addresses of the words of a frame, from its SP to its CFA. `None` if it has no caller, or is larger than
+    /// frames are that are worth a search.
+    pub(crate) fn own_words(&self, frame: usize) -> Option<impl Iterator<Item = u64> + use<>> {
+        const LARGEST: u64 = 1 << 16;
+        let own = self.sp_of(frame) & !7..self.call_of(frame)?.cfa;
+        (own.end.saturating_sub(own.start) <= LARGEST).then(|| own.step_by(8))
+    }
+
     /// Returns where a frame executes or will continue.
     pub fn pc_of(&self, frame: usize) -> u64 {
         self.call_from(frame).map_or(self.pc, |call| call.return_address)

@@ -157,7 +157,7 @@ impl UnexercisedRow {
     /// Where and why it is wrong, in a line, if exploring proves that.
     #[must_use]
     pub fn wrong_line(&self) -> Option<String> {
-        (self.explored == Some(Explored::Wrong) && self.used == RowUse::Never).then(|| {
+        (self.explored == Some(Explored::Wrong) && self.used.is_never()).then(|| {
             let image = self.image.as_ref().map_or_else(String::new, |image| format!("{image}: "));
             format!("{image}{}", self.says().unwrap_or_else(|| self.function.clone()))
         })

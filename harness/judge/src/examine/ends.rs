@@ -90,9 +90,8 @@ impl WalkEnds {
 }
 
 /// Returns a finding for each row, or function without one, at which backtraces have ended before the call stack did, or
-/// from which they have gone on beyond it, and
-/// each way to end, where only complete ones will do. `early` is how many, by the address at which the last frame was
-/// looked up. Disagreements are findings already.
+/// from which they have gone on beyond it, and each way to end, where only complete ones will do. `early` is how many, by
+/// the address at which the last frame was looked up. Disagreements are findings already.
 pub(super) fn incomplete(early: &BTreeMap<(End, u64), u64>, target: &Target<'_>) -> Vec<Finding> {
     let mut places: BTreeMap<_, (u64, u64, u64)> = BTreeMap::new();
     for (&(end, address), &walks) in early {

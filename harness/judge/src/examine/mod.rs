@@ -585,10 +585,10 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
     #[inline]
     fn show_comparison(&mut self, moment: &Moment<'_>, begins: bool) {
         if let Some(probe) = &mut self.probe {
-            let ignores_fp = self.look.ignores_fp;
             let viewpoint = Viewpoint::new(moment);
-            let viewed = Truth { viewpoint: Some(&viewpoint), ignores_fp, ..Truth::of(moment) };
-            let truth = Truth { stores: Some(&self.stores), ..viewed };
+            let truth =
+                Truth { stores: Some(&self.stores), ignores_fp: self.look.ignores_fp, ..Truth::of(moment) };
+            let truth = truth.seen_from(&viewpoint);
             let about = (&self.stores, &self.rules, &self.layouts);
             let readings = || readings(&self.calls, moment, begins, about, self.target);
             probe.compared(&truth, &viewpoint, &readings);
@@ -600,12 +600,9 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
     fn compare_all(&mut self, moment: &Moment<'_>, begins: bool) -> (WalkEnd, bool) {
         let (depth, is_settled) = (moment.call_stack.depth(), moment.call_stack.is_settled());
         let viewpoint = Viewpoint::new(moment);
-        let truth = Truth {
-            stores: Some(&self.stores),
-            viewpoint: Some(&viewpoint),
-            ignores_fp: self.look.ignores_fp,
-            ..Truth::of(moment)
-        };
+        let truth =
+            Truth { stores: Some(&self.stores), ignores_fp: self.look.ignores_fp, ..Truth::of(moment) };
+        let truth = truth.seen_from(&viewpoint);
         let walk = match (self.unwinder.stepper(), &mut self.walk) {
             (Some(stepper), Some(walk)) if is_settled => {
                 walk.update(&truth, &viewpoint, stepper).then_some(walk)

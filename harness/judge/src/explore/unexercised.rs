@@ -11,7 +11,7 @@ use super::progress::Progress;
 use super::roots::Roots;
 use super::rows::RowState;
 use super::workers::{Job, explore_isolated};
-use crate::examine::coverage::{Explored, RowUse, UnexercisedRow};
+use crate::examine::coverage::{Explored, UnexercisedRow};
 use crate::external::isolation::Isolation;
 use crate::finding::{Address, Blame, Confidence, Evidence, Finding, Side, Witness};
 use crate::target::{Loaded, Module, SectionSource, Target};
@@ -63,7 +63,7 @@ impl Explorer {
                     Err(error) => (Explored::Undecided, Some(error.clone())),
                 };
                 (row.explored, row.explored_reason) = (Some(says), reason);
-                if row.used == RowUse::Never {
+                if row.used.is_never() {
                     let proof = known.as_mut().ok().and_then(|(_, proofs)| proofs.remove(&row.pc.0));
                     row.proof = proof.unwrap_or_default();
                 } else {

@@ -28,11 +28,10 @@ const FRAMES_BEYOND: usize = 8;
 /// A walk is *complete* if it has all frames of the call stack, each with the right PC, and with the
 /// right CFA as far as the unwinder gives one; and if it then ends.
 ///
-/// A walk is *incomplete* if all of its frames are right, and some are missing at its end, or one follows that is not there, and
-/// nothing marks the outermost frame: its PC lies in none of the images, or is what the first function of a context would
-/// return to, such as a coroutine's. It is *silent* instead if it
-/// then ends as if at the outermost frame. All other walks are *wrong*: they have a frame that is not on the call stack,
-/// or leave one out.
+/// A walk is *incomplete* if all of its frames are right, and some are missing at its end, or one follows that is not
+/// there, and nothing marks the outermost frame: its PC lies in none of the images, or is what the first function of a
+/// context would return to, such as a coroutine's. It is *silent* instead if it lacks frames, and ends as if at the
+/// outermost one. All other walks are *wrong*: they have a frame that is not on the call stack, or leave one out.
 ///
 /// Where a walk describes where a function will go, other than to its caller, before it has gone there, no walk is any of
 /// these: what is right is *not settled*. What `__builtin_eh_return` makes of functions has such moments. Where a call may
@@ -256,9 +255,8 @@ fn judge(truth: &Truth<'_>, backtrace: &Backtrace, target: &Target<'_>, readings
         None if backtrace.end == End::Outermost => Reliability::Silent,
         None => Reliability::Incomplete,
         Some([]) => Reliability::Complete,
-        Some([extra]) if is_nowhere(extra) => beyond(extra),
         // The first function of a context has an address to return to, which the program has put there.
-        Some([first]) if is_context => beyond(first),
+        Some([first]) if is_context || is_nowhere(first) => beyond(first),
         Some([first, extra]) if is_context && is_nowhere(extra) => beyond(first),
         Some(_) => Reliability::Wrong,
     }

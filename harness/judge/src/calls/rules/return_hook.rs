@@ -15,9 +15,6 @@ pub(in crate::calls) const RULE: Rule = Rule {
     case: "return-hook",
 };
 
-/// Frames of more bytes are not searched.
-const LARGEST: u64 = 1 << 16;
-
 /// Whether a frame has its return address nowhere in memory. A register may still have it, from before the hook came.
 pub(in crate::calls) fn has_lost_return_address(
     frame: usize,
@@ -27,9 +24,7 @@ pub(in crate::calls) fn has_lost_return_address(
     let Some(call) = truth.call_of(frame) else { return false };
     let signed = call.signature.map(|signature| signature.signed);
     let is_ra = |word: u64| word == call.return_address || Some(word) == signed;
-    let own = truth.state(frame).sp & !7..call.cfa;
-    own.end.saturating_sub(own.start) <= LARGEST
-        && !own.step_by(8).any(|word| memory.read_u64(word).is_some_and(is_ra))
+    truth.own_words(frame).is_some_and(|mut own| !own.any(|word| memory.read_u64(word).is_some_and(is_ra)))
 }
 
 /// Whether a wrong RA is what the function then goes to, as by a return.

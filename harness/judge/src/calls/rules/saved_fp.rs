@@ -15,9 +15,6 @@ pub(in crate::calls) const RULE: Rule = Rule {
     case: "saved-fp-replaced",
 };
 
-/// Frames of more bytes are not searched.
-const LARGEST: u64 = 1 << 16;
-
 /// Whether a frame's row reads FP where a callee of it has put another one than the function had saved, and the caller's FP
 /// is not in the frame any more.
 pub(in crate::calls) fn is_replaced(
@@ -33,10 +30,8 @@ pub(in crate::calls) fn is_replaced(
         memory.read_u64(word) == Some(call.caller_fp)
             && stores.last(word).is_some_and(|last| last.is_from_fp(call.since))
     };
-    let own = truth.state(frame).sp & !7..call.cfa;
     word.is_some_and(|word| stores.is_overwritten_by_callee(word, call.since))
-        && own.end.saturating_sub(own.start) <= LARGEST
-        && !own.step_by(8).any(is_intact)
+        && truth.own_words(frame).is_some_and(|mut own| !own.any(is_intact))
 }
 
 /// Whether a wrong FP is the one that the function itself then leaves with. A return to its caller makes none right.
