@@ -642,7 +642,7 @@ fn wrong_signature(frame: &Frame, call: &Record) -> Option<(Option<PauthKey>, Ma
     let mangled = frame.mangled?;
     // The code of an authentication may be 0: what is signed is not told from what is not by its value.
     let Some(signature) = call.signature.filter(|signature| signature.signed == mangled.value) else {
-        return (mangled.value == call.return_address).then_some((None, mangled));
+        return Some((None, mangled));
     };
     let key = match signature.key {
         AuthenticationKey::A => PauthKey::A,
@@ -793,6 +793,8 @@ mod tests {
         assert_eq!(wrong(claims(plain, PauthKey::A), None), Some(None));
         assert_eq!(wrong(claims(plain, PauthKey::A), signed(mangled)), Some(None));
         assert_eq!(wrong(claims(mangled, PauthKey::A), signed(mangled)), None);
+        assert_eq!(wrong(claims(mangled, PauthKey::A), None), Some(None), "nothing is signed");
+        assert_eq!(wrong(claims(0x1234, PauthKey::A), signed(mangled)), Some(None), "another value is");
         assert_eq!(wrong(claims(mangled, PauthKey::B), signed(mangled)), Some(Some(PauthKey::A)));
     }
 

@@ -309,6 +309,13 @@ impl<'q, 'a> Judge<'q, 'a> {
             }
             found.push(less);
         }
+        // Whatever it reads, it may not give up where the stack is said to end.
+        let has_given_up = matches!(answer.end.kind, EndKind::Failed | EndKind::NoRow | EndKind::Unreadable);
+        if found.is_empty() && has_given_up && count == depth && self.marks(truth.address(depth - 1)) {
+            let expected = Value::End(End::Outermost);
+            let less = at(truth, depth - 1, Verdict::WrongEnd, backtrace.end);
+            found.push(Disagreement { expected, ..less });
+        }
         // Nobody has called the outermost frame, so that only the rows say where it is.
         let outermost = backtrace.frames.get(depth - 1).and_then(|frame| frame.cfa).zip(*outermost_cfa);
         if found.is_empty()
