@@ -6,8 +6,11 @@ use std::process::Command;
 fn main() {
     // Development builds would be compiled again after each commit.
     let is_release = std::env::var("PROFILE").is_ok_and(|profile| profile == "release");
+    // What is built on several machines has to be known as the same.
+    let is_wanted = std::env::var_os("SFRAME_NAMES_COMMIT").is_some();
     println!("cargo::rerun-if-changed=build.rs");
-    let commit = if is_release { packaged().or_else(checked_out) } else { None };
+    println!("cargo::rerun-if-env-changed=SFRAME_NAMES_COMMIT");
+    let commit = if is_release || is_wanted { packaged().or_else(checked_out) } else { None };
     println!("cargo::rustc-env=SFRAME_COMMIT={}", commit.unwrap_or_default());
 }
 

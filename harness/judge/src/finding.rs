@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+pub use crate::target::FunctionCode;
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -336,6 +337,9 @@ pub struct Finding {
     pub image: Option<String>,
     /// The function there.
     pub function: Option<String>,
+    /// What tells that function from others of its name, or without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<FunctionCode>,
     /// The frame, 0 for the topmost. The smallest, if there are several.
     pub frame: Option<usize>,
     /// How often it was seen.
@@ -529,6 +533,7 @@ impl Finding {
             pc: None,
             image: None,
             function: None,
+            code: None,
             frame: None,
             hits: 1,
             places: 1,

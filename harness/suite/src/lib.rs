@@ -16,6 +16,7 @@ pub mod corpus;
 pub mod export;
 pub mod failure;
 pub mod faults;
+pub mod identity;
 pub mod links;
 pub mod matrix;
 pub mod meanings;

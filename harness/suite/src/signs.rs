@@ -9,7 +9,7 @@ use sframe_inspect::diff::{DiffReport, Field};
 use sframe_inspect::elf::object_file::ObjectFile;
 use sframe_inspect::instructions::Disassembly;
 use sframe_inspect::source::Source;
-use sframe_judge::finding::{Address, Answer, Evidence, Finding, KnownFault, Side, Witness};
+use sframe_judge::finding::{Address, Answer, Evidence, Finding, FunctionCode, KnownFault, Side, Witness};
 use sframe_judge::target::{Linked, Loaded, Module, Target};
 use sframe_judge::vocabulary::{LayoutFact, Verdict};
 
@@ -394,8 +394,8 @@ impl<'f> KnownCauses<'f> {
     }
 }
 
-/// Says of each finding which page describes its cause, if one does: see [`Finding::fault`]. Who has made the files is
-/// told by themselves where `producer` does not say it. `ran` is what a run has executed and compared, if there was one:
+/// Says of each finding what tells its function from others, and which page describes its cause, if one does: see
+/// [`Finding::code`] and [`Finding::fault`]. Who has made the files is told by themselves where `producer` does not say it. `ran` is what a run has executed and compared, if there was one:
 /// what a sign says that comes before a place has to have been executed, and not to have been wrong already.
 pub fn point_out<'i>(
     findings: impl Iterator<Item = &'i mut Finding>,
@@ -408,7 +408,8 @@ pub fn point_out<'i>(
         BTreeMap::new();
     let mut findings: Vec<&mut Finding> = findings.collect();
     let (mut signs, mut unsaid_signs) = (Vec::new(), Vec::new());
-    for finding in &findings {
+    let mut codes: HashMap<(Option<String>, u64), Option<FunctionCode>> = HashMap::new();
+    for finding in &mut findings {
         let of_image = known.entry(finding.image.clone()).or_insert_with_key(|image| {
             let module = target.modules.iter().find(|module| module.name == *image)?;
             let abi = module.subject.abi()?;
@@ -428,6 +429,13 @@ pub fn point_out<'i>(
             };
             Some((causes, unnamed, module))
         });
+        let start = finding.row_pc.zip(finding.row).map(|(pc, row)| pc.0.wrapping_sub(row.start.0));
+        finding.code =
+            of_image.as_ref().zip(start.or(finding.pc.map(|pc| pc.0))).and_then(|((.., module), start)| {
+                let code = codes.entry((finding.image.clone(), start));
+                code.or_insert_with(|| module.function_code(Linked(start))).clone()
+            });
+        let finding = &**finding;
         let seen = of_image.as_ref().map(|(causes, unnamed, module)| {
             let said = signs_of(finding, causes, module);
             // Whoever made the file may have removed its name. What nobody says is no reason to accept anything.

@@ -494,6 +494,12 @@ impl<'a> Symbols<'a> {
         addresses
     }
 
+    /// How many functions have this name, apart from what compilers append to clones.
+    #[must_use]
+    pub fn count_of(&self, name: &str) -> usize {
+        self.symbols.iter().filter(|symbol| plain(&symbol.name) == name).count()
+    }
+
     fn all(&self, is_it: impl Fn(&Symbol<'_>) -> bool) -> Vec<u64> {
         self.symbols.iter().filter(|symbol| is_it(symbol)).map(|symbol| symbol.address).collect()
     }

@@ -39,7 +39,6 @@ pub enum RowUse {
 
 impl RowUse {
     /// Whether the row did not run.
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
     #[must_use]
     pub const fn is_never(&self) -> bool {
         matches!(self, Self::Never)

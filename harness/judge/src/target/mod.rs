@@ -2,6 +2,7 @@
 //! the linker describes it.
 
 mod address;
+mod code_digest;
 pub mod files;
 pub(crate) mod layouts;
 mod made;
@@ -15,6 +16,7 @@ use sframe_engine::{Abi, Base, InstructionPointer, PauthMask, Recovery, Row, Sec
 use sframe_machine::{Image, Images, LoadError};
 
 pub use address::{Linked, Loaded};
+pub use code_digest::FunctionCode;
 pub use made::{Lacks, MadeSection, MadeSections, SectionSource};
 
 use crate::target::files::Files;
@@ -254,6 +256,27 @@ impl<'a> Module<'a> {
         let pc = sframe_engine::InstructionPointer(self.loaded(Linked(linked)).0);
         let fde = self.section.as_ref()?.lookup_fde(pc).ok().flatten()?;
         Some(self.linked(Loaded(fde.start)).0)
+    }
+
+    /// What tells the function at an address of the file from others; `None` if that is in none.
+    #[must_use]
+    pub fn function_code(&self, address: Linked) -> Option<FunctionCode> {
+        let start = self.function_start(address.0)?;
+        let (section, code) = self.section_of(start)?;
+        let pc = InstructionPointer(self.loaded(Linked(start)).0);
+        let of_fde =
+            || self.section.as_ref()?.lookup_fde(pc).ok().flatten().map(|fde| start + u64::from(fde.size));
+        let end = self.subject.symbols.extent(start).map(|extent| extent.end).or_else(of_fde)?;
+        let offset = |address: u64| usize::try_from(address - section).ok();
+        let code = code.get(offset(start)?..offset(end)?.min(code.len()))?;
+        let range =
+            self.linked(Loaded(self.image.range().start)).0..self.linked(Loaded(self.image.range().end)).0;
+        let name = self.subject.symbols.at(start).map(|(name, _)| name);
+        let is_only = name.is_some_and(|name| self.subject.symbols.count_of(name) == 1);
+        Some(FunctionCode {
+            digest: code_digest::code_digest(self.subject.abi()?, start, code, &range),
+            is_only,
+        })
     }
 
     /// Converts an address of the process into one of the file.

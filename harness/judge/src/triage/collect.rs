@@ -370,6 +370,7 @@ fn describe(found: &Found, target: &Target<'_>) -> Finding {
         pc: Some(Address(pc)),
         image: place.image.map(str::to_owned),
         function: place.function.map(str::to_owned),
+        code: None,
         frame: Some(frame),
         hits: found.hits,
         places: 1,

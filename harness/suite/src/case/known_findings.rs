@@ -29,40 +29,49 @@ pub struct KnownText {
 /// Returns the text of a file of known findings that has all of `findings` except
 /// those that can't be known, which are failures of an unwinder's process, and those that are no failures.
 /// What comes from a known fault has an entry of its own: it excuses nothing else that is wrong in the same way there.
-/// Faults and reasons are those of `known`, where it has the verdict in the function; otherwise the fault is the one
-/// that the findings of an entry come from.
+/// Faults and reasons are those of `known`, where it has the verdict in the function, and nothing is worse than it says;
+/// otherwise the fault is the one that the findings of an entry come from.
 ///
 /// # Errors
 /// An entry can't be written as YAML; the message says why.
 pub fn known_findings(findings: &[Finding], known: &[Known], abi: Abi) -> Result<KnownText, String> {
     let has_libraries = findings.iter().any(|finding| finding.image.is_some());
     // Code without a name comes last: its entries are for any function of the image.
-    let mut entries: BTreeMap<(bool, String, Verdict, Blame), ByFault<'_>> = BTreeMap::new();
+    let mut entries: BTreeMap<(bool, String, Option<String>, Verdict, Blame), ByFault<'_>> = BTreeMap::new();
     let is_failure =
         |finding: &&Finding| finding.verdict.not_knowable().is_none() && finding.blame != Blame::Format;
     for finding in findings.iter().filter(is_failure) {
         let function = function(finding, has_libraries);
-        let key = (finding.function.is_none(), function, finding.verdict, finding.blame);
+        let code = finding.code.as_ref().filter(|code| finding.function.is_none() || !code.is_only);
+        let code = code.map(|code| code.digest.clone());
+        let key = (finding.function.is_none(), function, code, finding.verdict, finding.blame);
         let page = finding.fault.as_ref().filter(|_| finding.blame != Blame::Unknown);
         let fault = page.map(|page| &*page.name);
         entries.entry(key).or_default().entry(fault).or_default().push(finding);
     }
     let mut text = format!("{HEAD}\nknown:{}\n", if entries.is_empty() { " []" } else { "" });
     let mut without_reason = 0;
-    let entries = entries.into_iter().flat_map(|((_, function, verdict, blame), by_fault)| {
+    let entries = entries.into_iter().flat_map(|((_, function, code, verdict, blame), by_fault)| {
         let is_one = by_fault.len() == 1;
         let of_fault = by_fault.into_iter();
-        of_fault.map(move |(fault, findings)| (function.clone(), verdict, blame, fault, is_one, findings))
+        of_fault.map(move |(fault, findings)| {
+            (function.clone(), code.clone(), verdict, blame, fault, is_one, findings)
+        })
     });
-    for (function, verdict, blame, fault, is_one, findings) in entries {
+    for (function, code, verdict, blame, fault, is_one, findings) in entries {
         if let Some(first) = findings.first() {
             let _ = writeln!(text, "  # {}", neutral(&first.message.to_string()));
         }
         let is_of_fault = |entry: &Known| {
             let is_it = || findings.iter().all(|finding| is_of_its_fault(entry, finding, abi));
-            entry.fault.as_deref() == fault || is_one && is_it()
+            entry.code == code && (entry.fault.as_deref() == fault || is_one && is_it())
         };
-        let why = explained(known, &function, verdict, blame, is_of_fault);
+        let rules = places(findings.iter().copied());
+        // Of a fault, the signs of its page say it.
+        let cfa = amounts(&findings);
+        let is_no_worse = |entry: &Known| entry.fault.is_some() || allows(entry, &rules, cfa.as_ref());
+        let why =
+            explained(known, &function, verdict, blame, |entry| is_of_fault(entry) && is_no_worse(entry));
         // Of a function without an FDE, a page may know more than triage.
         let is_open = findings.iter().all(|finding| finding.is_without_culprit());
         let blame = why.filter(|_| is_open).map_or(blame, |known| known.blame);
@@ -77,10 +86,10 @@ pub fn known_findings(findings: &[Finding], known: &[Known], abi: Abi) -> Result
         let entry = KnownFinding {
             verdict,
             function: Some(function),
+            code,
             row: None,
-            // Of a fault, the signs of its page say it.
-            cfa: reason.as_ref().and_then(|_| amounts(&findings)),
-            rules: vec![places(findings)].into(),
+            cfa: cfa.filter(|_| reason.is_some()),
+            rules: vec![rules].into(),
             fault,
             reason,
             blame,
@@ -95,6 +104,19 @@ pub fn known_findings(findings: &[Finding], known: &[Known], abi: Abi) -> Result
 
 /// Findings by the known fault that they come from.
 type ByFault<'f> = BTreeMap<Option<&'f str>, Vec<&'f Finding>>;
+
+/// Whether an entry has all of this already: what is more, or wrong by another amount, is another mistake, whose reason a
+/// person has to write.
+fn allows(entry: &Known, rules: &BTreeMap<String, u64>, cfa: Option<&OneOrMany<CfaError>>) -> bool {
+    let has_rules = |known: &BTreeMap<String, u64>| {
+        rules.iter().all(|(rules, places)| known.get(rules).is_some_and(|known| places <= known))
+    };
+    let has_amounts = |known: &OneOrMany<CfaError>| {
+        cfa.is_some_and(|cfa| cfa.iter().all(|seen| known.iter().any(|known| known.includes(*seen))))
+    };
+    entry.any_rules
+        || entry.rules.iter().flatten().any(has_rules) && entry.cfa.as_ref().is_none_or(has_amounts)
+}
 
 /// How wrong the CFA is in rows that compute it from SP, if all are such: where they are, that does not depend on what
 /// is in registers and memory.

@@ -156,7 +156,7 @@ impl Case<'_> {
         let has_findings = !report.findings.is_empty();
         let explorer =
             explorer.filter(|_| has_findings || !report.unreached.is_empty() || !report.set_aside.is_empty());
-        if explorer.is_none() && (faults.is_none() || !has_findings) {
+        if explorer.is_none() && !has_findings {
             return;
         }
         // If its files can't be opened, the case is broken, and has nothing to explain.
@@ -165,10 +165,9 @@ impl Case<'_> {
         if let Some(explorer) = explorer {
             self.explore(&target, explorer, report);
         }
-        if let Some(faults) = faults {
-            let proofs = report.unreached.iter_mut().flat_map(|row| &mut row.proof);
-            point_out(report.findings.iter_mut().chain(proofs), &target, faults, Some(self.producer), None);
-        }
+        let (none, proofs) = (Faults::default(), report.unreached.iter_mut().flat_map(|row| &mut row.proof));
+        let findings = report.findings.iter_mut().chain(proofs);
+        point_out(findings, &target, faults.unwrap_or(&none), Some(self.producer), None);
     }
 
     fn explore(&self, target: &Target<'_>, explorer: &Explorer, report: &mut CaseReport) {
@@ -274,6 +273,11 @@ impl Case<'_> {
     /// Returns the report of a case that could not be completed.
     pub(crate) fn broken(&self, reason: BrokenReason) -> CaseReport {
         self.empty_report().or_broken(Err(reason))
+    }
+
+    /// Returns the report of a case that has no build, and why.
+    pub(crate) fn without_build(&self, reason: &str) -> CaseReport {
+        CaseReport { outcome: Outcome::Broken, reason: Some(reason.to_owned()), ..self.empty_report() }
     }
 
     fn empty_report(&self) -> CaseReport {

@@ -37,6 +37,29 @@ pub enum Outcome {
 impl Outcome {
     /// All outcomes.
     pub const ALL: [Self; 5] = [Self::Agree, Self::Known, Self::Unexpected, Self::Broken, Self::Skipped];
+
+    /// The rank of a result: the higher, the worse.
+    #[must_use]
+    pub const fn rank(self) -> u8 {
+        match self {
+            Self::Agree | Self::Known => 0,
+            Self::Unexpected => 1,
+            Self::Skipped => 2,
+            Self::Broken => 3,
+        }
+    }
+
+    /// As documents have it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Agree => "agree",
+            Self::Known => "known",
+            Self::Unexpected => "unexpected",
+            Self::Broken => "broken",
+            Self::Skipped => "skipped",
+        }
+    }
 }
 
 /// A finding that is no failure: a known one that was seen again, or what the format can't express.

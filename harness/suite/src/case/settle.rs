@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use sframe_engine::Abi;
 use sframe_judge::finding::{self, Address, Blame, Finding, FindingRow, KnownFault};
 use sframe_judge::triage::BEYOND_THE_FORMAT;
-use sframe_judge::vocabulary::Verdict;
+use sframe_judge::vocabulary::{QualifiedName, Verdict};
 
 use crate::case::SeenKnown;
 use crate::signs::is_of_its_fault;
@@ -58,7 +58,8 @@ pub fn settle<'k>(
         shown.entry(expected.entry).or_insert((expected.known, Vec::new())).1.extend(seen);
     }
     settled.changed.extend(shown.into_iter().filter_map(|(entry, (known, seen))| {
-        Some((entry, judge_rules(known, &seen, complete(known) && !known.optional)?))
+        let rules = || judge_rules(known, &seen, complete(known) && !known.optional);
+        Some((entry, judge_functions(known, &seen).or_else(rules)?))
     }));
     let unexplained: Vec<Place> = settled.unexpected.iter().map(Place::of).collect();
     let mut not_looked_at = BTreeSet::new();
@@ -143,6 +144,38 @@ pub(crate) fn places<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> BTr
     rules
 }
 
+/// The digest of the code of a finding's function.
+fn code_of(finding: &Finding) -> Option<&str> {
+    finding.code.as_ref().map(|code| code.digest.as_str())
+}
+
+/// An entry that names a function means one, and not all that have its name.
+fn judge_functions(known: &Known, seen: &[&Finding]) -> Option<Finding> {
+    let name = known.function.as_deref().filter(|_| known.code.is_none())?;
+    let named = seen.iter().filter(|finding| finding.function.is_some());
+    // Those of specs, whose builds do not change, are told apart by their names alone.
+    let functions: BTreeSet<_> =
+        named.filter_map(|finding| Some((finding.image.as_deref(), code_of(finding)?))).collect();
+    let is_named = !QualifiedName::parse(name).function.is_empty();
+    let first = seen.first().filter(|_| is_named && functions.len() > 1)?;
+    let verdict = known.verdict;
+    let codes: Vec<&str> = functions.into_iter().map(|(_, code)| code).collect();
+    let count = codes.len();
+    let message = format!(
+        "the known {verdict} in {name} happens in {count} functions of this name, and the entry does not say by `code` which it \
+         means: {}",
+        codes.join(", ")
+    );
+    let (expected, got) = ("one function".into(), format!("{count} functions").into());
+    Some(Finding {
+        verdict: Verdict::ChangedFailure,
+        expected,
+        got,
+        message: message.into(),
+        ..(*first).clone()
+    })
+}
+
 /// The known fault that all findings come from. What is said of all of them at once comes from no other.
 fn fault_of_all<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> Option<KnownFault> {
     let mut faults = findings.into_iter().map(|finding| finding.fault.as_ref());
@@ -206,21 +239,22 @@ impl<'k> Expected<'k> {
         let row_start = |row: &FindingRow| row.start.0;
         self.known.verdict == finding.verdict
             && self.known.is_in(finding.image.as_deref(), finding.function.as_deref())
+            && self.known.code.as_deref().is_none_or(|code| code_of(finding) == Some(code))
             && self.known.is_as_wrong(finding)
             && abi.is_none_or(|abi| is_of_its_fault(self.known, finding, abi))
             && self.row.is_none_or(|row| finding.row.as_ref().map(row_start) == Some(row.0))
     }
 
-    /// How far it is from a finding that it explains, as far as others explain it better: one that blames the same
-    /// component, and then one that names the fault that it comes from, or names none.
-    fn distance(&self, finding: &Finding) -> (bool, u8) {
+    /// How far it is from a finding that it explains, as far as others explain it better: one of its very code, one that blames the
+    /// same component, and then one that names the fault that it comes from, or names none.
+    fn distance(&self, finding: &Finding) -> (bool, bool, u8) {
         let of_fault = finding.fault.as_ref().map(|fault| &fault.name);
         let of_fault = match &self.known.fault {
             fault if fault.as_ref() == of_fault => 0,
             None => 1,
             Some(_) => 2,
         };
-        (!finding.may_be_blamed_on(self.known.blame), of_fault)
+        (self.known.code.is_none(), !finding.may_be_blamed_on(self.known.blame), of_fault)
     }
 
     /// Returns the finding for a known failure whose blame differs from the spec's.

@@ -380,7 +380,10 @@ impl<'w> Attempts<'w> {
             return Ok((AttemptResult::Excluded(reason), false));
         }
         let fingerprint = self.fingerprint(abi, program, variant);
-        if let Some(build) = self.finished(id, &fingerprint) {
+        // What a wrapper leads to, such as a container, may have changed behind the same version line.
+        if toolchain.wrapper.is_empty()
+            && let Some(build) = self.finished(id, &fingerprint)
+        {
             return Ok((AttemptResult::Built(Box::new(build)), true));
         }
         let order = Order { id, abi, tools, program, variant };

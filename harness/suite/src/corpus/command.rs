@@ -38,8 +38,8 @@ impl Ended {
     /// Whether it was ended by a signal, or had to be. Of what has crashed in a wrapper, shells and containers make
     /// status 128 and the signal's number.
     pub(crate) fn is_crash(self) -> bool {
-        // SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE and SIGSEGV, as Linux has them.
-        const SIGNALS: [i32; 6] = [4, 5, 6, 7, 8, 11];
+        // SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGKILL and SIGSEGV, as Linux has them.
+        const SIGNALS: [i32; 7] = [4, 5, 6, 7, 8, 9, 11];
         match self {
             Self::ByItself(status) => {
                 let of_wrapper = status.code().and_then(|code| code.checked_sub(128));

@@ -33,6 +33,9 @@ pub struct LinksReport {
     /// What is known of the linker that it is compared with, and was judged here and not found, each with the cause.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub better: Vec<String>,
+    /// Why what was judged proves too little, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub too_little: Option<String>,
 }
 
 impl LinksReport {
@@ -43,7 +46,10 @@ impl LinksReport {
         if is_whole {
             stale.extend(Unable::unfound(&subject.unable, &results));
         }
-        Self::of(&subject.name, &subject.summary, results, stale, Vec::new())
+        let report = Self::of(&subject.name, &subject.summary, results, stale, Vec::new());
+        // What a tool is described to be unable to do is no surprise, unless that is all.
+        let is_described = subject.is_described && report.has_compared();
+        Self { too_little: report.too_little.filter(|_| !is_described), ..report }
     }
 
     /// Makes the report of a linker that is compared with another one, of which something is `known`. What is not found
@@ -62,7 +68,8 @@ impl LinksReport {
         better: Vec<String>,
     ) -> Self {
         let (linker, summary) = (linker.to_owned(), summary.to_owned());
-        Self { schema: SCHEMA, linker, summary, results, stale, better }
+        let too_little = too_little(&results);
+        Self { schema: SCHEMA, linker, summary, results, stale, better, too_little }
     }
 
     fn with(&self, outcome: LinkOutcome) -> impl Iterator<Item = &LinkResult> {
@@ -81,9 +88,14 @@ impl LinksReport {
         self.has_wrong() || !self.stale.is_empty()
     }
 
+    /// What no result shows: why it proves too little, and what is known and not found.
+    pub(crate) fn without_result(&self) -> impl Iterator<Item = String> {
+        let stale = self.stale.iter().map(|why| format!("known, and not so any more: {why}"));
+        self.too_little.iter().cloned().chain(stale)
+    }
+
     /// Whether any case was judged.
-    #[must_use]
-    pub fn has_compared(&self) -> bool {
+    fn has_compared(&self) -> bool {
         self.results.iter().any(|result| result.outcome != LinkOutcome::NotJudged)
     }
 
@@ -169,7 +181,23 @@ impl LinksReport {
                 let _ = write!(text, ", {} {what}", grouped(count));
             }
         }
+        if let Some(why) = &self.too_little {
+            let _ = write!(text, "; {why}");
+        }
         text
+    }
+}
+
+/// Why what was judged proves too little: nothing, or less than half of the cases. Who fails with and without `.sframe`
+/// may fail for any reason.
+fn too_little(results: &[LinkResult]) -> Option<String> {
+    let judged = results.iter().filter(|result| result.outcome != LinkOutcome::NotJudged).count();
+    match judged {
+        0 => Some("nothing was judged".to_owned()),
+        judged if judged < results.len() - judged => {
+            Some(format!("too little was judged: {judged} of {}", counted(results.len() as u64, "case")))
+        }
+        _ => None,
     }
 }
 

@@ -128,7 +128,7 @@ pub struct Subject {
     pub unable: Vec<Unable>,
     /// Whether there is a description.
     #[serde(skip)]
-    is_described: bool,
+    pub(super) is_described: bool,
     /// The folder that [`Self::toolchain`] is in.
     #[serde(skip)]
     toolchains: PathBuf,

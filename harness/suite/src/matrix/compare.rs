@@ -28,7 +28,7 @@ impl Comparison {
     /// Whether there is something to reproduce.
     #[must_use]
     pub fn is_remarkable(&self) -> bool {
-        !self.worse.is_empty() || self.standing == Standing::Broken
+        !self.worse.is_empty() || matches!(self.standing, Standing::Broken | Standing::Lost)
     }
 }
 
@@ -86,6 +86,8 @@ pub enum Standing {
     Broken,
     /// Kinds of findings that the reference does not have.
     Worse,
+    /// The reference has such a build, and this toolchain has made none, or one without `.sframe`.
+    Lost,
 }
 
 /// The result of comparing a case.
@@ -231,6 +233,28 @@ pub(super) fn compare(
         }
     }
     comparison
+}
+
+/// That of a case that the reference has, and for which there is no build.
+pub(super) fn lost(report: &CaseReport, reference: &str) -> Comparison {
+    Comparison {
+        id: report.id.clone(),
+        build: report.build.clone(),
+        abi: report.abi,
+        sframe_version: report.sframe_version,
+        reference: Some(reference.to_owned()),
+        standing: Standing::Lost,
+        reason: report.reason.clone(),
+        worse: Vec::new(),
+        better: Vec::new(),
+        not_judged: Vec::new(),
+        reproduce: None,
+        comparisons: 0,
+        rows_total: 0,
+        rows_exercised: 0,
+        reference_rows_total: 0,
+        reference_rows_exercised: 0,
+    }
 }
 
 /// Removes findings from a report that another compiler is not responsible for,

@@ -95,6 +95,7 @@ fn show(text: &mut String, toolchain: &ToolchainResult) {
             format!("{}: {reason}{}", escaped(&case.id), command.unwrap_or_default())
         })
     };
+    list(text, "Lost", case_list(Standing::Lost));
     list(text, "Broken", case_list(Standing::Broken));
     list(text, "No reference", case_list(Standing::NoReference));
     let refused = refusals(toolchain).into_iter();

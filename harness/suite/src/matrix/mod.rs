@@ -36,7 +36,9 @@ use sframe_machine::Options;
 
 use crate::case::{Case, CaseReport, CaseResult, Demands, UnderTest, spec_name};
 use crate::corpus::{Attempt, AttemptResult, Build, Toolchain};
+use crate::spec::Spec;
 use crate::suite::{self, Suite};
+use crate::yaml::Source;
 
 pub use compare::{Comparison, Kind, KindDetail, Standing};
 pub use markdown::markdown;
@@ -75,6 +77,24 @@ pub struct Plan<'s> {
     fitted: Vec<Fitted<'s>>,
     /// The reference's, by spec and build.
     references: BTreeMap<(&'s str, &'s str), Case<'s>>,
+    /// Those of the reference's for which there is no build.
+    lost: Vec<Lost<'s>>,
+}
+
+/// A case of the reference for which a toolchain has made no build, or one without a section.
+#[derive(Debug)]
+struct Lost<'s> {
+    of_reference: Case<'s>,
+    /// What the build would be.
+    build: Build,
+    reason: String,
+}
+
+impl Lost<'_> {
+    /// The report of a case that can't be run.
+    fn report(&self) -> CaseReport {
+        Case { build: &self.build, ..self.of_reference }.without_build(&self.reason)
+    }
 }
 
 impl<'s> Plan<'s> {
@@ -101,7 +121,12 @@ impl<'s> Plan<'s> {
                 fit::fit(own.copied(), build, producer, folder)
             })
             .collect();
-        let mut plan = Self { fitted, references: BTreeMap::new() };
+        let version = built.iter().map(|build| build.sframe_version).max();
+        let lost = version.map(|version| {
+            let name = references.name_of(toolchain, version);
+            made.iter().flat_map(|attempt| lost(attempt, name, scope.suite, &specs)).collect()
+        });
+        let mut plan = Self { fitted, references: BTreeMap::new(), lost: lost.unwrap_or_default() };
         for (spec, source) in &specs {
             for fitted in plan.fitted.iter().filter(|fitted| std::ptr::eq(fitted.source, source)) {
                 let build = fitted.reference.as_ref().and_then(|id| scope.suite.manifest().get(id));
@@ -162,8 +187,37 @@ impl<'s> Plan<'s> {
             let reference = report.zip(missing).map(|(report, missing)| Reference { report, missing });
             comparisons.push(compare::compare(fitted, &mut result.report, reference));
         }
+        for lost in &self.lost {
+            let report = lost.report();
+            comparisons.push(compare::lost(&report, &lost.of_reference.build.id));
+            results.push(CaseResult { report, listing: None });
+        }
         (comparisons, results)
     }
+}
+
+/// The cases of a reference for which an attempt has made no build.
+fn lost<'s>(
+    attempt: &Attempt,
+    reference: Option<&String>,
+    suite: &'s Suite,
+    specs: &[&'s (Spec, Source)],
+) -> Vec<Lost<'s>> {
+    let Attempt { id, program, abi, variant, result, .. } = attempt;
+    let reason = match result {
+        AttemptResult::Refused(refusal) => format!("no build: {}: {}", refusal.step, refusal.ended),
+        AttemptResult::NoSection => "its build has no .sframe".to_owned(),
+        AttemptResult::Built(_) | AttemptResult::Excluded(_) => return Vec::new(),
+    };
+    let build = reference.and_then(|name| suite.manifest().get(&format!("{name}/{abi}/{program}.{variant}")));
+    let Some(of_reference) = build else { return Vec::new() };
+    let toolchain = id.split('/').next().unwrap_or_default().to_owned();
+    let build = Build { id: id.clone(), toolchain, ..of_reference.clone() };
+    let cases = specs.iter().filter(|(spec, _)| spec.program == *program);
+    let cases = cases.filter_map(|(spec, source)| suite.case(spec, source, of_reference));
+    let cases = cases
+        .filter(|case| case.spec.applies_to(&case.facts()) && case.spec.skip_for(&case.facts()).is_none());
+    cases.map(|of_reference| Lost { of_reference, build: build.clone(), reason: reason.clone() }).collect()
 }
 
 /// The programs that specs cover.

@@ -28,12 +28,17 @@ impl References {
         Self { by_version }
     }
 
+    /// The name of the toolchain that those builds of another one are compared with whose sections have a version.
+    pub(super) fn name_of<'r>(&'r self, toolchain: &'r Toolchain, version: u8) -> Option<&'r String> {
+        toolchain.reference.as_ref().or_else(|| self.by_version.get(&version))
+    }
+
     /// The producer of another toolchain's build as specs see it: what its
     /// definition says, and otherwise its reference.
     pub(super) fn producer_of(&self, suite: &Suite, toolchain: &Toolchain, build: &Build) -> Producer {
         let of_version = self.by_version.get(&build.sframe_version);
         let producer = |name: Option<&String>| name.and_then(|name| suite.producer(name)).cloned();
-        let mut reference = producer(toolchain.reference.as_ref().or(of_version)).unwrap_or_default();
+        let mut reference = producer(self.name_of(toolchain, build.sframe_version)).unwrap_or_default();
         // If the reference writes another version, that can express something else.
         let writes_it = suite.manifest().builds.iter().any(|other| {
             other.sframe_version == build.sframe_version

@@ -74,12 +74,25 @@ pub struct Counts {
     pub broken: u64,
     /// No spec runs them.
     pub skipped: u64,
+    /// Of those refused or without a section: the reference has them.
+    pub lost: u64,
 }
 
 impl Counts {
     pub(super) fn add(&mut self, other: &Self) {
-        let Self { excluded, refused, no_section, built, same, better, worse, no_reference, broken, skipped } =
-            other;
+        let Self {
+            excluded,
+            refused,
+            no_section,
+            built,
+            same,
+            better,
+            worse,
+            no_reference,
+            broken,
+            skipped,
+            lost,
+        } = other;
         self.excluded += excluded;
         self.refused += refused;
         self.no_section += no_section;
@@ -90,6 +103,7 @@ impl Counts {
         self.no_reference += no_reference;
         self.broken += broken;
         self.skipped += skipped;
+        self.lost += lost;
     }
 }
 
@@ -148,11 +162,12 @@ impl MatrixReport {
     }
 
     /// Whether a case has findings that its reference does not have, or,
-    /// without a reference, that its spec does not explain.
+    /// without a reference, that its spec does not explain; or the reference has one of which there is no build.
     #[must_use]
     pub fn has_worse(&self) -> bool {
         let mut links = self.toolchains.iter().filter_map(|toolchain| toolchain.links.as_ref());
-        self.cases().any(|case| !case.worse.is_empty()) || links.any(LinksReport::has_wrong)
+        self.cases().any(|case| !case.worse.is_empty() || case.standing == Standing::Lost)
+            || links.any(LinksReport::has_wrong)
     }
 
     /// Whether a case is broken although its reference is not.
@@ -161,10 +176,11 @@ impl MatrixReport {
         self.cases().any(|case| case.standing == Standing::Broken)
     }
 
-    /// Whether anything was compared with the call stack.
+    /// Whether anything was compared with the call stack, and enough of what linkers were tried with.
     #[must_use]
     pub fn has_compared(&self) -> bool {
-        self.cases().any(|case| case.comparisons > 0)
+        let mut links = self.toolchains.iter().filter_map(|toolchain| toolchain.links.as_ref());
+        self.cases().any(|case| case.comparisons > 0) && links.all(|links| links.too_little.is_none())
     }
 
     fn cases(&self) -> impl Iterator<Item = &Comparison> {
@@ -190,19 +206,21 @@ impl ToolchainResult {
         let mut abis: BTreeMap<Abi, Counts> = BTreeMap::new();
         for attempt in made {
             let counts = abis.entry(attempt.abi).or_default();
+            let standing = standings.get(attempt.id.as_str());
+            counts.lost += u64::from(standing == Some(&Standing::Lost));
             *match &attempt.result {
                 AttemptResult::Excluded(_) => &mut counts.excluded,
                 AttemptResult::Refused(_) => &mut counts.refused,
                 AttemptResult::NoSection => &mut counts.no_section,
                 AttemptResult::Built(_) => {
                     counts.built += 1;
-                    match standings.get(attempt.id.as_str()) {
+                    match standing {
                         Some(Standing::Same) => &mut counts.same,
                         Some(Standing::Better) => &mut counts.better,
                         Some(Standing::Worse) => &mut counts.worse,
                         Some(Standing::NoReference) => &mut counts.no_reference,
                         Some(Standing::Broken) => &mut counts.broken,
-                        Some(Standing::Skipped) | None => &mut counts.skipped,
+                        Some(Standing::Skipped | Standing::Lost) | None => &mut counts.skipped,
                     }
                 }
             } += 1;

@@ -68,11 +68,12 @@ impl Group<'_> {
 type Column = (&'static str, fn(&Counts) -> u64);
 
 /// The columns of the table.
-pub(super) const COLUMNS: [Column; 10] = [
+pub(super) const COLUMNS: [Column; 11] = [
     ("built", |counts| counts.built),
     ("same", |counts| counts.same),
     ("better", |counts| counts.better),
     ("worse", |counts| counts.worse),
+    ("lost", |counts| counts.lost),
     ("no reference", |counts| counts.no_reference),
     ("broken", |counts| counts.broken),
     ("not run", |counts| counts.skipped),
@@ -176,6 +177,7 @@ fn show(text: &mut Text, toolchain: &ToolchainResult, volume: Volume) {
     if let Some(links) = &toolchain.links {
         text.append(&links.text(volume));
     }
+    by_reason(text, "lost", standing(Standing::Lost), reasons);
     if volume == Volume::Quiet {
         return;
     }
@@ -188,26 +190,8 @@ fn show(text: &mut Text, toolchain: &ToolchainResult, volume: Volume) {
             variants.join(", ")
         );
     }
-    for (what, cases) in
-        [("broken", standing(Standing::Broken)), ("no reference", standing(Standing::NoReference))]
-    {
-        let mut groups: BTreeMap<String, (Vec<&str>, Option<&str>)> = BTreeMap::new();
-        for case in cases {
-            let group = groups.entry(case.reason.clone().unwrap_or_default()).or_default();
-            group.0.push(&case.id);
-            group.1 = group.1.or(case.reproduce.as_deref());
-        }
-        for (index, (reason, (ids, command))) in groups.iter().enumerate() {
-            if index == reasons {
-                let _ = writeln!(text, "{what:<11} and {} more reasons (--verbose)", groups.len() - reasons);
-                break;
-            }
-            let _ = writeln!(text, "{what:<11} {}: {}", reason, some_of(ids));
-            if let Some(command) = command {
-                let _ = writeln!(text, "    help: {command}");
-            }
-        }
-    }
+    by_reason(text, "broken", standing(Standing::Broken), reasons);
+    by_reason(text, "no reference", standing(Standing::NoReference), reasons);
     show_refusals(text, toolchain);
     if !is_full {
         return;
@@ -228,6 +212,26 @@ fn show(text: &mut Text, toolchain: &ToolchainResult, volume: Volume) {
         let _ = writeln!(text, "{abi:<12}{numbers}");
     }
     let _ = writeln!(text, "{}", evidence(toolchain));
+}
+
+/// Lists cases by their reasons, at most so many of these.
+fn by_reason<'c>(text: &mut Text, what: &str, cases: impl Iterator<Item = &'c Comparison>, reasons: usize) {
+    let mut groups: BTreeMap<String, (Vec<&str>, Option<&str>)> = BTreeMap::new();
+    for case in cases {
+        let group = groups.entry(case.reason.clone().unwrap_or_default()).or_default();
+        group.0.push(&case.id);
+        group.1 = group.1.or(case.reproduce.as_deref());
+    }
+    for (index, (reason, (ids, command))) in groups.iter().enumerate() {
+        if index == reasons {
+            let _ = writeln!(text, "{what:<11} and {} more reasons (--verbose)", groups.len() - reasons);
+            break;
+        }
+        let _ = writeln!(text, "{what:<11} {}: {}", reason, some_of(ids));
+        if let Some(command) = command {
+            let _ = writeln!(text, "    help: {command}");
+        }
+    }
 }
 
 /// Describes how much was compared.

@@ -2,19 +2,24 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::marker::PhantomData;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use sframe_inspect::text::counted;
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use sframe_judge::finding::Finding;
 use sframe_vectors::words::of_json;
 
-use super::{Report, Selection};
+use super::changes::{CaseResults, Changed, ReportKind, case_change};
+use super::identity::Asked;
+use super::in_baseline::InBaseline;
+use super::{Report, RunIdentity, Selection};
 use crate::case::{CaseReport, Outcome};
+use crate::identity::{Identity, differences};
 use crate::suite::shard::Shard;
 
 /// The version of the file format.
-const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 2;
 
 /// The result of each case of an earlier run.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -25,21 +30,12 @@ pub struct Baseline {
     /// The selection of cases in its run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     selection: Option<Selection>,
+    /// What was asked of each case.
+    #[serde(default)]
+    asked: Asked,
     /// The results, by the cases' IDs.
-    cases: BTreeMap<String, BaselineCase>,
-}
-
-/// The result of a case.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct BaselineCase {
-    /// The outcome.
-    outcome: Outcome,
-    /// The number of rows that a topmost frame used.
-    rows_exercised: u64,
-    /// Verdict, function and row of each unexplained finding.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    findings: BTreeSet<String>,
+    #[serde(deserialize_with = "unique")]
+    cases: BTreeMap<String, CaseResults>,
 }
 
 /// Why a report can't be compared with a baseline.
@@ -54,6 +50,16 @@ pub enum UnfitReport {
     /// It has a case more than once.
     #[error("the report has the case {0} twice")]
     Twice(String),
+    /// Something else was asked of each case.
+    #[error(
+        "the run had {run}, and that of the baseline {baseline}: what one has not found it may not have asked for"
+    )]
+    Asked {
+        /// What was asked in the run.
+        run: Asked,
+        /// What was asked in that of the baseline.
+        baseline: Asked,
+    },
 }
 
 /// Why a file is not a baseline.
@@ -65,42 +71,6 @@ pub enum BaselineError {
     /// Another version of the bench has written it.
     #[error("the baseline has format {0}, and this bench reads {SCHEMA}")]
     Schema(u32),
-}
-
-impl BaselineCase {
-    fn of(case: &CaseReport) -> Self {
-        // Nothing more is known about findings that are only counted.
-        let omitted = case.findings_omitted.iter().map(|(verdict, count)| format!("{count} more {verdict}"));
-        let findings = case.findings.iter().map(key).chain(omitted).collect();
-        Self { outcome: case.outcome, rows_exercised: case.rows.exercised, findings }
-    }
-
-    /// The rank of a result: the higher, the worse.
-    const fn rank(&self) -> u8 {
-        rank(self.outcome)
-    }
-}
-
-/// The rank of an outcome: the higher, the worse.
-pub(super) const fn rank(outcome: Outcome) -> u8 {
-    match outcome {
-        Outcome::Agree | Outcome::Known => 0,
-        Outcome::Unexpected => 1,
-        Outcome::Skipped => 2,
-        Outcome::Broken => 3,
-    }
-}
-
-/// Identifies the subject of a finding, independently of addresses.
-pub(super) fn key(finding: &Finding) -> String {
-    let mut key = finding.verdict.to_string();
-    for part in [finding.image.as_deref(), finding.function.as_deref()].into_iter().flatten() {
-        key += &format!(" {part}");
-    }
-    if let Some(row) = &finding.row {
-        key += &format!(" +{}", row.start);
-    }
-    key
 }
 
 /// A difference between a run and its baseline.
@@ -131,15 +101,6 @@ pub struct Comparison {
     pub left_out: u64,
 }
 
-/// What a baseline has of a run's cases.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct InBaseline {
-    /// What is worse, by case. A case may be there no more.
-    pub(super) worse: BTreeMap<String, Vec<String>>,
-    /// The findings of each case, by their keys.
-    findings: BTreeMap<String, BTreeSet<String>>,
-}
-
 impl Report {
     /// Adds what a baseline has: reports and the last line then say which failures are none of this run.
     pub fn set_against(&mut self, baseline: &Baseline, comparison: &Comparison) {
@@ -147,8 +108,12 @@ impl Report {
         for Change { case, what } in &comparison.worse {
             worse.entry(case.clone()).or_default().push(what.clone());
         }
-        let cases = baseline.cases.iter();
-        let findings = cases.map(|(id, case)| (id.clone(), case.findings.clone())).collect();
+        let findings = self.cases.iter().filter_map(|case| {
+            let found = differences(&baseline.cases.get(&case.id)?.open(), &CaseResults::of(case).open());
+            let worse = found.into_iter().filter(|difference| difference.is_worse());
+            Some((case.id.clone(), worse.map(|difference| difference.finding).collect()))
+        });
+        let findings = findings.collect();
         self.baseline = Some(InBaseline { worse, findings });
     }
 
@@ -163,7 +128,7 @@ impl Report {
     /// Whether the baseline has a finding of a case.
     pub(super) fn has_in_baseline(&self, case: &str, finding: &Finding) -> bool {
         let findings = self.baseline.as_ref().and_then(|baseline| baseline.findings.get(case));
-        findings.is_some_and(|findings| findings.contains(&key(finding)))
+        findings.is_some_and(|worse| !worse.contains(&Identity::of(finding)))
     }
 
     /// What is worse than in the baseline, by case. A case may be there no more.
@@ -196,31 +161,26 @@ impl Baseline {
         if let Some(shard) = report.shard.filter(|shard| shard.of() > 1) {
             return Err(UnfitReport::Shard(shard));
         }
-        let cases = report.cases.iter().map(|case| (case.id.clone(), BaselineCase::of(case)));
+        let cases = report.cases.iter().map(|case| (case.id.clone(), CaseResults::of(case)));
         let selection = report.run.as_ref().map(|run| run.selection.clone());
-        Ok(Self { schema: SCHEMA, selection, cases: cases.collect() })
+        Ok(Self { schema: SCHEMA, selection, asked: asked(report), cases: cases.collect() })
     }
 
-    /// Checks that a report can be compared with a baseline.
+    /// Checks that a report can be compared with this baseline.
     ///
     /// # Errors
-    /// It has a case twice, or has another format.
-    pub fn check(report: &Report) -> Result<(), UnfitReport> {
+    /// It has a case twice, or has another format, or other things were asked of each case.
+    pub fn fits(&self, report: &Report) -> Result<(), UnfitReport> {
+        Self::check(report)?;
+        let (run, baseline) = (asked(report), self.asked.clone());
+        if run == baseline { Ok(()) } else { Err(UnfitReport::Asked { run, baseline }) }
+    }
+
+    fn check(report: &Report) -> Result<(), UnfitReport> {
         if report.schema != super::SCHEMA {
             return Err(UnfitReport::Schema(report.schema));
         }
         report.twice().first().map_or(Ok(()), |id| Err(UnfitReport::Twice((*id).to_owned())))
-    }
-
-    /// Whether a run was meant to have all cases that the baseline's had: it is
-    /// not a shard, and the selection is the same.
-    #[must_use]
-    pub fn is_whole(&self, report: &Report) -> bool {
-        let selection = report.run.as_ref().map(|run| &run.selection);
-        let is_all = selection.is_none_or(|selection| {
-            selection.is_everything() || self.selection.as_ref().is_some_and(|own| own.is_same(selection))
-        });
-        report.shard.is_none_or(|shard| shard.of() == 1) && is_all
     }
 
     /// Reads the text of a baseline.
@@ -240,32 +200,44 @@ impl Baseline {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 
-    /// Compares a run. If `is_whole`, it has all cases, so that any missing
-    /// ones are gone.
+    /// Compares a run, as `compare` does. What its selection has, and is not there, is gone; of a shard, nothing is known
+    /// of that.
     #[must_use]
-    pub fn compare(&self, report: &Report, is_whole: bool) -> Comparison {
+    pub fn compare(&self, report: &Report) -> Comparison {
         let mut comparison = Comparison::default();
-        let mut seen = BTreeSet::new();
-        for case in &report.cases {
-            seen.insert(&case.id);
-            let now = BaselineCase::of(case);
-            match self.cases.get(&case.id) {
-                Some(before) => compare_case(&case.id, before, &now, &mut comparison),
-                None if now.rank() == 0 => comparison.new.push(case.id.clone()),
-                None => {
-                    let reason = case.reason.as_deref().map_or_else(String::new, |why| format!(": {why}"));
-                    let findings = now.findings.into_iter().collect::<Vec<_>>().join(", ");
-                    let what = format!("new, and {}{reason} {findings}", name(now.outcome));
-                    comparison.worse.push(Change { case: case.id.clone(), what: what.trim_end().to_owned() });
+        let now: BTreeMap<&String, CaseResults> =
+            report.cases.iter().map(|case| (&case.id, CaseResults::of(case))).collect();
+        let ids: BTreeSet<&String> = self.cases.keys().chain(now.keys().copied()).collect();
+        for id in ids {
+            let pair = [self.cases.get(id), now.get(id)];
+            let is_expected = RunIdentity::expects(report.run.as_ref(), report.shard, id);
+            let Some(change) = case_change(id, pair[0], pair[1], ReportKind::Run, is_expected) else {
+                continue;
+            };
+            let outcomes = match pair.map(|case| case.map(|case| case.outcome)) {
+                [Some(before), Some(now)] if before.rank() != now.rank() => {
+                    Some(format!("{}, was {}", now.name(), before.name()))
+                }
+                [None, Some(now)] => Some(format!("new, and {}", now.name())),
+                _ => None,
+            };
+            match change.change {
+                Changed::New => comparison.new.push(id.clone()),
+                Changed::Gone => comparison.left_out += 1,
+                Changed::Worse | Changed::Better | Changed::Changed => {
+                    let is_worse = change.change == Changed::Worse;
+                    let mut changes = |is_worse: bool, lines: Vec<String>| {
+                        let into = if is_worse { &mut comparison.worse } else { &mut comparison.better };
+                        into.extend(lines.into_iter().map(|what| Change { case: id.clone(), what }));
+                    };
+                    changes(is_worse, outcomes.into_iter().collect());
+                    // What is known has changed, and that is neither.
+                    if change.change != Changed::Changed {
+                        changes(true, change.new.into_iter().filter(|_| is_worse).collect());
+                        changes(false, change.gone);
+                    }
                 }
             }
-        }
-        let gone = self.cases.keys().filter(|case| !seen.contains(case));
-        if is_whole {
-            let gone = gone.map(|case| Change { case: case.clone(), what: "no longer run".to_owned() });
-            comparison.worse.extend(gone);
-        } else {
-            comparison.left_out = gone.count() as u64;
         }
         comparison
     }
@@ -274,53 +246,44 @@ impl Baseline {
     /// findings. What is worse stays as it was.
     pub fn tighten(&mut self, report: &Report) {
         for case in &report.cases {
-            let now = BaselineCase::of(case);
-            match self.cases.get_mut(&case.id) {
-                Some(before) => {
-                    if now.rank() < before.rank() {
-                        before.outcome = now.outcome;
-                    }
-                    // A broken or skipped case has looked for nothing.
-                    if now.rank() <= 1 {
-                        before.findings.retain(|finding| now.findings.contains(finding));
-                    }
-                    before.rows_exercised = before.rows_exercised.max(now.rows_exercised);
-                }
-                None if now.rank() == 0 => {
-                    self.cases.insert(case.id.clone(), now);
-                }
-                None => {}
+            let now = CaseResults::of(case);
+            let before = self.cases.get(&case.id);
+            let change = case_change(&case.id, before, Some(&now), ReportKind::Run, true);
+            if change.is_none_or(|change| change.change != Changed::Worse) {
+                self.cases.insert(case.id.clone(), now);
             }
         }
     }
 }
 
-/// An outcome, as documents have it.
-pub(super) fn name(outcome: Outcome) -> String {
-    format!("{outcome:?}").to_lowercase()
+fn asked(report: &Report) -> Asked {
+    report.run.as_ref().map(RunIdentity::asked).unwrap_or_default()
 }
 
-fn compare_case(id: &str, before: &BaselineCase, now: &BaselineCase, comparison: &mut Comparison) {
-    let change = |what: String| Change { case: id.to_owned(), what };
-    let outcomes = || change(format!("{}, was {}", name(now.outcome), name(before.outcome)));
-    match now.rank().cmp(&before.rank()) {
-        std::cmp::Ordering::Greater => comparison.worse.push(outcomes()),
-        std::cmp::Ordering::Less => comparison.better.push(outcomes()),
-        std::cmp::Ordering::Equal => {}
-    }
-    if now.rank() > 1 {
-        return;
-    }
-    let new = now.findings.difference(&before.findings);
-    comparison.worse.extend(new.map(|finding| change(format!("new: {finding}"))));
-    let gone = before.findings.difference(&now.findings);
-    comparison.better.extend(gone.map(|finding| change(format!("gone: {finding}"))));
-    let rows = |(old, new): (u64, u64)| change(format!("{} exercised, and were {old}", counted(new, "row")));
-    match now.rows_exercised.cmp(&before.rows_exercised) {
-        std::cmp::Ordering::Less => comparison.worse.push(rows((before.rows_exercised, now.rows_exercised))),
-        std::cmp::Ordering::Greater => {
-            comparison.better.push(rows((before.rows_exercised, now.rows_exercised)));
+/// Reads a map in which no key may be there twice: the last would hide what the others say.
+fn unique<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, T>, D::Error> {
+    struct Entries<T>(PhantomData<T>);
+
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Entries<T> {
+        type Value = BTreeMap<String, T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
         }
-        std::cmp::Ordering::Equal => {}
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut entries = BTreeMap::new();
+            while let Some((key, value)) = map.next_entry::<String, T>()? {
+                if entries.contains_key(&key) {
+                    return Err(A::Error::custom(format!("{key} is there twice")));
+                }
+                entries.insert(key, value);
+            }
+            Ok(entries)
+        }
     }
+
+    deserializer.deserialize_map(Entries(PhantomData))
 }

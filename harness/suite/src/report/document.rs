@@ -25,8 +25,8 @@ use sframe_judge::truth::control_flow::Features;
 use sframe_judge::vocabulary::{Feature, Verdict};
 use sframe_machine::End;
 
-use super::baseline::InBaseline;
 use super::diagnostic::quoted;
+use super::in_baseline::InBaseline;
 use super::no_result::NoResult;
 use super::{RunIdentity, file_name};
 use crate::case::{BrokenReason, BrokenRun, CaseReport, NOTHING_COMPARED, Outcome, SeenKnown, SignalCounts};
@@ -181,6 +181,11 @@ impl Report {
     #[must_use]
     pub fn made(self, provenance: Provenance) -> Self {
         Self { provenance: Some(provenance), ..self }
+    }
+
+    /// Whether nothing was compared, as where all cases are skipped: then it proves nothing.
+    pub(super) const fn has_compared_nothing(&self) -> bool {
+        self.summary.counts.comparisons == 0
     }
 
     /// Adds to each case that did not just agree the command that reproduces it.

@@ -1,13 +1,12 @@
 //! Identifies the run of a report.
 
-use std::collections::BTreeSet;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::case::UnderTest;
 use crate::provenance::started;
-use crate::suite::{Filter, Plan, Suite};
+use crate::suite::shard::Shard;
+use crate::suite::{Filter, Plan, Suite, made_of};
 
 /// Everything that determines the results of a run, on any machine. Reports
 /// with a different identity come from another run, and are neither joined nor
@@ -16,6 +15,8 @@ use crate::suite::{Filter, Plan, Suite};
 pub struct RunIdentity {
     /// Version of the bench.
     pub bench: String,
+    /// Which bench it was: its commit, or SHA-256 of its executable if that is of none, in hexadecimal.
+    pub bench_digest: String,
     /// SHA-256 of everything in the corpus's manifest, in hexadecimal.
     pub corpus: String,
     /// SHA-256 of the specs with their names, in hexadecimal.
@@ -69,6 +70,9 @@ pub struct UnwinderIdentity {
     pub name: String,
     /// Its version.
     pub version: String,
+    /// SHA-256 of each file that its command names, in hexadecimal.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
     /// At how many stops of a case it is asked; `None` for all.
     pub stops_per_case: Option<String>,
 }
@@ -86,14 +90,21 @@ impl Selection {
         }
     }
 
-    /// Whether another one selects the same, in whatever order it says so.
+    /// Whether a case is selected, by its ID: see [`Case::id`](crate::case::Case::id).
     #[must_use]
-    pub fn is_same(&self, other: &Self) -> bool {
-        fn lists(selection: &Selection) -> [BTreeSet<&str>; 5] {
-            let Selection { spec, abi, toolchain, variant, case } = selection;
-            [spec, abi, toolchain, variant, case].map(|list| list.iter().map(String::as_str).collect())
-        }
-        lists(self) == lists(other)
+    pub fn selects(&self, case: &str) -> bool {
+        let mut parts = case.split('/');
+        let mut is_of = |list: &[String], is_it: fn(&str, &str) -> bool| {
+            let part = parts.next().unwrap_or_default();
+            list.is_empty() || list.iter().any(|word| is_it(word, part))
+        };
+        let is_same = |word: &str, part: &str| word == part;
+        let matches = |word: &str, part: &str| glob::Pattern::new(word).is_ok_and(|glob| glob.matches(part));
+        is_of(&self.spec, matches)
+            && is_of(&self.toolchain, is_same)
+            && is_of(&self.abi, is_same)
+            && is_of(&self.variant, is_same)
+            && (self.case.is_empty() || self.case.iter().any(|id| id == case))
     }
 
     /// Whether all cases are selected.
@@ -125,24 +136,63 @@ impl std::fmt::Display for Selection {
     }
 }
 
+/// What is asked of each case: a run of which less is asked finds less.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Asked {
+    /// At how many stops of a case an unwinder is asked; `None` for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stops_per_case: Option<String>,
+    /// Whether backtraces that are not complete are findings.
+    #[serde(default)]
+    pub require_reliable: bool,
+}
+
+impl std::fmt::Display for Asked {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let stops = self.stops_per_case.as_ref().map(|stops| format!("--stops-per-case {stops}"));
+        let reliable = self.require_reliable.then(|| "--require-reliable".to_owned());
+        let options: Vec<String> = stops.into_iter().chain(reliable).collect();
+        f.write_str(if options.is_empty() { "no option" } else { "" })?;
+        f.write_str(&options.join(" "))
+    }
+}
+
 impl RunIdentity {
-    /// The identity of a run that begins now.
+    /// Whether a run should have a case that another has: it selects it, and is no part of a run. `None` is a run of all.
+    pub(super) fn expects(run: Option<&Self>, shard: Option<Shard>, case: &str) -> bool {
+        shard.is_none_or(|shard| shard.of() == 1) && run.is_none_or(|run| run.selection.selects(case))
+    }
+
+    /// What is asked of each of its cases.
     #[must_use]
-    pub fn of(suite: &Suite, filter: &Filter, plan: &Plan<'_>) -> Self {
+    pub fn asked(&self) -> Asked {
+        let stops_per_case = self.unwinder.stops_per_case.clone();
+        Asked { stops_per_case, require_reliable: self.options.require_reliable }
+    }
+
+    /// The identity of a run that begins now.
+    ///
+    /// # Errors
+    /// The bench's executable, or a file of the unwinder under test, can't be read.
+    pub fn of(suite: &Suite, filter: &Filter, plan: &Plan<'_>) -> std::io::Result<Self> {
         let unwinder = match plan.unwinder {
             UnderTest::Rust(_) => UnwinderIdentity {
                 name: "sframe-engine".to_owned(),
                 version: env!("CARGO_PKG_VERSION").to_owned(),
+                files: Vec::new(),
                 stops_per_case: None,
             },
             UnderTest::External(external) => UnwinderIdentity {
                 name: external.hello().name.clone(),
                 version: external.hello().version.clone(),
+                files: made_of::unwinder(external)?.into_iter().flatten().collect(),
                 stops_per_case: Some(external.stops_per_case.to_string()),
             },
         };
-        Self {
+        Ok(Self {
             bench: env!("CARGO_PKG_VERSION").to_owned(),
+            bench_digest: made_of::bench()?,
             corpus: suite.corpus_digest(),
             specs: suite.specs_digest(),
             selection: Selection::of(filter),
@@ -154,7 +204,7 @@ impl RunIdentity {
             },
             unwinder,
             date: started().date_naive().to_string(),
-        }
+        })
     }
 
     /// The differences, each as `name: this / other`. Runs of different days
@@ -166,12 +216,14 @@ impl RunIdentity {
         differing.map(|((name, this), (_, other))| format!("{name}: {this} / {other}")).collect()
     }
 
-    fn aspects(&self) -> [(&'static str, String); 9] {
+    fn aspects(&self) -> [(&'static str, String); 10] {
         let digest = |digest: &str| digest.chars().take(16).collect::<String>();
-        let UnwinderIdentity { name, version, stops_per_case } = &self.unwinder;
+        let UnwinderIdentity { name, version, files, stops_per_case } = &self.unwinder;
+        let files = files.iter().map(|file| format!(" {}", digest(file))).collect::<String>();
         let stops = stops_per_case.as_ref().map(|stops| format!(" --stops-per-case {stops}"));
         [
             ("bench", self.bench.clone()),
+            ("build of the bench", digest(&self.bench_digest)),
             ("corpus", digest(&self.corpus)),
             ("specs", digest(&self.specs)),
             ("selection", self.selection.to_string()),
@@ -179,7 +231,7 @@ impl RunIdentity {
             ("pattern", self.options.pattern.clone()),
             ("stack size", self.options.stack_size.to_string()),
             ("require-reliable", self.options.require_reliable.to_string()),
-            ("unwinder", format!("{name} {version}{}", stops.unwrap_or_default())),
+            ("unwinder", format!("{name} {version}{files}{}", stops.unwrap_or_default())),
         ]
     }
 }

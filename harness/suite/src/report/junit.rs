@@ -84,11 +84,14 @@ pub fn junit(report: &Report) -> Result<String, quick_junit::SerializeError> {
         }));
     }
     let ids: BTreeSet<&str> = report.cases.iter().map(|case| case.id.as_str()).collect();
-    let mut gone = TestSuite::new("baseline");
+    let mut gone = TestSuite::new("run");
     for (case, worse) in report.worse().filter(|(case, _)| !ids.contains(case)) {
         let mut test = TestCase::new(neutral(case).into_owned(), worse_than_baseline(worse));
         test.set_classname("baseline");
         gone.add_test_case(test);
+    }
+    if report.has_compared_nothing() {
+        gone.add_test_case(without_result("run", "nothing was compared"));
     }
     suites.extend(Some(gone).filter(|gone| !gone.test_cases.is_empty()));
     let is_skipped = |case: &&CaseReport| match case.outcome {
@@ -167,10 +170,20 @@ fn junit_of_links(table: &LinksTable) -> Result<String, quick_junit::SerializeEr
             }
             suite.add_test_case(test);
         }
+        suite.add_test_cases(report.without_result().map(|why| without_result("links", &why)));
         suite
     });
     let suites = suites.collect();
     xml(suites, None, Duration::ZERO, skipped)
+}
+
+/// A failure of the whole.
+fn without_result(class: &str, why: &str) -> TestCase {
+    let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+    status.set_message(neutral(why).into_owned());
+    let mut test = TestCase::new("result", status);
+    test.set_classname(class);
+    test
 }
 
 fn xml(

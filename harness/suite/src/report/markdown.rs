@@ -14,7 +14,6 @@ use sframe_judge::examine::set_aside::SetAside;
 use sframe_judge::finding::{Finding, groups};
 use sframe_judge::vocabulary::Verdict;
 
-use super::baseline::name;
 use super::diagnostic::{Described, Style, not_shown};
 use super::format::{Document, Format, Written};
 use super::known::known_lines;
@@ -115,7 +114,7 @@ pub fn markdown(report: &Report) -> String {
     if !before.is_empty() {
         let _ = writeln!(text, "\n## As in the baseline\n");
         for case in before.iter().take(CASES) {
-            let _ = writeln!(text, "- {}: {}", code(&case.id), name(case.outcome));
+            let _ = writeln!(text, "- {}: {}", code(&case.id), case.outcome.name());
         }
         if let Some(more) = before.len().checked_sub(CASES).filter(|more| *more > 0) {
             let _ = writeln!(text, "- and {}", counted(more as u64, "more case"));
@@ -290,7 +289,7 @@ fn headline(report: &Report) -> String {
         .map(|(count, what)| format!("{} {what}", grouped(count)))
         .collect();
     match &bad[..] {
-        [] if summary.counts.comparisons == 0 => "nothing compared".to_owned(),
+        [] if report.has_compared_nothing() => "nothing compared".to_owned(),
         [] => "as expected".to_owned(),
         bad => bad.join(", "),
     }

@@ -10,6 +10,7 @@ mod format;
 mod formats;
 mod html;
 mod identity;
+mod in_baseline;
 mod json;
 mod junit;
 mod known;
@@ -53,19 +54,19 @@ pub use unwinders::unwinder_summary;
 use sframe_judge::finding::Finding;
 use sframe_judge::vocabulary::Verdict;
 
-/// Identifies a mistake across runs and rebuilds: build, library, function, row
-/// and verdict. Hexadecimal digits.
+use crate::identity::Identity;
+
+/// Identifies a mistake across runs and rebuilds, by what it is known by: see [`Identity`]. Hexadecimal digits.
 fn fingerprint(build: &str, finding: &Finding) -> String {
-    let Finding { verdict, image, function, row, expected, .. } = finding;
-    let row = row.as_ref().map_or_else(|| expected.to_string(), |row| row.start.to_string());
-    let parts = [
-        build,
-        image.as_deref().unwrap_or_default(),
-        function.as_deref().unwrap_or_default(),
-        &row,
-        verdict.as_str(),
-    ];
-    let digest = Sha256::digest(parts.join("\0"));
+    let Identity { verdict, image, function, code, row, cfa } = Identity::of(finding);
+    // A function whose name is its own may change.
+    let code = code.filter(|code| function.is_none() || !code.is_only).map(|code| code.digest);
+    let row = row.map_or_else(|| finding.expected.to_string(), |row| row.start.to_string());
+    let cfa = cfa.map(|cfa| cfa.to_string());
+    let parts = [image, function, code, Some(row), cfa].map(Option::unwrap_or_default);
+    let digest = Sha256::digest(
+        [&[build, verdict.as_str()], &parts.each_ref().map(String::as_str)[..]].concat().join("\0"),
+    );
     digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -1,6 +1,6 @@
 //! `report.sarif`: findings for SARIF 2.1.0 readers, such as code review.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -59,11 +59,10 @@ fn describe(log: &mut Value, provenance: &Provenance) {
 #[must_use]
 pub fn sarif(report: &Report, listings: &Listings, corpus: &Path) -> Value {
     let mut log = Log::default();
-    // What no result shows.
-    let has_findings = |id: &str| report.cases.iter().any(|case| case.id == id && !case.findings.is_empty());
-    for (case, worse) in report.worse().filter(|(case, _)| !has_findings(case)) {
-        log.broken(case, &format!("worse than in the baseline: {}", worse.join("; ")));
+    if report.has_compared_nothing() {
+        log.broken("run", "nothing was compared");
     }
+    let mut shown = BTreeSet::new();
     for case in &report.cases {
         let CaseReport { id, build, .. } = case;
         let file = corpus.join("builds").join(build).display().to_string();
@@ -73,6 +72,8 @@ pub fn sarif(report: &Report, listings: &Listings, corpus: &Path) -> Value {
         for (group, result) in groups(&case.findings).iter().zip(&mut log.results[first..]) {
             if report.has_in_baseline(id, group.first) {
                 result["suppressions"] = accepted("as in the baseline");
+            } else {
+                shown.insert(id.as_str());
             }
         }
         log.add_known(id, build, &file, &case.known, listings);
@@ -86,6 +87,10 @@ pub fn sarif(report: &Report, listings: &Listings, corpus: &Path) -> Value {
                 log.broken(id, &reason);
             }
         }
+    }
+    // What no result shows.
+    for (case, worse) in report.worse().filter(|(case, _)| !shown.contains(case)) {
+        log.broken(case, &format!("worse than in the baseline: {}", worse.join("; ")));
     }
     log.document()
 }
@@ -236,7 +241,9 @@ fn sarif_of_links(table: &LinksTable) -> Value {
     });
     let rules: Vec<Value> = rules.collect();
     let mut results = Vec::new();
+    let mut log = Log::default();
     for report in &table.reports {
+        report.without_result().for_each(|why| log.broken(&report.linker, &why));
         for result in &report.results {
             for finding in &result.findings {
                 let location = json!({ "physicalLocation": {
@@ -263,7 +270,7 @@ fn sarif_of_links(table: &LinksTable) -> Value {
             }
         }
     }
-    document("sframe-testbench", &rules, &results, &[], false)
+    document("sframe-testbench", &rules, &results, &log.notifications, log.is_broken)
 }
 
 const HELP: &str = "The call stack is observed from executed calls and returns alone; the row is what the \
@@ -300,7 +307,7 @@ fn result(case: &str, build: &str, file: &str, finding: &Finding, listings: &Lis
         "level": level(finding.verdict),
         "message": message(&in_a_line(&Group::alone(finding))),
         "locations": [location],
-        "partialFingerprints": { "functionRowVerdict/v1": fingerprint(build, finding) },
+        "partialFingerprints": { "functionRowVerdict/v2": fingerprint(build, finding) },
         "occurrenceCount": finding.hits.clamp(1, i32::MAX as u64),
         "properties": {
             "case": case,

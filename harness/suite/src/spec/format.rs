@@ -297,6 +297,9 @@ pub struct Known {
     #[serde(default, deserialize_with = "present")]
     #[schemars(with = "OneOrMany<BTreeMap<String, u64>>")]
     pub rules: Option<OneOrMany<BTreeMap<String, u64>>>,
+    /// The digest of the function's code, in a list of a file's findings.
+    #[serde(skip)]
+    pub code: Option<String>,
     /// How wrong the CFA is, in a list of a file's findings.
     #[serde(skip)]
     pub cfa: Option<OneOrMany<CfaError>>,

@@ -35,6 +35,11 @@ pub struct KnownFinding {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String", length(min = 1))]
     pub function: Option<String>,
+    /// The digest of the function's code, as findings have it: of a function without a name, or where others of the image
+    /// have its name. Without this key, `function` names one function, or all code that has no name.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", length(min = 16, max = 16))]
+    pub code: Option<String>,
     /// The row with which it happens: the offset of the row's start from the
     /// beginning of the function. Each row of a list must be found. Without
     /// this key: any row of the function.
@@ -192,11 +197,13 @@ impl KnownFile {
 
 impl From<KnownFinding> for Known {
     fn from(finding: KnownFinding) -> Self {
-        let KnownFinding { verdict, function, row, rules, cfa, blame, optional, fault, reason } = finding;
+        let KnownFinding { verdict, function, code, row, rules, cfa, blame, optional, fault, reason } =
+            finding;
         Self {
             selector: Selector::default(),
             verdict,
             function,
+            code,
             row,
             rules: Some(rules),
             cfa,

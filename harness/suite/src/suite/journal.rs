@@ -19,9 +19,9 @@ use serde_json::Value;
 use sframe_inspect::json::SCHEMA;
 use sframe_judge::examine::listings::Listing;
 use sframe_judge::external::isolation::LONGEST_LINE;
-use sha2::{Digest as _, Sha256};
 
 use super::filter::Filter;
+use super::made_of;
 use super::plan::Plan;
 use super::shard::Shard;
 use crate::case::{Case, CaseReport, CaseResult, Outcome, UnderTest};
@@ -46,7 +46,7 @@ pub struct Header {
     journal: u32,
     /// [`SCHEMA`].
     report: u32,
-    /// The SHA-256 of the bench's executable.
+    /// Which bench it is: its commit, or SHA-256 of its executable.
     bench: String,
     budget: u64,
     pattern: String,
@@ -150,17 +150,13 @@ impl Header {
         let unwinder = match plan.unwinder {
             UnderTest::Rust(_) => None,
             UnderTest::External(external) => {
-                // Each word may be a file: the program, or a script for it.
-                let files =
-                    external.words().iter().map(|word| file_of(word).map(|path| hash(&path)).transpose());
-                let files = files.collect::<std::io::Result<Vec<_>>>()?;
-                Some(serde_json::json!([external, files]))
+                Some(serde_json::json!([external, made_of::unwinder(external)?]))
             }
         };
         Ok(Self {
             journal: FORM,
             report: SCHEMA,
-            bench: hash(Path::new("/proc/self/exe"))?,
+            bench: made_of::bench()?,
             budget: plan.options.budget,
             pattern: format!("{:?}", plan.options.pattern).to_lowercase(),
             stack_size: plan.options.stack_size,
@@ -192,22 +188,6 @@ impl Header {
         let differing = keys.filter(|key| one.get(*key) != other.get(*key));
         differing.map(|key| format!("{key} ({} / {})", value(&one, key), value(&other, key))).collect()
     }
-}
-
-/// The file that a word of a command names, if any.
-fn file_of(word: &str) -> Option<PathBuf> {
-    let is_file = |path: &PathBuf| path.is_file();
-    if word.contains('/') {
-        return Some(PathBuf::from(word)).filter(is_file);
-    }
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(word)).find(is_file)
-}
-
-fn hash(path: &Path) -> std::io::Result<String> {
-    let mut digest = Sha256::new();
-    std::io::copy(&mut File::open(path)?, &mut digest)?;
-    Ok(format!("{:x}", digest.finalize()))
 }
 
 impl Journal {
@@ -257,11 +237,11 @@ impl Journal {
 
     /// Takes the result of a case. `None` if the case has to run: it is not
     /// finished, its spec or build has changed, or it was broken, which may be
-    /// due to limits that have changed since.
-    pub(crate) fn take(&self, case: &Case<'_>) -> Option<CaseResult> {
+    /// due to limits that have changed since. `corpus` is the folder of its build.
+    pub(crate) fn take(&self, case: &Case<'_>, corpus: &Path) -> Option<CaseResult> {
         let line = lock(&self.finished).remove(&case.id())?;
         let Line { inputs, report, listing } = line;
-        (report.outcome != Outcome::Broken && inputs == case.inputs())
+        (report.outcome != Outcome::Broken && inputs == case.inputs() && case.build.files(corpus).is_ok())
             .then_some(CaseResult { report, listing })
     }
 

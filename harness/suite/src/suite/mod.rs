@@ -3,6 +3,7 @@
 mod filter;
 mod guard;
 pub mod journal;
+pub(crate) mod made_of;
 mod named;
 mod plan;
 pub mod shard;
@@ -356,7 +357,7 @@ pub fn execute(
         if failed.get().is_some() {
             return None;
         }
-        let kept = plan.journal.and_then(|journal| journal.take(case));
+        let kept = plan.journal.and_then(|journal| journal.take(case, corpus));
         let start = Instant::now();
         let (mut result, is_kept) = match (kept, &workers) {
             (Some(kept), _) => (kept, true),

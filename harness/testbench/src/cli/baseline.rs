@@ -51,8 +51,8 @@ impl BaselineCommand {
             Action::Update(files) => {
                 let mut baseline = load(&files.baseline)?;
                 let report = read_report(&files.report)?;
-                Baseline::check(&report).map_err(|error| unfit(&files.report, &error))?;
-                let comparison = baseline.compare(&report, baseline.is_whole(&report));
+                baseline.fits(&report).map_err(|error| unfit(&files.report, &error))?;
+                let comparison = baseline.compare(&report);
                 let before = baseline.clone();
                 baseline.tighten(&report);
                 if baseline != before {
@@ -64,6 +64,14 @@ impl BaselineCommand {
             }
         }
     }
+}
+
+/// Compares a run with a baseline, and says in its report what fails as it did.
+pub(super) fn compare(baseline: &Baseline, report: &mut Report) -> Result<Comparison, Failure> {
+    baseline.fits(report).map_err(|error| Failure::unusable(format!("error: --baseline: {error}")))?;
+    let comparison = baseline.compare(report);
+    report.set_against(baseline, &comparison);
+    Ok(comparison)
 }
 
 /// Adds to what stands above a run's last line what has changed.

@@ -205,10 +205,10 @@ The linker that each compiler calls is also tried with the cases of `links`, unl
 
 Exit status:
   0  nothing is worse than with the reference
-  1  something is worse, or the linker does what its description does not know; with --strict, also if a build is refused or
-     has no section
+  1  something is worse, the reference has a build of which there is none or one without a section, or the linker does what
+     its description does not know; with --strict, also if any other build is refused or has no section
   2  unusable arguments or definition, or no compiler of a toolchain can be started
-  3  nothing was compared
+  3  nothing was compared, or too little of what linkers are tried with
   4  broken: a case that is not broken with the reference; nothing is worse";
 
 pub(super) const MERGE: &str = "\

@@ -129,11 +129,12 @@ impl Links {
             report::write(folder, &Document::Links { table: &table })?;
         }
         if volume() == Volume::Quiet {
-            let open = table.reports.iter().filter(|report| !report.has_compared());
-            open.for_each(|report| tell_line(format_args!("{}: nothing was judged", report.linker)));
+            let too_little = |report: &LinksReport| Some((report.linker.clone(), report.too_little.clone()?));
+            let open = table.reports.iter().filter_map(too_little);
+            open.for_each(|(linker, why)| tell_line(format_args!("{linker}: {why}")));
         }
         let has_findings = table.reports.iter().any(LinksReport::has_findings);
-        Ok(status(has_findings, false, table.reports.iter().all(LinksReport::has_compared)))
+        Ok(status(has_findings, false, table.reports.iter().all(|report| report.too_little.is_none())))
     }
 
     /// Why a linker can't be tried: a command of the command line is one that can't be used.

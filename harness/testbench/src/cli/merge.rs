@@ -48,11 +48,7 @@ impl Merge {
         let joined = merge(reports).map_err(|error| Failure::unusable(format!("error: {error}")))?;
         let provenance = began.ended(parts.first().map(|part| part.digests.clone()).unwrap_or_default());
         let mut joined = joined.made(Provenance { parts, ..provenance });
-        let comparison = baseline.map(|baseline| {
-            let comparison = baseline.compare(&joined, true);
-            joined.set_against(&baseline, &comparison);
-            comparison
-        });
+        let comparison = baseline.map(|baseline| baseline::compare(&baseline, &mut joined)).transpose()?;
         let listings = if self.report.is_some() { self.listings(&joined)? } else { Listings::default() };
         if let Some(folder) = &self.report {
             report::create_reports(folder)?;

@@ -148,6 +148,7 @@ impl Run {
         let journal = self.report.as_deref().map(|folder| self.journal(folder, &plan)).transpose()?;
         let plan = Plan { journal: journal.as_ref(), ..plan };
         let run = RunIdentity::of(&suite, &self.selection.filter(), &plan);
+        let run = run.map_err(|error| Failure::broken(format!("error: {error}")))?;
         let bar = progress_bar(cases.len() as u64, "cases");
         detail(|| format!("{} from {}", counted(cases.len() as u64, "case"), self.folders.corpus.display()));
         let done = |report: &CaseReport| {
@@ -172,11 +173,8 @@ impl Run {
             .made(began.ended(suite.digests()));
         let invocation = Invocation::of_this_process();
         let mut report = report.reproduced_by(|case| invocation.with(&[("case", &case.id)]));
-        let comparison = baseline.filter(|_| interrupted.is_none()).map(|baseline| {
-            let comparison = baseline.compare(&report, baseline.is_whole(&report));
-            report.set_against(&baseline, &comparison);
-            comparison
-        });
+        let baseline = baseline.filter(|_| interrupted.is_none());
+        let comparison = baseline.map(|baseline| baseline::compare(&baseline, &mut report)).transpose()?;
 
         // Files come first: standard output may be full.
         let is_kept = interrupted.is_none();

@@ -37,6 +37,7 @@ const CRATES: [(&str, &[&str]); 10] = [
             "signs",
             "provenance",
             "corpus",
+            "identity",
             "spec",
             "yaml",
         ],

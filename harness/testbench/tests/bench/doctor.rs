@@ -71,3 +71,14 @@ pub(crate) fn link_origins(corpus: &Path) {
         std::os::unix::fs::symlink(from, corpus.join(folder)).expect("a link");
     }
 }
+
+/// Makes a file one without a section.
+pub(crate) fn remove_section(file: &mut [u8]) {
+    let name = file.windows(8).rposition(|bytes| bytes == b".sframe\0").expect("a section's name");
+    file[name + 6] = b'x';
+    // Nor does anything else say where it is: the types of section and segment.
+    for (mark, other) in [(0x6fff_fff4_u32, 1_u32), (0x6474_e554, 0)] {
+        let at = file.windows(4).rposition(|bytes| bytes == mark.to_le_bytes()).expect("a type");
+        file[at..at + 4].copy_from_slice(&other.to_le_bytes());
+    }
+}

@@ -143,11 +143,11 @@ fn a_run_that_is_worse_than_its_baseline_fails_and_nothing_loosens_it() {
     rows(-2);
     edit(&baseline, |baseline| {
         baseline["cases"][case]["outcome"] = json!("unexpected");
-        baseline["cases"][case]["findings"] = json!(["wrong-cfa leaf +0x0"]);
+        baseline["cases"][case]["found"] = json!([found("leaf")]);
     });
     let output = gate();
     assert_eq!(status(&output), 0);
-    says(&output, &format!("better  {case}: gone: wrong-cfa leaf +0x0"));
+    says(&output, &format!("better  {case}: wrong-cfa leaf +0x0: unknown to blame: gone"));
     says(&output, &format!("better  {case}: agree, was unexpected"));
     assert!(String::from_utf8_lossy(&output.stderr).contains("tighten it"));
     assert_eq!(status(&bench(&update)), 0);
@@ -157,19 +157,19 @@ fn a_run_that_is_worse_than_its_baseline_fails_and_nothing_loosens_it() {
     edit(&baseline, |baseline| {
         let cases = baseline["cases"].as_object_mut().expect("cases");
         let case = cases.remove(case).expect("a case");
-        cases.insert("gone/gnu-2.44/amd64/O2".to_owned(), case);
+        cases.insert("recursion/gnu-2.44/amd64/gone".to_owned(), case);
     });
     let output = gate();
     assert_eq!(status(&output), 1, "the selection is that of the baseline");
     says(&output, &format!("new     {case}"));
-    says(&output, "worse   gone/gnu-2.44/amd64/O2: no longer run");
+    says(&output, "worse   recursion/gnu-2.44/amd64/gone: no longer run");
     let selection = ["run", "--spec", "recursion", "--toolchain", "gnu-2.44", "--variant", "O0"];
     let smaller = bench(&[&selection[..], &["--baseline", baseline_name]].concat());
     assert_eq!(status(&smaller), 0, "{smaller:?}");
     assert!(String::from_utf8_lossy(&smaller.stderr).contains("not run: "), "{smaller:?}");
     let output = bench(&update);
     assert_eq!(status(&output), 1);
-    says(&output, "worse   gone/gnu-2.44/amd64/O2: no longer run");
+    says(&output, "worse   recursion/gnu-2.44/amd64/gone: no longer run");
 
     // New findings, broken and skipped cases are worse.
     std::fs::write(&baseline, &original).expect("a file");
@@ -258,7 +258,7 @@ fn failures_of_the_baseline_are_none_of_the_run() {
 
     // One finding of the case is new, and one case breaks.
     edit(&at("baseline"), |baseline| {
-        let findings = &mut baseline["cases"]["realign/gnu-2.47/amd64/O2"]["findings"];
+        let findings = &mut baseline["cases"]["realign/gnu-2.47/amd64/O2"]["found"];
         findings.as_array_mut().expect("findings").pop().expect("a finding");
     });
     spec("recursion", "exit_status: 9\n");
@@ -276,7 +276,7 @@ fn failures_of_the_baseline_are_none_of_the_run() {
         let cases = baseline["cases"].as_object_mut().expect("cases");
         let [agrees, fails] = ["recursion", "realign"].map(|name| format!("{name}/gnu-2.47/amd64/O2"));
         cases[&agrees]["rows_exercised"] = json!(1000);
-        cases[&fails]["findings"] = json!(["wrong-cfa main +0x0"]);
+        cases[&fails]["found"] = json!([found("main")]);
         let case = cases[&agrees].clone();
         cases.insert("gone/gnu-2.47/amd64/O2".to_owned(), case);
     });
@@ -284,10 +284,22 @@ fn failures_of_the_baseline_are_none_of_the_run() {
     assert_eq!(worse, 1, "{last}");
     assert!(junit.contains("failures=\"3\" errors=\"0\""), "{junit}");
     assert!(junit.contains("worse than in the baseline: no longer run"), "{junit}");
-    assert!(junit.matches("exercised, and were 1000").count() == 1, "{junit}");
+    assert!(junit.matches(", not 1,000").count() == 1, "{junit}");
     let list = summary.split_once("\n## Worse than in the baseline\n\n").expect("a list").1;
     let list: Vec<&str> = list.lines().take_while(|line| line.starts_with("- ")).collect();
-    assert!(list.len() == 3 && list[0].starts_with("- `gone/") && list[2].contains("were 1000"), "{summary}");
+    assert!(list.len() == 3 && list[0].starts_with("- `gone/") && list[2].contains("not 1,000"), "{summary}");
+}
+
+/// A finding as baselines have it.
+fn found(function: &str) -> Value {
+    json!({
+        "finding": {
+            "verdict": "wrong-cfa", "function": function,
+            "row": {"start": "0x0", "rules": "CFA = SP+8, RA = *(CFA-8), FP unchanged"}
+        },
+        "cause": {"name": "wrong-cfa, unknown to blame", "is_known": false},
+        "places": 1
+    })
 }
 
 fn a_finding() -> Value {
@@ -337,13 +349,17 @@ fn shards_of_different_runs_are_refused_with_what_differs() {
         assert!(says_which && message.contains("are of different runs: "), "{message}");
         assert!(message.contains(expected) && message.lines().count() == 1, "{expected}: {message}");
     }
-    for (key, value, expected) in [
-        ("bench", json!("0.0.1"), "bench: 0.1.0 / 0.0.1"),
-        ("corpus", json!("ab"), " / ab"),
-        ("specs", json!("cd"), " / cd"),
+    for (key, at_key, value, expected) in [
+        ("bench", "/bench", json!("0.0.1"), "bench: 0.1.0 / 0.0.1"),
+        ("build of the bench", "/bench_digest", json!("ef"), " / ef"),
+        ("corpus", "/corpus", json!("ab"), " / ab"),
+        ("specs", "/specs", json!("cd"), " / cd"),
+        ("unwinder", "/unwinder", json!({"name": "u", "version": "1", "files": ["ab"]}), " / u 1 ab"),
     ] {
         let original = text(&at("other half").join("report.json"));
-        edit(&at("other half").join("report.json"), |report| report["run"][key] = value);
+        edit(&at("other half").join("report.json"), |report| {
+            *report["run"].pointer_mut(at_key).expect("a key") = value;
+        });
         let (status, message) = merged("amd64", "other half");
         assert!(
             status == 2 && message.contains(&format!("{key}: ")) && message.contains(expected),

@@ -372,7 +372,7 @@ fn every_key_of_a_report_with_a_wrong_value_is_an_error_or_means_something() {
             continue;
         };
         let done = catch_unwind(AssertUnwindSafe(|| {
-            let comparison = baseline.compare(&read, true);
+            let comparison = baseline.compare(&read);
             let mut tightened = baseline.clone();
             tightened.tighten(&read);
             assert!(tightened.text().is_ok());
@@ -401,7 +401,7 @@ fn every_key_of_a_report_with_a_wrong_value_is_an_error_or_means_something() {
     let mut errors = 0;
     for text in places.iter().flat_map(|place| WRONG.map(|wrong| with(&document, place, wrong))) {
         match Baseline::parse(&text) {
-            Ok(read) => drop(read.compare(&sound, true)),
+            Ok(read) => drop(read.compare(&sound)),
             Err(error) => {
                 errors += 1;
                 assert!(error.to_string().lines().count() == 1, "{error}");

@@ -32,6 +32,7 @@ fn finding(function: &str, row: u64) -> Finding {
         pc: Some(Address(0x104)),
         image: None,
         function: Some(function.to_owned()),
+        code: None,
         frame: Some(0),
         hits: 1,
         places: 1,

@@ -186,9 +186,10 @@ fn the_linker_of_a_toolchain_is_tried() {
     assert!(markdown.contains("linker of fake: ") && markdown.contains(" wrong"), "{markdown}");
     // It can't link.
     let (found, shown, markdown, links) = tried("#!/bin/sh\necho 'no such emulation' >&2; exit 1\n");
-    assert_eq!(found, 0, "{shown}");
+    assert_eq!(found, 1, "{shown}");
     assert_eq!(outcomes(&links), r#"{("amd64", "not-judged")}"#);
     assert!(markdown.contains("linker of fake: "), "{markdown}");
+    assert!(markdown.contains("\n### Lost\n"), "the other programs: {markdown}");
 }
 
 #[test]
@@ -203,13 +204,7 @@ esac"#;
     let vendor = Vendor::new(script, "excluded: [{program: alloca, reason: It is not for this test.}]\n");
     vendor.delivers_builds("gnu-2.47", "leaf");
     let mut bare = doctor::build("gnu-2.47/amd64/recursion.O2");
-    let name = bare.windows(8).rposition(|bytes| bytes == b".sframe\0").expect("a section's name");
-    bare[name + 6] = b'x';
-    // Nor does anything else say where it is: the types of section and segment.
-    for (mark, other) in [(0x6fff_fff4_u32, 1_u32), (0x6474_e554, 0)] {
-        let at = bare.windows(4).rposition(|bytes| bytes == mark.to_le_bytes()).expect("a type");
-        bare[at..at + 4].copy_from_slice(&other.to_le_bytes());
-    }
+    doctor::remove_section(&mut bare);
     vendor.delivers("recursion.O2", &bare);
     vendor.delivers("recursion.O2-pie", &doctor::build("gnu-2.47/aarch64/recursion.O2-pie"));
 
@@ -228,8 +223,9 @@ esac"#;
     let start = Instant::now();
     let output = vendor.run(&[&arguments[..], &["--json"]].concat());
     assert!(start.elapsed() < Duration::from_secs(300), "a compiler that hangs is ended");
-    assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    assert_eq!(status(&output), 1, "the reference has them: {}", text(&output.stderr));
     let report = json(&output);
+    assert_eq!(report["toolchains"][0]["abis"]["amd64"]["lost"], 7);
     let expected = [
         ("alloca.O0", "excluded"),
         ("alloca.O2", "excluded"),
@@ -269,12 +265,19 @@ esac"#;
         assert!(refusal[key].as_str().is_some_and(|text| text.contains(what)), "{name}: {refusal}");
     }
     assert_eq!(case(&report, "leaf/fake/amd64/O0")["standing"], "same");
+    assert_eq!(case(&report, "recursion/fake/amd64/O2")["standing"], "lost");
 
-    // For people: the compiler's message, and the command. With --strict it counts.
-    let output = vendor.run(&[&arguments[..], &["--strict"]].concat());
+    // For people: the compiler's message, and the command; and each format has what is lost.
+    let folder = vendor.path("report").display().to_string();
+    let output = vendor.run(&[&arguments[..], &["--report", &folder]].concat());
     assert_eq!(status(&output), 1);
+    let file = |name: &str| std::fs::read_to_string(vendor.path("report").join(name)).expect(name);
+    assert!(file("junit.xml").contains(" errors=\"7\""), "{}", file("junit.xml"));
+    assert!(file("report.sarif").contains("\"executionSuccessful\": false"));
+    assert!(file("matrix.md").contains("\n### Lost\n"));
     let shown = text(&output.stdout);
     for line in [
+        "lost        its build has no .sframe: recursion/fake/amd64/O2",
         "compile: unrecognized option '-fomit-frame-pointer' (exit status: 1): fake/amd64/leaf.O2",
         "no section  fake/amd64/recursion.O2",
     ] {
@@ -424,6 +427,23 @@ fn a_wrapper_is_put_before_each_command_and_chosen_tools_are_passed_on() {
         wrapped.lines().count() > 4 && wrapped.lines().all(|line| line.ends_with("/programs")),
         "{wrapped}"
     );
+}
+
+/// What a wrapper leads to may have changed, whatever version it says that it has.
+#[test]
+fn builds_behind_a_wrapper_are_made_again() {
+    let vendor = Vendor::new("", "");
+    vendor.delivers_builds("gnu-2.47", "leaf");
+    vendor.script("wrap", "#!/bin/sh\nexec \"$@\"\n");
+    let cc = vendor.path("cc").display().to_string();
+    vendor.define(&format!("wrapper: [./wrap]\nabis: {{amd64: {{compiler: {cc}}}}}\n"));
+    let arguments = ["--spec", "leaf", "--variant", "O2"];
+    let run = || status(&vendor.command("work", &arguments).output().expect("the bench runs"));
+    assert_eq!(run(), 0);
+    let mut wrong = doctor::build("gnu-2.47/amd64/leaf.O2");
+    patch_first_row(&mut wrong, "leaf");
+    vendor.delivers("leaf.O2", &wrong);
+    assert_eq!(run(), 1);
 }
 
 #[test]

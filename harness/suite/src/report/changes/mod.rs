@@ -6,16 +6,17 @@ mod shown;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use sframe_inspect::text::{counted, grouped};
+use sframe_inspect::text::grouped;
 
+pub(super) use results::CaseResults;
 pub use results::{ReportKind, Results, UnreadReport};
 pub use shown::{changes_html, changes_markdown, changes_text};
 
-use super::SCHEMA;
-use super::baseline::rank;
+use super::{RunIdentity, SCHEMA};
 use crate::case::Outcome;
+use crate::identity::{Difference, Places, differences};
 use crate::provenance::Provenance;
-use results::{CaseResults, Cause, Found, Measure};
+use results::{Cause, Measure};
 use sframe_judge::compare::{ByTopmost, Reliabilities};
 use sframe_judge::vocabulary::{Topmost, Verdict};
 
@@ -129,14 +130,13 @@ impl Changes {
         {
             earlier = BTreeMap::from([(name.clone(), case.clone())]);
         }
-        // What the same selection has no more is worse, and not only left out.
-        let selections = before.run.as_ref().zip(after.run.as_ref());
-        let is_all = selections.is_some_and(|(before, after)| before.selection.is_same(&after.selection));
         let names: BTreeSet<&String> = earlier.keys().chain(after.cases.keys()).collect();
         let mut cases: Vec<CaseChange> = Vec::new();
         let mut unchanged = 0;
         for name in names {
-            match case_change(name, earlier.get(name), after.cases.get(name), after.kind, is_all) {
+            // What the selection has, and is not there, is worse, and not only left out.
+            let is_expected = RunIdentity::expects(after.run.as_ref(), after.shard, name);
+            match case_change(name, earlier.get(name), after.cases.get(name), after.kind, is_expected) {
                 Some(change) => cases.push(change),
                 None => unchanged += 1,
             }
@@ -175,63 +175,63 @@ impl Changes {
     }
 }
 
-/// Says what was found, and what it comes from. A place begins with its verdict, which is not repeated.
-fn found_at((place, cause): &(String, Cause)) -> String {
-    let verdict = place.split(' ').next().unwrap_or_default();
-    let rest = cause.name.strip_prefix(verdict).and_then(|rest| rest.strip_prefix(", "));
-    format!("{place}: {}", rest.unwrap_or(&cause.name))
-}
-
-/// What one has found and the other has not, or at fewer places: what nobody has explained, and what is known. `is_now`
-/// if the one is the later: numbers are those of now and then those of before.
-fn beyond(one: &Found, other: &Found, is_now: bool) -> [Vec<String>; 2] {
-    let says = |(found, places): (&(String, Cause), &u64)| match (other.get(found), places) {
-        (Some(others), _) if others >= places => None,
-        (Some(others), _) => {
-            let (now, before) = if is_now { (*places, *others) } else { (*others, *places) };
-            Some(format!("{}: {}, not {}", found_at(found), counted(now, "place"), grouped(before)))
-        }
-        (None, 0 | 1) => Some(found_at(found)),
-        (None, _) => Some(format!("{}, at {}", found_at(found), counted(*places, "place"))),
+/// What is worse of findings, and what is better, in words.
+fn says(
+    differences: &[Difference],
+    before: Option<&CaseResults>,
+    after: Option<&CaseResults>,
+) -> [Vec<String>; 2] {
+    let found = || [after, before].into_iter().flatten().flat_map(|case| &case.found);
+    let line = |difference: &Difference| {
+        let finding = &difference.finding;
+        let cause = found().find(|found| found.finding == *finding).map(|found| found.cause.name.as_str());
+        // The place begins with its verdict, which is not repeated.
+        let cause = cause.map(|name| name.strip_prefix(&format!("{}, ", finding.verdict)).unwrap_or(name));
+        let cause = cause.map_or_else(String::new, |cause| format!(": {cause}"));
+        format!("{finding}{cause}{difference:#}")
     };
-    let of = |is_known| one.iter().filter(move |((_, cause), _)| cause.is_known == is_known);
-    [false, true].map(|is_known| of(is_known).filter_map(says).collect())
+    [true, false].map(|is_worse| {
+        differences.iter().filter(|difference| difference.is_worse() == is_worse).map(line).collect()
+    })
 }
 
-fn case_change(
+/// What has become of a case; `None` if nothing has. `is_expected` is whether it should be there.
+pub(super) fn case_change(
     name: &str,
     before: Option<&CaseResults>,
     after: Option<&CaseResults>,
     kind: ReportKind,
-    is_all: bool,
+    is_expected: bool,
 ) -> Option<CaseChange> {
-    let found = |case: Option<&CaseResults>| case.map(|case| case.found.clone()).unwrap_or_default();
-    let (was, is) = (found(before), found(after));
     // A case that could not be judged has looked for nothing, and neither has one that was not run.
     let both = before.is_none_or(CaseResults::is_judged) && after.is_none_or(CaseResults::is_judged);
-    let [mut new, new_known] = if both { beyond(&is, &was, true) } else { Default::default() };
-    let [mut gone, gone_known] =
-        if both && after.is_some() { beyond(&was, &is, false) } else { Default::default() };
+    let between = |of: fn(&CaseResults) -> Places| {
+        let places = |case: Option<&CaseResults>| case.map(of).unwrap_or_default();
+        if both { differences(&places(before), &places(after)) } else { Vec::new() }
+    };
+    let open = between(CaseResults::open);
+    let [mut new, mut gone] = says(&open, before, after);
+    let [new_known, mut gone_known] = says(&between(CaseResults::known), before, after);
     let [more, fewer] = if both { omitted(before, after) } else { Default::default() };
-    let [causes_were, causes_are] = open_causes(&was, &is);
-    let is_worse = both && (!more.is_empty() || has_more(&causes_are, &causes_were));
-    let is_better = both && (!fewer.is_empty() || has_more(&causes_were, &causes_are));
+    let is_worse = !more.is_empty() || open.iter().any(Difference::is_worse);
+    let is_better = !fewer.is_empty() || open.iter().any(|difference| !difference.is_worse());
     new.extend(more);
-    if let Some((before, after)) = before.zip(after).filter(|_| both) {
-        new.extend(other_rules(before, after));
+    gone.extend(fewer);
+    if after.is_none() {
+        gone.clear();
+        gone_known.clear();
     }
-    gone.extend(fewer.into_iter().filter(|_| after.is_some()));
     let pair = before.zip(after);
     let measures = pair.map(|(before, after)| CaseResults::measures(before, after, kind)).unwrap_or_default();
     let newly_uncovered = pair.and_then(|(before, after)| after.uncovered_beside(before));
     let covered_now = pair.and_then(|(before, after)| before.uncovered_beside(after));
     let change = match (before, after) {
         (None, None) => return None,
-        (None, Some(after)) if rank(after.outcome) > 0 => Changed::Worse,
+        (None, Some(after)) if after.outcome.rank() > 0 => Changed::Worse,
         (None, Some(_)) => Changed::New,
-        (Some(_), None) if is_all => Changed::Worse,
+        (Some(_), None) if is_expected => Changed::Worse,
         (Some(_), None) => Changed::Gone,
-        (Some(before), Some(after)) => match rank(after.outcome).cmp(&rank(before.outcome)) {
+        (Some(before), Some(after)) => match after.outcome.rank().cmp(&before.outcome.rank()) {
             std::cmp::Ordering::Greater => Changed::Worse,
             std::cmp::Ordering::Less => Changed::Better,
             std::cmp::Ordering::Equal if is_worse || after.is_no_result_beside(before) => Changed::Worse,
@@ -253,14 +253,14 @@ fn case_change(
         },
     };
     if after.is_none() && change == Changed::Worse {
-        new.push("no longer run, although the selection is the same".to_owned());
+        new.push("no longer run, although it is selected".to_owned());
     }
     // What no finding shows.
     if let Some((before, after)) = before.zip(after) {
         new.extend(after.is_no_result_beside(before).then(|| after.says()));
         gone.extend(before.is_no_result_beside(after).then(|| before.says()));
     }
-    let ranks = [before, after].map(|case| case.map_or(0, |case| rank(case.outcome)));
+    let ranks = [before, after].map(|case| case.map_or(0, |case| case.outcome.rank()));
     if let Some(after) = after.filter(|_| ranks[1] > ranks[0] && !is_worse) {
         new.push(after.says());
     }
@@ -286,46 +286,6 @@ fn case_change(
         gone,
         rows: [rows(before), rows(after)],
     })
-}
-
-/// Rows that were wrong, and are so by other rules.
-fn other_rules<'c>(before: &'c CaseResults, after: &'c CaseResults) -> impl Iterator<Item = String> + 'c {
-    let says = |rules: &BTreeSet<String>| rules.iter().map(String::as_str).collect::<Vec<_>>().join(" / ");
-    after.rules.iter().filter_map(move |(place, rules)| {
-        let were = before.rules.get(place).filter(|were| *were != rules)?;
-        Some(format!("{place}: wrong by other rules: {}, not {}", says(rules), says(were)))
-    })
-}
-
-/// Places by where something is wrong that nobody has accepted, and the known fault that it looks like.
-type Open<'f> = BTreeMap<(&'f str, Option<&'f str>), u64>;
-
-/// Where something is wrong that nobody has accepted, each with the known fault that it looks like: a row may be wrong
-/// for several reasons. What is only recognised now is the same as before.
-fn open_causes<'f>(was: &'f Found, is: &'f Found) -> [Open<'f>; 2] {
-    let causes = |found: &'f Found| {
-        let mut open = Open::new();
-        for ((place, cause), places) in found.iter().filter(|((_, cause), _)| !cause.is_known) {
-            *open.entry((place.as_str(), cause.looks_like.as_deref())).or_default() += places;
-        }
-        open
-    };
-    let (mut before, after) = (causes(was), causes(is));
-    let unnamed: Vec<_> = before.keys().copied().filter(|(_, fault)| fault.is_none()).collect();
-    for cause in unnamed.into_iter().filter(|cause| !after.contains_key(cause)) {
-        let named = after.keys().copied().find(|named| named.0 == cause.0 && !before.contains_key(named));
-        if let Some(named) = named
-            && let Some(places) = before.remove(&cause)
-        {
-            before.insert(named, places);
-        }
-    }
-    [before, after]
-}
-
-/// Whether one has causes that the other has not, or at fewer places.
-fn has_more(one: &Open<'_>, other: &Open<'_>) -> bool {
-    one.iter().any(|(cause, places)| other.get(cause).is_none_or(|were| were < places))
 }
 
 /// Returns what there is more of, and what less, of findings that are only counted.
@@ -380,7 +340,7 @@ fn cause_changes(
     let mut counts: BTreeMap<Cause, [u64; 2]> = BTreeMap::new();
     for pair in judged_by_both(before, after) {
         for (side, case) in pair.into_iter().enumerate() {
-            let causes: BTreeSet<&Cause> = case.found.keys().map(|(_, cause)| cause).collect();
+            let causes: BTreeSet<&Cause> = case.found.iter().map(|found| &found.cause).collect();
             for cause in causes {
                 counts.entry(cause.clone()).or_default()[side] += 1;
             }

@@ -2,22 +2,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Deserialize;
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use sframe_inspect::text::{first_of, grouped};
 use sframe_judge::compare::{ByTopmost, Reliabilities};
-use sframe_judge::examine::coverage::ExploredRows;
+use sframe_judge::examine::coverage::{ExploredRows, RowCounts};
 use sframe_judge::finding::Finding;
 use sframe_judge::vocabulary::Verdict;
 use sframe_vectors::words::of_json;
 
-use crate::case::{Outcome, SeenKnown};
+use crate::case::{CaseReport, Outcome, SeenKnown};
+use crate::identity::{Identity, Places};
 use crate::provenance::Provenance;
-use crate::report::baseline::{key, name};
 use crate::report::document::Origin;
 use crate::report::{NoResult, Report, RunIdentity, SCHEMA, file_name};
-use crate::spec::CfaError;
+use crate::suite::shard::Shard;
 
 /// Why a document can't be compared.
 #[derive(Debug, thiserror::Error)]
@@ -65,6 +66,14 @@ impl ReportKind {
         }
     }
 
+    /// Which rows it counts, in words.
+    const fn rows(self) -> &'static str {
+        match self {
+            Self::Run | Self::Check => "rows exercised",
+            Self::Explore => "rows judged",
+        }
+    }
+
     /// What it is, in words.
     #[must_use]
     pub const fn says(self) -> &'static str {
@@ -81,45 +90,97 @@ impl ReportKind {
 pub struct Results {
     pub(super) provenance: Option<Provenance>,
     pub(super) run: Option<RunIdentity>,
+    pub(super) shard: Option<Shard>,
     pub(super) kind: ReportKind,
     pub(super) cases: BTreeMap<String, CaseResults>,
-    /// Which instructions were compared, if not all.
+    /// Which instructions were compared, if not all; of a run, what was asked of each case.
     pub(super) sampling: Option<Value>,
     /// Where the section of each image is from, by the image's name.
     sections: BTreeMap<Option<String>, Origin>,
 }
 
-/// The results of a case.
-#[derive(Clone, Debug)]
-pub(super) struct CaseResults {
-    pub(super) outcome: Outcome,
+/// The results of a case: what two runs of it are compared by, and a baseline keeps.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "the results of a case, which are an object")]
+pub(in crate::report) struct CaseResults {
+    /// The outcome.
+    pub(in crate::report) outcome: Outcome,
     /// What that is called, if there is no result, or one that proves nothing, of a file that is not broken.
+    #[serde(skip)]
     pub(super) without_result: Option<NoResult>,
-    pub(super) reason: Option<String>,
+    /// Why it is broken or skipped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::report) reason: Option<String>,
+    /// The number of rows that a topmost frame used; of an explored file, rows judged.
     pub(super) rows_exercised: u64,
     /// The others, of those that cover something.
-    rows_left: u64,
+    pub(super) rows_left: u64,
     /// Rows that agree at some of their instructions only, of an explored file.
-    rows_partly: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(super) rows_partly: u64,
     /// The functions and libraries of which code without an FDE was executed.
-    uncovered: BTreeSet<String>,
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(super) uncovered: BTreeSet<String>,
     /// Instructions executed, if no other unwinder is under test, and those at which something was compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) executed: Option<[u64; 2]>,
     /// Executed instructions that could have an FDE, and have none.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub(super) without_fde: u64,
     /// Rows that did not run, and are proved to be wrong.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub(super) wrong_unused: u64,
-    /// What the walks were worth.
+    /// Walks that were complete, and those that were silent or wrong.
+    pub(super) walks: [u64; 2],
+    /// What the walks were worth, by what the topmost frame was in.
+    #[serde(skip)]
     pub(super) reliability: ByTopmost,
-    /// What was found, by verdict, function and row.
-    pub(super) found: Found,
-    /// The rules that are wrong, known or not, by verdict, function and row.
-    pub(super) rules: BTreeMap<String, BTreeSet<String>>,
+    /// What was found.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) found: Vec<Found>,
     /// Findings that were only counted, by verdict.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) omitted: BTreeMap<Verdict, u64>,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_zero(value: &u64) -> bool {
+    *value == 0
+}
+
+/// Something that was found in a case. A row may be wrong for a known cause and for another.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::report) struct Found {
+    /// What it is known by.
+    pub(super) finding: Identity,
+    /// What it comes from.
+    pub(super) cause: Cause,
+    /// At how many places it is.
+    pub(super) places: u64,
+}
+
 impl CaseResults {
+    /// Those of a case of a run.
+    pub(in crate::report) fn of(case: &CaseReport) -> Self {
+        Self {
+            outcome: case.outcome,
+            without_result: None,
+            reason: case.reason.clone(),
+            rows_exercised: case.rows.exercised,
+            rows_left: case.rows.left(),
+            rows_partly: 0,
+            uncovered: case.uncovered.keys().cloned().collect(),
+            executed: case.unwinder.is_none().then_some([case.counts.instructions, case.counts.comparisons]),
+            without_fde: 0,
+            wrong_unused: ExploredRows::of(&case.unreached).wrong,
+            walks: walks(&case.reliability_by_topmost),
+            reliability: case.reliability_by_topmost.clone(),
+            found: found(&case.findings, &case.known),
+            omitted: case.findings_omitted.clone(),
+        }
+    }
+
     /// Whether it says anything of what is under test.
     pub(super) const fn is_judged(&self) -> bool {
         !matches!(self.outcome, Outcome::Broken | Outcome::Skipped)
@@ -133,7 +194,7 @@ impl CaseResults {
 
     /// The outcome, as reports call it.
     pub(super) fn outcome_in_words(&self) -> String {
-        self.without_result.map_or_else(|| name(self.outcome), |why| why.to_string())
+        self.without_result.map_or_else(|| self.outcome.name().to_owned(), |why| why.to_string())
     }
 
     /// The outcome with its reason.
@@ -143,9 +204,23 @@ impl CaseResults {
         why.filter(|why| !why.is_empty()).map_or_else(|| outcome.clone(), |why| format!("{outcome}: {why}"))
     }
 
-    /// The number of walks that are silent or wrong.
-    const fn unreliable(total: &Reliabilities) -> u64 {
-        total.silent + total.wrong
+    /// What nobody has accepted.
+    pub(in crate::report) fn open(&self) -> Places {
+        self.found_if(|cause| !cause.is_known)
+    }
+
+    /// What is known.
+    pub(super) fn known(&self) -> Places {
+        self.found_if(|cause| cause.is_known)
+    }
+
+    fn found_if(&self, is_meant: impl Fn(&Cause) -> bool) -> Places {
+        let mut places = Places::new();
+        for found in self.found.iter().filter(|found| is_meant(&found.cause)) {
+            let sum = places.entry(found.finding.clone()).or_default();
+            *sum = sum.saturating_add(found.places);
+        }
+        places
     }
 
     /// What was counted in both of two cases, apart from findings. What could not be judged counts only rows.
@@ -153,25 +228,32 @@ impl CaseResults {
         let both = [before, after];
         let is_judged = both.iter().all(|case| case.is_judged());
         // Of another program, other numbers are to be expected.
+        let is_same_run = before.executed.zip(after.executed).is_some_and(|(were, are)| were[0] == are[0]);
         let not_judged = match both.map(|case| case.executed) {
-            [Some([were, before]), Some([are, after])] if were == are => {
+            [Some([were, before]), Some([are, after])] if is_same_run => {
                 [were - before.min(were), are - after.min(are)]
             }
             _ => [0; 2],
         };
-        let total = both.map(|case| Self::unreliable(&case.reliability.total()));
+        let more = |what, counts| Measure { what, counts, is_more_worse: true };
+        let fewer = |what, counts| Measure { what, counts, is_more_worse: false };
         let of_judged = [
-            ("walks that are silent or wrong", total),
-            ("instructions that could have an FDE, and have none", both.map(|case| case.without_fde)),
-            ("instructions that were not judged", not_judged),
-            ("rows that did not run, and are wrong", both.map(|case| case.wrong_unused)),
+            more("walks that are silent or wrong", both.map(|case| case.walks[1])),
+            more("instructions that could have an FDE, and have none", both.map(|case| case.without_fde)),
+            more("instructions that were not judged", not_judged),
+            more("rows that did not run, and are wrong", both.map(|case| case.wrong_unused)),
+            fewer("complete walks", both.map(|case| if is_same_run { case.walks[0] } else { 0 })),
         ];
         let of_rows = [
-            (kind.rows_left(), both.map(|case| case.rows_left)),
-            ("rows that agree in part only", both.map(|case| case.rows_partly)),
+            more(kind.rows_left(), both.map(|case| case.rows_left)),
+            more("rows that agree in part only", both.map(|case| case.rows_partly)),
+            fewer(
+                kind.rows(),
+                both.map(|case| if kind == ReportKind::Run || is_same_run { case.rows_exercised } else { 0 }),
+            ),
         ];
         let all = of_judged.into_iter().filter(|_| is_judged).chain(of_rows);
-        all.map(|(what, counts)| Measure { what, counts }).filter(Measure::differs).collect()
+        all.filter(Measure::differs).collect()
     }
 
     /// The functions and libraries of which code without an FDE was executed, and of none such of another case.
@@ -183,10 +265,11 @@ impl CaseResults {
     }
 }
 
-/// Something that is counted, before and after: more is worse.
+/// Something that is counted, before and after.
 pub(super) struct Measure {
     what: &'static str,
     counts: [u64; 2],
+    is_more_worse: bool,
 }
 
 impl Measure {
@@ -196,7 +279,7 @@ impl Measure {
 
     /// Whether it got worse, and not better.
     pub(super) const fn is_worse(&self) -> bool {
-        self.counts[1] > self.counts[0]
+        (self.counts[1] > self.counts[0]) == self.is_more_worse
     }
 
     /// Both numbers, in words.
@@ -206,18 +289,14 @@ impl Measure {
     }
 }
 
-/// What was found: where, what it comes from, and at how many places. A row may be wrong for a known cause and for
-/// another.
-pub(super) type Found = BTreeMap<(String, Cause), u64>;
-
 /// What a finding comes from, as far as that is known.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Cause {
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::report) struct Cause {
     /// The name of a fault or the reason of an entry; or else the verdict and the component to blame.
     pub(super) name: String,
+    /// Whether somebody has accepted it.
     pub(super) is_known: bool,
-    /// The page of the known fault that it looks like, which nobody has accepted.
-    pub(super) looks_like: Option<String>,
 }
 
 /// A report of `check` or `explore`, as far as it is compared.
@@ -345,34 +424,14 @@ impl Results {
         if let Some(id) = report.twice().first() {
             return Err(UnreadReport::Twice((*id).to_owned()));
         }
-        let cases = report.cases.into_iter().map(|case| {
-            let results = CaseResults {
-                outcome: case.outcome,
-                without_result: None,
-                reason: case.reason,
-                rows_exercised: case.rows.exercised,
-                rows_left: case.rows.left(),
-                rows_partly: 0,
-                uncovered: case.uncovered.into_keys().collect(),
-                executed: case
-                    .unwinder
-                    .is_none()
-                    .then_some([case.counts.instructions, case.counts.comparisons]),
-                without_fde: 0,
-                wrong_unused: ExploredRows::of(&case.unreached).wrong,
-                reliability: case.reliability_by_topmost,
-                found: found(&case.findings, &case.known),
-                rules: rules(&case.findings, &case.known),
-                omitted: case.findings_omitted,
-            };
-            (case.id, results)
-        });
+        let cases = report.cases.iter().map(|case| (case.id.clone(), CaseResults::of(case)));
         Ok(Self {
             provenance: report.provenance,
+            sampling: report.run.as_ref().map(|run| json!(run.asked())),
             run: report.run,
+            shard: report.shard,
             kind: ReportKind::Run,
             cases: cases.collect(),
-            sampling: None,
             sections: BTreeMap::new(),
         })
     }
@@ -422,23 +481,26 @@ impl Results {
             without_result,
             reason,
             rows_exercised: summary.rows_exercised,
-            rows_left: summary
-                .rows_total
-                .saturating_sub(summary.rows_exercised)
-                .saturating_sub(summary.rows_without_caller),
+            rows_left: RowCounts {
+                exercised: summary.rows_exercised,
+                total: summary.rows_total,
+                without_caller: summary.rows_without_caller,
+                ..RowCounts::default()
+            }
+            .left(),
             rows_partly: summary.rows_partly,
             uncovered: summary.uncovered.into_keys().collect(),
             executed: is_checked_by_engine.then_some([summary.instructions, summary.comparisons]),
             without_fde: summary.missing.values().sum(),
             wrong_unused: summary.rows_explored.wrong,
+            walks: walks(&summary.reliability_by_topmost),
             reliability: summary.reliability_by_topmost,
             found: found(&findings, &known),
-            rules: rules(&findings, &known),
             omitted,
         };
         let cases = BTreeMap::from([(file_name(&file).to_owned(), case)]);
         let sections = images.into_iter().map(|image| (image.name, image.section)).collect();
-        Ok(Self { provenance, run: None, kind, cases, sampling, sections })
+        Ok(Self { provenance, run: None, shard: None, kind, cases, sampling, sections })
     }
 }
 
@@ -447,32 +509,27 @@ fn placed<T: DeserializeOwned>(document: Value, bytes: &[u8]) -> Result<T, serde
     serde_json::from_value(document).or_else(|_| serde_json::from_slice(bytes))
 }
 
-fn found(findings: &[Finding], known: &[SeenKnown]) -> Found {
+fn found(findings: &[Finding], known: &[SeenKnown]) -> Vec<Found> {
     let unknown = findings.iter().map(|finding| {
-        let looks_like = finding.fault.as_ref().map(|fault| fault.name.clone());
-        let fault = looks_like.as_ref().map(|name| format!(", looks like {name}")).unwrap_or_default();
-        let name = format!("{}, {} to blame{fault}", finding.verdict, finding.blame);
-        ((key(finding), Cause { name, is_known: false, looks_like }), finding.places)
+        let looks_like = finding.fault.as_ref().map(|fault| format!(", looks like {}", fault.name));
+        let name =
+            format!("{}, {} to blame{}", finding.verdict, finding.blame, looks_like.unwrap_or_default());
+        ((Identity::of(finding), Cause { name, is_known: false }), finding.places)
     });
     let known = known.iter().map(|seen| {
         let name = seen.fault.clone().unwrap_or_else(|| seen.reason.clone());
-        ((key(&seen.finding), Cause { name, is_known: true, looks_like: None }), seen.places)
+        ((Identity::of(&seen.finding), Cause { name, is_known: true }), seen.places)
     });
-    let mut found = Found::new();
+    let mut found: BTreeMap<(Identity, Cause), u64> = BTreeMap::new();
     for (cause, places) in known.chain(unknown) {
-        *found.entry(cause).or_default() += places;
+        let sum = found.entry(cause).or_default();
+        *sum = sum.saturating_add(places);
     }
-    found
+    found.into_iter().map(|((finding, cause), places)| Found { finding, cause, places }).collect()
 }
 
-/// The rules of the rows that are wrong, each with how wrong the CFA is, if it is, and always as much.
-fn rules(findings: &[Finding], known: &[SeenKnown]) -> BTreeMap<String, BTreeSet<String>> {
-    let mut rules: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for finding in findings.iter().chain(known.iter().map(|seen| &seen.finding)) {
-        if let Some(row) = &finding.row {
-            let amount = CfaError::of(finding).map(|amount| format!(", {amount}")).unwrap_or_default();
-            rules.entry(key(finding)).or_default().insert(format!("{}{amount}", row.rules));
-        }
-    }
-    rules
+/// How many walks are complete, and how many silent or wrong.
+fn walks(reliability: &ByTopmost) -> [u64; 2] {
+    let Reliabilities { complete, silent, wrong, .. } = reliability.total();
+    [complete, silent.saturating_add(wrong)]
 }

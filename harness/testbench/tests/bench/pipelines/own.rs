@@ -9,6 +9,7 @@ use serde_yaml::Value;
 
 use super::{Event, Service, documents, repository, shell, status, string, strings, variables, write_script};
 use crate::command::has_gcc_with_sframe;
+use crate::doctor;
 
 const RIGHT: &str = "corpus/builds/gnu-2.47/amd64/leaf.O2";
 const WRONG: &str = "corpus/builds/gnu-2.44/amd64/crossing.O2-dynamic.first.so";
@@ -122,6 +123,35 @@ fn execute(service: &str, kind: &str, project: &Project) -> i32 {
 
 fn read(folder: &Path, name: &str) -> String {
     std::fs::read_to_string(folder.join(name)).unwrap_or_default()
+}
+
+/// Which files have to have a section, the call says.
+#[test]
+fn a_file_that_has_lost_its_section_is_a_finding_where_all_must_have_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let files = folder.path().join("files");
+    std::fs::create_dir(&files).expect("a folder");
+    std::fs::copy(repository().join(RIGHT), files.join("right")).expect("a file");
+    let mut bare = doctor::build("gnu-2.47/amd64/recursion.O2");
+    doctor::remove_section(&mut bare);
+    std::fs::write(files.join("bare"), bare).expect("a file");
+    let gate = |options: &[&str]| {
+        let output = Command::new(repository().join("ci/gate"))
+            .current_dir(folder.path())
+            .env("SFRAME_TESTBENCH", env!("CARGO_BIN_EXE_sframe-testbench"))
+            .env_remove("GITHUB_STEP_SUMMARY")
+            .arg("files")
+            .args(options)
+            .arg("files")
+            .output()
+            .expect("the gate runs");
+        (crate::command::status(&output), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let (status, said) = gate(&[]);
+    assert_eq!(status, 0, "{said}");
+    let (status, said) = gate(&["--coverage", "all"]);
+    assert!(status == 1 && said.contains("bare") && said.contains("should have it"), "{said}");
+    assert!(read(folder.path(), "report/files/lint.sarif").contains("bare"));
 }
 
 #[rstest]
