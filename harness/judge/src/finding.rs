@@ -442,6 +442,7 @@ pub fn groups<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> Vec<Group<
         let index = finding.cause().map_or(next, |cause| *known.entry(cause).or_insert(next));
         match groups.get_mut(index) {
             Some(group) => {
+                group.varies |= finding.varies || group.first.off() != finding.off();
                 group.places += finding.places;
                 group.hits += finding.hits;
             }
@@ -473,19 +474,21 @@ pub struct Group<'f> {
     pub places: u64,
     /// How often they were seen.
     pub hits: u64,
+    /// Whether a CFA is wrong by several amounts.
+    pub varies: bool,
 }
 
 impl<'f> Group<'f> {
     /// That of a single finding.
     #[must_use]
     pub const fn alone(finding: &'f Finding) -> Self {
-        Self { first: finding, places: finding.places, hits: finding.hits }
+        Self { first: finding, places: finding.places, hits: finding.hits, varies: finding.varies }
     }
 
     /// All of them as one finding.
     #[must_use]
     pub fn finding(&self) -> Finding {
-        Finding { places: self.places, hits: self.hits, ..self.first.clone() }
+        Finding { places: self.places, hits: self.hits, varies: self.varies, ..self.first.clone() }
     }
 }
 
@@ -505,6 +508,12 @@ impl Finding {
             blame: *blame,
             fault: fault.as_ref().map(|fault| fault.name.as_str()),
         })
+    }
+
+    /// By how much a CFA is wrong, if that is what is wrong, and known.
+    fn off(&self) -> Option<u64> {
+        let (got, right) = self.got.address().zip(self.expected.address())?;
+        (self.verdict == Verdict::WrongCfa).then(|| got.wrapping_sub(right))
     }
 
     /// Whether a component may be its culprit: the one that is blamed, or any where a function has no FDE and

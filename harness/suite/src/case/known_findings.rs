@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use sframe_engine::{Abi, Base};
 use sframe_inspect::text::neutral;
 use sframe_judge::finding::{Blame, Finding};
-use sframe_judge::vocabulary::Verdict;
+use sframe_judge::vocabulary::{QualifiedName, Verdict};
 
 use crate::case::settle::places;
 use crate::signs::is_of_its_fault;
@@ -64,14 +64,17 @@ pub fn known_findings(findings: &[Finding], known: &[Known], abi: Abi) -> Result
         }
         let is_of_fault = |entry: &Known| {
             let is_it = || findings.iter().all(|finding| is_of_its_fault(entry, finding, abi));
-            entry.code == code && (entry.fault.as_deref() == fault || is_one && is_it())
+            entry.fault.as_deref() == fault || is_one && is_it()
         };
         let rules = places(findings.iter().copied());
         // Of a fault, the signs of its page say it.
         let cfa = amounts(&findings);
         let is_no_worse = |entry: &Known| entry.fault.is_some() || allows(entry, &rules, cfa.as_ref());
-        let why =
-            explained(known, &function, verdict, blame, |entry| is_of_fault(entry) && is_no_worse(entry));
+        let is_it = |entry: &Known| {
+            let is_of = |finding: &&Finding| is_of(entry, finding, code.is_some());
+            findings.iter().all(is_of) && is_of_fault(entry) && is_no_worse(entry)
+        };
+        let why = explained(known, verdict, blame, is_it);
         // Of a function without an FDE, a page may know more than triage.
         let is_open = findings.iter().all(|finding| finding.is_without_culprit());
         let blame = why.filter(|_| is_open).map_or(blame, |known| known.blame);
@@ -140,16 +143,24 @@ fn function(finding: &Finding, has_libraries: bool) -> String {
     }
 }
 
-fn explained<'k>(
-    known: &'k [Known],
-    function: &str,
+/// Whether an entry is about the function of a finding. One that names it without its code means the only one of the name.
+fn is_of(entry: &Known, finding: &Finding, needs_code: bool) -> bool {
+    let names_it =
+        entry.function.as_ref().is_some_and(|name| !QualifiedName::parse(name).function.is_empty());
+    let is_its_code = match &entry.code {
+        Some(code) => finding.code.as_ref().is_some_and(|own| own.digest == *code),
+        None => !(needs_code && names_it),
+    };
+    entry.is_in(finding.image.as_deref(), finding.function.as_deref()) && is_its_code
+}
+
+fn explained(
+    known: &[Known],
     verdict: Verdict,
     blame: Blame,
-    is_of_fault: impl Fn(&Known) -> bool,
-) -> Option<&'k Known> {
-    let is_it = |entry: &&Known| {
-        entry.function.as_deref() == Some(function) && entry.verdict == verdict && is_of_fault(entry)
-    };
+    is_of: impl Fn(&Known) -> bool,
+) -> Option<&Known> {
+    let is_it = |entry: &&Known| entry.verdict == verdict && is_of(entry);
     let same = known.iter().filter(is_it).find(|entry| entry.blame == blame);
     same.or_else(|| known.iter().find(is_it))
 }

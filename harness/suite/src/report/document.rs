@@ -26,6 +26,7 @@ use sframe_judge::vocabulary::{Feature, Verdict};
 use sframe_machine::End;
 
 use super::diagnostic::quoted;
+use super::identity::Asked;
 use super::in_baseline::InBaseline;
 use super::no_result::NoResult;
 use super::{RunIdentity, file_name};
@@ -61,7 +62,7 @@ pub struct Report {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub faults: BTreeMap<String, Fault>,
     /// What the baseline says of it, if there is one.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) baseline: Option<InBaseline>,
 }
 
@@ -331,6 +332,8 @@ pub struct CheckReport {
     /// proved about the others, and hits of findings are those that were compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sampling: Option<Sampling>,
+    /// What was asked of the program: less that was asked finds less.
+    pub asked: Asked,
     /// What an unwinder in a separate process was asked, if it was asked at
     /// some stops only. `comparisons`, `agree`, `frames` and `walk_ends` of the
     /// summary are about it.
@@ -629,6 +632,7 @@ impl CheckReport {
             system_calls: examination.system_calls.calls,
             system_calls_refused: examination.system_calls.refused,
             sampling: None,
+            asked: Asked::default(),
             unwinder: None,
             summary: CheckSummary {
                 counts: examination.counts,
@@ -725,6 +729,33 @@ impl CheckReport {
         missing == 0 || floor.is_reached_by(covered, covered.saturating_add(missing))
     }
 
+    /// Whether at least a share of all executed code that call frame information describes has an FDE, also in files without a
+    /// section: what was demanded of the whole program.
+    #[must_use]
+    pub fn reaches_everywhere(&self, share: Percent) -> bool {
+        let covered = self.summary.instructions_covered;
+        let missing = self.summary.instructions_missing().saturating_add(self.summary.with_cfi[0]);
+        missing == 0 || share.is_reached_by(covered, covered.saturating_add(missing))
+    }
+
+    /// Why less is covered than was demanded of the whole program.
+    #[must_use]
+    pub fn why_share_is_not_reached(&self) -> String {
+        const LISTED: usize = 5;
+        let is_missing = self.summary.instructions_missing() > 0;
+        let in_others = self.summary.with_cfi[0];
+        let without = self.images.iter().filter(|image| image.section == Origin::None);
+        let without: Vec<&str> =
+            without.map(|image| image.name.as_deref().unwrap_or_else(|| file_name(&self.file))).collect();
+        let others = (in_others > 0).then(|| {
+            let says =
+                "of those that call frame information describes were executed in files without .sframe";
+            format!("{} {says} ({})", counted(in_others, "instruction"), first_of(&without, LISTED))
+        });
+        let parts: Vec<String> = is_missing.then(|| self.missing()).into_iter().chain(others).collect();
+        format!("{MISSING_FDE}: {}", parts.join("; "))
+    }
+
     /// Why it is not known whether that share of the executed code has an FDE, if it has not even if none is missing where
     /// nothing says so.
     #[must_use]
@@ -797,7 +828,7 @@ impl CheckReport {
 
     /// Why less is covered than was demanded: which FDEs are missing.
     #[must_use]
-    pub fn why_fdes_are_too_few(&self) -> String {
+    fn why_fdes_are_too_few(&self) -> String {
         format!("{MISSING_FDE}: {}", self.missing())
     }
 

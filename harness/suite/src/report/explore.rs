@@ -11,7 +11,8 @@ use sframe_judge::explore::{
     Certainty, Doubt, Exploration, ExploredFinding, ExploredForm, FunctionRows, RowCounts, Undecided,
 };
 use sframe_judge::finding::{Finding, Group};
-use sframe_judge::target::Target;
+use sframe_judge::target::{Module as Image, Target};
+use sha2::{Digest as _, Sha256};
 
 use super::conclusion::in_words;
 use super::diagnostic::{Described, Style, help, not_shown, note, quoted, with_option};
@@ -39,6 +40,8 @@ pub struct ExploreReport {
     pub sframe_version: u8,
     /// The section that was judged.
     pub section: JudgedImage,
+    /// SHA-256 of the file's code, in hexadecimal.
+    pub code: String,
     /// The relocations that were not applied, if the file is relocatable: its addresses are made up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unapplied: Option<Vec<Unapplied>>,
@@ -108,6 +111,16 @@ pub struct ExploreSummary {
 /// At most this many assumptions of a finding are shown.
 const ASSUMPTIONS: usize = 6;
 
+/// A digest of all code of a file.
+fn code_of(module: &Image<'_>) -> String {
+    let mut digest = Sha256::new();
+    for (_, code) in module.subject.code() {
+        digest.update((code.len() as u64).to_le_bytes());
+        digest.update(code);
+    }
+    format!("{:x}", digest.finalize())
+}
+
 impl ExploreReport {
     /// Makes the document. What faults findings come from is to be said before, of each of their places.
     #[must_use]
@@ -123,6 +136,7 @@ impl ExploreReport {
             abi: module.image.cpu.abi,
             sframe_version: target.sframe_version(),
             section: JudgedImage::of(module),
+            code: code_of(module),
             unapplied: None,
             module: None,
             forms: Vec::new(),

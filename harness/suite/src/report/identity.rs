@@ -61,6 +61,9 @@ pub struct RunOptions {
     /// Whether backtraces that are not complete are findings.
     #[serde(default)]
     pub require_reliable: bool,
+    /// Whether rows that did not run are left alone.
+    #[serde(default)]
+    pub no_explore: bool,
 }
 
 /// The identity that an unwinder reports.
@@ -146,13 +149,21 @@ pub struct Asked {
     /// Whether backtraces that are not complete are findings.
     #[serde(default)]
     pub require_reliable: bool,
+    /// Whether rows that did not run are left alone.
+    #[serde(default)]
+    pub no_explore: bool,
+    /// The share of the executed code that must have an FDE, if one was demanded of a check.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coverage: Option<String>,
 }
 
 impl std::fmt::Display for Asked {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let stops = self.stops_per_case.as_ref().map(|stops| format!("--stops-per-case {stops}"));
         let reliable = self.require_reliable.then(|| "--require-reliable".to_owned());
-        let options: Vec<String> = stops.into_iter().chain(reliable).collect();
+        let no_explore = self.no_explore.then(|| "--no-explore".to_owned());
+        let coverage = self.coverage.as_ref().map(|share| format!("--coverage {share}"));
+        let options: Vec<String> = [stops, reliable, no_explore, coverage].into_iter().flatten().collect();
         f.write_str(if options.is_empty() { "no option" } else { "" })?;
         f.write_str(&options.join(" "))
     }
@@ -168,7 +179,8 @@ impl RunIdentity {
     #[must_use]
     pub fn asked(&self) -> Asked {
         let stops_per_case = self.unwinder.stops_per_case.clone();
-        Asked { stops_per_case, require_reliable: self.options.require_reliable }
+        let RunOptions { require_reliable, no_explore, .. } = self.options;
+        Asked { stops_per_case, require_reliable, no_explore, coverage: None }
     }
 
     /// The identity of a run that begins now.
@@ -201,6 +213,7 @@ impl RunIdentity {
                 pattern: format!("{:?}", plan.options.pattern).to_lowercase(),
                 stack_size: plan.options.stack_size,
                 require_reliable: plan.demands.requires_reliable,
+                no_explore: plan.explorer.is_none(),
             },
             unwinder,
             date: started().date_naive().to_string(),
@@ -216,7 +229,7 @@ impl RunIdentity {
         differing.map(|((name, this), (_, other))| format!("{name}: {this} / {other}")).collect()
     }
 
-    fn aspects(&self) -> [(&'static str, String); 10] {
+    fn aspects(&self) -> [(&'static str, String); 11] {
         let digest = |digest: &str| digest.chars().take(16).collect::<String>();
         let UnwinderIdentity { name, version, files, stops_per_case } = &self.unwinder;
         let files = files.iter().map(|file| format!(" {}", digest(file))).collect::<String>();
@@ -231,6 +244,7 @@ impl RunIdentity {
             ("pattern", self.options.pattern.clone()),
             ("stack size", self.options.stack_size.to_string()),
             ("require-reliable", self.options.require_reliable.to_string()),
+            ("no-explore", self.options.no_explore.to_string()),
             ("unwinder", format!("{name} {version}{files}{}", stops.unwrap_or_default())),
         ]
     }

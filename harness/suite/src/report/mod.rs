@@ -41,7 +41,7 @@ pub use explore::{ExploreReport, ExploreSummary};
 pub use format::{Document, Format, Written};
 pub use formats::FORMATS;
 pub use html::{html, html_of_check};
-pub use identity::{RunIdentity, RunOptions, Selection, UnwinderIdentity};
+pub use identity::{Asked, RunIdentity, RunOptions, Selection, UnwinderIdentity};
 pub use junit::junit;
 pub(crate) use markdown::{block, cell, code};
 pub use markdown::{markdown, markdown_of_check};

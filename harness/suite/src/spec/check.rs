@@ -61,7 +61,8 @@ pub(super) fn check_known(known: &[Known], source: &Source) -> Vec<Error> {
     for (index, known) in known.iter().enumerate() {
         let at = index.to_string();
         check.known_failure(&at, known);
-        if !seen.insert((known.verdict, known.blame, &known.function, &known.row, &known.fault)) {
+        let Known { verdict, blame, function, code, row, cfa, fault, .. } = known;
+        if !seen.insert((verdict, blame, function, code, row, cfa, fault)) {
             check.wrong(&["known", &at], "an earlier entry says the same", "remove one");
         }
     }

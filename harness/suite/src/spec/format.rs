@@ -324,7 +324,7 @@ pub struct Known {
     /// The title of the fault, once its page was read.
     #[serde(skip)]
     pub title: Option<String>,
-    /// The ABIs for which the page has signs of this verdict, of an entry in a list of a file's findings.
+    /// The ABIs for which the page has signs, of an entry in a list of a file's findings.
     #[serde(skip)]
     pub signs: Vec<Abi>,
 }

@@ -157,9 +157,7 @@ impl KnownFile {
         faults.explain(&mut self.known, &self.source)?;
         for known in &mut self.known {
             let page = known.fault.as_ref().and_then(|name| faults.get(name));
-            let signs = page.into_iter().flat_map(|page| &page.signs);
-            let of_verdict = signs.filter(|sign| sign.wrong == known.verdict.as_str());
-            known.signs = of_verdict.map(|sign| sign.abi).collect();
+            known.signs = page.into_iter().flat_map(|page| &page.signs).map(|sign| sign.abi).collect();
         }
         self.faults = faults;
         Ok(())

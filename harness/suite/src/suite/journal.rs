@@ -67,6 +67,9 @@ pub struct Header {
     /// Whether backtraces that are not complete are findings.
     #[serde(default)]
     require_reliable: bool,
+    /// Whether rows that did not run are left alone.
+    #[serde(default)]
+    no_explore: bool,
 }
 
 /// A finished case.
@@ -169,6 +172,7 @@ impl Header {
             shard,
             listings: plan.demands.is_listed,
             require_reliable: plan.demands.requires_reliable,
+            no_explore: plan.explorer.is_none(),
         })
     }
 

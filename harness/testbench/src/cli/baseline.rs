@@ -10,7 +10,7 @@ use sframe_inspect::file;
 use sframe_inspect::text::{Text, counted};
 use sframe_suite::report::{Baseline, Change, Comparison, Report, UnfitReport};
 
-use super::report::{MAX_REPORT_BYTES, read_report};
+use super::report::{MAX_REPORT_BYTES, file_of, read_report};
 
 #[derive(Args)]
 pub(crate) struct BaselineCommand {
@@ -43,14 +43,14 @@ impl BaselineCommand {
                     let message = format!("error: {path} exists already; `baseline update` tightens it");
                     return Err(Failure::unusable(message));
                 }
-                let baseline = Baseline::of(&read_report(&files.report)?);
+                let baseline = Baseline::of(&read_report(&file_of(&files.report))?);
                 has_place(&files.baseline)?;
                 save(&baseline.map_err(|error| unfit(&files.report, &error))?, &files.baseline)?;
                 Ok(Status::AsExpected)
             }
             Action::Update(files) => {
                 let mut baseline = load(&files.baseline)?;
-                let report = read_report(&files.report)?;
+                let report = read_report(&file_of(&files.report))?;
                 baseline.fits(&report).map_err(|error| unfit(&files.report, &error))?;
                 let comparison = baseline.compare(&report);
                 let before = baseline.clone();

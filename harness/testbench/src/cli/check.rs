@@ -23,7 +23,7 @@ use sframe_machine::{LoadError, Options, Pattern};
 use sframe_suite::case::BrokenReason;
 use sframe_suite::faults::point_out;
 use sframe_suite::provenance::Began;
-use sframe_suite::report::{CheckReport, Document, Style, check_summary};
+use sframe_suite::report::{Asked, CheckReport, Document, Style, check_summary};
 use sframe_suite::spec::Faults;
 
 use super::isolation::ChildOptions;
@@ -61,10 +61,10 @@ pub(crate) struct Check {
     /// End with status 0 even if more than 1 % of what ran, or a whole function, was set aside.
     #[arg(long)]
     allow_set_aside: bool,
-    /// The share of the executed code that must have an FDE, of that whose call frame information SFrame can express, in
-    /// files with a section: `all`, or a percentage. Less ends with status 1, and with status 3 what can't be told, as
-    /// there is no call frame information; without this option, less than 90% ends with status 3, and so does a function
-    /// without one if those around it have one.
+    /// The share of the executed code that must have an FDE, of that whose call frame information SFrame can express, also in
+    /// files without a section: `all`, or a percentage. Less ends with status 1, and with status 3 what can't be told, as
+    /// there is no call frame information; without this option, less than 90% in files with a section ends with status 3, and
+    /// so does a function without one if those around it have one.
     #[arg(long, value_name = "SHARE", value_parser = Percent::to_reach)]
     coverage: Option<Percent>,
     /// Every backtrace that does not have all frames is a finding, even if it says so.
@@ -123,7 +123,7 @@ impl Check {
         report.provenance = Some(began.ended(digests));
         let report = known.apply(report.reproduced_by(Invocation::of_this_process().again()))?.by_cause();
         let too_little = self.too_little(&report);
-        let unmet = self.is_too_little_covered(&report).then(|| report.why_fdes_are_too_few());
+        let unmet = self.is_too_little_covered(&report).then(|| report.why_share_is_not_reached());
         let report = report.limited(too_little, unmet);
         // The last line has the reason, if there is one.
         if self.json || volume() == Volume::Quiet {
@@ -215,8 +215,18 @@ impl Check {
         point_out(seen.iter_mut(), &target, faults, None, Some(&report.ran));
         let proofs = report.unexercised.iter_mut().flat_map(|row| &mut row.proof);
         point_out(explored.iter_mut().chain(proofs), &target, faults, None, None);
-        let report = report.sampled(look.sampling.clone());
+        let report = CheckReport { asked: self.asked(), ..report.sampled(look.sampling.clone()) };
         Ok(Checked { report, listings, digests: program.files.digests(&program.name) })
+    }
+
+    /// What is asked of the program.
+    fn asked(&self) -> Asked {
+        Asked {
+            stops_per_case: self.unwinder.stops_per_case(),
+            require_reliable: self.require_reliable,
+            no_explore: self.no_explore,
+            coverage: self.coverage.map(|share| share.to_string()),
+        }
     }
 
     /// Why what was judged proves too little.
@@ -242,7 +252,10 @@ impl Check {
     }
 
     fn lacks_fdes(&self, report: &CheckReport) -> bool {
-        !report.reaches(self.coverage.unwrap_or(FLOOR))
+        match self.coverage {
+            Some(share) => !report.reaches_everywhere(share),
+            None => !report.reaches(FLOOR),
+        }
     }
 
     /// Whether less is covered than was demanded.

@@ -35,8 +35,9 @@ impl Compare {
             return Err(Failure::unusable(message));
         }
         if !before.has_same_sample(&after) {
-            let message = "error: the reports have compared different samples of the instructions, so that what one of \
-                           them lacks may be left out: compare reports of the same sample, or of all instructions";
+            let message = "error: the reports have compared different samples of the instructions, or other things were asked \
+                           (--require-reliable, --no-explore, --stops-per-case, --coverage), so that what one of them lacks \
+                           may be left out: compare reports of the same sample and options";
             return Err(Failure::unusable(message));
         }
         if !before.has_same_sections(&after) {

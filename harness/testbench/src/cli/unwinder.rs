@@ -55,6 +55,11 @@ impl UnwinderCommand {
 }
 
 impl UnwinderStops {
+    /// At how many stops an unwinder is asked; `None` without one.
+    pub(crate) fn stops_per_case(&self) -> Option<String> {
+        self.command.unwinder.as_ref().map(|_| self.stops_per_case.to_string())
+    }
+
     pub(crate) fn start(&self, stop: StopRequest) -> Result<Option<External>, Failure> {
         self.command.start(self.stops_per_case, stop)
     }

@@ -10,6 +10,7 @@ use tempfile::TempDir;
 
 use crate::command::{bench, bench_in, json as document, status};
 use crate::common::repository;
+use crate::doctor::remove_section;
 
 /// The cases that a damage is done to, one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,6 +193,12 @@ const DAMAGES: &[Damage] = &[
         "the unwinder is asked at other stops",
         Of::Report,
         |report| report["run"]["unwinder"]["stops_per_case"] = json!("0"),
+        [2; 3],
+    ),
+    damage(
+        "rows that did not run are not explored any more",
+        Of::Report,
+        |report| report["run"]["options"]["no_explore"] = json!(true),
         [2; 3],
     ),
     damage("the report has another format", Of::Report, |report| report["schema"] = json!(99), [2; 3]),
@@ -406,9 +413,12 @@ impl Files {
         }
     }
 
-    /// Does a damage to a case, and writes what comes out.
-    fn damaged(&self, damage: &Damage, index: usize) {
+    /// Does a damage to a case, of which a finding may be gone, and writes what comes out.
+    fn damaged(&self, damage: &Damage, index: usize, is_better: bool) {
         let mut report = self.report.clone();
+        if is_better {
+            report["cases"][index]["findings"].as_array_mut().expect("findings").pop().expect("a finding");
+        }
         if damage.of == Of::Report {
             (damage.does)(&mut report);
         } else {
@@ -477,11 +487,15 @@ fn all(damages: &[Damage], files: &Files) -> (usize, Vec<String>) {
     for damage in damages {
         let cases = files.cases(damage.of);
         assert!(!cases.is_empty(), "{}: it is done to nothing", damage.what);
-        for index in cases {
+        // Nothing that is better makes up for what is worse.
+        let better = files.cases(Of::Failing).into_iter().take(1).filter(|_| damage.of == Of::Any);
+        let all = cases.into_iter().map(|index| (index, false)).chain(better.map(|index| (index, true)));
+        for (index, is_better) in all {
             count += 1;
-            files.damaged(damage, index);
+            files.damaged(damage, index, is_better);
             let (ends, formats) = files.judged();
-            let what = format!("{} ({index})", damage.what);
+            let also = if is_better { ", and a finding is gone" } else { "" };
+            let what = format!("{}{also} ({index})", damage.what);
             if ends != damage.ends {
                 wrong.push(format!("{what}: {ends:?}, not {:?}", damage.ends));
             }
@@ -503,6 +517,26 @@ fn nothing_that_is_fine_is_stopped_by_a_gate() {
     let (count, wrong) = all(HARMLESS, &Files::new());
     assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong.join("\n"));
     assert!(count >= 200, "{count} changes");
+}
+
+/// A case that was skipped or broken has looked for nothing: what it finds later is new.
+#[test]
+fn what_is_found_where_nobody_has_looked_is_new() {
+    let files = Files::new();
+    let index = files.cases(Of::Failing)[0];
+    for outcome in ["skipped", "broken"] {
+        let mut before = files.report.clone();
+        before["cases"][index]["outcome"] = json!(outcome);
+        before["cases"][index]["findings"] = json!([]);
+        files.write("before.json", &before);
+        before["shard"] = Value::Null;
+        files.write("whole.json", &before);
+        std::fs::remove_file(files.path("baseline.json")).expect("a baseline");
+        let [baseline, whole] = ["baseline.json", "whole.json"].map(|name| files.path(name));
+        assert_eq!(status(&bench(&["baseline", "create", &baseline, &whole])), 0);
+        files.write("after.json", &files.report);
+        assert_eq!(files.judged(), (WORSE, Vec::new()), "{outcome}");
+    }
 }
 
 /// What is done to an entry, in a sentence; and the status of `check`.
@@ -603,6 +637,39 @@ fn fails_in_each_format(report: &Path, what: &str) {
         "{what}: junit.xml: {junit}"
     );
     assert!(!read("summary.md").starts_with("# SFrame test bench: as expected"), "{what}: summary.md");
+}
+
+/// A library whose table is gone has no rows that could be wrong.
+#[test]
+fn a_library_that_has_lost_its_table_is_worse() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let builds = repository().join("corpus/builds/gnu-2.47/amd64");
+    let files = ["crossing.O2-dynamic", "crossing.O2-dynamic.first.so", "crossing.O2-dynamic.second.so"];
+    for name in files {
+        std::fs::copy(builds.join(name), folder.join(name)).expect("a copy");
+    }
+    let check =
+        |more: &[&str]| status(&bench_in(folder, &[&["check", files[0], "--no-explore"], more].concat()));
+    assert_eq!(check(&["--known-faults", "--coverage", "all"]), 0);
+    assert_eq!(check(&["--known-faults", "--report", "before"]), 0);
+    let mut library = std::fs::read(folder.join(files[1])).expect("a library");
+    remove_section(&mut library);
+    std::fs::write(folder.join(files[1]), library).expect("a library");
+    assert_eq!(check(&["--report", "after"]), 0, "nobody has asked for it");
+    assert_eq!(check(&["--coverage", "all", "--report", "demanded"]), 1);
+    let read = |name: &str| std::fs::read_to_string(folder.join("demanded").join(name)).expect(name);
+    for name in ["summary.md", "junit.xml", "report.sarif", "report.json"] {
+        assert!(
+            read(name).contains("executed in files without .sframe (crossing.O2-dynamic.first.so)"),
+            "{name}"
+        );
+    }
+    assert!(read("junit.xml").contains(" failures=\"1\""));
+    let output = bench_in(folder, &["compare", "before", "after"]);
+    assert_eq!(status(&output), 1, "{output:?}");
+    let output = bench_in(folder, &["compare", "before", "demanded"]);
+    assert_eq!(status(&output), 2, "other things were asked: {output:?}");
 }
 
 const BEGINS: &str = "<!-- What is promised: written by a test, `UPDATE_PROMISES=1`. -->\n";

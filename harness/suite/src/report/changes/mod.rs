@@ -203,11 +203,14 @@ pub(super) fn case_change(
     kind: ReportKind,
     is_expected: bool,
 ) -> Option<CaseChange> {
-    // A case that could not be judged has looked for nothing, and neither has one that was not run.
-    let both = before.is_none_or(CaseResults::is_judged) && after.is_none_or(CaseResults::is_judged);
+    // A case that could not be judged has looked for nothing, and neither has one that was not run: then nothing is gone.
+    // But what is found where nobody had looked is new.
+    let [was_judged, is_judged] = [before, after].map(|case| case.is_none_or(CaseResults::is_judged));
+    let both = was_judged && is_judged;
     let between = |of: fn(&CaseResults) -> Places| {
         let places = |case: Option<&CaseResults>| case.map(of).unwrap_or_default();
-        if both { differences(&places(before), &places(after)) } else { Vec::new() }
+        let found = if is_judged { differences(&places(before), &places(after)) } else { Vec::new() };
+        found.into_iter().filter(|difference| both || difference.is_worse()).collect::<Vec<_>>()
     };
     let open = between(CaseResults::open);
     let [mut new, mut gone] = says(&open, before, after);
@@ -225,32 +228,36 @@ pub(super) fn case_change(
     let measures = pair.map(|(before, after)| CaseResults::measures(before, after, kind)).unwrap_or_default();
     let newly_uncovered = pair.and_then(|(before, after)| after.uncovered_beside(before));
     let covered_now = pair.and_then(|(before, after)| before.uncovered_beside(after));
+    // Nothing that is better makes up for it.
+    let gets_worse = is_worse
+        || newly_uncovered.is_some()
+        || measures.iter().any(Measure::is_worse)
+        || pair.is_some_and(|(before, after)| {
+            after.outcome.rank() > before.outcome.rank() || after.is_no_result_beside(before)
+        });
     let change = match (before, after) {
         (None, None) => return None,
         (None, Some(after)) if after.outcome.rank() > 0 => Changed::Worse,
         (None, Some(_)) => Changed::New,
         (Some(_), None) if is_expected => Changed::Worse,
         (Some(_), None) => Changed::Gone,
-        (Some(before), Some(after)) => match after.outcome.rank().cmp(&before.outcome.rank()) {
-            std::cmp::Ordering::Greater => Changed::Worse,
-            std::cmp::Ordering::Less => Changed::Better,
-            std::cmp::Ordering::Equal if is_worse || after.is_no_result_beside(before) => Changed::Worse,
-            std::cmp::Ordering::Equal if is_better || before.is_no_result_beside(after) => Changed::Better,
-            std::cmp::Ordering::Equal
-                if newly_uncovered.is_some() || measures.iter().any(Measure::is_worse) =>
-            {
-                Changed::Worse
-            }
-            std::cmp::Ordering::Equal
-                if [&new, &new_known, &gone, &gone_known].iter().any(|found| !found.is_empty())
-                    || after.outcome != before.outcome
-                    || after.reason != before.reason =>
-            {
-                Changed::Changed
-            }
-            std::cmp::Ordering::Equal if covered_now.is_some() || !measures.is_empty() => Changed::Better,
-            std::cmp::Ordering::Equal => return None,
-        },
+        (Some(_), Some(_)) if gets_worse => Changed::Worse,
+        (Some(before), Some(after))
+            if after.outcome.rank() < before.outcome.rank()
+                || is_better
+                || before.is_no_result_beside(after) =>
+        {
+            Changed::Better
+        }
+        (Some(before), Some(after))
+            if [&new, &new_known, &gone, &gone_known].iter().any(|found| !found.is_empty())
+                || after.outcome != before.outcome
+                || after.reason != before.reason =>
+        {
+            Changed::Changed
+        }
+        (Some(_), Some(_)) if covered_now.is_some() || !measures.is_empty() => Changed::Better,
+        (Some(_), Some(_)) => return None,
     };
     if after.is_none() && change == Changed::Worse {
         new.push("no longer run, although it is selected".to_owned());

@@ -121,6 +121,12 @@ pub(in crate::report) struct CaseResults {
     /// The functions and libraries of which code without an FDE was executed.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(super) uncovered: BTreeSet<String>,
+    /// Instructions executed; none of an explored file.
+    #[serde(default)]
+    pub(super) instructions: u64,
+    /// A digest of the code of an explored file.
+    #[serde(skip)]
+    pub(super) code: Option<String>,
     /// Instructions executed, if no other unwinder is under test, and those at which something was compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) executed: Option<[u64; 2]>,
@@ -171,6 +177,8 @@ impl CaseResults {
             rows_left: case.rows.left(),
             rows_partly: 0,
             uncovered: case.uncovered.keys().cloned().collect(),
+            instructions: case.counts.instructions,
+            code: None,
             executed: case.unwinder.is_none().then_some([case.counts.instructions, case.counts.comparisons]),
             without_fde: 0,
             wrong_unused: ExploredRows::of(&case.unreached).wrong,
@@ -228,7 +236,9 @@ impl CaseResults {
         let both = [before, after];
         let is_judged = both.iter().all(|case| case.is_judged());
         // Of another program, other numbers are to be expected.
-        let is_same_run = before.executed.zip(after.executed).is_some_and(|(were, are)| were[0] == are[0]);
+        let is_same_run = before.instructions == after.instructions
+            && before.code == after.code
+            && (kind != ReportKind::Explore || before.code.is_some());
         let not_judged = match both.map(|case| case.executed) {
             [Some([were, before]), Some([are, after])] if is_same_run => {
                 [were - before.min(were), are - after.min(are)]
@@ -316,6 +326,12 @@ struct OfFile {
     /// Of `explore`.
     #[serde(default)]
     interrupted: bool,
+    /// Of `explore`.
+    #[serde(default)]
+    code: Option<String>,
+    /// Of `check`.
+    #[serde(default)]
+    asked: Option<Value>,
     summary: OfFileSummary,
     #[serde(default)]
     sampling: Option<Value>,
@@ -447,6 +463,8 @@ impl Results {
             too_little,
             unmet,
             interrupted,
+            code,
+            asked,
             summary,
             sampling,
             findings,
@@ -490,6 +508,9 @@ impl Results {
             .left(),
             rows_partly: summary.rows_partly,
             uncovered: summary.uncovered.into_keys().collect(),
+            // What exploring executes is the code that it judges.
+            instructions: if is_explored { 0 } else { summary.instructions },
+            code,
             executed: is_checked_by_engine.then_some([summary.instructions, summary.comparisons]),
             without_fde: summary.missing.values().sum(),
             wrong_unused: summary.rows_explored.wrong,
@@ -500,6 +521,7 @@ impl Results {
         };
         let cases = BTreeMap::from([(file_name(&file).to_owned(), case)]);
         let sections = images.into_iter().map(|image| (image.name, image.section)).collect();
+        let sampling = Some(json!([sampling, asked]));
         Ok(Self { provenance, run: None, shard: None, kind, cases, sampling, sections })
     }
 }
