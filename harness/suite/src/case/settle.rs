@@ -245,8 +245,8 @@ impl<'k> Expected<'k> {
             && self.row.is_none_or(|row| finding.row.as_ref().map(row_start) == Some(row.0))
     }
 
-    /// How far it is from a finding that it explains, as far as others explain it better: one of its very code, one that blames the
-    /// same component, and then one that names the fault that it comes from, or names none.
+    /// How far it is from a finding that it explains, as far as others explain it better: one of its very code, one that
+    /// blames the same component, and then one that names the fault that it comes from, or names none.
     fn distance(&self, finding: &Finding) -> (bool, bool, u8) {
         let of_fault = finding.fault.as_ref().map(|fault| &fault.name);
         let of_fault = match &self.known.fault {

@@ -175,10 +175,8 @@ pub(super) fn compare(
         (Outcome::Broken, None) if reference.is_some() => comparison.standing = Standing::Same,
         (Outcome::Broken, _) => comparison.standing = Standing::Broken,
         (_, None) => {
-            let (name, id) =
-                (|case: &CaseReport| format!("{:?}", case.outcome).to_lowercase(), &fitted.reference);
-            comparison.reason = Some(match (reference, id) {
-                (Some(reference), _) => format!("{} is {}", reference.id, name(reference)),
+            comparison.reason = Some(match (reference, &fitted.reference) {
+                (Some(reference), _) => format!("{} is {}", reference.id, reference.outcome.name()),
                 (None, Some(id)) => {
                     format!("{} has no such build", id.split('/').next().unwrap_or_default())
                 }

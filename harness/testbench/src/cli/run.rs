@@ -152,10 +152,7 @@ impl Run {
         let bar = progress_bar(cases.len() as u64, "cases");
         detail(|| format!("{} from {}", counted(cases.len() as u64, "case"), self.folders.corpus.display()));
         let done = |report: &CaseReport| {
-            detail(|| {
-                let outcome = format!("{:?}", report.outcome).to_lowercase();
-                format!("{}: {outcome}, {:.1} s", report.id, report.seconds)
-            });
+            detail(|| format!("{}: {}, {:.1} s", report.id, report.outcome.name(), report.seconds));
             if matches!(report.outcome, Outcome::Unexpected | Outcome::Broken) {
                 bar.println(neutral(&format!("{:?}: {}", report.outcome, report.id).to_lowercase()));
             }

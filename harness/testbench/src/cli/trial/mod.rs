@@ -325,7 +325,7 @@ impl Try {
         text.append(notes);
         for case in &report.run.cases {
             if style.is_full() && matches!(case.outcome, Outcome::Agree | Outcome::Known) {
-                let outcome = format!("{:?}", case.outcome).to_lowercase();
+                let outcome = case.outcome.name();
                 text.line(format!(
                     "{outcome:<11} {}: {} of {} rows exercised",
                     case.id, case.rows.exercised, case.rows.total
