@@ -5,6 +5,8 @@
 //! Nothing here uses a clock. Work that grows with the square of the input
 //! shows in the counts: rows read, bytes allocated in total, bytes written.
 
+mod kept;
+
 use allocation_counter::{AllocationInfo, measure};
 use sframe_engine::lint::{self, Linkage};
 use sframe_engine::write::{self, Target};
@@ -87,15 +89,8 @@ fn hostile(size: usize) -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// The committed inputs: what libFuzzer has kept.
-fn kept() -> Vec<Vec<u8>> {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/write");
-    let files = std::fs::read_dir(folder).expect("the folder");
-    files.map(|entry| std::fs::read(entry.expect("an entry").path()).expect("a file")).collect()
-}
-
 fn inputs() -> Vec<(&'static str, Vec<u8>)> {
-    let mut inputs: Vec<_> = kept().into_iter().map(|data| ("a kept input", data)).collect();
+    let mut inputs: Vec<_> = kept::inputs("write").into_iter().map(|data| ("a kept input", data)).collect();
     for size in [200, 4_000, 200_000] {
         inputs.extend(hostile(size));
     }

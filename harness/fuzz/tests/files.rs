@@ -2,6 +2,8 @@
 
 #![cfg(feature = "files")]
 
+mod kept;
+
 use std::path::{Path, PathBuf};
 
 use proptest::collection::vec;
@@ -195,9 +197,9 @@ fn regressions_stay_fixed_and_sound_files_pass() {
 #[test]
 fn kept_inputs_pass() {
     for (target, property) in files::PROPERTIES {
-        let kept = small(&format!("harness/fuzz/corpus/{target}"), u64::MAX);
+        let kept = kept::inputs(target);
         assert!(kept.len() >= 100, "{} inputs kept for {target}", kept.len());
-        kept.iter().for_each(|path| property(&read(path)));
+        kept.iter().for_each(|input| property(input));
     }
 }
 

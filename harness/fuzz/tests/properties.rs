@@ -1,6 +1,8 @@
 //! The properties on generated input: sound sections with some bytes changed,
 //! cut, or put together at random.
 
+mod kept;
+
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -138,7 +140,7 @@ fn regressions_stay_fixed_and_kept_inputs_pass() {
             .collect::<Vec<_>>()
     };
     for (target, property) in sframe_fuzz::PROPERTIES {
-        let kept = inputs(&format!("corpus/{target}"));
+        let kept = kept::inputs(target);
         assert!(kept.len() >= 20, "{} inputs kept for {target}", kept.len());
         kept.iter().chain(&inputs("regressions")).for_each(|data| property(data));
     }

@@ -62,7 +62,7 @@ pub use compare::{
 pub use encode::EncodeError;
 pub use equation::{Base, Equation, EquationError, Recovery};
 pub use expect::{Answer, Fde, Header, Lookup, Question, Reject, Row, Rules};
-pub use load::Suite;
+pub use load::{Suite, documents};
 pub use names::{BaseRegister, FdeType, Flag, FreType, PauthKey, PcType, RejectKind};
 pub use number::{Address, Hex};
 pub use profile::{Profile, Profiles, Starts, Version};

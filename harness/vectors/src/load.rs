@@ -54,8 +54,8 @@ struct WrittenVector {
 }
 
 impl Suite {
-    /// Reads and checks `readings.yaml` and every `<group>/<name>.yaml` of a
-    /// folder. `clauses` is the catalogue of the clauses, `specs/clauses.yaml`.
+    /// Reads and checks `readings.yaml` and all vectors of a folder: each `<group>/*.yaml` has some, with a line
+    /// `---` between two. `clauses` is the catalogue of the clauses, `specs/clauses.yaml`.
     ///
     /// # Errors
     /// The mistakes of every file; a folder without vectors.
@@ -64,10 +64,21 @@ impl Suite {
         let files = files(dir).map_err(|error| vec![Error::new(dir, format!("cannot be read: {error}"))])?;
         let (mut vectors, mut errors, mut told) = (Vec::new(), Vec::new(), UnknownNames::new());
         for path in files {
-            let text = read(&path).map_err(|error| vec![error]);
-            match text.and_then(|text| load(&path, &text, &catalogue, &mut told)) {
-                Ok(vector) => vectors.push(vector),
-                Err(mistakes) => errors.extend(mistakes),
+            let text = match read(&path) {
+                Ok(text) => text,
+                Err(error) => {
+                    errors.push(error);
+                    continue;
+                }
+            };
+            for document in documents(&text) {
+                match load(&path, &document, &catalogue, &mut told) {
+                    Ok(vector) if vectors.iter().any(|other: &Vector| other.id == vector.id) => {
+                        errors.push(Error::new(&path, format!("has a second `{}`", vector.id)));
+                    }
+                    Ok(vector) => vectors.push(vector),
+                    Err(mistakes) => errors.extend(mistakes),
+                }
             }
         }
         for error in &mut errors {
@@ -76,7 +87,7 @@ impl Suite {
             }
         }
         if vectors.is_empty() && errors.is_empty() {
-            errors.push(Error::new(dir, "holds no vectors; they are files named <group>/<name>.yaml"));
+            errors.push(Error::new(dir, "holds no vectors; they are in files named <group>/*.yaml"));
         }
         vectors.sort_by(|one, other| one.id.cmp(&other.id));
         if errors.is_empty() { Ok(Self { catalogue, vectors }) } else { Err(errors) }
@@ -84,13 +95,25 @@ impl Suite {
 }
 
 impl Vector {
-    /// Reads one vector from the text of its file; `path` gives its ID.
+    /// Reads one vector from a text; the folder of `path` is its group.
     ///
     /// # Errors
     /// The mistakes in it.
     pub fn parse(path: &Path, text: &str, catalogue: &Catalogue) -> Result<Self, Vec<Error>> {
         load(path, text, catalogue, &mut UnknownNames::new())
     }
+}
+
+/// The documents of a text, each behind as many empty lines as come before it: so places in it are places in the text.
+pub fn documents(text: &str) -> impl Iterator<Item = String> {
+    let mut begin = 0;
+    let ends = text.match_indices("\n---\n").map(|(at, _)| at + 1).chain([text.len()]);
+    ends.map(move |end| {
+        let document = &text[begin..end];
+        let lines = text[..begin].matches('\n').count();
+        begin = (end + "---\n".len()).min(text.len());
+        "\n".repeat(lines) + document
+    })
 }
 
 fn files(dir: &Path) -> io::Result<Vec<PathBuf>> {
@@ -133,13 +156,7 @@ fn load(
 ) -> Result<Vector, Vec<Error>> {
     let written = written(path, text).map_err(|error| vec![error])?;
     let mut mistakes = Vec::new();
-    let part = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
-    if path.extension().is_none_or(|extension| extension != "yaml") {
-        mistakes.push("must be named *.yaml".into());
-    }
-    if part(path.file_stem()) != written.name {
-        mistakes.push(format!("its name is `{}`, which is not that of the file", written.name));
-    }
+    let group = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
     check_names(&written, catalogue, &mut mistakes);
     let unknown = unknown_names(&written, catalogue);
     let encoded = written.section.as_ref().map(|section| section.encode(written.address.0));
@@ -161,7 +178,7 @@ fn load(
         }
     };
     let vector = Vector {
-        id: format!("{}/{}", part(path.parent().and_then(Path::file_name)), written.name),
+        id: format!("{group}/{}", written.name),
         summary: written.summary,
         clauses: written.clauses,
         readings: written.readings,
@@ -183,7 +200,9 @@ fn load(
     if mistakes.is_empty() && unknown.is_empty() {
         return Ok(vector);
     }
-    let mut errors: Vec<Error> = mistakes.into_iter().map(|message| Error::new(path, message)).collect();
+    let begin = (text.len() - text.trim_start_matches('\n').len() + 1, 1);
+    let of_vector = |message| Error { at: Some(begin), ..Error::new(path, message) };
+    let mut errors: Vec<Error> = mistakes.into_iter().map(of_vector).collect();
     for (name, message) in unknown {
         let count = told.entry(message.clone()).or_default();
         *count += 1;

@@ -12,9 +12,9 @@ use std::sync::LazyLock;
 use serde_json::Value;
 use sframe_vectors::model::{Way, Ways, answer};
 use sframe_vectors::{
-    Address, Alternative, Answer, Asked, Caller, Compared, End, Lookup, Pattern, PcKind, Query, Recovery,
-    Reject, RejectKind, Row, Rules, SectionAnswer, SectionPart, StepAnswer, Suite, Vector, compare,
-    is_same_answer,
+    Address, Alternative, Answer, Asked, Caller, Catalogue, Compared, End, Lookup, Pattern, PcKind, Query,
+    Recovery, Reject, RejectKind, Row, Rules, SectionAnswer, SectionPart, StepAnswer, Suite, Vector, compare,
+    documents, is_same_answer,
 };
 
 const FOLDER: &str = "../../corpus/vectors";
@@ -561,29 +561,36 @@ fn update_alternatives() {
         return;
     }
     // As they stand, they may name what is no longer there.
-    let catalogue =
-        sframe_vectors::Catalogue::read(Path::new(FOLDER), Path::new(CLAUSES)).expect("a catalogue");
+    let catalogue = Catalogue::read(Path::new(FOLDER), Path::new(CLAUSES)).expect("a catalogue");
     for path in glob_vectors() {
-        let text = std::fs::read_to_string(&path).expect("a vector");
-        let bare = without_keys(&text, &["readings", "alternatives"]);
-        let vector =
-            Vector::parse(Path::new(&path), &bare, &catalogue).unwrap_or_else(|errors| panic!("{errors:#?}"));
-        let ways = depends_on(&vector, &changing(&vector));
-        let readings: BTreeSet<&str> = ways.iter().copied().map(reading_of).collect();
-        let mut written = bare;
-        if !readings.is_empty() {
-            let list = readings.into_iter().collect::<Vec<_>>().join(", ");
-            written = written.replacen("\naddress:", &format!("\nreadings: [{list}]\naddress:"), 1);
-        }
-        let alternatives = alternatives_of(&vector, &sets(&ways));
-        if !alternatives.is_empty() {
-            written.push_str("alternatives:\n");
-            alternatives.iter().for_each(|alternative| write_alternative(alternative, &mut written));
-        }
+        let text = std::fs::read_to_string(&path).expect("vectors");
+        let written: Vec<String> =
+            documents(&text).map(|text| with_alternatives(&path, text.trim_start(), &catalogue)).collect();
+        let written = written.join("---\n");
         if written != text {
-            std::fs::write(&path, written).expect("a writable vector");
+            std::fs::write(&path, written).expect("writable vectors");
         }
     }
+}
+
+/// A vector with the readings and alternatives that the model gives.
+fn with_alternatives(path: &str, text: &str, catalogue: &Catalogue) -> String {
+    let bare = without_keys(text, &["readings", "alternatives"]);
+    let vector =
+        Vector::parse(Path::new(path), &bare, catalogue).unwrap_or_else(|errors| panic!("{errors:#?}"));
+    let ways = depends_on(&vector, &changing(&vector));
+    let readings: BTreeSet<&str> = ways.iter().copied().map(reading_of).collect();
+    let mut written = bare;
+    if !readings.is_empty() {
+        let list = readings.into_iter().collect::<Vec<_>>().join(", ");
+        written = written.replacen("\naddress:", &format!("\nreadings: [{list}]\naddress:"), 1);
+    }
+    let alternatives = alternatives_of(&vector, &sets(&ways));
+    if !alternatives.is_empty() {
+        written.push_str("alternatives:\n");
+        alternatives.iter().for_each(|alternative| write_alternative(alternative, &mut written));
+    }
+    written
 }
 
 fn glob_vectors() -> Vec<String> {

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use object::read::archive::ArchiveFile;
+
 /// The top of the repository.
 pub(crate) fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -11,6 +13,17 @@ pub(crate) fn repository() -> PathBuf {
 /// The bytes of a committed build.
 pub(crate) fn build(id: &str) -> Vec<u8> {
     std::fs::read(repository().join("corpus/builds").join(id)).expect("a build")
+}
+
+/// An object of the linkers' cases, such as `v3/amd64/two.o`.
+pub(crate) fn link_object(name: &str) -> Vec<u8> {
+    let (archive, member) = name.rsplit_once('/').expect("a folder");
+    let path = repository().join("corpus/links/objects").join(archive).with_extension("a");
+    let bytes = std::fs::read(path).expect("an archive");
+    let archive = ArchiveFile::parse(&*bytes).expect("an archive");
+    let mut members = archive.members().map(|member| member.expect("a member"));
+    let member = members.find(|of| of.name() == member.as_bytes()).expect("an object");
+    member.data(&*bytes).expect("an object").to_vec()
 }
 
 /// All files below a folder, sorted by name.

@@ -22,7 +22,7 @@ use sframe_inspect::lint::lint_file;
 use sframe_inspect::{Blame, Confidence};
 use sha2::{Digest as _, Sha256};
 
-use crate::common::{build, files, inspect, repository};
+use crate::common::{build, files, inspect, link_object, repository};
 
 fn diff(bytes: &[u8]) -> DiffReport {
     diff_file(bytes, "file").expect("a file that can be compared")
@@ -197,13 +197,16 @@ fn a_table_must_explain_everything_and_nothing_else() {
 
 /// A build with another section.
 fn with_section(id: &str, change: impl Fn(&mut Section)) -> Vec<u8> {
-    let bytes = build(id);
-    let subject = ObjectFile::parse(&bytes).expect("a build");
+    of_section(&build(id), change)
+}
+
+fn of_section(bytes: &[u8], change: impl Fn(&mut Section)) -> Vec<u8> {
+    let subject = ObjectFile::parse(bytes).expect("a build");
     let sframe = subject.sframe.expect("a section");
     let read = sframe_engine::Section::parse(sframe.data, sframe.address).expect("a sound section");
     let mut section = Section::from_read(&read).expect("a sound section");
     change(&mut section);
-    embed(&bytes, SHT_GNU_SFRAME, |address| section.write(address)).expect("room for the section")
+    embed(bytes, SHT_GNU_SFRAME, |address| section.write(address)).expect("room for the section")
 }
 
 /// The position of a function in a section.
@@ -470,9 +473,10 @@ fn a_missing_row_and_a_missing_fde_are_told() {
 /// Objects that are at hand say who has lost an FDE; those that have no such function, or say different things, say nothing.
 #[test]
 fn objects_say_who_has_lost_an_fde() {
-    let folder = "../links/objects/v3/amd64";
-    let [library, object] = ["library.so", "library.o"].map(|name| format!("{folder}/{name}"));
-    let lost = with_section(&library, |section| {
+    let [library, sound, plain, other] =
+        ["v3/amd64/library.so", "v3/amd64/library.o", "plain/amd64/library.o", "v3/amd64/two.o"]
+            .map(link_object);
+    let lost = of_section(&library, |section| {
         let last = section.functions.iter().map(|function| function.start).max();
         keep(section, |function| Some(function) != last);
     });
@@ -484,14 +488,11 @@ fn objects_say_who_has_lost_an_fde() {
         let [missing] = &report.missing[..] else { panic!("{:?}", report.missing) };
         (missing.blame, missing.evidence[0].says.clone())
     };
-    let sound = build(&object);
     // Without the last FDE.
     let mut damaged = sound.clone();
     let section = ObjectFile::parse(&sound).expect("an object").sframe.expect("a section").data.to_vec();
     let at = sound.windows(section.len()).position(|bytes| bytes == section).expect("the section");
     damaged[at + 8] -= 1;
-    let [plain, other] =
-        ["plain/amd64/library.o", "v3/amd64/two.o"].map(|name| build(&format!("../links/objects/{name}")));
     let nothing = told(&[]);
     assert_eq!(nothing.0, Blame::Unknown);
     assert_eq!(told(&[("other.o", &other)]), nothing);
@@ -500,11 +501,7 @@ fn objects_say_who_has_lost_an_fde() {
         (&sound, Blame::ProducerLinker, "it.o has this code with FDEs"),
         (&damaged, Blame::ProducerAssembler, "it.o has this code and .sframe, and no FDEs"),
         (&plain, Blame::Unknown, "it.o has this code and no .sframe"),
-        (
-            &build("../links/objects/v2/amd64/library.o"),
-            Blame::Unknown,
-            "it.o has this code, and .sframe of another",
-        ),
+        (&link_object("v2/amd64/library.o"), Blame::Unknown, "it.o has this code, and .sframe of another"),
     ] {
         let (blamed, evidence) = told(&[("other.o", &other), ("it.o", object)]);
         assert!(blamed == blame && evidence.starts_with(says), "{blamed} {evidence}");
@@ -523,9 +520,9 @@ fn objects_say_who_has_lost_an_fde() {
     let last = [code[code.len() - 1]];
     let other_code = changed(&sound, code, &[&code[..code.len() - 1], &[!last[0]]].concat());
     assert_eq!(told(&[("it.o", &other_code)]), nothing);
-    assert!(matches!(Objects::default().add(&build(&library)[..], "it"), Err(DiffError::Linked)));
+    assert!(matches!(Objects::default().add(&library[..], "it"), Err(DiffError::Linked)));
     let mut other_abi = Objects::default();
-    other_abi.add(&build("../links/objects/v3/s390x/library.o")[..], "it").expect("an object");
+    other_abi.add(&link_object("v3/s390x/library.o")[..], "it").expect("an object");
     assert!(matches!(other_abi.add(&sound[..], "it"), Err(DiffError::OtherAbi { .. })));
     assert!(matches!(diff(&lost).add_objects(&other_abi, &lost[..]), Err(DiffError::OtherAbi { .. })));
 }

@@ -10,7 +10,7 @@ use sframe_inspect::lint::{ELF_RULES, LintReport, all_rules, lint_file, page};
 use sframe_inspect::percent::Percent;
 use sframe_inspect::{Blame, Confidence};
 
-use crate::common::{build, files, inspect, repository, status};
+use crate::common::{build, files, inspect, link_object, repository, status};
 
 /// A position-independent amd64 build with a section of version 3.
 const BUILD: &str = "gnu-2.47/amd64/recursion.O2-pie";
@@ -136,8 +136,8 @@ fn every_rule_on_files_is_reported_for_a_file_that_breaks_it() {
             elf().put(at, &7_u32.to_le_bytes())
         }),
         ("SF419", {
-            let linked = repository().join("corpus/links/objects/v3/amd64/linked");
-            let elf = Elf(std::fs::read(linked).expect("a file that was linked with --emit-relocs"));
+            // It was linked with --emit-relocs.
+            let elf = Elf(link_object("v3/amd64/linked"));
             // The first one is at the start of the second FDE.
             let at = elf.number(elf.section_header(".rela.sframe") + 0x18, 8);
             let address = elf.number(at, 8) as u64 + 16;

@@ -1,6 +1,8 @@
 //! The committed builds of examples: `corpus/faults/NAME`.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use sframe_judge::target::files::{Files, LibraryFolders};
 use sha2::{Digest as _, Sha256};
@@ -9,8 +11,33 @@ use super::observe::ObserveError;
 use crate::corpus::example_folder;
 use crate::spec::Example;
 
-/// The file with the digest of what a build was made of.
-const DIGEST: &str = "source.sha256";
+/// The list of what builds were made of, beside their folders: a name and a digest in each line.
+const DIGESTS: &str = "sources.sha256";
+
+/// The digest of what a build was made of, by the list of its folder.
+#[must_use]
+pub fn recorded(folder: &Path, name: &str) -> Option<String> {
+    digests(folder).remove(name)
+}
+
+/// Enters the digest of what a build was made of into the list of its folder.
+///
+/// # Errors
+/// The list can't be written.
+pub fn record(folder: &Path, name: &str, digest: String) -> std::io::Result<()> {
+    static WRITING: Mutex<()> = Mutex::new(());
+    let _writing = WRITING.lock();
+    let mut digests = digests(folder);
+    digests.insert(name.to_owned(), digest);
+    let lines: String = digests.iter().map(|(name, digest)| format!("{name} {digest}\n")).collect();
+    std::fs::write(folder.join(DIGESTS), lines)
+}
+
+fn digests(folder: &Path) -> BTreeMap<String, String> {
+    let text = std::fs::read_to_string(folder.join(DIGESTS)).unwrap_or_default();
+    let lines = text.lines().filter_map(|line| line.split_once(' '));
+    lines.map(|(name, digest)| (name.to_owned(), digest.to_owned())).collect()
+}
 
 /// The committed build of a fault's example.
 #[must_use]
@@ -36,8 +63,7 @@ pub fn digest_of(example: &Example) -> String {
 /// Whether the committed build was made of what the page has now.
 #[must_use]
 pub fn is_current(corpus: &Path, name: &str, example: &Example) -> bool {
-    let read = std::fs::read_to_string(example_folder(corpus, name).join(DIGEST));
-    read.is_ok_and(|digest| digest.trim() == digest_of(example))
+    recorded(&example_folder(corpus, ""), name) == Some(digest_of(example))
 }
 
 /// Keeps a build, with the libraries that it needs, as the committed one.
@@ -60,7 +86,9 @@ pub fn keep(corpus: &Path, name: &str, example: &Example, program: &Path) -> Res
     for (name, bytes) in &files.libraries {
         write(name, bytes)?;
     }
-    write(DIGEST, format!("{}\n", digest_of(example)).as_bytes())
+    let all = example_folder(corpus, "");
+    record(&all, name, digest_of(example))
+        .map_err(|source| KeepError::Write { path: all.join(DIGESTS), source })
 }
 
 /// Why a build can't be kept.

@@ -26,7 +26,7 @@ pub use crate::signs::{
     KnownCauses, SeenCause, SeenPlace, WrongRow, point_out, point_out_differences, without_addresses,
     without_numbers,
 };
-pub use builds::{build_of, digest_of, is_current, keep};
+pub use builds::{build_of, digest_of, is_current, keep, record, recorded};
 pub use compare::differences;
 pub use draft::filled_in;
 pub use markdown::{link_markdown, markdown};

@@ -5,6 +5,7 @@ use std::mem::offset_of;
 use std::path::{Path, PathBuf};
 
 use object::elf::SectionHeader64;
+use object::read::archive::ArchiveFile;
 use object::read::elf::{ElfFile64, FileHeader as _};
 use object::{Endianness, Object as _, ObjectSection as _};
 use schemars::JsonSchema;
@@ -297,6 +298,34 @@ pub struct LinkCases {
     pub pages: LinkPages,
     /// `corpus/links`.
     pub(super) folder: PathBuf,
+    /// The objects, by the names of their archives without an ending, and their own: `v3/amd64/two.o`.
+    objects: BTreeMap<String, Vec<u8>>,
+}
+
+/// Reads all objects: each `objects/VERSION/ABI.a` has some.
+fn read_objects(folder: &Path) -> Result<BTreeMap<String, Vec<u8>>, CaseError> {
+    let below = |folder: &Path| {
+        let unread = |source| CaseError::Folder { path: folder.to_owned(), source };
+        let entries = std::fs::read_dir(folder).map_err(unread)?;
+        entries.map(|entry| Ok(entry.map_err(unread)?.path())).collect::<Result<Vec<_>, CaseError>>()
+    };
+    let mut objects = BTreeMap::new();
+    for version in below(&folder.join("objects"))? {
+        for path in below(&version)? {
+            let unread = |source| CaseError::Folder { path: path.clone(), source };
+            let malformed = |error: object::Error| unread(std::io::Error::other(error));
+            let bytes = std::fs::read(&path).map_err(unread)?;
+            let [version, abi] =
+                [&version, &path].map(|path| path.file_stem().unwrap_or_default().to_string_lossy());
+            let archive = ArchiveFile::parse(&*bytes).map_err(malformed)?;
+            for member in archive.members() {
+                let member = member.map_err(malformed)?;
+                let name = format!("{version}/{abi}/{}", String::from_utf8_lossy(member.name()));
+                objects.insert(name, member.data(&*bytes).map_err(malformed)?.to_vec());
+            }
+        }
+    }
+    Ok(objects)
 }
 
 impl LinkCases {
@@ -306,16 +335,16 @@ impl LinkCases {
     /// A file can't be read, is malformed, or names what does not exist.
     pub fn load(folder: &Path) -> Result<Self, CaseError> {
         let unread = |source| CaseError::Folder { path: folder.to_owned(), source };
-        let (mut cases, mut sources) = (Vec::new(), Vec::new());
+        let (mut cases, mut sources, objects) = (Vec::new(), Vec::new(), read_objects(folder)?);
         for entry in std::fs::read_dir(folder).map_err(unread)? {
             let path = entry.map_err(unread)?.path();
             if path.extension().is_some_and(|extension| extension == "yaml") {
-                let (case, source) = read(&path, folder)?;
+                let (case, source) = read(&path, folder, &objects)?;
                 cases.push(case);
                 sources.push(source);
             }
         }
-        let all = Self { cases, pages: LinkPage::load(folder)?, folder: folder.to_owned() };
+        let all = Self { cases, pages: LinkPage::load(folder)?, folder: folder.to_owned(), objects };
         for (case, source) in all.cases.iter().zip(&sources) {
             all.hold_objects(case, source)?;
             all.hold_patches(case, source)?;
@@ -334,7 +363,7 @@ impl LinkCases {
             for (number, step) in case.steps.iter().enumerate() {
                 for (index, (name, input)) in step.of.iter().zip(step.inputs(case)).enumerate() {
                     let Input::Object { folder, file, .. } = input else { continue };
-                    if !self.object(&folder, &file, abi, version).is_file() {
+                    if self.object(&Self::name_of(&folder, &file, abi, version)).is_err() {
                         let span = source.span(&["steps", &number.to_string(), "of", &index.to_string()]);
                         let message = format!("there is no object `{name}` for {abi}, version {version}");
                         let help = "name the ABIs and versions that have it: `abis`, `versions`";
@@ -352,11 +381,11 @@ impl LinkCases {
             let objects =
                 case.abis.iter().flat_map(|abi| case.versions.iter().map(move |version| (*abi, *version)));
             for (abi, version) in objects {
-                let path = self.object(&Folder::Own, &format!("{}.o", patch.of), abi, version);
+                let object = Self::name_of(&Folder::Own, &format!("{}.o", patch.of), abi, version);
                 // Not all assemblers write all versions for all ABIs.
-                let Ok(mut object) = std::fs::read(&path) else { continue };
-                if patch.apply(&mut object).is_none() {
-                    let message = format!("{}: its .sframe has no such bytes", path.display());
+                let Ok(bytes) = self.object(&object) else { continue };
+                if patch.apply(&mut bytes.to_vec()).is_none() {
+                    let message = format!("{object}: its .sframe has no such bytes");
                     return Err(source.error_at(source.span(&["patched", name]), message, None::<String>));
                 }
             }
@@ -374,9 +403,9 @@ impl LinkCases {
         let mut defined = BTreeSet::new();
         for input in case.steps.iter().flat_map(|step| step.inputs(case)) {
             let Input::Object { folder, file, .. } = input else { continue };
-            let path = self.object(&folder, &file, *abi, *version);
+            let object = self.object(&Self::name_of(&folder, &file, *abi, *version));
             // What is not there is told where it is used.
-            let functions = std::fs::read(&path).ok().and_then(|bytes| Functions::read_all(&bytes).ok());
+            let functions = object.ok().and_then(|bytes| Functions::read_all(bytes).ok());
             let symbols = functions.into_iter().flatten().flat_map(|file| file.symbols);
             defined.extend(symbols.map(|symbol| symbol.name));
         }
@@ -398,23 +427,39 @@ impl LinkCases {
 
     /// Whether there are objects: not all assemblers write all versions for all ABIs.
     pub(super) fn has_objects(&self, abi: Abi, version: u8) -> bool {
-        self.folder.join(format!("objects/v{version}/{abi}")).is_dir()
+        let set = format!("v{version}/{abi}/");
+        self.objects.keys().any(|name| name.starts_with(&set))
     }
 
-    /// The path of an object.
-    pub(super) fn object(&self, folder: &Folder, file: &str, abi: Abi, version: u8) -> PathBuf {
+    /// The names of all objects.
+    pub fn objects(&self) -> impl Iterator<Item = &str> {
+        self.objects.keys().map(String::as_str)
+    }
+
+    /// An object, or that there is none.
+    pub(super) fn object(&self, name: &str) -> Result<&[u8], String> {
+        let object = self.objects.get(name).map(Vec::as_slice);
+        object.ok_or_else(|| format!("there is no object {name}"))
+    }
+
+    /// The name of an object.
+    pub(super) fn name_of(folder: &Folder, file: &str, abi: Abi, version: u8) -> String {
         let folder = match folder {
             Folder::Own => format!("v{version}/{abi}"),
             Folder::Plain => format!("plain/{abi}"),
             Folder::Version(version) => format!("v{version}/{abi}"),
             Folder::Abi(abi) => format!("v{version}/{abi}"),
         };
-        self.folder.join("objects").join(folder).join(file)
+        format!("{folder}/{file}")
     }
 }
 
 /// Reads a case, and checks what it names.
-fn read(path: &Path, folder: &Path) -> Result<(LinkCase, Source), Error> {
+fn read(
+    path: &Path,
+    folder: &Path,
+    objects: &BTreeMap<String, Vec<u8>>,
+) -> Result<(LinkCase, Source), Error> {
     let source = Source::read(path)?;
     let mut case: LinkCase = source.parse()?;
     case.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -508,9 +553,7 @@ fn read(path: &Path, folder: &Path) -> Result<(LinkCase, Source), Error> {
                 let message = format!("`{name}` is of a version that there is not: 1, 2 and 3 are");
                 return Err(source.error_at(item("of", index), message, None::<String>));
             }
-            let of_source = folder.join("sources").join(file.replace(".o", ".S"));
-            let made = folder.join("objects/v3/amd64").join(file);
-            if !of_source.is_file() && !made.is_file() {
+            if !objects.contains_key(&format!("v3/amd64/{file}")) {
                 return Err(source.error_at(
                     item("of", index),
                     format!("there is no object `{name}`"),

@@ -222,13 +222,14 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::links::case::LinkCases;
 
     /// What is said to be different is, also where rows say the same at other places.
     #[test]
     fn a_difference_shows_what_differs() {
-        let object =
-            std::fs::read(Path::new("../../corpus/links/objects/v3/amd64/two.o")).expect("an object");
-        let functions = Functions::read(&object).expect("functions");
+        let cases = LinkCases::load(Path::new("../../corpus/links")).expect("the cases");
+        let functions =
+            Functions::read(cases.object("v3/amd64/two.o").expect("an object")).expect("functions");
         let rows =
             functions.rows.values().flatten().find(|rows| rows.0.rows.len() > 2).expect("several rows");
         let changed = |change: &dyn Fn(&mut Function)| {

@@ -1,7 +1,5 @@
 //! Objects that are generated.
 
-use std::path::Path;
-
 use object::elf::{
     R_390_PC32, R_390_PC64, R_AARCH64_PREL32, R_AARCH64_PREL64, R_X86_64_PC32, R_X86_64_PC64, SHF_ALLOC,
     SHT_GNU_SFRAME,
@@ -23,11 +21,10 @@ impl Generated {
     /// Makes the object. Header and first row are those of another one, with other CFAs; `plain` leaves the section out.
     ///
     /// # Errors
-    /// The other can't be read, or the section can't be written: why.
-    pub(super) fn object(self, like: &Path, plain: bool) -> Result<Vec<u8>, String> {
-        let bytes = std::fs::read(like).map_err(|error| format!("{}: {error}", like.display()))?;
-        let laid_out = lay_out(Source::from(&bytes)).map_err(|error| error.to_string())?;
-        let laid_out = laid_out.ok_or_else(|| format!("{}: it is no object", like.display()))?;
+    /// The other is none, or the section can't be written: why.
+    pub(super) fn object(self, like: &[u8], plain: bool) -> Result<Vec<u8>, String> {
+        let laid_out = lay_out(Source::from(like)).map_err(|error| error.to_string())?;
+        let laid_out = laid_out.ok_or("what it is made like is no object")?;
         let file = ObjectFile::parse(&laid_out).map_err(|error| error.to_string())?;
         let section = file.section().map_err(|error| error.to_string())?;
         let read = sframe_engine::Section::parse(section.data, 0).map_err(|error| error.to_string())?;

@@ -569,18 +569,18 @@ mod tests {
     fn what_rewrites_files_keeps_the_rows_of_tables() {
         let cases = LinkCases::load(Path::new("../../corpus/links")).expect("the cases");
         let case = cases.cases.iter().find(|case| case.name == "bolt_in_place").expect("a case");
-        let linked = std::fs::read("../../corpus/links/objects/v3/amd64/linked").expect("an object");
-        let subject = ObjectFile::parse(&linked).expect("an ELF file");
+        let linked = cases.object("v3/amd64/linked").expect("an object");
+        let subject = ObjectFile::parse(linked).expect("an ELF file");
         let bytes = subject.sframe.expect("a section");
         let read = Section::parse(bytes.data, bytes.address).expect("a section that can be read");
         let of_table = |function: &write::Function| subject.linker_made(function.start).is_some();
-        let inputs = [Functions::read(&linked).expect("functions")];
+        let inputs = [Functions::read(linked).expect("functions")];
         let broken = BTreeSet::new();
         let inputs = Inputs { files: &inputs, broken: &broken, placement: Placement::of(Tool::Bolt) };
         let named = |change: &dyn Fn(&mut write::Section)| {
             let mut section = write::Section::from_read(&read).expect("a section that can be written");
             change(&mut section);
-            let output = embed(&linked, object::elf::SHT_GNU_SFRAME, |at| section.write(at));
+            let output = embed(linked, object::elf::SHT_GNU_SFRAME, |at| section.write(at));
             let output = output.expect("room for the section");
             let findings = judge(case, inputs, &output).expect("an output that can be judged");
             let missing = findings.into_iter().filter(|finding| finding.kind == LinkFault::MissingFde);

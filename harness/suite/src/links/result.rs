@@ -45,7 +45,7 @@ pub struct LinkResult {
     pub reason: Option<String>,
     /// The commands, which run in a folder with the objects.
     pub commands: Vec<String>,
-    /// The objects, below `corpus/links/objects`.
+    /// The objects: `v3/amd64/two.o` is that of `corpus/links/objects/v3/amd64.a`.
     pub objects: Vec<String>,
     /// What the tools have said.
     #[serde(default, skip_serializing_if = "String::is_empty")]

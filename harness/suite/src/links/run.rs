@@ -129,14 +129,11 @@ impl Attempt<'_> {
         let made = self.make(Objects::Own)?;
         let object = |(input, _): &(Input, Vec<u8>)| match input {
             Input::Object { folder, file, .. } => {
-                Some(self.cases.object(folder, file, self.abi, self.version))
+                Some(LinkCases::name_of(folder, file, self.abi, self.version))
             }
             Input::Made(_) | Input::Generated(..) => None,
         };
-        let objects = made.inputs.iter().filter_map(object).map(|path| {
-            let below = path.strip_prefix(self.cases.folder.join("objects")).unwrap_or(&path);
-            below.display().to_string()
-        });
+        let objects = made.inputs.iter().filter_map(object);
         let mut result = LinkResult {
             case: self.case.name.clone(),
             abi: self.abi,
@@ -347,8 +344,8 @@ impl Attempt<'_> {
         let (file, patch, from) = match input {
             Input::Made(name) => return Ok(name.clone()),
             Input::Generated(generated, name) => {
-                let path = self.cases.object(&Folder::Own, "two.o", self.abi, self.version);
-                let object = generated.object(&path, objects == Objects::Plain)?;
+                let like = LinkCases::name_of(&Folder::Own, "two.o", self.abi, self.version);
+                let object = generated.object(self.cases.object(&like)?, objects == Objects::Plain)?;
                 let file = format!("{name}.o");
                 std::fs::write(folder.join(&file), &object).map_err(|error| format!("{file}: {error}"))?;
                 made.inputs.push((input.clone(), object));
@@ -363,18 +360,15 @@ impl Attempt<'_> {
             Objects::OneAbi => (from, None),
             Objects::Own => (from, patch.as_ref().and_then(|name| self.case.patched.get(name))),
         };
-        let path = self.cases.object(from, file, self.abi, self.version);
-        let unread = |error: std::io::Error| format!("{}: {error}", path.display());
-        let bytes = std::fs::read(&path).map_err(unread)?;
+        let object = LinkCases::name_of(from, file, self.abi, self.version);
+        let bytes = self.cases.object(&object)?.to_vec();
         let mut given = bytes.clone();
         if let Some(patch) = patch {
-            patch
-                .apply(&mut given)
-                .ok_or_else(|| format!("{}: its .sframe can't be changed so", path.display()))?;
+            patch.apply(&mut given).ok_or_else(|| format!("{object}: its .sframe can't be changed so"))?;
         }
         let stem = name.replace(':', "-");
         let file = if file.contains('.') && !stem.contains('.') { format!("{stem}.o") } else { stem };
-        std::fs::write(folder.join(&file), &given).map_err(unread)?;
+        std::fs::write(folder.join(&file), &given).map_err(|error| format!("{file}: {error}"))?;
         if !made.inputs.iter().any(|(other, _)| other == input) {
             made.inputs.push((input.clone(), bytes));
         }

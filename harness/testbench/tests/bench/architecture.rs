@@ -1,6 +1,6 @@
 //! How the code is structured. [`CRATES`] is the order of the crates and of their rooms,
 //! which are the top-level modules of a crate: each uses only what is below it. Within a
-//! room, at most two files need each other. The map in CONTRIBUTING.md is made from the
+//! room, at most two files need each other. The map in harness/MAP.md is made from the
 //! same list, and from what the rooms say of themselves.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -431,9 +431,9 @@ fn map() -> String {
     map
 }
 
-/// Holds a part of CONTRIBUTING.md, between two lines, against what it should be, or writes it.
+/// Holds a part of harness/MAP.md, between two lines, against what it should be, or writes it.
 fn hold(start: &str, end: &str, made: &str) {
-    let path = repository().join(".github/CONTRIBUTING.md");
+    let path = repository().join("harness/MAP.md");
     let text = std::fs::read_to_string(&path).expect("the page");
     let (before, rest) = text.split_once(start).expect("the start of the part");
     let (shown, after) = rest.split_once(end).expect("the end of the part");
@@ -446,7 +446,7 @@ fn hold(start: &str, end: &str, made: &str) {
 
 /// One test, because all parts are of one file.
 #[test]
-fn the_page_for_contributors_shows_the_crates_as_they_are() {
+fn the_map_shows_the_crates_as_they_are() {
     hold("<!-- made by the test `architecture` -->\n", "<!-- end of the map -->", &map());
     for (of, what) in [("Abi", "an ABI"), ("Version", "a version")] {
         let start = format!("  <!-- made by the test `architecture`: files of {what} -->\n");

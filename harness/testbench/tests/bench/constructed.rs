@@ -10,7 +10,7 @@ use serde_json::Value;
 use sframe_engine::Abi;
 use sframe_judge::vocabulary::Verdict;
 use sframe_suite::corpus::{MadeExample, Toolchain};
-use sframe_suite::faults::digest_of;
+use sframe_suite::faults::{digest_of, record, recorded};
 use sframe_suite::spec::Example;
 
 use crate::command::{bench, json, status, toolchains};
@@ -130,7 +130,7 @@ fn example(name: &str, case: &Case, abi: Abi, toolchain: &Toolchain) -> Example 
     }
 }
 
-fn make(name: &str, case: &Case, toolchain: &Toolchain, digest: &str) {
+fn make(name: &str, case: &Case, toolchain: &Toolchain, digest: String) {
     for abi in &case.abis {
         let example = example(name, case, *abi, toolchain);
         let made = MadeExample::make(name, &example, toolchain, &toolchains());
@@ -138,13 +138,13 @@ fn make(name: &str, case: &Case, toolchain: &Toolchain, digest: &str) {
             made.unwrap_or_else(|error| panic!("{name}: {}", sframe_inspect::text::with_causes(&error)));
         std::fs::copy(made.program(), folder().join(name).join(abi.to_string())).expect("a copy");
     }
-    std::fs::write(folder().join(name).join("source.sha256"), digest).expect("a file");
+    record(&folder(), name, digest).expect("a list");
 }
 
 /// The digest of what all builds of a case are made of.
 fn digest(name: &str, case: &Case, toolchain: &Toolchain) -> String {
-    let of = |abi: &Abi| format!("{abi} {}\n", digest_of(&example(name, case, *abi, toolchain)));
-    case.abis.iter().map(of).collect()
+    let of = |abi: &Abi| format!("{abi}:{}", digest_of(&example(name, case, *abi, toolchain)));
+    case.abis.iter().map(of).collect::<Vec<_>>().join(" ")
 }
 
 /// What a finding is, in a line.
@@ -218,10 +218,10 @@ fn commands_answer_as_the_programs_were_constructed() {
     let wrong: Vec<String> = cases
         .par_iter()
         .flat_map(|(name, case)| {
-            let kept = std::fs::read_to_string(folder().join(name).join("source.sha256")).unwrap_or_default();
+            let kept = recorded(&folder(), name).unwrap_or_default();
             let digest = digest(name, case, &toolchain);
             if kept != digest && updates {
-                make(name, case, &toolchain, &digest);
+                make(name, case, &toolchain, digest);
             } else if kept != digest {
                 return vec![format!(
                     "{name}: the builds are of other sources: {UPDATE}=1, with the toolchain"

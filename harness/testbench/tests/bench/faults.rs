@@ -224,11 +224,16 @@ fn another_source_needs_another_build() {
 /// Builds of no page would never be looked at.
 #[test]
 fn each_folder_of_builds_has_its_page() {
-    for entry in std::fs::read_dir(corpus().join("faults")).expect("a folder") {
-        let name = entry.expect("an entry").file_name();
-        let name = name.to_str().expect("a name");
+    let entries = std::fs::read_dir(corpus().join("faults")).expect("a folder");
+    let folders = entries.map(|entry| entry.expect("an entry").path()).filter(|path| path.is_dir());
+    let mut names: Vec<String> =
+        folders.map(|path| path.file_name().expect("a name").to_str().expect("text").to_owned()).collect();
+    names.sort();
+    for name in &names {
         assert!(suite().faults().get(name).is_some(), "{name}");
     }
+    let list = std::fs::read_to_string(corpus().join("faults/sources.sha256")).expect("a list");
+    assert!(list.lines().map(|line| line.split(' ').next().unwrap_or_default()).eq(&names), "{list}");
 }
 
 /// The errors of a suite whose only spec is about `leaf`, with one page more or less.

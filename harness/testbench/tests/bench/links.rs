@@ -29,19 +29,17 @@ fn subjects() -> BTreeSet<String> {
 fn each_source_is_assembled_and_used() {
     let links = repository().join("corpus/links");
     let sources = names(&links.join("sources"), ".S");
-    for folder in ["v1/amd64", "v1/aarch64", "v1/aarch64_be", "v2/amd64", "v2/aarch64", "v2/aarch64_be"] {
-        assert_eq!(
-            sources.difference(&names(&links.join("objects").join(folder), ".o")).next(),
-            None,
-            "{folder}"
-        );
-    }
-    for (kind, abi) in ["v3", "plain"].iter().flat_map(|kind| sframe_engine::Abi::ALL.map(|abi| (kind, abi)))
-    {
-        let folder = links.join("objects").join(kind).join(abi.name());
-        assert_eq!(sources.difference(&names(&folder, ".o")).next(), None, "{kind} {abi}");
-    }
     let cases = LinkCases::load(&links).unwrap_or_else(|error| panic!("{error}"));
+    let objects: BTreeSet<&str> = cases.objects().collect();
+    let sets = sframe_engine::Abi::ALL.iter().flat_map(|abi| {
+        // Old assemblers write nothing for s390x.
+        let kinds = if abi.name() == "s390x" { &["v3", "plain"][..] } else { &["v1", "v2", "v3", "plain"] };
+        kinds.iter().map(move |kind| format!("{kind}/{abi}"))
+    });
+    for set in sets {
+        let missing = sources.iter().find(|name| !objects.contains(&*format!("{set}/{name}.o")));
+        assert_eq!(missing, None, "{set}");
+    }
     let used: BTreeSet<String> = cases
         .cases
         .iter()
