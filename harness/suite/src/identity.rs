@@ -3,7 +3,7 @@
 //! Baselines, `compare`, lists of known findings and fingerprints all compare these: what is more, elsewhere or wrong
 //! otherwise is worse everywhere, and what is less is better.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use schemars::JsonSchema;
@@ -178,9 +178,31 @@ impl fmt::Display for Difference {
     }
 }
 
+/// Findings without the names of functions whose code has none in another run: they may have been removed. Those of several
+/// functions of one code are one then.
+fn named_as(places: &Places, other: &Places) -> Places {
+    let of_code = |finding: &Identity| {
+        let Identity { verdict, image, code, row, cfa, function: _ } = finding;
+        code.as_ref().map(|code| (*verdict, image.clone(), code.digest.clone(), *row, *cfa))
+    };
+    let (nameless, named): (Vec<_>, Vec<_>) = other.keys().partition(|finding| finding.function.is_none());
+    let named: BTreeSet<_> = named.into_iter().filter_map(of_code).collect();
+    let mut nameless: BTreeMap<_, &Identity> =
+        nameless.into_iter().filter_map(|finding| Some((of_code(finding)?, finding))).collect();
+    nameless.retain(|code, _| !named.contains(code));
+    let mut result = Places::new();
+    for (finding, places) in places {
+        let known = of_code(finding).and_then(|code| nameless.get(&code).copied()).unwrap_or(finding);
+        let sum = result.entry(known.clone()).or_default();
+        *sum = sum.saturating_add(*places);
+    }
+    result
+}
+
 /// How the findings of two runs differ.
 #[must_use]
 pub fn differences(before: &Places, after: &Places) -> Vec<Difference> {
+    let (before, after) = (named_as(before, after), named_as(after, before));
     let mut were: Vec<Option<(&Identity, u64)>> =
         before.iter().map(|(finding, places)| Some((finding, *places))).collect();
     let mut are: Vec<(&Identity, u64)> = after.iter().map(|(finding, places)| (finding, *places)).collect();
@@ -303,6 +325,14 @@ mod tests {
             between([first], [second]),
             [("wrong-cfa f [code b] +0x4: was wrong-cfa f [code a] +0x4".to_owned(), true)]
         );
+        let called = |function: &str| (finding(function, "a", true, 4, 8), 1);
+        assert_eq!(between([called("f")], [called("")]), [], "its name was removed");
+        assert_eq!(between([called("")], [called("f")]), [], "it has one now");
+        assert_eq!(between([called("f")], [called("g")]).len(), 1, "another has its code");
+        let both = [called("f"), called("g")];
+        assert_eq!(between(both.clone(), [(called("").0, 2)]), [], "both have lost their names");
+        assert_eq!(between([(called("").0, 2)], both), [], "both have names now");
+        assert_eq!(between([called("f")], [(called("").0, 2)]).len(), 1, "one more is wrong");
         let nameless = |code: &str| (finding("", code, false, 4, 8), 1);
         assert_eq!(between([nameless("a")], [nameless("a")]), []);
         assert!(between([nameless("a")], [nameless("b")])[0].1);

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::diff::{DiffError, DiffReport, Explored, ExploredError, Objects, diff_file};
+use crate::lint::described;
 use crate::percent::Percent;
 use crate::source::Source;
 use clap::Args;
@@ -31,9 +32,10 @@ pub struct Diff {
     #[arg(long = "object", value_name = "FILE")]
     objects: Vec<PathBuf>,
     /// Which share of the instructions whose call frame information can be expressed must have an FDE: `all`, or a
-    /// percentage. Below that, functions without one are findings.
-    #[arg(long, value_name = "SHARE", default_value = "all", value_parser = Percent::to_reach)]
-    coverage: Percent,
+    /// percentage. Below that, functions without one are findings. If it is given, files of folders and archives that have
+    /// such instructions and no section are findings, too [default: all].
+    #[arg(long, value_name = "SHARE", value_parser = Percent::to_reach)]
+    coverage: Option<Percent>,
     /// Print the report as JSON instead of text.
     #[arg(long)]
     json: bool,
@@ -85,7 +87,7 @@ struct Comparison<'e> {
     /// What exploring says of the file.
     explored: Option<(&'e Path, Explored)>,
     objects: Objects,
-    coverage: Percent,
+    coverage: Option<Percent>,
     as_module: bool,
     point_out: &'e PointOut,
 }
@@ -93,6 +95,11 @@ struct Comparison<'e> {
 impl Inspect for Comparison<'_> {
     fn loads_modules(&self) -> bool {
         self.as_module
+    }
+
+    fn should_have_section(&self, file: &Subject) -> Option<String> {
+        self.coverage.filter(|share| *share > Percent::NONE)?;
+        described(file.source())
     }
 
     fn inspect(&mut self, file: &Subject, show: &mut impl Show) -> Result<Status, Stop> {
@@ -106,7 +113,7 @@ impl Inspect for Comparison<'_> {
         }
         (self.point_out)(file.source(), &mut report);
         show.show(&report, || [if volume() == Volume::Quiet { report.brief() } else { report.text() }])?;
-        let lacks = !report.reaches(self.coverage);
+        let lacks = !report.reaches(self.coverage.unwrap_or(Percent::ALL));
         let differs = !report.findings.is_empty() || !report.errors.is_empty() || lacks;
         Ok(status(differs, false, report.compared > 0))
     }

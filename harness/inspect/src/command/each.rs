@@ -44,6 +44,11 @@ pub trait Inspect {
     fn lacked_section(&self) -> bool {
         false
     }
+
+    /// Why a file without a section that nobody has named should have one, if it should.
+    fn should_have_section(&self, _: &Subject) -> Option<String> {
+        None
+    }
 }
 
 /// Why a file was not inspected.
@@ -498,7 +503,12 @@ impl<C: Inspect, S: Show> Tour<'_, C, S> {
             }
             Err(Stop::File(unusable)) if unusable.lacks_section && is_found => {
                 self.tally.without += 1;
-                Ok(())
+                let Some(why) = self.command.should_have_section(file) else { return Ok(()) };
+                self.tally.without_found += 1;
+                self.tally.worsen(Status::Finding);
+                let message = format!("{}, although {why}", unusable.message);
+                tell_line(format_args!("{}: {message}", file.name));
+                self.show.refuse(&file.name, &message)
             }
             Err(Stop::File(unusable)) => self.refuse(&file.name, &unusable.message),
             Err(Stop::Output(failure)) => Err(failure),

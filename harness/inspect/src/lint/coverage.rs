@@ -6,9 +6,19 @@ use super::report::{Finding, LintReport, Summary};
 use crate::diff::{DiffReport, Missing};
 use crate::elf::find_sframe::MissingSection;
 use crate::elf::object_file::ObjectFile;
+use crate::elf::relocatable::lay_out;
 use crate::percent::Percent;
 use crate::source::Source;
 use crate::text::counted;
+
+/// How much call frame information describes of a file, if it describes something: that can have a section.
+pub(crate) fn described(source: Source<'_>) -> Option<String> {
+    // Objects have .debug_frame only once relocations are applied.
+    let laid_out = lay_out(source).ok()?;
+    let source = laid_out.as_ref().map_or(source, Source::from);
+    let functions = ObjectFile::parse(source).ok()?.call_frame_info()?.fdes().len() as u64;
+    (functions > 0).then(|| format!("call frame information describes {}", counted(functions, "function")))
+}
 
 impl LintReport {
     /// That of a file without a section, of whose functions some have call frame information: none of them has an FDE.
@@ -18,11 +28,9 @@ impl LintReport {
         if !matches!(error, LintError::NoSection(MissingSection::Absent)) {
             return None;
         }
+        let message = MISSING_FDE.sentence(&[error, &described(source)?]).to_string();
         let file = ObjectFile::parse(source).ok()?;
-        let functions = file.call_frame_info()?.fdes().len() as u64;
-        let described = format!("call frame information describes {}", counted(functions, "function"));
-        let message = MISSING_FDE.sentence(&[error, &described]).to_string();
-        (functions > 0).then(|| Self {
+        Some(Self {
             schema: 1,
             file: name.to_owned(),
             abi: file.abi().map(|abi| abi.name()),

@@ -245,6 +245,7 @@ impl<'t> Attempt<'t> {
                     probe: Some(&mut all),
                     ignores_fp: self.plan.ignores_fp,
                     requires_reliable: false,
+                    settles_late: false,
                     listing: None,
                 },
             );
@@ -327,6 +328,7 @@ impl<'t> Attempt<'t> {
                     probe: None,
                     ignores_fp: self.plan.ignores_fp,
                     requires_reliable: false,
+                    settles_late: false,
                     listing: None,
                 },
             );

@@ -8,9 +8,9 @@ use sframe_inspect::text::neutral;
 use sframe_judge::finding::{Blame, Finding};
 use sframe_judge::vocabulary::{QualifiedName, Verdict};
 
-use crate::case::settle::places;
+use crate::case::settle::{places, starts};
 use crate::signs::is_of_its_fault;
-use crate::spec::{CfaError, Known, KnownFinding, OneOrMany};
+use crate::spec::{CfaError, Known, KnownFinding, OneOrMany, RowOffset};
 use crate::yaml;
 
 /// The first line of a file.
@@ -69,7 +69,10 @@ pub fn known_findings(findings: &[Finding], known: &[Known], abi: Abi) -> Result
         let rules = places(findings.iter().copied());
         // Of a fault, the signs of its page say it.
         let cfa = amounts(&findings);
-        let is_no_worse = |entry: &Known| entry.fault.is_some() || allows(entry, &rules, cfa.as_ref());
+        let rows = starts(findings.iter().copied());
+        let is_no_worse = |entry: &Known| {
+            entry.fault.is_some() || allows(entry, &rules, cfa.as_ref()) && is_in_rows(entry, rows.as_ref())
+        };
         let is_it = |entry: &Known| {
             let is_of = |finding: &&Finding| is_of(entry, finding, code.is_some());
             findings.iter().all(is_of) && is_of_fault(entry) && is_no_worse(entry)
@@ -91,6 +94,7 @@ pub fn known_findings(findings: &[Finding], known: &[Known], abi: Abi) -> Result
             function: Some(function),
             code,
             row: None,
+            rows: rows.map(|rows| Vec::from_iter(rows).into()),
             cfa: cfa.filter(|_| reason.is_some()),
             rules: vec![rules].into(),
             fault,
@@ -119,6 +123,14 @@ fn allows(entry: &Known, rules: &BTreeMap<String, u64>, cfa: Option<&OneOrMany<C
     };
     entry.any_rules
         || entry.rules.iter().flatten().any(has_rules) && entry.cfa.as_ref().is_none_or(has_amounts)
+}
+
+/// Whether an entry has all of these rows.
+fn is_in_rows(entry: &Known, rows: Option<&BTreeSet<RowOffset>>) -> bool {
+    let is_in = |known: &OneOrMany<RowOffset>| {
+        rows.is_some_and(|rows| rows.iter().all(|row| known.iter().any(|known| known == row)))
+    };
+    entry.rows.as_ref().is_none_or(is_in)
 }
 
 /// How wrong the CFA is in rows that compute it from SP, if all are such: where they are, that does not depend on what

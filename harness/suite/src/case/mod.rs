@@ -62,6 +62,8 @@ pub struct Demands {
     pub is_listed: bool,
     /// See [`ExamineOptions::requires_reliable`].
     pub requires_reliable: bool,
+    /// What its known failures explain is decided when it is known which faults findings come from: see [`Case::explain`].
+    pub settles_late: bool,
 }
 
 /// How much of a case is run, and what is recorded.
@@ -75,6 +77,8 @@ pub struct RunScope<'p> {
     pub ignores_fp: bool,
     /// See [`ExamineOptions::requires_reliable`].
     pub requires_reliable: bool,
+    /// See [`Demands::settles_late`].
+    pub settles_late: bool,
     /// Receives the code with what was seen there.
     pub listing: Option<&'p mut Option<Listing>>,
 }
@@ -131,12 +135,12 @@ impl Case<'_> {
         unwinder: UnderTest<'_>,
         demands: Demands,
     ) -> CaseResult {
-        let Demands { is_listed, requires_reliable } = demands;
+        let Demands { is_listed, requires_reliable, settles_late } = demands;
         let mut listing = None;
         let report = match unwinder {
             UnderTest::Rust(make_unwinder) => self.on_its_files(corpus, |target, report| {
                 let listing = is_listed.then_some(&mut listing);
-                let extent = RunScope { listing, requires_reliable, ..RunScope::default() };
+                let extent = RunScope { listing, requires_reliable, settles_late, ..RunScope::default() };
                 self.examine(target, options, make_unwinder, extent, report)
             }),
             UnderTest::External(external) => self.run_external(corpus, options, external, requires_reliable),
@@ -151,6 +155,7 @@ impl Case<'_> {
         corpus: &Path,
         explorer: Option<&Explorer>,
         faults: Option<&Faults>,
+        settles_late: bool,
         report: &mut CaseReport,
     ) {
         let has_findings = !report.findings.is_empty();
@@ -168,6 +173,17 @@ impl Case<'_> {
         let (none, proofs) = (Faults::default(), report.unreached.iter_mut().flat_map(|row| &mut row.proof));
         let findings = report.findings.iter_mut().chain(proofs);
         point_out(findings, &target, faults.unwrap_or(&none), Some(self.producer), None);
+        if settles_late {
+            let findings = std::mem::take(&mut report.findings);
+            let facts = self.facts();
+            let Settled { known, unexpected, .. } =
+                settle(self.spec.known_for(&facts), findings, |_| false, Some(self.build.abi));
+            report.findings = unexpected;
+            report.known.extend(known);
+            if report.outcome == Outcome::Unexpected {
+                report.outcome = report.outcome_of_findings();
+            }
+        }
     }
 
     fn explore(&self, target: &Target<'_>, explorer: &Explorer, report: &mut CaseReport) {
@@ -242,7 +258,7 @@ impl Case<'_> {
         report.uncovered.clone_from(&examination.coverage.uncovered_places);
         report.unreached = self.unreached(&examination.coverage);
         report.unwinder = Some(unwinder);
-        self.settle(shared, false, report);
+        self.settle(shared, false, false, report);
         if !findings.is_empty() {
             report.outcome = Outcome::Unexpected;
         }
@@ -547,7 +563,7 @@ impl Case<'_> {
             }
             findings.extend(judge_set_aside(sweep.and_then(|sweep| sweep.set_aside), report));
         }
-        self.settle(findings, broken.is_none() && with_signals, report);
+        self.settle(findings, broken.is_none() && with_signals, extent.settles_late, report);
         broken.map_or(Ok(()), Err)
     }
 
@@ -586,22 +602,17 @@ impl Case<'_> {
 
     /// Separates known findings from others. A known finding that was not seen
     /// again is a finding too, unless the run broke before its end.
-    fn settle(&self, findings: Vec<Finding>, complete: bool, report: &mut CaseReport) {
+    fn settle(&self, findings: Vec<Finding>, complete: bool, late: bool, report: &mut CaseReport) {
         let facts = self.facts();
-        let Settled { known, unexpected, changed, .. } =
-            settle(self.spec.known_for(&facts), findings, |_| complete, None);
+        let known = self.spec.known_for(&facts).filter(|_| !late);
+        let Settled { known, unexpected, changed, .. } = settle(known, findings, |_| complete, None);
         report.known.extend(known);
         report.findings.extend(unexpected);
         report.findings.extend(changed.into_iter().map(|(entry, finding)| {
             let message = self.asked_at(finding.message.clone(), &["known", &entry.to_string()]);
             Finding { message, ..finding }
         }));
-        let all_known = report.findings.is_empty() && report.findings_omitted.is_empty();
-        report.outcome = match (all_known, report.known.is_empty()) {
-            (true, true) => Outcome::Agree,
-            (true, false) => Outcome::Known,
-            (false, _) => Outcome::Unexpected,
-        };
+        report.outcome = report.outcome_of_findings();
     }
 }
 

@@ -94,6 +94,9 @@ pub struct SeenKnown {
     pub(crate) entry: Option<usize>,
     /// The first of them.
     pub finding: Finding,
+    /// The others.
+    #[serde(skip)]
+    pub(crate) others: Vec<Finding>,
 }
 
 impl SeenKnown {
@@ -133,6 +136,7 @@ impl SeenKnown {
             rules,
             entry: None,
             finding,
+            others: Vec::new(),
         }
     }
 
@@ -260,6 +264,16 @@ impl CaseReport {
     pub(super) fn skip(&mut self, reason: &SkipReason<'_>) {
         self.outcome = Outcome::Skipped;
         self.reason = Some(reason.to_string());
+    }
+
+    /// The outcome of a case that is not broken.
+    pub(crate) fn outcome_of_findings(&self) -> Outcome {
+        let is_explained = self.findings.is_empty() && self.findings_omitted.is_empty();
+        match (is_explained, self.known.is_empty()) {
+            (true, true) => Outcome::Agree,
+            (true, false) => Outcome::Known,
+            (false, _) => Outcome::Unexpected,
+        }
     }
 
     /// Returns the report, or that of a broken case if there is an error.

@@ -72,7 +72,8 @@ pub fn settle<'k>(
         });
         settled.changed.extend(blamed_on);
         let rules = places(&seen);
-        if let Some(first) = seen.into_iter().next() {
+        let mut seen = seen.into_iter();
+        if let Some(first) = seen.next() {
             settled.known.push(SeenKnown {
                 verdict: expected.known.verdict,
                 function: expected.known.function.clone(),
@@ -86,6 +87,7 @@ pub fn settle<'k>(
                 rules,
                 entry: Some(expected.entry),
                 finding: first,
+                others: seen.collect(),
             });
         } else if !complete(expected.known) && !expected.known.optional {
             not_looked_at.insert(expected.entry);
@@ -127,14 +129,16 @@ impl Place {
 }
 
 /// Returns the rules with which findings occur, each with the number of places. One of a row may stand for several: all
-/// that exploring has found of a cause. Code without a row is one place, however much of it has run.
+/// that exploring has found of a cause. Code without a row is one place, however much of it has run, unless that is what is
+/// wrong.
 pub(crate) fn places<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> BTreeMap<String, u64> {
     let mut places: BTreeMap<_, u64> = BTreeMap::new();
     for finding in findings {
         let rules = finding.row.as_ref().map_or_else(|| NO_ROW.to_owned(), |row| row.rules.to_string());
         let place = (rules, finding.image.as_deref(), finding.pc, finding.function.as_deref());
         let count = places.entry(place).or_default();
-        let of_row = finding.row.as_ref().map_or(1, |_| finding.places);
+        let is_counted = finding.row.is_some() || finding.verdict == Verdict::NoFde;
+        let of_row = if is_counted { finding.places } else { 1 };
         *count = of_row.max(*count);
     }
     let mut rules: BTreeMap<String, u64> = BTreeMap::new();
@@ -142,6 +146,11 @@ pub(crate) fn places<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> BTr
         *rules.entry(of).or_default() += count;
     }
     rules
+}
+
+/// Where the rows of findings start; `None` where one has none.
+pub(crate) fn starts<'f>(findings: impl Iterator<Item = &'f Finding>) -> Option<BTreeSet<RowOffset>> {
+    findings.map(|finding| finding.row.map(|row| RowOffset(row.start.0))).collect()
 }
 
 /// The digest of the code of a finding's function.
@@ -190,11 +199,17 @@ fn judge_rules(known: &Known, seen: &[&Finding], complete: bool) -> Option<Findi
         return None;
     }
     let shown = places(seen.iter().copied());
+    let rows = starts(seen.iter().copied());
+    let is_in_rows = known.rows.as_ref().is_none_or(|known| {
+        let known: BTreeSet<RowOffset> = known.iter().copied().collect();
+        rows.as_ref().is_some_and(|rows| if complete { *rows == known } else { rows.is_subset(&known) })
+    });
     let is_it = |known: &BTreeMap<String, u64>| {
         let is_part = || shown.iter().all(|(rules, count)| known.get(rules).is_some_and(|all| count <= all));
         *known == shown || (!complete && is_part())
     };
-    if known.rules.iter().flatten().any(is_it) {
+    let has_rules = known.rules.iter().flatten().any(is_it);
+    if has_rules && is_in_rows {
         return None;
     }
     let text = |rules: &BTreeMap<String, u64>| {
@@ -209,7 +224,13 @@ fn judge_rules(known: &Known, seen: &[&Finding], complete: bool) -> Option<Findi
     };
     let verdict = known.verdict;
     let place = known.function.as_ref().map(|function| format!(" in {function}")).unwrap_or_default();
-    let got = text(&shown);
+    let list = |rows: &mut dyn Iterator<Item = &RowOffset>| {
+        format!("rows {}", rows.map(|row| format!("+{row}")).collect::<Vec<_>>().join(", "))
+    };
+    let (expected, got) = match (&known.rows, &rows) {
+        (Some(known), Some(rows)) if has_rules => (list(&mut known.iter()), list(&mut rows.iter())),
+        _ => (expected, text(&shown)),
+    };
     let message = format!("the known {verdict}{place} happens with {got}; the entry has {expected}");
     let first = (*seen.first()?).clone();
     let (expected, got, message) = (expected.into(), got.into(), message.into());

@@ -165,6 +165,7 @@ mod tests {
             verdict: "wrong-cfa".to_owned(),
             image: image.map(str::to_owned),
             function: function.map(str::to_owned),
+            by_signs: None,
         };
         let row = |rules: &str| {
             format!("CFA is 0x3f8, the call stack has 0x3f0; row +0x5: CFA = {rules} (3 times)")

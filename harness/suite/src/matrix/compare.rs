@@ -5,11 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 use sframe_engine::Abi;
+use sframe_inspect::text::grouped;
 use sframe_judge::finding::{Address, Blame, Confidence, Finding, KnownFault, Said};
 use sframe_judge::vocabulary::{End, Verdict};
 
 use super::fit::{Fitted, base_name};
 use crate::case::{CaseReport, Outcome};
+use crate::identity::Identity;
 
 /// What findings in the code of different compilers have in common.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -22,6 +24,17 @@ pub struct Kind {
     /// The function, without the suffixes that compilers add to the names of
     /// parts and copies: `f` for `f.cold`.
     pub function: Option<String>,
+    /// The fault whose signs all findings of this kind have, if they have such: the same verdict in the same function may
+    /// have another cause.
+    #[serde(skip)]
+    pub by_signs: Option<String>,
+}
+
+impl Kind {
+    /// This kind, whatever the cause.
+    fn of_any_cause(&self) -> Self {
+        Self { by_signs: None, ..self.clone() }
+    }
 }
 
 impl Comparison {
@@ -86,7 +99,8 @@ pub enum Standing {
     Broken,
     /// Kinds of findings that the reference does not have.
     Worse,
-    /// The reference has such a build, and this toolchain has made none, or one without `.sframe`.
+    /// The reference has such a build, and this toolchain has made none, one without `.sframe`, or one of which hardly
+    /// anything ran.
     Lost,
 }
 
@@ -130,6 +144,9 @@ pub struct Comparison {
     /// Rows that the reference's topmost frame used.
     pub reference_rows_exercised: u64,
 }
+
+/// Which part of what was compared of the reference has to be, however code is generated.
+const HARDLY: u64 = 10;
 
 /// A case of the reference, with the functions of its build that lack an FDE.
 #[derive(Clone, Copy, Debug)]
@@ -189,21 +206,33 @@ pub(super) fn compare(
         }
         (_, Some(reference)) => {
             let (mut own, mut theirs) = (kinds(report), kinds(reference));
+            let wrong =
+                of_findings(findings(report).filter(|finding| !is_theirs(finding, reference, &theirs)));
             // What a spec excepts is nobody's fault; if only the reference has it, the other has an
             // advantage.
             add_uncovered(reference, &mut theirs);
             let mut uncovered = BTreeMap::new();
             add_uncovered(report, &mut uncovered);
             own.extend(uncovered.clone().into_iter().filter(|(kind, _)| theirs.contains_key(kind)));
-            add_missing(&fitted.missing, missed, &mut own);
-            let only = |these: &BTreeMap<Kind, KindDetail>, those: &BTreeMap<Kind, KindDetail>| {
-                let only = these.iter().filter(|(kind, _)| !those.contains_key(kind));
-                only.map(|(_, detail)| detail.clone()).collect::<Vec<_>>()
-            };
-            comparison.worse = only(&own, &theirs);
+            let mut missing = BTreeMap::new();
+            add_missing(&fitted.missing, missed, &mut missing);
+            missing.retain(|kind, _| !theirs.contains_key(kind));
+            own.extend(missing.clone());
+            comparison.worse =
+                missing.into_iter().chain(wrong).collect::<BTreeMap<_, _>>().into_values().collect();
+            let of_any_cause: BTreeSet<Kind> = own.keys().map(Kind::of_any_cause).collect();
+            let only_theirs = theirs.iter().filter(|(kind, _)| {
+                let is_named = kind.function.is_some() || kind.image.is_some();
+                let verdict = |own: &Kind| own.verdict == kind.verdict;
+                if is_named {
+                    !of_any_cause.contains(&kind.of_any_cause())
+                } else {
+                    !of_any_cause.iter().any(verdict)
+                }
+            });
             // Without code, or without an FDE for it, nothing is better.
             let (mut better, mut no_code, mut no_rows) = (Vec::new(), Vec::new(), Vec::new());
-            for detail in only(&theirs, &own) {
+            for detail in only_theirs.map(|(_, detail)| detail.clone()) {
                 let Kind { verdict, function, .. } = &detail.kind;
                 let without_fde = no_fde(function.as_ref());
                 // What linkers generate has no symbol.
@@ -228,6 +257,13 @@ pub(super) fn compare(
                 (true, false) => Standing::Better,
                 (true, true) => Standing::Same,
             };
+            let (ran, theirs) = (report.counts.comparisons, reference.counts.comparisons);
+            if ran < theirs / HARDLY {
+                comparison.standing = Standing::Lost;
+                let (ran, theirs) = (grouped(ran), grouped(theirs));
+                comparison.reason =
+                    Some(format!("{ran} instructions were compared, {theirs} of the reference"));
+            }
         }
     }
     comparison
@@ -268,8 +304,8 @@ fn settle(report: &mut CaseReport, not_judged: &mut Vec<String>) {
         Verdict::WrongEnd => is_worse_end(finding),
         _ => true,
     });
-    if report.outcome == Outcome::Unexpected && report.findings.is_empty() {
-        report.outcome = if report.known.is_empty() { Outcome::Agree } else { Outcome::Known };
+    if report.outcome == Outcome::Unexpected {
+        report.outcome = report.outcome_of_findings();
     }
 }
 
@@ -302,20 +338,46 @@ fn is_worse_end(finding: &Finding) -> bool {
     got.is_some_and(|got| got > 0 && got >= worst(&finding.expected, &[]).unwrap_or_default())
 }
 
+/// All findings that are judged, known or not.
+fn findings(report: &CaseReport) -> impl Iterator<Item = &Finding> {
+    let known = report.known.iter().flat_map(|seen| std::iter::once(&seen.finding).chain(&seen.others));
+    report.findings.iter().chain(known).filter(|finding| is_judged(finding))
+}
+
 /// The kinds of all findings, known or not.
 fn kinds(report: &CaseReport) -> BTreeMap<Kind, KindDetail> {
-    let mut kinds = of_findings(report.findings.iter().filter(|finding| is_judged(finding)));
+    let mut kinds = of_findings(findings(report));
     for seen in report.known.iter().filter(|seen| is_judged(&seen.finding)) {
-        // A fault known in any function may be found in other functions elsewhere.
-        let function = seen.function.as_ref().map(|name| base_name(name).to_owned());
-        let image = seen.finding.image.clone().filter(|_| function.is_some());
-        let kind = Kind { verdict: seen.verdict.to_string(), image, function };
-        let detail = kinds.entry(kind.clone()).or_insert_with(|| detail(kind, &seen.finding));
-        detail.reason.get_or_insert_with(|| seen.explanation());
-        detail.fault = detail.fault.take().or_else(|| seen.fault.clone());
-        detail.rows.extend(seen.finding.row.as_ref().map(|row| row.start));
+        for finding in std::iter::once(&seen.finding).chain(&seen.others) {
+            let kind = kind_of(finding);
+            // A fault known in any function may be found in other functions elsewhere.
+            let anywhere = Kind { function: None, image: None, ..kind.clone() };
+            for kind in [Some(kind), seen.function.is_none().then_some(anywhere)].into_iter().flatten() {
+                let detail = kinds.entry(kind.clone()).or_insert_with(|| detail(kind, finding));
+                detail.reason.get_or_insert_with(|| seen.explanation());
+                detail.fault = detail.fault.take().or_else(|| seen.fault.clone());
+            }
+        }
     }
     kinds
+}
+
+/// Whether the reference has a finding as well: the same one in a function of the same code, and else one of its kind. Where
+/// signs say what that of the reference comes from, another cause is something else.
+fn is_theirs(finding: &Finding, reference: &CaseReport, theirs: &BTreeMap<Kind, KindDetail>) -> bool {
+    let own = Identity::of(finding);
+    let mut of_code = findings(reference).filter(|their| {
+        their.code.is_some() && their.code == finding.code && their.function == finding.function
+    });
+    if let Some(first) = of_code.next() {
+        let is_same =
+            |their: Identity| (their.verdict, their.row, their.cfa) == (own.verdict, own.row, own.cfa);
+        return std::iter::once(first).chain(of_code).map(Identity::of).any(is_same);
+    }
+    let kind = kind_of(finding);
+    let anywhere = Kind { function: None, image: None, ..kind.clone() };
+    let kinds = [kind.of_any_cause(), anywhere.of_any_cause(), kind, anywhere];
+    kinds.iter().any(|kind| theirs.contains_key(kind))
 }
 
 /// Adds the code without an FDE, excepted or not.
@@ -358,7 +420,7 @@ fn is_judged(finding: &Finding) -> bool {
 fn no_fde(function: Option<&String>) -> Kind {
     // Without a symbol, coverage gives addresses, which mean nothing in another build.
     let function = function.filter(|name| !name.starts_with("0x")).map(|name| base_name(name).to_owned());
-    Kind { verdict: Verdict::NoFde.to_string(), image: None, function }
+    Kind { verdict: Verdict::NoFde.to_string(), image: None, function, by_signs: None }
 }
 
 fn of_findings<'f>(findings: impl Iterator<Item = &'f Finding>) -> BTreeMap<Kind, KindDetail> {
@@ -379,6 +441,7 @@ pub(super) fn kind_of(finding: &Finding) -> Kind {
             verdict: verdict.to_string(),
             image: finding.image.clone(),
             function: finding.function.as_ref().map(|name| base_name(name).to_owned()),
+            by_signs: finding.fault.as_ref().map(|fault| fault.name.clone()),
         },
     }
 }

@@ -154,11 +154,12 @@ impl<'s> Plan<'s> {
         folder: &std::path::Path,
         done: &(dyn Fn(&CaseReport) + Sync),
     ) -> (Vec<Comparison>, Vec<CaseResult>) {
-        let plan = suite::Plan {
+        let mut plan = suite::Plan {
             isolation: scope.isolation.clone(),
             faults: Some(scope.suite.faults()),
             ..suite::Plan::new(scope.options.clone(), UnderTest::Rust(&sframe_unwinder))
         };
+        plan.demands.settles_late = true;
         // Without a journal, nothing interrupts a run.
         let run = |corpus: &std::path::Path, cases: &[Case<'_>], plan: &suite::Plan<'_>| {
             suite::execute(corpus, cases, plan, done).unwrap_or_else(|interrupted| interrupted.results)

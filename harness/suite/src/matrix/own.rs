@@ -8,7 +8,7 @@ use sframe_machine::Options;
 
 use super::fit::{self, Fitted};
 use super::references::References;
-use crate::case::{Case, CaseReport, CaseResult, UnderTest};
+use crate::case::{Case, CaseReport, CaseResult, Demands, UnderTest};
 use crate::corpus::{Attempt, Build, Toolchain};
 use crate::spec::{Faults, Producer, Spec};
 use crate::suite::{self, Suite};
@@ -90,7 +90,8 @@ impl<'s> OwnCases<'s> {
         };
         let mut results = Vec::new();
         for (cases, is_fitted) in [(&self.whole, false), (&self.fitted, true)] {
-            let plan = suite::Plan { is_fitted, ..plan.clone() };
+            let demands = Demands { settles_late: is_fitted, ..plan.demands };
+            let plan = suite::Plan { is_fitted, demands, ..plan.clone() };
             let cases: Vec<Case<'_>> = cases.iter().map(Fitted::case).collect();
             // Without a journal, nothing interrupts a run.
             results.extend(

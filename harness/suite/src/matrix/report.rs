@@ -74,7 +74,7 @@ pub struct Counts {
     pub broken: u64,
     /// No spec runs them.
     pub skipped: u64,
-    /// Of those refused or without a section: the reference has them.
+    /// Of those refused or without a section: the reference has them; and of those made: hardly anything ran.
     pub lost: u64,
 }
 
@@ -217,10 +217,10 @@ impl ToolchainResult {
                     match standing {
                         Some(Standing::Same) => &mut counts.same,
                         Some(Standing::Better) => &mut counts.better,
-                        Some(Standing::Worse) => &mut counts.worse,
+                        Some(Standing::Worse | Standing::Lost) => &mut counts.worse,
                         Some(Standing::NoReference) => &mut counts.no_reference,
                         Some(Standing::Broken) => &mut counts.broken,
-                        Some(Standing::Skipped | Standing::Lost) | None => &mut counts.skipped,
+                        Some(Standing::Skipped) | None => &mut counts.skipped,
                     }
                 }
             } += 1;

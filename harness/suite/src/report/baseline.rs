@@ -13,7 +13,7 @@ use sframe_vectors::words::of_json;
 use super::changes::{CaseResults, Changed, ReportKind, case_change};
 use super::identity::Asked;
 use super::in_baseline::InBaseline;
-use super::{Report, RunIdentity, Selection};
+use super::{Report, RunIdentity};
 use crate::case::{CaseReport, Outcome};
 use crate::identity::{Identity, differences};
 use crate::suite::shard::Shard;
@@ -27,9 +27,6 @@ const SCHEMA: u32 = 2;
 pub struct Baseline {
     /// The version of the file format.
     schema: u32,
-    /// The selection of cases in its run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    selection: Option<Selection>,
     /// What was asked of each case.
     #[serde(default)]
     asked: Asked,
@@ -162,8 +159,7 @@ impl Baseline {
             return Err(UnfitReport::Shard(shard));
         }
         let cases = report.cases.iter().map(|case| (case.id.clone(), CaseResults::of(case)));
-        let selection = report.run.as_ref().map(|run| run.selection.clone());
-        Ok(Self { schema: SCHEMA, selection, asked: asked(report), cases: cases.collect() })
+        Ok(Self { schema: SCHEMA, asked: asked(report), cases: cases.collect() })
     }
 
     /// Checks that a report can be compared with this baseline.

@@ -34,6 +34,9 @@ pub struct ExploreReport {
     pub provenance: Option<Provenance>,
     /// The file, as named on the command line.
     pub file: String,
+    /// The patterns of the functions that were to be explored, if not all were.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub only_functions: Vec<String>,
     /// Its ABI.
     pub abi: Abi,
     /// Version of its section.
@@ -133,6 +136,7 @@ impl ExploreReport {
             schema: SCHEMA,
             provenance: None,
             file,
+            only_functions: Vec::new(),
             abi: module.image.cpu.abi,
             sframe_version: target.sframe_version(),
             section: JudgedImage::of(module),

@@ -300,6 +300,9 @@ pub struct Known {
     /// The digest of the function's code, in a list of a file's findings.
     #[serde(skip)]
     pub code: Option<String>,
+    /// All rows, in a list of a file's findings.
+    #[serde(skip)]
+    pub rows: Option<OneOrMany<RowOffset>>,
     /// How wrong the CFA is, in a list of a file's findings.
     #[serde(skip)]
     pub cfa: Option<OneOrMany<CfaError>>,
@@ -324,7 +327,7 @@ pub struct Known {
     /// The title of the fault, once its page was read.
     #[serde(skip)]
     pub title: Option<String>,
-    /// The ABIs for which the page has signs, of an entry in a list of a file's findings.
+    /// The ABIs for which the page has signs.
     #[serde(skip)]
     pub signs: Vec<Abi>,
 }

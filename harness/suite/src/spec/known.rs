@@ -46,6 +46,15 @@ pub struct KnownFinding {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "OneOrMany<RowOffset>")]
     pub row: Option<OneOrMany<RowOffset>>,
+    /// The rows with which it happens, all of them: with another one it has changed. Without this key: any.
+    #[serde(
+        default,
+        deserialize_with = "present",
+        serialize_with = "alone_if_any",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "OneOrMany<RowOffset>")]
+    pub rows: Option<OneOrMany<RowOffset>>,
     /// The rules with which it happens, as findings print them, each with the
     /// number of places, which are different instructions; `no row` where there
     /// is none. The program must show exactly these; a list has several
@@ -155,10 +164,6 @@ impl KnownFile {
     /// As for [`Faults::explain`].
     pub fn explain(&mut self, faults: Faults) -> Result<(), Vec<Error>> {
         faults.explain(&mut self.known, &self.source)?;
-        for known in &mut self.known {
-            let page = known.fault.as_ref().and_then(|name| faults.get(name));
-            known.signs = page.into_iter().flat_map(|page| &page.signs).map(|sign| sign.abi).collect();
-        }
         self.faults = faults;
         Ok(())
     }
@@ -195,7 +200,7 @@ impl KnownFile {
 
 impl From<KnownFinding> for Known {
     fn from(finding: KnownFinding) -> Self {
-        let KnownFinding { verdict, function, code, row, rules, cfa, blame, optional, fault, reason } =
+        let KnownFinding { verdict, function, code, row, rows, rules, cfa, blame, optional, fault, reason } =
             finding;
         Self {
             selector: Selector::default(),
@@ -203,6 +208,7 @@ impl From<KnownFinding> for Known {
             function,
             code,
             row,
+            rows,
             rules: Some(rules),
             cfa,
             any_rules: false,

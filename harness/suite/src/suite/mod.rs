@@ -365,7 +365,8 @@ pub fn execute(
             (None, None) => (run_guarded(case, corpus, &plan.options, plan.unwinder, plan.demands), false),
         };
         if !is_kept {
-            case.explain(corpus, plan.explorer.as_ref(), plan.faults, &mut result.report);
+            let late = plan.demands.settles_late;
+            case.explain(corpus, plan.explorer.as_ref(), plan.faults, late, &mut result.report);
             result.report.seconds = start.elapsed().as_secs_f64();
         }
         if let Some(journal) = plan.journal.filter(|_| !is_kept)

@@ -38,7 +38,7 @@ impl<'p> Plan<'p> {
         Self {
             options,
             unwinder,
-            demands: Demands { is_listed: false, requires_reliable: false },
+            demands: Demands { is_listed: false, requires_reliable: false, settles_late: false },
             journal: None,
             isolation: None,
             explorer: None,

@@ -62,6 +62,9 @@ pub struct VectorsReport {
     pub quality: Vec<Difference>,
     /// Vectors that the reader says it can't read.
     pub skipped: Vec<Skipped>,
+    /// Vectors with other questions of which only that was answered whether the section can be opened.
+    #[serde(default)]
+    pub opened_only: u64,
 }
 
 /// Questions about one part.
@@ -280,6 +283,7 @@ impl VectorsReport {
             about: BTreeMap::new(),
             quality: Vec::new(),
             skipped: Vec::new(),
+            opened_only: 0,
         }
     }
 
@@ -333,6 +337,10 @@ impl VectorsReport {
             (true, false) => self.partly += 1,
             (false, _) => {}
         }
+        let has_more = |counts: &BTreeMap<AnswerPart, u64>| {
+            counts.iter().any(|(part, count)| *part != AnswerPart::Opening && *count > 0)
+        };
+        self.opened_only += u64::from(has_more(&questions) && !has_more(&answered));
         for (part, count) in questions {
             self.count(vector, part, |counts| counts.questions += count);
         }

@@ -136,6 +136,7 @@ impl Run {
             demands: Demands {
                 is_listed: self.report.is_some() && external.is_none(),
                 requires_reliable: self.require_reliable,
+                settles_late: false,
             },
             isolation: self.isolation.workers(),
             explorer: (!self.no_explore).then(|| self.isolation.explorer()),

@@ -114,12 +114,12 @@ impl Vectors {
         } else {
             print(&report.text(volume()))?;
         }
-        // Who names a profile does not choose freely what of it is answered.
-        let left = report.skipped.len() as u64;
-        let is_hollow = self.selection.profile.is_some() && left > report.vectors / 2;
+        // Which vectors a reader need not answer, the options say, and not its answers.
+        let left = report.skipped.len() as u64 + report.opened_only;
+        let is_hollow = left > report.vectors / 2;
         if is_hollow {
             tell_line(format_args!(
-                "too little was compared: {left} of the {} of this profile were not answered",
+                "too little was compared: {left} of {} were not answered; --profile or --only says which the reader supports",
                 counted(report.vectors, "vector")
             ));
         }

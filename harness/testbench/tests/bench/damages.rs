@@ -10,7 +10,9 @@ use tempfile::TempDir;
 
 use crate::command::{bench, bench_in, json as document, status};
 use crate::common::repository;
+use crate::damaged_builds;
 use crate::doctor::remove_section;
+use crate::reports::{index, unpacked};
 
 /// The cases that a damage is done to, one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +23,8 @@ enum Of {
     Failing,
     /// Those without one.
     Agreeing,
+    /// The one that an unwinder in a process of its own has walked; none of the others has.
+    Unwound,
     /// The whole report, once.
     Report,
 }
@@ -169,6 +173,32 @@ const DAMAGES: &[Damage] = &[
         "code has run that has no FDE any more",
         Of::Any,
         |case| case["uncovered"] = json!({"f": 3}),
+        WORSE,
+    ),
+    damage(
+        "more of a function has run that has no FDE",
+        Of::Agreeing,
+        |case| add(&mut case["uncovered"]["bare"], 1),
+        WORSE,
+    ),
+    damage("a stop of the spec is not reached any more", Of::Any, |case| add(&mut case["stops"], -1), WORSE),
+    damage("no signal is delivered any more", Of::Any, |case| case["signals"]["delivered"] = json!(0), WORSE),
+    damage(
+        "no row is used as a caller's any more",
+        Of::Agreeing,
+        |case| case["rows_exercised_as_caller"] = json!(0),
+        WORSE,
+    ),
+    damage(
+        "an unwinder gives no CFA any more",
+        Of::Unwound,
+        |case| add(&mut case["unwinder"]["cfa_untold"], 1),
+        WORSE,
+    ),
+    damage(
+        "fewer frames of an unwinder are compared",
+        Of::Unwound,
+        |case| add(&mut case["unwinder"]["frames"], -1),
         WORSE,
     ),
     damage(
@@ -375,7 +405,29 @@ impl Files {
                 case["outcome"] = json!("unexpected");
             }
             case["findings"] = json!(findings);
+            case["uncovered"] = json!({"bare": 2});
+            case["signals"]["delivered"] = json!(5);
+            case["rows_exercised_as_caller"] = json!(2);
         }
+        let engine = env!("CARGO_BIN_EXE_sframe-engine-unwinder");
+        let walked = document(&bench(&[
+            "run",
+            "--spec",
+            "leaf",
+            "--toolchain",
+            "gnu-2.47",
+            "--abi",
+            "amd64",
+            "--variant",
+            "O2",
+            "--json",
+            "--unwinder",
+            engine,
+        ]));
+        let cases = report["cases"].as_array_mut().expect("cases");
+        cases.push(walked["cases"][0].clone());
+        let count = cases.len();
+        report["selected"] = json!(count);
         let files = Self { folder, report };
         files.write("before.json", &files.report);
         let mut whole = files.report.clone();
@@ -405,8 +457,12 @@ impl Files {
         let cases = self.report["cases"].as_array().expect("cases");
         let is_failing = |case: &Value| !case["findings"].as_array().expect("findings").is_empty();
         let all = cases.iter().enumerate();
+        let all = all.filter(|(_, case)| of == Of::Unwound || case["unwinder"].is_null());
         match of {
             Of::Any => all.map(|(index, _)| index).collect(),
+            Of::Unwound => {
+                all.filter(|(_, case)| !case["unwinder"].is_null()).map(|(index, _)| index).collect()
+            }
             Of::Failing => all.filter(|(_, case)| is_failing(case)).map(|(index, _)| index).collect(),
             Of::Agreeing => all.filter(|(_, case)| !is_failing(case)).map(|(index, _)| index).collect(),
             Of::Report => vec![0],
@@ -469,10 +525,12 @@ impl Files {
         };
         let text = String::from_utf8_lossy(text);
         let last = text.lines().last().unwrap_or_default();
+        let page = unpacked(index(&self.read("merged/report.html")));
         let says = [
             ("report.sarif", results.filter(is_open).count() > 0 || !succeeded),
             ("junit.xml", !is_good_in_junit),
             ("summary.md", !is_good(first)),
+            ("report.html", page["worse"].as_object().is_some_and(|worse| !worse.is_empty())),
             ("the last line", last.contains("worse") || last.contains("nothing compared")),
         ];
         let wrong = says.iter().filter(|(_, says)| *says != fails);
@@ -537,6 +595,26 @@ fn what_is_found_where_nobody_has_looked_is_new() {
         files.write("after.json", &files.report);
         assert_eq!(files.judged(), (WORSE, Vec::new()), "{outcome}");
     }
+}
+
+/// What could not be judged has not had less.
+#[test]
+fn what_agrees_again_is_better() {
+    let files = Files::new();
+    let mut before = files.report.clone();
+    let case = &mut before["cases"][files.cases(Of::Agreeing)[0]];
+    case["outcome"] = json!("broken");
+    for count in ["rows_total", "rows_exercised", "comparisons", "instructions", "stops"] {
+        case[count] = json!(0);
+    }
+    files.write("before.json", &before);
+    before["shard"] = Value::Null;
+    files.write("whole.json", &before);
+    std::fs::remove_file(files.path("baseline.json")).expect("a baseline");
+    let [baseline, whole] = ["baseline.json", "whole.json"].map(|name| files.path(name));
+    assert_eq!(status(&bench(&["baseline", "create", &baseline, &whole])), 0);
+    files.write("after.json", &files.report);
+    assert_eq!(files.judged(), (FINE, Vec::new()));
 }
 
 /// What is done to an entry, in a sentence; and the status of `check`.
@@ -690,6 +768,7 @@ fn the_guide_promises_what_is_tried() {
     for (what, _, status) in OF_LISTS {
         let _ = writeln!(table, "| {what} | {status} |");
     }
+    table += &damaged_builds::promises();
     table.push('\n');
     let path = repository().join("harness/guide/ci.md");
     let guide = std::fs::read_to_string(&path).expect("the guide");

@@ -179,7 +179,7 @@ fn known_findings_may_name_a_fault() {
     let error = text(&output.stderr);
     assert_eq!(status(&output), 2, "{error}");
     assert!(error.contains("unknown fault `gcc-poped`; did you mean `gcc-popped`?"), "{error}");
-    assert!(error.contains(" --> known.yaml:10:12"), "{error}");
+    assert!(error.contains(" --> known.yaml:13:12"), "{error}");
     let output = check(folder, &realign(), &["--known=known.yaml", "--specs=nowhere"]);
     assert!(text(&output.stderr).contains("nowhere: there is no such folder"), "{}", text(&output.stderr));
     std::fs::create_dir(folder.join("empty")).expect("a folder");

@@ -11,6 +11,7 @@ mod cli;
 mod command;
 mod comparing;
 mod constructed;
+mod damaged_builds;
 mod damages;
 mod debug_files;
 mod doctor;

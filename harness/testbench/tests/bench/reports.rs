@@ -60,12 +60,12 @@ fn without(text: &str, attribute: &str) -> String {
 }
 
 /// The data of a page's overview, packed.
-fn index(page: &str) -> &str {
+pub(crate) fn index(page: &str) -> &str {
     let (_, rest) = page.split_once("id=\"index\">").expect("data");
     rest.split('<').next().unwrap_or_default()
 }
 
-fn unpacked(packed: &str) -> Value {
+pub(crate) fn unpacked(packed: &str) -> Value {
     let bytes = STANDARD.decode(packed).expect("base64");
     let json = miniz_oxide::inflate::decompress_to_vec_zlib(&bytes).expect("deflated data");
     serde_json::from_slice(&json).expect("JSON")

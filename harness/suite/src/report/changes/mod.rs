@@ -12,7 +12,7 @@ pub(super) use results::CaseResults;
 pub use results::{ReportKind, Results, UnreadReport};
 pub use shown::{changes_html, changes_markdown, changes_text};
 
-use super::{RunIdentity, SCHEMA};
+use super::{NoResult, RunIdentity, SCHEMA};
 use crate::case::Outcome;
 use crate::identity::{Difference, Places, differences};
 use crate::provenance::Provenance;
@@ -120,23 +120,26 @@ pub struct CaseChange {
 }
 
 impl Changes {
-    /// Compares two reports. If each is about one file, these are compared, whatever their names.
+    /// Compares two reports. If each is about one file, these are compared, whatever their names; files of folders that have
+    /// no name in common are compared by the ends of their names.
     #[must_use]
     pub fn between(before: &Results, after: &Results) -> Self {
-        let mut earlier = before.cases.clone();
-        if before.kind.is_of_a_file()
-            && after.kind.is_of_a_file()
-            && let (Some((_, case)), Some(name)) = (before.cases.first_key_value(), after.cases.keys().next())
-        {
-            earlier = BTreeMap::from([(name.clone(), case.clone())]);
+        let (mut earlier, mut later) = (before.cases.clone(), after.cases.clone());
+        let are_files = before.kind.is_of_a_file() && after.kind.is_of_a_file();
+        if are_files && !earlier.keys().any(|name| later.contains_key(name)) {
+            if before.is_of_several || after.is_of_several {
+                later = after.named_as(before);
+            } else {
+                earlier = later.keys().cloned().zip(earlier.into_values()).collect();
+            }
         }
-        let names: BTreeSet<&String> = earlier.keys().chain(after.cases.keys()).collect();
+        let names: BTreeSet<&String> = earlier.keys().chain(later.keys()).collect();
         let mut cases: Vec<CaseChange> = Vec::new();
         let mut unchanged = 0;
         for name in names {
             // What the selection has, and is not there, is worse, and not only left out.
             let is_expected = RunIdentity::expects(after.run.as_ref(), after.shard, name);
-            match case_change(name, earlier.get(name), after.cases.get(name), after.kind, is_expected) {
+            match case_change(name, earlier.get(name), later.get(name), after.kind, is_expected) {
                 Some(change) => cases.push(change),
                 None => unchanged += 1,
             }
@@ -150,8 +153,8 @@ impl Changes {
             runs: runs.map(|(before, after)| before.differences(after)).unwrap_or_default(),
             cases_of: [before.cases.len() as u64, after.cases.len() as u64],
             unchanged,
-            causes: cause_changes(&earlier, &after.cases),
-            reliability: reliability_changes(&earlier, &after.cases),
+            causes: cause_changes(&earlier, &later),
+            reliability: reliability_changes(&earlier, &later),
             cases,
         }
     }
@@ -237,6 +240,8 @@ pub(super) fn case_change(
         });
     let change = match (before, after) {
         (None, None) => return None,
+        // A new file may have nothing to judge.
+        (None, Some(after)) if after.without_result == Some(NoResult::NothingJudged) => Changed::New,
         (None, Some(after)) if after.outcome.rank() > 0 => Changed::Worse,
         (None, Some(_)) => Changed::New,
         (Some(_), None) if is_expected => Changed::Worse,
@@ -260,7 +265,12 @@ pub(super) fn case_change(
         (Some(_), Some(_)) => return None,
     };
     if after.is_none() && change == Changed::Worse {
-        new.push("no longer run, although it is selected".to_owned());
+        let what = if kind.is_of_a_file() {
+            "not there any more, or without a section"
+        } else {
+            "no longer run, although it is selected"
+        };
+        new.push(what.to_owned());
     }
     // What no finding shows.
     if let Some((before, after)) = before.zip(after) {

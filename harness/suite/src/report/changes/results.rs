@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use sframe_inspect::text::{first_of, grouped};
 use sframe_judge::compare::{ByTopmost, Reliabilities};
 use sframe_judge::examine::coverage::{ExploredRows, RowCounts};
+use sframe_judge::external::UnwinderReport;
 use sframe_judge::finding::Finding;
 use sframe_judge::vocabulary::Verdict;
 use sframe_vectors::words::of_json;
@@ -92,6 +93,8 @@ pub struct Results {
     pub(super) run: Option<RunIdentity>,
     pub(super) shard: Option<Shard>,
     pub(super) kind: ReportKind,
+    /// Whether it is about several files, or those of a folder.
+    pub(super) is_of_several: bool,
     pub(super) cases: BTreeMap<String, CaseResults>,
     /// Which instructions were compared, if not all; of a run, what was asked of each case.
     pub(super) sampling: Option<Value>,
@@ -118,9 +121,12 @@ pub(in crate::report) struct CaseResults {
     /// Rows that agree at some of their instructions only, of an explored file.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(super) rows_partly: u64,
-    /// The functions and libraries of which code without an FDE was executed.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub(super) uncovered: BTreeSet<String>,
+    /// The functions and libraries of which code without an FDE was executed, with the number of different instructions.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) uncovered: BTreeMap<String, u64>,
+    /// What else was looked at, and what was not.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) looked_at: BTreeMap<LookedAt, u64>,
     /// Instructions executed; none of an explored file.
     #[serde(default)]
     pub(super) instructions: u64,
@@ -176,7 +182,11 @@ impl CaseResults {
             rows_exercised: case.rows.exercised,
             rows_left: case.rows.left(),
             rows_partly: 0,
-            uncovered: case.uncovered.keys().cloned().collect(),
+            uncovered: case.uncovered.clone(),
+            looked_at: LookedAt::of(
+                [case.stops, case.signals.delivered, case.rows.exercised_as_caller, 0],
+                case.unwinder.as_ref(),
+            ),
             instructions: case.counts.instructions,
             code: None,
             executed: case.unwinder.is_none().then_some([case.counts.instructions, case.counts.comparisons]),
@@ -186,6 +196,29 @@ impl CaseResults {
             reliability: case.reliability_by_topmost.clone(),
             found: found(&case.findings, &case.known),
             omitted: case.findings_omitted.clone(),
+        }
+    }
+
+    /// Those of a file that can't be used.
+    fn unusable(why: &str) -> Self {
+        Self {
+            outcome: Outcome::Broken,
+            without_result: None,
+            reason: Some(why.to_owned()),
+            rows_exercised: 0,
+            rows_left: 0,
+            rows_partly: 0,
+            uncovered: BTreeMap::new(),
+            looked_at: BTreeMap::new(),
+            instructions: 0,
+            code: None,
+            executed: None,
+            without_fde: 0,
+            wrong_unused: 0,
+            walks: [0; 2],
+            reliability: ByTopmost::default(),
+            found: Vec::new(),
+            omitted: BTreeMap::new(),
         }
     }
 
@@ -231,7 +264,7 @@ impl CaseResults {
         places
     }
 
-    /// What was counted in both of two cases, apart from findings. What could not be judged counts only rows.
+    /// What was counted in both of two cases that could be judged, apart from findings.
     pub(super) fn measures(before: &Self, after: &Self, kind: ReportKind) -> Vec<Measure> {
         let both = [before, after];
         let is_judged = both.iter().all(|case| case.is_judged());
@@ -253,25 +286,110 @@ impl CaseResults {
             more("instructions that were not judged", not_judged),
             more("rows that did not run, and are wrong", both.map(|case| case.wrong_unused)),
             fewer("complete walks", both.map(|case| if is_same_run { case.walks[0] } else { 0 })),
+            more("rows that agree in part only", both.map(|case| case.rows_partly)),
         ];
+        // Another program has other rows.
+        let are_same_rows = kind == ReportKind::Run || is_same_run;
         let of_rows = [
             more(kind.rows_left(), both.map(|case| case.rows_left)),
-            more("rows that agree in part only", both.map(|case| case.rows_partly)),
-            fewer(
-                kind.rows(),
-                both.map(|case| if kind == ReportKind::Run || is_same_run { case.rows_exercised } else { 0 }),
-            ),
+            fewer(kind.rows(), both.map(|case| case.rows_exercised)),
         ];
-        let all = of_judged.into_iter().filter(|_| is_judged).chain(of_rows);
-        all.filter(Measure::differs).collect()
+        let of_rows = of_rows.into_iter().filter(|_| are_same_rows);
+        let looked_at: BTreeSet<LookedAt> =
+            both.iter().flat_map(|case| case.looked_at.keys().copied()).collect();
+        let looked_at = looked_at.into_iter().map(|what| {
+            let counts = both.map(|case| case.looked_at.get(&what).copied().unwrap_or(0));
+            fewer(what.says(), counts)
+        });
+        // Another program may have less of something, but not nothing.
+        let looked_at = looked_at.filter(|measure| is_same_run || measure.counts.contains(&0));
+        let in_both =
+            before.uncovered.keys().filter(|name| is_same_run && after.uncovered.contains_key(*name));
+        let uncovered = in_both.map(|name| {
+            more(
+                "instructions executed without an FDE in functions that have some",
+                both.map(|case| case.uncovered[name]),
+            )
+        });
+        let all = of_judged.into_iter().chain(of_rows).chain(looked_at).chain(uncovered);
+        all.filter(|measure| is_judged && measure.differs()).collect()
     }
 
     /// The functions and libraries of which code without an FDE was executed, and of none such of another case.
     pub(super) fn uncovered_beside(&self, other: &Self) -> Option<String> {
         const LISTED: usize = 3;
-        let new: Vec<&String> = self.uncovered.difference(&other.uncovered).collect();
+        let is_new = |name: &&String| !other.uncovered.contains_key(*name);
+        let new: Vec<&String> = self.uncovered.keys().filter(is_new).collect();
         let is_judged = self.is_judged() && other.is_judged();
-        (is_judged && !new.is_empty()).then(|| format!("executed without an FDE: {}", first_of(&new, LISTED)))
+        // Without symbols, code is called by its section: then only how much there is can be compared.
+        let is_section = |name: &String| name.rsplit('!').next().is_some_and(|name| name.starts_with('.'));
+        let is_stripped = [self, other].iter().any(|case| case.uncovered.keys().any(is_section));
+        let sum = |case: &Self| case.uncovered.values().sum::<u64>();
+        let is_more = !is_stripped || sum(self) > sum(other);
+        (is_judged && is_more && !new.is_empty())
+            .then(|| format!("executed without an FDE: {}", first_of(&new, LISTED)))
+    }
+}
+
+/// What is looked at besides: of each, less is worse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(in crate::report) enum LookedAt {
+    /// Stops of the spec that were reached.
+    Stops,
+    /// Signals that were delivered.
+    Signals,
+    /// Rows that a caller's frame has used.
+    RowsAsCaller,
+    /// Stops at which something was compared that an unwinder under test has answered.
+    UnwinderStops,
+    /// Frames of its that were compared.
+    UnwinderFrames,
+    /// Those of them whose CFA it gave.
+    UnwinderCfas,
+    /// Those of them whose FP it gave.
+    UnwinderFps,
+    /// Rows that agree wherever they are judged, of an explored file.
+    RowsThatAgree,
+}
+
+impl LookedAt {
+    fn of(
+        [stops, signals, rows_as_caller, rows_that_agree]: [u64; 4],
+        unwinder: Option<&UnwinderReport>,
+    ) -> BTreeMap<Self, u64> {
+        let mut all = vec![
+            (Self::Stops, stops),
+            (Self::Signals, signals),
+            (Self::RowsAsCaller, rows_as_caller),
+            (Self::RowsThatAgree, rows_that_agree),
+        ];
+        if let Some(UnwinderReport {
+            stops, nothing_compared, unread, frames, fp_untold, cfa_untold, ..
+        }) = unwinder
+        {
+            let compared = stops.saturating_sub(*nothing_compared).saturating_sub(*unread);
+            all.extend([
+                (Self::UnwinderStops, compared),
+                (Self::UnwinderFrames, *frames),
+                (Self::UnwinderCfas, frames.saturating_sub(*cfa_untold)),
+                (Self::UnwinderFps, frames.saturating_sub(*fp_untold)),
+            ]);
+        }
+        all.into_iter().filter(|(_, count)| *count > 0).collect()
+    }
+
+    const fn says(self) -> &'static str {
+        match self {
+            Self::Stops => "stops of the spec",
+            Self::Signals => "signals delivered",
+            Self::RowsAsCaller => "rows exercised as a caller's",
+            Self::UnwinderStops => "stops at which the unwinder's answer was compared",
+            Self::UnwinderFrames => "frames of the unwinder that were compared",
+            Self::UnwinderCfas => "frames whose CFA the unwinder gave",
+            Self::UnwinderFps => "frames whose FP the unwinder gave",
+            Self::RowsThatAgree => "rows that agree",
+        }
     }
 }
 
@@ -340,10 +458,16 @@ struct OfFile {
     findings_omitted: BTreeMap<Verdict, u64>,
     known: Vec<SeenKnown>,
     #[serde(default)]
-    unwinder: Option<Value>,
+    unwinder: Option<UnwinderReport>,
     /// Of `check`.
     #[serde(default)]
     images: Vec<SectionOf>,
+    /// Of `explore`.
+    #[serde(default)]
+    section: Option<SectionOf>,
+    /// Of `explore`.
+    #[serde(default)]
+    only_functions: Vec<String>,
 }
 
 /// Where the section of an image is from.
@@ -360,6 +484,11 @@ struct OfFileSummary {
     rows_exercised: u64,
     #[serde(default)]
     rows_total: u64,
+    /// Of `explore`.
+    #[serde(default)]
+    rows_agree: u64,
+    #[serde(default)]
+    rows_exercised_as_caller: u64,
     #[serde(default)]
     rows_without_caller: u64,
     /// Of `explore`.
@@ -401,11 +530,66 @@ impl Results {
     /// It is not one of `run`, `merge`, `check` or `explore`, in the format of this version.
     pub fn parse(bytes: &[u8]) -> Result<Self, UnreadReport> {
         let document: Value = serde_json::from_slice(bytes)?;
-        match [document.get("cases"), document.get("file")] {
-            [Some(_), _] => Self::of_run(placed(document, bytes)?),
-            [None, Some(_)] => Self::of_file(&document, placed(document.clone(), bytes)?),
-            [None, None] => Err(UnreadReport::Other),
+        match ["cases", "file", "files"].map(|key| document.get(key)) {
+            [Some(_), ..] => Self::of_run(placed(document, bytes)?),
+            [None, Some(_), _] => Self::of_file(&document, placed(document.clone(), bytes)?),
+            [None, None, Some(Value::Array(files))] => Self::of_files(files),
+            [None, None, _] => Err(UnreadReport::Other),
         }
+    }
+
+    /// Those of all files of a folder, each by its name as it was given.
+    fn of_files(files: &[Value]) -> Result<Self, UnreadReport> {
+        let nothing = Some(json!([Value::Null, Value::Null, []]));
+        let mut all =
+            Self { kind: ReportKind::Explore, is_of_several: true, sampling: nothing, ..Self::default() };
+        for document in files {
+            let file = document["file"].as_str().ok_or(UnreadReport::Other)?;
+            let case = match document["error"].as_str() {
+                Some(error) => CaseResults::unusable(error),
+                None => {
+                    let one = Self::of_file(document, OfFile::deserialize(document)?)?;
+                    all.sampling = one.sampling;
+                    all.sections
+                        .extend(one.sections.into_values().map(|section| (Some(file.to_owned()), section)));
+                    let case = one.cases.into_values().next().filter(|_| one.kind == ReportKind::Explore);
+                    case.ok_or(UnreadReport::Other)?
+                }
+            };
+            // An archive may have several members of a name.
+            let mut name = file.to_owned();
+            for number in 2.. {
+                if !all.cases.contains_key(&name) {
+                    break;
+                }
+                name = format!("{file} ({number})");
+            }
+            all.cases.insert(name, case);
+        }
+        Ok(all)
+    }
+
+    /// The cases by the names that files of another report have: of each, that with the longest end in common, from a
+    /// whole name on. A folder may be elsewhere, or have another name.
+    pub(super) fn named_as(&self, other: &Self) -> BTreeMap<String, CaseResults> {
+        let last = |name: &str| file_name(name).to_owned();
+        let common = |one: &str, other: &str| {
+            one.rsplit('/').zip(other.rsplit('/')).take_while(|(one, other)| one == other).count()
+        };
+        let mut free: BTreeMap<String, Vec<&String>> = BTreeMap::new();
+        for name in other.cases.keys() {
+            free.entry(last(name)).or_default().push(name);
+        }
+        let mut named = BTreeMap::new();
+        for (name, case) in &self.cases {
+            let candidates = free.get_mut(&last(name));
+            let best = candidates.and_then(|candidates| {
+                let best = (0..candidates.len()).max_by_key(|index| common(name, candidates[*index]))?;
+                Some(candidates.swap_remove(best).clone())
+            });
+            named.insert(best.unwrap_or_else(|| name.clone()), case.clone());
+        }
+        named
     }
 
     /// Whether both have compared the same instructions: all, or the same sample of them. Otherwise, what one of
@@ -447,6 +631,7 @@ impl Results {
             run: report.run,
             shard: report.shard,
             kind: ReportKind::Run,
+            is_of_several: false,
             cases: cases.collect(),
             sections: BTreeMap::new(),
         })
@@ -472,6 +657,8 @@ impl Results {
             known,
             unwinder,
             images,
+            section,
+            only_functions,
         } = report;
         if schema != SCHEMA {
             return Err(UnreadReport::Schema(schema));
@@ -507,7 +694,11 @@ impl Results {
             }
             .left(),
             rows_partly: summary.rows_partly,
-            uncovered: summary.uncovered.into_keys().collect(),
+            uncovered: summary.uncovered,
+            looked_at: LookedAt::of(
+                [0, 0, summary.rows_exercised_as_caller, summary.rows_agree],
+                unwinder.as_ref(),
+            ),
             // What exploring executes is the code that it judges.
             instructions: if is_explored { 0 } else { summary.instructions },
             code,
@@ -520,9 +711,9 @@ impl Results {
             omitted,
         };
         let cases = BTreeMap::from([(file_name(&file).to_owned(), case)]);
-        let sections = images.into_iter().map(|image| (image.name, image.section)).collect();
-        let sampling = Some(json!([sampling, asked]));
-        Ok(Self { provenance, run: None, shard: None, kind, cases, sampling, sections })
+        let sections = images.into_iter().chain(section).map(|image| (image.name, image.section)).collect();
+        let sampling = Some(json!([sampling, asked, only_functions]));
+        Ok(Self { provenance, run: None, shard: None, kind, is_of_several: false, cases, sampling, sections })
     }
 }
 
