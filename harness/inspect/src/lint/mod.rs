@@ -12,6 +12,7 @@ mod report;
 mod sarif;
 
 pub use catalogue::ELF_RULES;
+#[cfg(feature = "disassembly")]
 pub(crate) use coverage::described;
 pub use elf::{LintError, lint_file};
 pub use page::page;

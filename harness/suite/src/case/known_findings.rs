@@ -66,7 +66,7 @@ pub fn known_findings(findings: &[Finding], known: &[Known], abi: Abi) -> Result
             let is_it = || findings.iter().all(|finding| is_of_its_fault(entry, finding, abi));
             entry.fault.as_deref() == fault || is_one && is_it()
         };
-        let rules = places(findings.iter().copied());
+        let rules = places(findings.iter().copied(), true);
         // Of a fault, the signs of its page say it.
         let cfa = amounts(&findings);
         let rows = starts(findings.iter().copied());

@@ -40,6 +40,7 @@ pub fn settle<'k>(
         known.flat_map(|(entry, known)| Expected::all_of(entry, known)).collect();
     let mut seen: Vec<Vec<Finding>> = expected.iter().map(|_| Vec::new()).collect();
     let places_seen: Vec<Place> = findings.iter().map(Place::of).collect();
+    let is_list = abi.is_some();
     let mut settled = Settled::default();
     let mut beyond_the_format: BTreeMap<_, Vec<Finding>> = BTreeMap::new();
     for finding in findings {
@@ -58,7 +59,7 @@ pub fn settle<'k>(
         shown.entry(expected.entry).or_insert((expected.known, Vec::new())).1.extend(seen);
     }
     settled.changed.extend(shown.into_iter().filter_map(|(entry, (known, seen))| {
-        let rules = || judge_rules(known, &seen, complete(known) && !known.optional);
+        let rules = || judge_rules(known, &seen, complete(known) && !known.optional, is_list);
         Some((entry, judge_functions(known, &seen).or_else(rules)?))
     }));
     let unexplained: Vec<Place> = settled.unexpected.iter().map(Place::of).collect();
@@ -71,7 +72,7 @@ pub fn settle<'k>(
             (expected.entry, Finding { fault, ..expected.blamed_differently(finding) })
         });
         settled.changed.extend(blamed_on);
-        let rules = places(&seen);
+        let rules = places(&seen, is_list);
         let mut seen = seen.into_iter();
         if let Some(first) = seen.next() {
             settled.known.push(SeenKnown {
@@ -107,7 +108,7 @@ pub fn settle<'k>(
 
 /// What the format can't express of a function, which needs no entry to be no failure.
 fn no_fault(findings: Vec<Finding>) -> Option<SeenKnown> {
-    let (rules, counts) = (places(&findings), [finding::count(&findings), finding::places(&findings)]);
+    let (rules, counts) = (places(&findings, false), [finding::count(&findings), finding::places(&findings)]);
     let finding = findings.into_iter().next()?;
     Some(SeenKnown::without_entry(finding, counts, rules, BEYOND_THE_FORMAT.to_owned()))
 }
@@ -129,15 +130,18 @@ impl Place {
 }
 
 /// Returns the rules with which findings occur, each with the number of places. One of a row may stand for several: all
-/// that exploring has found of a cause. Code without a row is one place, however much of it has run, unless that is what is
-/// wrong.
-pub(crate) fn places<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> BTreeMap<String, u64> {
+/// that exploring has found of a cause. Code without a row is one place, however much of it has run; in a list of a file's
+/// findings, that without an FDE is as many as there are instructions.
+pub(crate) fn places<'f>(
+    findings: impl IntoIterator<Item = &'f Finding>,
+    is_list: bool,
+) -> BTreeMap<String, u64> {
     let mut places: BTreeMap<_, u64> = BTreeMap::new();
     for finding in findings {
         let rules = finding.row.as_ref().map_or_else(|| NO_ROW.to_owned(), |row| row.rules.to_string());
         let place = (rules, finding.image.as_deref(), finding.pc, finding.function.as_deref());
         let count = places.entry(place).or_default();
-        let is_counted = finding.row.is_some() || finding.verdict == Verdict::NoFde;
+        let is_counted = finding.row.is_some() || is_list && finding.verdict == Verdict::NoFde;
         let of_row = if is_counted { finding.places } else { 1 };
         *count = of_row.max(*count);
     }
@@ -194,11 +198,11 @@ fn fault_of_all<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> Option<K
 
 /// A known failure includes its rules and places: with any others it has changed. A
 /// run that is not `complete` may show fewer places.
-fn judge_rules(known: &Known, seen: &[&Finding], complete: bool) -> Option<Finding> {
+fn judge_rules(known: &Known, seen: &[&Finding], complete: bool, is_list: bool) -> Option<Finding> {
     if known.any_rules {
         return None;
     }
-    let shown = places(seen.iter().copied());
+    let shown = places(seen.iter().copied(), is_list);
     let rows = starts(seen.iter().copied());
     let is_in_rows = known.rows.as_ref().is_none_or(|known| {
         let known: BTreeSet<RowOffset> = known.iter().copied().collect();
