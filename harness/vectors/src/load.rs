@@ -106,13 +106,15 @@ impl Vector {
 
 /// The documents of a text, each behind as many empty lines as come before it: so places in it are places in the text.
 pub fn documents(text: &str) -> impl Iterator<Item = String> {
-    let mut begin = 0;
+    let (mut begin, mut lines) = (0, 0);
     let ends = text.match_indices("\n---\n").map(|(at, _)| at + 1).chain([text.len()]);
     ends.map(move |end| {
         let document = &text[begin..end];
-        let lines = text[..begin].matches('\n').count();
+        let padded = "\n".repeat(lines) + document;
+        // Those of the document, and the one between two.
+        lines += document.matches('\n').count() + 1;
         begin = (end + "---\n".len()).min(text.len());
-        "\n".repeat(lines) + document
+        padded
     })
 }
 

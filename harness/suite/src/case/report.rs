@@ -100,6 +100,11 @@ pub struct SeenKnown {
 }
 
 impl SeenKnown {
+    /// All that it explains, as far as that was kept.
+    pub(crate) fn explained(&self) -> impl Iterator<Item = &Finding> {
+        std::iter::once(&self.finding).chain(&self.others)
+    }
+
     /// Those that are accepted: they are as the entry says, or need none.
     pub(crate) fn accepted(known: &[Self]) -> impl Iterator<Item = &Self> {
         known.iter().filter(|seen| !seen.changed)

@@ -436,7 +436,7 @@ impl LinkCases {
         self.objects.keys().map(String::as_str)
     }
 
-    /// An object, or that there is none.
+    /// An object; an error if it does not exist.
     pub(super) fn object(&self, name: &str) -> Result<&[u8], String> {
         let object = self.objects.get(name).map(Vec::as_slice);
         object.ok_or_else(|| format!("there is no object {name}"))

@@ -21,7 +21,7 @@ impl Generated {
     /// Makes the object. Header and first row are those of another one, with other CFAs; `plain` leaves the section out.
     ///
     /// # Errors
-    /// The other is none, or the section can't be written: why.
+    /// The other is no object, or the section can't be written: why.
     pub(super) fn object(self, like: &[u8], plain: bool) -> Result<Vec<u8>, String> {
         let laid_out = lay_out(Source::from(like)).map_err(|error| error.to_string())?;
         let laid_out = laid_out.ok_or("what it is made like is no object")?;

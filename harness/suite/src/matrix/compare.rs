@@ -10,7 +10,7 @@ use sframe_judge::finding::{Address, Blame, Confidence, Finding, KnownFault, Sai
 use sframe_judge::vocabulary::{End, Verdict};
 
 use super::fit::{Fitted, base_name};
-use crate::case::{CaseReport, Outcome};
+use crate::case::{CaseReport, Outcome, SeenKnown};
 use crate::identity::Identity;
 
 /// What findings in the code of different compilers have in common.
@@ -340,7 +340,7 @@ fn is_worse_end(finding: &Finding) -> bool {
 
 /// All findings that are judged, known or not.
 fn findings(report: &CaseReport) -> impl Iterator<Item = &Finding> {
-    let known = report.known.iter().flat_map(|seen| std::iter::once(&seen.finding).chain(&seen.others));
+    let known = report.known.iter().flat_map(SeenKnown::explained);
     report.findings.iter().chain(known).filter(|finding| is_judged(finding))
 }
 
@@ -348,7 +348,7 @@ fn findings(report: &CaseReport) -> impl Iterator<Item = &Finding> {
 fn kinds(report: &CaseReport) -> BTreeMap<Kind, KindDetail> {
     let mut kinds = of_findings(findings(report));
     for seen in report.known.iter().filter(|seen| is_judged(&seen.finding)) {
-        for finding in std::iter::once(&seen.finding).chain(&seen.others) {
+        for finding in seen.explained() {
             let kind = kind_of(finding);
             // A fault known in any function may be found in other functions elsewhere.
             let anywhere = Kind { function: None, image: None, ..kind.clone() };

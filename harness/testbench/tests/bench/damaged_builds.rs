@@ -101,7 +101,7 @@ const OF_FILES: &[OfFiles] = &[
         },
         [1, 1, 1],
     ),
-    ("a file is none any more", |folder| change(&folder.join("build/leaf.O2"), Vec::clear), [0, 0, 1]),
+    ("a file is empty now", |folder| change(&folder.join("build/leaf.O2"), Vec::clear), [0, 0, 1]),
     ("nothing has changed", |_| (), [0; 3]),
     (
         "the folder has another name",

@@ -429,14 +429,19 @@ impl Files {
         let count = cases.len();
         report["selected"] = json!(count);
         let files = Self { folder, report };
-        files.write("before.json", &files.report);
-        let mut whole = files.report.clone();
-        whole["shard"] = Value::Null;
-        files.write("whole.json", &whole);
-        let [baseline, whole] = ["baseline.json", "whole.json"].map(|name| files.path(name));
+        files.start_from(files.report.clone());
+        files
+    }
+
+    /// Makes a report the one before, and the baseline that of it.
+    fn start_from(&self, mut before: Value) {
+        self.write("before.json", &before);
+        before["shard"] = Value::Null;
+        self.write("whole.json", &before);
+        let [baseline, whole] = ["baseline.json", "whole.json"].map(|name| self.path(name));
+        let _ = std::fs::remove_file(&baseline);
         let output = bench(&["baseline", "create", &baseline, &whole]);
         assert_eq!(status(&output), 0, "{output:?}");
-        files
     }
 
     fn path(&self, name: &str) -> String {
@@ -586,12 +591,7 @@ fn what_is_found_where_nobody_has_looked_is_new() {
         let mut before = files.report.clone();
         before["cases"][index]["outcome"] = json!(outcome);
         before["cases"][index]["findings"] = json!([]);
-        files.write("before.json", &before);
-        before["shard"] = Value::Null;
-        files.write("whole.json", &before);
-        std::fs::remove_file(files.path("baseline.json")).expect("a baseline");
-        let [baseline, whole] = ["baseline.json", "whole.json"].map(|name| files.path(name));
-        assert_eq!(status(&bench(&["baseline", "create", &baseline, &whole])), 0);
+        files.start_from(before);
         files.write("after.json", &files.report);
         assert_eq!(files.judged(), (WORSE, Vec::new()), "{outcome}");
     }
@@ -607,12 +607,7 @@ fn what_agrees_again_is_better() {
     for count in ["rows_total", "rows_exercised", "comparisons", "instructions", "stops"] {
         case[count] = json!(0);
     }
-    files.write("before.json", &before);
-    before["shard"] = Value::Null;
-    files.write("whole.json", &before);
-    std::fs::remove_file(files.path("baseline.json")).expect("a baseline");
-    let [baseline, whole] = ["baseline.json", "whole.json"].map(|name| files.path(name));
-    assert_eq!(status(&bench(&["baseline", "create", &baseline, &whole])), 0);
+    files.start_from(before);
     files.write("after.json", &files.report);
     assert_eq!(files.judged(), (FINE, Vec::new()));
 }
