@@ -3,16 +3,16 @@
 
 use std::path::Path;
 
+use sframe_elf::object_file::ObjectFile;
+use sframe_elf::sframe_section::Input;
 use sframe_engine::{Section, Version};
 use sframe_inspect::convert::Request;
 use sframe_inspect::convert::layout::Layout;
 use sframe_inspect::diff::diff_file;
 use sframe_inspect::dump::Dump;
-use sframe_inspect::elf::object_file::ObjectFile;
-use sframe_inspect::elf::sframe_section::Input;
 use sframe_inspect::lint::lint_file;
-use sframe_inspect::text::neutral;
 use sframe_judge::target::Target;
+use sframe_kit::text::neutral;
 use sframe_machine::{Dynamic, Images, Machine, Options};
 use sframe_suite::spec::Spec;
 use sframe_suite::yaml::Source;

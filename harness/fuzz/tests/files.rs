@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
+use sframe_elf::object_file::{ObjectFile, SectionBytes};
 use sframe_engine::Section;
 use sframe_fuzz::files;
-use sframe_inspect::elf::object_file::{ObjectFile, SectionBytes};
 
 /// Small files of a folder, and of those below it.
 fn small(folder: &str, limit: u64) -> Vec<PathBuf> {

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use cost::{Cost, measure, spread};
-use sframe_inspect::text::grouped;
+use sframe_kit::text::grouped;
 
 const OURS: &str = env!("CARGO_BIN_EXE_sframe-inspect");
 const ROUNDS: usize = 7;

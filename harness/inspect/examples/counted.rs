@@ -7,8 +7,8 @@
 use std::hint::black_box;
 use std::process::ExitCode;
 
+use sframe_elf::sframe_section::Input;
 use sframe_engine::{Cache, Index, InstructionPointer, Section};
-use sframe_inspect::elf::sframe_section::Input;
 
 type Work = fn(&Section<'_>, &[u64], usize);
 

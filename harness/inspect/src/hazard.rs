@@ -7,8 +7,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use sframe_engine::{Abi, Base, Recovery, RecoveryRule, Row};
 
-use crate::FindingRow;
-use crate::text::counted;
+use sframe_kit::FindingRow;
+use sframe_kit::text::counted;
 
 /// The kinds of hazards, by their stable IDs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

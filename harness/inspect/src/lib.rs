@@ -15,30 +15,14 @@
 //! assert_eq!(report.summary.errors, 0);
 //! ```
 
-mod address;
-mod blame;
-pub mod cfi;
 #[cfg(feature = "cli")]
 pub mod command;
 pub mod convert;
-pub mod de;
 #[cfg(feature = "disassembly")]
 pub mod diff;
 pub mod dump;
-pub mod elf;
-pub mod file;
 pub mod hazard;
-#[cfg(feature = "disassembly")]
-pub mod instructions;
-pub mod json;
 pub mod lint;
-pub mod percent;
-pub mod ranges;
-pub mod sarif;
-pub mod source;
-pub mod text;
 mod version;
 
-pub use address::{Address, FindingRow, ParseAddressError};
-pub use blame::{Blame, Confidence, Witness};
 pub use version::{COMMIT, VERSION, version};

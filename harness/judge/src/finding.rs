@@ -9,7 +9,7 @@ pub use crate::target::FunctionCode;
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-pub use sframe_inspect::{Address, Blame, Confidence, FindingRow, Witness};
+pub use sframe_kit::{Address, Blame, Confidence, FindingRow, Witness};
 
 use sframe_engine::{RecoveryRule, RowRules};
 
@@ -371,7 +371,7 @@ pub struct Finding {
     /// blame and one does.
     #[serde(default)]
     pub hint: Option<Prose>,
-    /// The known fault that is its cause, as far as rules, place and versions show.
+    /// The known bug that is its cause, as far as rules, place and versions show.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<KnownFault>,
     /// The instructions around the PC.
@@ -402,7 +402,7 @@ impl KnownFault {
     #[must_use]
     pub fn brief(&self) -> String {
         let Self { name, title: _, component, upstream } = self;
-        format!("{name}, a known fault of {component}, {upstream}")
+        format!("{name}, a bug of {component}, {upstream}")
     }
 }
 

@@ -183,8 +183,8 @@ impl Machine {
     ///
     /// # Errors
     /// As for [`Self::run`].
-    pub fn survey(self) -> Result<Survey, MachineError> {
-        let mut nobody = |_: &Moment<'_>| Flow::Continue;
+    pub fn survey(self, is_stopped: &dyn Fn() -> bool) -> Result<Survey, MachineError> {
+        let mut nobody = Nobody { is_stopped };
         let (outcome, linux) = self.execute(&mut nobody, Hook::Observer, false)?;
         let mut images: Vec<Mapped> = Vec::new();
         for file in &linux.mapped {
@@ -281,6 +281,21 @@ impl Machine {
             system_calls: run.linux.usage.clone(),
         };
         Ok((outcome, run.linux))
+    }
+}
+
+/// Sees nothing, and may end the run.
+struct Nobody<'n> {
+    is_stopped: &'n dyn Fn() -> bool,
+}
+
+impl Observer for Nobody<'_> {
+    fn instruction(&mut self, _: &Moment<'_>) -> Flow {
+        Flow::Continue
+    }
+
+    fn is_stopped(&mut self) -> bool {
+        (self.is_stopped)()
     }
 }
 

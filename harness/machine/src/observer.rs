@@ -207,6 +207,11 @@ pub trait Observer {
     /// executed, and what is stored next is the signal's frame.
     fn interrupted(&mut self) {}
 
+    /// Called now and then while no instruction is shown: returns whether to end the run.
+    fn is_stopped(&mut self) -> bool {
+        false
+    }
+
     /// Called when a copy of the process has come to an end by itself.
     fn fork_ended(&mut self, end: &End) {
         let _ = end;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use sframe_inspect::text::{counted, grouped};
+use sframe_kit::text::{counted, grouped};
 
 use crate::control_flow::ControlFlow;
 use crate::linux::Usage;
@@ -77,7 +77,7 @@ pub enum Broken {
         /// The instruction.
         pc: u64,
     },
-    /// The program can't be linked: a procedure linkage table does not identify the call to
+    /// The program can't be linked: a PLT does not identify the call to
     /// bind, or what it names can't be read or written.
     Linking(String),
     /// The emulator failed.

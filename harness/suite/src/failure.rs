@@ -3,7 +3,7 @@
 use std::io::IsTerminal as _;
 
 use sframe_inspect::command::Failure;
-use sframe_inspect::text::Text;
+use sframe_kit::text::Text;
 
 use crate::corpus;
 use crate::links::CaseError;

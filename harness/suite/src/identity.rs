@@ -8,9 +8,9 @@ use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sframe_inspect::text::{counted, grouped};
 use sframe_judge::finding::{Finding, FindingRow, FunctionCode};
 use sframe_judge::vocabulary::Verdict;
+use sframe_kit::text::{counted, grouped};
 
 use crate::spec::CfaError;
 

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant, SystemTime};
 use chrono::{DateTime, SecondsFormat, Utc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sframe_inspect::text::Text;
 use sframe_inspect::{COMMIT, VERSION, version};
+use sframe_kit::text::Text;
 
 /// The program that users call.
 const PROGRAM: &str = "sframe-testbench";
@@ -146,6 +146,6 @@ fn host() -> String {
     let kernel = kernel.trim();
     let space = if kernel.is_empty() { "" } else { " " };
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let processors = sframe_inspect::text::counted(processors as u64, "processor");
+    let processors = sframe_kit::text::counted(processors as u64, "processor");
     format!("{}{space}{kernel} {}, {processors}", std::env::consts::OS, std::env::consts::ARCH)
 }

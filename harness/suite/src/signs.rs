@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use sframe_elf::object_file::ObjectFile;
+use sframe_elf::source::Source;
 use sframe_engine::{Abi, RecoveryRule};
-use sframe_inspect::Blame;
 use sframe_inspect::diff::{DiffReport, Field};
-use sframe_inspect::elf::object_file::ObjectFile;
-use sframe_inspect::instructions::Disassembly;
-use sframe_inspect::source::Source;
+use sframe_isa::Disassembly;
 use sframe_judge::finding::{Address, Answer, Evidence, Finding, FunctionCode, KnownFault, Side, Witness};
 use sframe_judge::target::{Linked, Loaded, Module, Target};
 use sframe_judge::vocabulary::{LayoutFact, Verdict};
+use sframe_kit::Blame;
 
 use crate::spec::{
     Assembler, CfaError, Compiler, Component, Fault, Faults, Known, Library, Linker, Producer, RowBegins,
@@ -471,12 +471,12 @@ fn looks_like_a(fault: &KnownFault, faults: &Faults, makers: &Makers) -> String 
         }
         _ => "has no .comment that names its compiler",
     };
-    format!("{}a fault of {}; but the file {lacks}", looks_like(&fault.name), fault.component)
+    format!("{}a bug of {}; but the file {lacks}", looks_like(&fault.name), fault.component)
 }
 
 /// How a hint begins at a fault that a file may have.
 fn looks_like(name: &str) -> String {
-    format!("this looks like {name}, ")
+    format!("this matches {name}, ")
 }
 
 /// Whether a finding comes from the fault that an entry names, if it names one: where the page has signs of such a finding,
@@ -591,7 +591,7 @@ pub fn point_out_differences(source: Source<'_>, report: &mut DiffReport, faults
         let page = causes.page_of(&seen).and_then(|name| Some((name, faults.get(name)?)));
         difference.fault = page.map(|(name, fault)| fault.known_as(name).to_string());
     }
-    // What leaves out linkage tables leaves out all of them: where .plt has rows, there is another cause.
+    // What leaves out PLTs leaves out all of them: where .plt has rows, there is another cause.
     for missing in &mut report.missing {
         let mut tables = missing.functions.iter().map(|function| subject.linker_made(function.start.0));
         if !tables.any(|table| table == Some(".plt")) {

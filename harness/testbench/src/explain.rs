@@ -7,12 +7,12 @@ use std::borrow::Cow;
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use sframe_elf::kernel::FormKind;
 use sframe_engine::lint::{RULES, Rule};
 use sframe_inspect::diff::{Field, Reason};
-use sframe_inspect::elf::kernel::FormKind;
 use sframe_inspect::hazard::HazardKind;
 use sframe_inspect::lint::ELF_RULES;
-use sframe_judge::calls::SetAsideReason;
+use sframe_judge::calls::ExclusionReason;
 use sframe_judge::examine::WalkEnds;
 use sframe_judge::examine::coverage::{Explored, UnexercisedRow};
 use sframe_judge::explore::{Certainty, Doubt, Undecided};
@@ -82,7 +82,7 @@ pub(crate) fn explanations() -> Vec<Explanation> {
         names::<Side>("side that a witness agrees with", TOOLCHAIN),
         names::<End>("end of a walk", VERDICTS),
         ends,
-        names::<Reliability>("what a walk is worth", VERDICTS),
+        names::<Reliability>("how reliable a walk is", VERDICTS),
         names::<Topmost>("what the topmost frame of a walk was in", STUDY),
         names::<HazardKind>("hazard", VERDICTS),
         names::<Outcome>("outcome of a case", VERDICTS),
@@ -103,8 +103,8 @@ pub(crate) fn explanations() -> Vec<Explanation> {
         names::<Operator>("operator of mutate", "harness/guide/limits.md"),
         names::<Standing>("result of a case of matrix", TOOLCHAIN),
         names::<MadeAs>("result of making a build", TOOLCHAIN),
-        names::<SetAsideReason>("reason to set a comparison aside", VERDICTS),
-        field::<CheckReport>("set_aside", "comparisons of check", VERDICTS),
+        names::<ExclusionReason>("reason to set a comparison aside", VERDICTS),
+        field::<CheckReport>("excluded", "comparisons of check", VERDICTS),
         field::<UnexercisedRow>("explored", "line about a row that did not run", REPORTS),
     ];
     let rules = RULES.iter().chain(ELF_RULES).map(|rule| of_rule(rule));
@@ -136,12 +136,12 @@ fn of_rule(rule: &Rule) -> Explanation {
     }
 }
 
-/// The names of the pages of known faults.
+/// The names of the pages of known bugs.
 #[must_use]
 pub(crate) fn of_faults(faults: &Faults) -> Vec<Explanation> {
     let of_page = |(name, fault, _): (&str, &Fault, _)| Explanation {
         name: name.to_owned(),
-        kind: "known fault",
+        kind: "known bug",
         meaning: format!(
             "{}. `sframe-testbench faults {name}` shows it, in {}.",
             fault.title, fault.component
@@ -193,7 +193,7 @@ mod tests {
         let expected = [
             ("verdict", Verdict::ALL.len()),
             ("blame", Blame::ALL.len()),
-            ("what a walk is worth", Reliability::ALL.len()),
+            ("how reliable a walk is", Reliability::ALL.len()),
             ("what the topmost frame of a walk was in", Topmost::ALL.len()),
             ("why a file has no result", NoResult::ALL.len()),
             ("end of a walk", End::ALL.len()),
@@ -225,14 +225,14 @@ mod tests {
         let of_missing = vec!["finding of check and diff about a file", "finding of links", "lint rule"];
         assert_eq!(kinds("missing-fde"), Ok(of_missing), "whoever prints it");
         for (name, kind) in [
-            ("complete", "what a walk is worth"),
+            ("complete", "how reliable a walk is"),
             ("unsettled", "number of walks that end so"),
             ("entry-without-fde", "number of walks that end so"),
             ("prologue", "what the topmost frame of a walk was in"),
-            ("linkage-table", "what the topmost frame of a walk was in"),
+            ("plt", "what the topmost frame of a walk was in"),
             ("no-row", "what the topmost frame of a walk was in"),
             ("nothing compared", "why a file has no result"),
-            ("set-aside", "comparisons of check"),
+            ("excluded", "comparisons of check"),
             ("explored", "line about a row that did not run"),
             ("worse", "result of a case of matrix"),
             ("same", "result of a case of matrix"),

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use sframe_engine::Abi;
-use sframe_inspect::text::Text;
 use sframe_judge::unwind::sframe_unwinder;
+use sframe_kit::text::Text;
 use sframe_machine::Options;
 use sframe_suite::case::{Case, CaseReport, Outcome, spec_name};
 use sframe_suite::report::{Report, Style, is_alike, run_summary};

@@ -12,12 +12,12 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
+use sframe_elf::sframe_section::Input;
 use sframe_engine::Version;
 use sframe_inspect::convert::Request;
 use sframe_inspect::convert::layout::Layout;
 use sframe_inspect::diff::diff_file;
 use sframe_inspect::dump::{self, Document};
-use sframe_inspect::elf::sframe_section::Input;
 use sframe_inspect::lint::lint_file;
 use sframe_judge::examine::listings::{Listing, Listings};
 use sframe_judge::examine::{ExamineOptions, examine};

@@ -65,7 +65,7 @@ impl TryFrom<u8> for Version {
 
     fn try_from(version: u8) -> Result<Self, Self::Error> {
         let exists = (1..=3).contains(&version);
-        exists.then_some(Self(version)).ok_or_else(|| format!("there is no version {version}, but 1 to 3"))
+        exists.then_some(Self(version)).ok_or_else(|| format!("unknown version {version} (1 to 3 exist)"))
     }
 }
 

@@ -273,7 +273,7 @@ fn measured(report: &Report) {
     let run = &report.run;
     let count = |key: &str| run["summary"][key].as_u64().unwrap_or(0);
     println!(
-        "{} cases: {} agree, {} of them except for known faults of the build; {} with findings, {} broken, {} skipped.",
+        "{} cases: {} agree, {} of them except for known bugs of the build; {} with findings, {} broken, {} skipped.",
         grouped(count("cases")),
         grouped(count("agree") + count("known")),
         grouped(count("known")),

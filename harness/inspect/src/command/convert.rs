@@ -3,16 +3,17 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::Address;
 use crate::convert::layout::{Layout, Origin};
 use crate::convert::{self, Converted, Request};
-use crate::elf::link::{Module, load_module};
-use crate::elf::object_file::{ObjectFile, Symbols};
-use crate::file;
-use crate::text::Text;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
+use sframe_elf::file;
+use sframe_elf::link::{Module, load_module};
+use sframe_elf::object_file::ObjectFile;
+use sframe_elf::symbols::Symbols;
 use sframe_engine::{ByteOrder, Version};
+use sframe_kit::Address;
+use sframe_kit::text::Text;
 
 use super::exit::{Failure, Status};
 use super::parse_version;

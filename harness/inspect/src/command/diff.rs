@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use crate::diff::{DiffError, DiffReport, Explored, ExploredError, Objects, diff_file};
 use crate::lint::described;
-use crate::percent::Percent;
-use crate::source::Source;
 use clap::Args;
+use sframe_elf::source::Source;
+use sframe_kit::percent::Percent;
 
 use super::each::{Inspect, Show, Stop, execute, visit};
 use super::exit::{Failure, Status};
@@ -41,7 +41,7 @@ pub struct Diff {
     json: bool,
 }
 
-/// Says of differences which known faults they seem to come from.
+/// Says of differences which known bugs they seem to come from.
 pub type PointOut = dyn Fn(Source<'_>, &mut DiffReport);
 
 impl Diff {
@@ -53,7 +53,7 @@ impl Diff {
         self.execute_with(&|_, _| {})
     }
 
-    /// Executes the command. `point_out` says of differences in a file which known faults they seem to come from.
+    /// Executes the command. `point_out` says of differences in a file which known bugs they seem to come from.
     ///
     /// # Errors
     /// An argument or file can't be used.
@@ -112,10 +112,14 @@ impl Inspect for Comparison<'_> {
             return Err(Failure::unusable(format!("error: --object: {error}")).into());
         }
         (self.point_out)(file.source(), &mut report);
-        show.show(&report, || [if volume() == Volume::Quiet { report.brief() } else { report.text() }])?;
         let lacks = !report.reaches(self.coverage.unwrap_or(Percent::ALL));
         let differs = !report.findings.is_empty() || !report.errors.is_empty() || lacks;
-        Ok(status(differs, false, report.compared > 0))
+        let status = status(differs, false, report.compared > 0);
+        show.show(&report, || match volume() {
+            Volume::Quiet => vec![report.brief()],
+            _ => vec![report.text().demangled(), report.conclusion(status.into()).text()],
+        })?;
+        Ok(status)
     }
 }
 

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use crate::dump::{self, Document};
-use crate::elf::sframe_section::{Input, InputError};
 use clap::Args;
+use sframe_elf::sframe_section::{Input, InputError};
 
 use super::each::{Inspect, Show, Stop, execute};
 use super::exit::{Failure, Status};

@@ -13,9 +13,10 @@ use super::exit::{Failure, Status};
 use super::subject::{Archive, Given, Kind, Subject, SubjectError, Unusable};
 use super::volume::{Volume, volume};
 use super::{detail, print, print_json, print_parts, tell_line};
-use crate::elf::link::{LoadedModule, Module, ModuleError, load_module};
-use crate::json::SCHEMA;
-use crate::text::{Text, counted, grouped};
+use sframe_elf::link::{LoadedModule, Module, ModuleError, load_module};
+use sframe_kit::conclusion::{Conclusion, Ending};
+use sframe_kit::json::SCHEMA;
+use sframe_kit::text::{Text, counted, grouped};
 
 /// A command that inspects files one by one.
 pub trait Inspect {
@@ -43,6 +44,14 @@ pub trait Inspect {
     /// Whether the last file had no section, and was judged for that.
     fn lacked_section(&self) -> bool {
         false
+    }
+
+    /// Takes notice of what can't be used.
+    fn refused(&mut self, _file: &str, _error: &str) {}
+
+    /// How all of it ends, if not as the files have ended.
+    fn end(&self) -> Option<(Status, Ending)> {
+        None
     }
 
     /// Why a file without a section that nobody has named should have one, if it should.
@@ -106,14 +115,19 @@ pub fn execute<C: Inspect>(command: &mut C, arguments: &[PathBuf], json: bool) -
     if json {
         let documents = Documents { command: RefCell::new(command), arguments, tally: RefCell::default() };
         print_json(&documents)?;
-        return Ok(documents.tally.into_inner().status());
+        let mut tally = documents.tally.into_inner();
+        documents.command.into_inner().end().into_iter().for_each(|(status, _)| tally.worsen(status));
+        return Ok(tally.status());
     }
     let mut show = Blocks { is_first: true };
     let mut tour = Tour { command, show: &mut show, tally: Tally::default() };
     tour.visit_all(arguments)?;
-    let tally = tour.tally;
+    let Tour { command, mut tally, .. } = tour;
+    let end = command.end();
+    end.into_iter().for_each(|(status, _)| tally.worsen(status));
     if tally.inspected + tally.without_found > 0 && volume() != Volume::Quiet {
-        print(&tally.text(command.section(), command.judges()))?;
+        let ending = end.map_or_else(|| tally.status().into(), |(_, ending)| ending);
+        print(&tally.text(command.section(), command.judges(), ending))?;
     }
     Ok(tally.status())
 }
@@ -351,36 +365,33 @@ impl Tally {
         self.worst.unwrap_or(Status::AsExpected)
     }
 
-    /// The last line: how many files came out how.
-    fn text(self, section: &str, judges: bool) -> Text {
-        let mut line = format!("{} with {section}", counted(self.inspected, "file"));
+    /// The last lines: how many files came out how.
+    fn text(self, section: &str, judges: bool, ending: Ending) -> Text {
+        let mut files = format!("{} with {section}", counted(self.inspected, "file"));
         let right = self.inspected.saturating_sub(self.found + self.open + self.unfinished);
         let all = |count: u64| count == self.inspected && count > 1;
         let parts = [
             (self.found, "with findings"),
             (self.unfinished, "not finished"),
-            (self.open, "not judged"),
+            (self.open, "not checked"),
             (right, "passed"),
         ];
         let parts = parts.into_iter().filter(|(count, _)| *count > 0).map(|(count, how)| {
             if all(count) { format!("all {how}") } else { format!("{} {how}", grouped(count)) }
         });
         if judges && self.inspected > 0 {
-            line += &format!(": {}", parts.collect::<Vec<_>>().join(", "));
+            files += &format!(": {}", parts.collect::<Vec<_>>().join(", "));
         }
-        if self.without > 0 {
-            line += &format!("; {} without it", grouped(self.without));
-            line += &match self.without_found {
-                0 => String::new(),
-                found => format!(", of which {} should have it", grouped(found)),
-            };
-        }
-        if self.refused > 0 {
-            line += &format!("; {}", counted(self.refused, "error"));
-        }
+        let without = match self.without_found {
+            0 => String::new(),
+            found => format!(", of which {} should have it", grouped(found)),
+        };
+        let without = (self.without > 0).then(|| format!("{} without it{without}", grouped(self.without)));
+        let refused = (self.refused > 0).then(|| counted(self.refused, "error"));
+        let facts = std::iter::once(files).chain(without).chain(refused).collect();
         let mut text = Text::default();
         text.blank();
-        text.line(line);
+        Conclusion { ending, facts }.show(&mut text);
         text
     }
 }
@@ -516,6 +527,7 @@ impl<C: Inspect, S: Show> Tour<'_, C, S> {
     }
 
     fn refuse(&mut self, name: &str, message: &str) -> Result<(), Failure> {
+        self.command.refused(name, message);
         self.show.refuse(name, message)?;
         tell_line(format_args!("error: {name}: {message}"));
         self.tally.refused += 1;

@@ -3,7 +3,8 @@
 use std::fmt::Display;
 use std::process::ExitCode;
 
-use crate::text::Text;
+use sframe_kit::conclusion::Ending;
+use sframe_kit::text::Text;
 
 use super::tell;
 
@@ -38,6 +39,17 @@ impl Status {
             Self::Finding => 2,
             Self::Unusable => 3,
             Self::Broken => 4,
+        }
+    }
+}
+
+impl From<Status> for Ending {
+    fn from(status: Status) -> Self {
+        match status {
+            Status::AsExpected => Self::Pass,
+            Status::Finding => Self::Fail,
+            Status::NothingCompared => Self::Inconclusive,
+            Status::Unusable | Status::Broken => Self::Error,
         }
     }
 }

@@ -54,7 +54,7 @@ Exit status:
   2  one of the two is missing, or can't be read
   3  no instruction is described by both
 
-Functions without call frame information, those that SFrame can't express, and hazards are listed too; none of them changes the
+Functions without call frame information, those that can't be expressed in SFrame, and hazards are listed too; none of them changes the
 status."
     )
 }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use crate::diff::{DiffError, DiffReport, diff_file};
 use crate::lint::{LintError, LintReport, Log, lint_file};
-use crate::percent::Percent;
 use clap::Args;
+use sframe_kit::percent::Percent;
 
 use super::each::{Inspect, Show, Stop, execute};
 use super::exit::{Failure, Status};
@@ -102,12 +102,16 @@ impl Inspect for Linter {
         if let Some(log) = &mut self.log {
             log.add(&report);
         }
-        show.show(&report, || [if volume() == Volume::Quiet { report.brief() } else { report.text() }])?;
-        Ok(match report.summary.errors > 0 || !is_covered {
+        let status = match report.summary.errors > 0 || !is_covered {
             true => Status::Finding,
             false if report.coverage_unknown.is_some() => Status::NothingCompared,
             false => Status::AsExpected,
-        })
+        };
+        show.show(&report, || match volume() {
+            Volume::Quiet => vec![report.brief()],
+            _ => vec![report.text().demangled(), report.conclusion(status.into()).text()],
+        })?;
+        Ok(status)
     }
 }
 

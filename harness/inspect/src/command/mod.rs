@@ -29,8 +29,8 @@ use std::sync::Arc;
 
 use sframe_engine::Version;
 
-use crate::json;
-use crate::text::Text;
+use sframe_kit::json;
+use sframe_kit::text::Text;
 
 /// Runs a program: parses its arguments and executes what they ask for. Whatever
 /// happens, the exit status is a documented one; `defect` says whose fault a panic is.
@@ -161,7 +161,7 @@ fn not_json(error: &serde_json::Error) -> Failure {
 /// # Errors
 /// It can't be written.
 pub fn write_file(path: &std::path::Path, text: &str) -> Result<(), Failure> {
-    crate::file::replace(path, text.as_bytes())
+    sframe_elf::file::replace(path, text.as_bytes())
         .map_err(|error| Failure::broken(format!("error: {} can't be written: {error}", path.display())))
 }
 
@@ -172,7 +172,7 @@ pub fn write_file(path: &std::path::Path, text: &str) -> Result<(), Failure> {
 pub fn write_output(path: &std::path::Path, bytes: &[u8]) -> Result<(), Failure> {
     use std::io::ErrorKind;
 
-    crate::file::replace(path, bytes).map_err(|error| {
+    sframe_elf::file::replace(path, bytes).map_err(|error| {
         let message = format!("error: {}: {error}", path.display());
         match error.kind() {
             ErrorKind::NotFound
@@ -192,7 +192,7 @@ pub fn write_output(path: &std::path::Path, bytes: &[u8]) -> Result<(), Failure>
 pub fn has_place(path: &std::path::Path) -> Result<(), Failure> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(std::path::Path::new("."));
-    let why = match crate::file::can_be_written(path) {
+    let why = match sframe_elf::file::can_be_written(path) {
         Ok(()) => return Ok(()),
         Err(_) if !folder.is_dir() => format!("there is no folder {}", folder.display()),
         Err(error) => error.to_string(),

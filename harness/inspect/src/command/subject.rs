@@ -11,9 +11,9 @@ use object::read::archive::ArchiveFile;
 use sha2::{Digest as _, Sha256};
 
 use super::exit::Failure;
-use crate::elf::abi::is_known_machine;
-use crate::file;
-use crate::source::{Contents, ReadSeek, Source};
+use sframe_elf::abi::is_known_machine;
+use sframe_elf::file;
+use sframe_elf::source::{Contents, ReadSeek, Source};
 
 /// The argument that stands for standard input.
 const STANDARD_INPUT: &str = "-";

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Instant;
 
 use super::tell_line;
-use crate::text::neutral;
+use sframe_kit::text::neutral;
 
 /// How much a command says besides its results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -18,7 +18,7 @@ use sframe_engine::{
     Abi, Base, ByteOrder, FdeType, Flags, FreType, PauthKey, PcType, Recovery, RecoveryRule, Row, Version,
 };
 
-use crate::cfi::{
+use sframe_elf::cfi::{
     CallFrameInfo, CfiError, CfiFde, CfiRow, CfiSection, Inexpressible, Rules, register_column,
 };
 

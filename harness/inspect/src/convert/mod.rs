@@ -12,14 +12,14 @@ use sframe_engine::constants::HEADER_SIZE;
 use sframe_engine::write::{self, Target, WriteError, WriteErrorKind};
 use sframe_engine::{ByteOrder, Section, Version};
 
-use crate::cfi::{CfiError, CfiSection};
 use crate::convert::from_cfi::{RefusedRow, Synthesis, Synthesized, Unsupported};
 use crate::convert::layout::Layout;
-use crate::elf::bounded::Tables;
-use crate::elf::object_file::ObjectFile;
-use crate::elf::replace_section::{EmbedError, address_of_new, embed};
-use crate::elf::sframe_section::{FileFormat, Input, InputError};
-use crate::source::Source;
+use sframe_elf::bounded::Tables;
+use sframe_elf::cfi::{CfiError, CfiSection};
+use sframe_elf::object_file::ObjectFile;
+use sframe_elf::replace_section::{EmbedError, address_of_new, embed};
+use sframe_elf::sframe_section::{FileFormat, Input, InputError};
+use sframe_elf::source::Source;
 
 /// What to convert to.
 #[derive(Clone, Debug)]

@@ -12,9 +12,9 @@ use sframe_engine::{Fde, Row};
 
 use super::gaps::Gap;
 use super::reason::{Maker, Reason};
-use crate::cfi::{CfiError, CfiFde};
-use crate::elf::merge_faults::MergeFault;
-use crate::{Blame, Confidence, Witness};
+use sframe_elf::cfi::{CfiError, CfiFde};
+use sframe_elf::merge_faults::MergeFault;
+use sframe_kit::{Blame, Confidence, Witness};
 
 /// Evidence about the cause of a difference.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

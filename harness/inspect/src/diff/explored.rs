@@ -7,8 +7,8 @@ use serde::Deserialize;
 
 use super::blame::Evidence;
 use super::{DiffReport, Field};
-use crate::file::{MAX_BYTES, read};
-use crate::{Address, FindingRow, Witness};
+use sframe_elf::file::{MAX_BYTES, read};
+use sframe_kit::{Address, FindingRow, Witness};
 
 /// A report of `explore --json`, as far as it is needed here.
 #[derive(Clone, Debug, Deserialize)]
@@ -120,7 +120,7 @@ impl Explored {
                 "the row of .sframe agrees on every path".to_owned()
             }
             None => {
-                "nothing is found in the row of .sframe, but not all of its function's are judged".to_owned()
+                "nothing is found in the row of .sframe, but not all of its function's are checked".to_owned()
             }
         })
     }

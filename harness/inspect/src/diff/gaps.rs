@@ -11,10 +11,10 @@ use sframe_engine::{Abi, Fde, Section};
 
 use super::pieces::{Functions, Piece, pieces};
 use super::reason::{Maker, reason_to_leave_out};
-use crate::cfi::{CallFrameInfo, CfiFde, CfiSection};
-use crate::elf::merge_faults::MergeFault;
-use crate::elf::object_file::ObjectFile;
-use crate::instructions::{Disassembly, Instruction, Operation};
+use sframe_elf::cfi::{CallFrameInfo, CfiFde, CfiSection};
+use sframe_elf::merge_faults::MergeFault;
+use sframe_elf::object_file::ObjectFile;
+use sframe_isa::{Disassembly, Instruction, Operation};
 
 /// Addresses without an FDE, in a function that has one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -286,7 +286,7 @@ impl Search<'_> {
     /// between two FDEs, where that information has the same gap.
     fn by_symbols(&self) -> Vec<Gap> {
         let symbols = self.subject.symbols.sized_functions();
-        // Those of linkage tables are made up.
+        // Those of PLTs are made up.
         let symbols = symbols.filter(|range| Maker::of(self.subject, range.start) == Maker::Assembler);
         let symbols: Vec<_> = symbols.collect();
         let starts = |start: u64| symbols.binary_search_by_key(&start, |range| range.start).is_ok();

@@ -28,14 +28,14 @@ use std::sync::atomic::AtomicUsize;
 
 use rayon::prelude::*;
 
-use crate::cfi::CfiError;
 use crate::dump::Dump;
-use crate::elf::find_sframe::{MissingSection, SectionError};
-use crate::elf::object_file::{CodeRange, ObjectFile, ObjectFileError};
-use crate::elf::relocatable::{RelocationError, lay_out};
-use crate::source::Source;
 use gaps::Search;
 use pieces::{Functions, Piece, pieces};
+use sframe_elf::cfi::CfiError;
+use sframe_elf::find_sframe::{MissingSection, SectionError};
+use sframe_elf::object_file::{CodeRange, ObjectFile, ObjectFileError};
+use sframe_elf::relocatable::{RelocationError, lay_out};
+use sframe_elf::source::Source;
 use sweep::Sweep;
 
 /// Why a file can't be compared.

@@ -8,13 +8,13 @@ use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SectionFlags, S
 use super::blame::{Blamed, Evidence};
 use super::report::{Extent, Missing};
 use super::{DiffError, DiffReport};
-use crate::elf::bounded::{self, File};
-use crate::elf::linked_code::LinkedCode;
-use crate::elf::object_file::{ObjectFile, ObjectFileError};
-use crate::elf::relocatable::lay_out;
-use crate::source::Source;
-use crate::text::first_of;
-use crate::{Blame, Confidence, Witness};
+use sframe_elf::bounded::{self, File};
+use sframe_elf::linked_code::LinkedCode;
+use sframe_elf::object_file::{ObjectFile, ObjectFileError};
+use sframe_elf::relocatable::lay_out;
+use sframe_elf::source::Source;
+use sframe_kit::text::first_of;
+use sframe_kit::{Blame, Confidence, Witness};
 
 /// What an object has for a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

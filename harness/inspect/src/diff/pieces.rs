@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use sframe_engine::{Fde, InstructionPointer, Section};
 
-use crate::cfi::CallFrameInfo;
-use crate::elf::merge_faults::MergeFault;
+use sframe_elf::cfi::CallFrameInfo;
+use sframe_elf::merge_faults::MergeFault;
 
 /// A range of addresses to which the same FDEs apply, by index.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,8 +6,8 @@ use gimli::{CfaRule, RegisterRule, UnwindExpression};
 use serde::{Deserialize, Serialize};
 use sframe_engine::{Abi, Base, CfaOffsetScaling, Recovery, RecoveryRule, Version};
 
-use crate::cfi::{CallFrameInfo, CfiFde, CfiRow, Rules, register_column};
-use crate::elf::object_file::ObjectFile;
+use sframe_elf::cfi::{CallFrameInfo, CfiFde, CfiRow, Rules, register_column};
+use sframe_elf::object_file::ObjectFile;
 
 /// Why there is no FDE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -82,7 +82,7 @@ impl Reason {
 pub enum Maker {
     /// An assembler.
     Assembler,
-    /// A linker: entries of linkage tables.
+    /// A linker: entries of PLTs.
     Linker,
     /// An assembler, for the C library: the entry point of a program.
     CLibrary,

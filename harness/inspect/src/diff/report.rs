@@ -8,9 +8,10 @@ use super::blame::{Blamed, Evidence};
 use super::reason::Reason;
 use super::rules::Field;
 use crate::hazard::{self, Hazard, HazardKind};
-use crate::percent::Percent;
-use crate::text::{Text, counted, first_of, grouped};
-use crate::{Address, Blame, Confidence, FindingRow};
+use sframe_kit::conclusion::{Conclusion, Ending};
+use sframe_kit::percent::Percent;
+use sframe_kit::text::{Text, counted, first_of, grouped};
+use sframe_kit::{Address, Blame, Confidence, FindingRow};
 
 /// The output of `diff --json`.
 ///
@@ -94,7 +95,7 @@ pub struct Difference {
     pub confidence: Confidence,
     /// The evidence for the blame.
     pub evidence: Vec<Evidence>,
-    /// The known fault that seems to be its cause, in short.
+    /// The known bug that seems to be its cause, in short.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
     /// The whole finding in a sentence.
@@ -180,7 +181,7 @@ pub struct Missing {
     pub confidence: Confidence,
     /// The evidence for the blame.
     pub evidence: Vec<Evidence>,
-    /// The known fault that seems to be its cause, in short.
+    /// The known bug that seems to be its cause, in short.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
     /// The whole finding in a sentence.
@@ -200,7 +201,7 @@ impl DiffReport {
         let mut text = self.differences();
         self.show_coverage(&mut text);
         self.show_hazards(&mut text);
-        self.show_summary(&mut text);
+        text.blank();
         text
     }
 
@@ -266,30 +267,31 @@ impl DiffReport {
         expressible == 0 || share.is_reached_by(expressible - missing, expressible)
     }
 
-    fn show_summary(&self, text: &mut Text) {
+    /// How much differs, of how much.
+    #[must_use]
+    pub fn conclusion(&self, ending: Ending) -> Conclusion {
         let groups = self.findings.chunk_by(|one, other| one.group == other.group).count();
         let missing = match self.functions_missing() {
             0 => String::new(),
-            missing if groups == 0 => format!(", but {} without an FDE", counted(missing, "function")),
-            missing => format!(", and {} without an FDE", counted(missing, "function")),
+            missing => format!(", {} without an FDE", counted(missing, "function")),
         };
-        text.blank();
-        let _ = writeln!(
-            text,
-            "{}, {}: {} compared, {} agree; {}{missing}",
-            counted(self.functions, "function"),
-            counted(self.pcs, "instruction"),
-            grouped(self.compared),
-            grouped(self.agree),
-            counted(groups as u64, "difference"),
-        );
+        let mut facts = vec![
+            counted(groups as u64, "difference") + &missing,
+            format!(
+                "{}, {}: {} compared, {} agree",
+                counted(self.functions, "function"),
+                counted(self.pcs, "instruction"),
+                grouped(self.compared),
+                grouped(self.agree),
+            ),
+        ];
         if self.lost_fp > 0 {
-            let _ = writeln!(
-                text,
-                "at {} the caller's FP is lost, which SFrame can't express: not compared",
+            facts.push(format!(
+                "not compared: {} at which the caller's FP is lost, which can't be expressed in SFrame",
                 counted(self.lost_fp, "instruction")
-            );
+            ));
         }
+        Conclusion { ending, facts }
     }
 
     fn show_coverage(&self, text: &mut Text) {
@@ -353,15 +355,15 @@ impl Missing {
         let _ = writeln!(text, "missing-fde: {}", self.message);
         list(text, &self.functions.iter().collect::<Vec<_>>());
         show_blame(text, self.blame, self.confidence, &self.evidence);
-        self.fault.iter().for_each(|fault| text.line(format!("      = looks like: {fault}")));
+        self.fault.iter().for_each(|fault| text.line(format!("      = matches known bug {fault}")));
     }
 }
 
 /// Says who needs the fix, if that is known, and why.
 fn show_blame(text: &mut Text, blame: Blame, confidence: Confidence, evidence: &[Evidence]) {
     let _ = match blame {
-        Blame::Unknown => writeln!(text, "    the culprit is unknown"),
-        blame => writeln!(text, "    the likely culprit is {blame} (confidence {confidence})"),
+        Blame::Unknown => writeln!(text, "    cause unknown"),
+        blame => writeln!(text, "    likely cause: {blame} (confidence {confidence})"),
     };
     for evidence in evidence {
         let _ = writeln!(text, "      = {}: {}", evidence.witness, evidence.says);
@@ -384,7 +386,7 @@ fn show(text: &mut Text, group: &[Difference]) {
     }
     show_blame(text, first.blame, first.confidence, &first.evidence);
     let faults: BTreeSet<&String> = group.iter().filter_map(|finding| finding.fault.as_ref()).collect();
-    faults.iter().for_each(|fault| text.line(format!("      = looks like: {fault}")));
+    faults.iter().for_each(|fault| text.line(format!("      = matches known bug {fault}")));
 }
 
 /// Shows where fields differ.

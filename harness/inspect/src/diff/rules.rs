@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use sframe_engine::{Abi, Base, Fde, PauthKey, Recovery, RecoveryRule, Row};
 
-use crate::cfi::{CfiFde, Inexpressible, Rules};
+use sframe_elf::cfi::{CfiFde, Inexpressible, Rules};
 
 /// A field that can differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -155,8 +155,8 @@ mod tests {
     use sframe_engine::InstructionPointer;
 
     use super::*;
-    use crate::cfi::CfiSection;
-    use crate::elf::object_file::ObjectFile;
+    use sframe_elf::cfi::CfiSection;
+    use sframe_elf::object_file::ObjectFile;
 
     /// What no assembler can write into `.debug_frame` is no difference from it.
     #[test]

@@ -16,16 +16,16 @@ use super::pieces::{Functions, Piece};
 use super::reason::{Maker, Reason, reason};
 use super::report::{CfiPlace, DiffReport, Difference, Extent, FdePlace, Line, Missing, Uncovered};
 use super::rules::{Disagreement, Field, compare};
-use crate::cfi::{CallFrameInfo, CfiError, CfiFde, CfiRow, CfiSection, Inexpressible, Rules};
 use crate::dump::{FunctionRow, FunctionRows};
-use crate::elf::merge_faults::MergeFault;
-use crate::elf::object_file::{CodeRange, ObjectFile};
 use crate::hazard::{self, HazardKind, Tally};
-use crate::instructions::{Destination, Disassembly, Flow, Instruction, starts};
-use crate::json::SCHEMA;
-use crate::source::Source;
-use crate::text::counted;
-use crate::{Address, Blame, FindingRow};
+use sframe_elf::cfi::{CallFrameInfo, CfiError, CfiFde, CfiRow, CfiSection, Inexpressible, Rules};
+use sframe_elf::merge_faults::MergeFault;
+use sframe_elf::object_file::{CodeRange, ObjectFile};
+use sframe_elf::source::Source;
+use sframe_isa::{Destination, Disassembly, Flow, Instruction, starts};
+use sframe_kit::json::SCHEMA;
+use sframe_kit::text::counted;
+use sframe_kit::{Address, Blame, FindingRow};
 
 /// What is compared, and the names for it.
 pub(super) struct Sweep<'s> {

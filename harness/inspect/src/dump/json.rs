@@ -11,7 +11,7 @@ use sframe_engine::{
 
 use super::content::{Dump, Function, FunctionRow};
 use super::text::flag_names;
-use crate::elf::sframe_section::{FileFormat, Input, RelocationTarget};
+use sframe_elf::sframe_section::{FileFormat, Input, RelocationTarget};
 
 /// An address, as a string such as "0x401000".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

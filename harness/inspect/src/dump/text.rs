@@ -8,8 +8,8 @@ use sframe_engine::{
 };
 
 use super::content::{Dump, Function};
-use crate::elf::sframe_section::FileFormat;
-use crate::text::Text;
+use sframe_elf::sframe_section::FileFormat;
+use sframe_kit::text::Text;
 
 /// Returns the text of a dump, with objdump's first lines: the name of the file, as
 /// given, and its format. The first part covers the section as a whole, and each of

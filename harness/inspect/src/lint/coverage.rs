@@ -4,12 +4,12 @@ use super::catalogue::MISSING_FDE;
 use super::elf::LintError;
 use super::report::{Finding, LintReport, Summary};
 use crate::diff::{DiffReport, Missing};
-use crate::elf::find_sframe::MissingSection;
-use crate::elf::object_file::ObjectFile;
-use crate::elf::relocatable::lay_out;
-use crate::percent::Percent;
-use crate::source::Source;
-use crate::text::counted;
+use sframe_elf::find_sframe::MissingSection;
+use sframe_elf::object_file::ObjectFile;
+use sframe_elf::relocatable::lay_out;
+use sframe_elf::source::Source;
+use sframe_kit::percent::Percent;
+use sframe_kit::text::counted;
 
 /// How much call frame information describes of a file, if it describes something: that can have a section.
 pub(crate) fn described(source: Source<'_>) -> Option<String> {

@@ -13,16 +13,16 @@ use sframe_engine::lint::{self, Linkage, Rule, Severity};
 use sframe_engine::{Abi, Header, Section, Version};
 
 use super::catalogue as rules;
+use super::kept_relocations::kept_relocations;
 use super::report::{Finding, LintReport, Summary};
-use crate::elf::abi::abi_of;
-use crate::elf::bounded::{self, SharedBytes, Tables};
-use crate::elf::find_sframe::{MissingSection, OutsideFile, SectionBytes, Segments};
-use crate::elf::kept_relocations::kept_relocations;
-use crate::elf::merge_faults::{MergeFault, MergeFaultKind, merge_faults};
-use crate::elf::object_file::Symbols;
-use crate::elf::unknown_symbol::UnknownSymbol;
-use crate::ranges::{merge, position};
-use crate::source::Source;
+use sframe_elf::abi::abi_of;
+use sframe_elf::bounded::{self, SharedBytes, Tables};
+use sframe_elf::find_sframe::{MissingSection, OutsideFile, SectionBytes, Segments};
+use sframe_elf::merge_faults::{MergeFault, MergeFaultKind, merge_faults};
+use sframe_elf::source::Source;
+use sframe_elf::symbols::Symbols;
+use sframe_elf::unknown_symbol::UnknownSymbol;
+use sframe_kit::ranges::{merge, position};
 
 /// Why a file can't be linted.
 #[derive(Debug, thiserror::Error)]

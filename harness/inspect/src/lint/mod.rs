@@ -7,6 +7,7 @@ pub mod catalogue;
 #[cfg(feature = "disassembly")]
 mod coverage;
 mod elf;
+mod kept_relocations;
 mod page;
 mod report;
 mod sarif;

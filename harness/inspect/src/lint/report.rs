@@ -3,7 +3,8 @@
 use serde::Serialize;
 use sframe_engine::lint::{Rule, Severity};
 
-use crate::text::{Text, counted};
+use sframe_kit::conclusion::{Conclusion, Ending};
+use sframe_kit::text::{Text, counted};
 
 /// A place that breaks a rule, or has what the rule points out.
 #[derive(Clone, Debug, Serialize)]
@@ -93,23 +94,28 @@ const SHOWN: usize = 3;
 const SHOWN_ERRORS: usize = 10;
 
 impl LintReport {
-    /// Returns the report as text: one paragraph for each rule, the most severe first, and their numbers last.
+    /// Returns the report as text: one paragraph for each rule, the most severe first.
     #[must_use]
     pub fn text(&self) -> Text {
-        let Summary { errors, warnings, notes } = self.summary;
-        let counted = |count: usize, name: &str| counted(count as u64, name);
-        let (errors, warnings, notes) =
-            (counted(errors, "error"), counted(warnings, "warning"), counted(notes, "note"));
-        let unknown = self.coverage_unknown.as_ref().map_or_else(String::new, |why| format!("; {why}"));
-        let verdict = format!("{errors}, {warnings}, {notes}{unknown}");
         let mut text = self.text_from(Severity::Note);
         if text.is_empty() {
-            text.line(format!("{}: {verdict}", self.heading()));
+            text.line(self.heading());
         } else {
             text.blank();
-            text.line(verdict);
         }
         text
+    }
+
+    /// How many findings there are.
+    #[must_use]
+    pub fn conclusion(&self, ending: Ending) -> Conclusion {
+        let Summary { errors, warnings, notes } = self.summary;
+        let counts = [(errors, "error"), (warnings, "warning"), (notes, "note")];
+        let counts = counts.map(|(count, name)| counted(count as u64, name)).join(", ");
+        let is_uncovered = ending == Ending::Fail && errors == 0;
+        let uncovered = is_uncovered.then(|| "less has an FDE than was demanded (SF416)".to_owned());
+        let facts = uncovered.into_iter().chain([counts]).chain(self.coverage_unknown.clone()).collect();
+        Conclusion { ending, facts }
     }
 
     /// Returns what is wrong as text: the report without notes; nothing if there is nothing else.

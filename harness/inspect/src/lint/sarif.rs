@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::report::{Finding, LintReport};
-use crate::sarif;
+use sframe_kit::sarif;
 
 /// A log of what was found in any number of files.
 #[derive(Clone, Debug, Default)]

@@ -12,14 +12,14 @@ use rayon::prelude::*;
 use rstest::rstest;
 use serde::Deserialize;
 use serde_json::Value;
+use sframe_elf::object_file::ObjectFile;
+use sframe_elf::replace_section::embed;
 use sframe_engine::write::Section;
 use sframe_engine::{PauthKey, Recovery, RecoveryRule};
 use sframe_inspect::diff::{DiffError, DiffReport, Field, Objects, Reason, diff_file};
-use sframe_inspect::elf::object_file::ObjectFile;
-use sframe_inspect::elf::replace_section::embed;
 use sframe_inspect::hazard::HazardKind;
 use sframe_inspect::lint::lint_file;
-use sframe_inspect::{Blame, Confidence};
+use sframe_kit::{Blame, Confidence};
 use sha2::{Digest as _, Sha256};
 
 use crate::common::{build, files, inspect, link_object, repository};
@@ -363,7 +363,7 @@ fn a_difference_is_blamed_on_whoever_can_have_made_it() {
     assert!(
         other_row
             .text()
-            .contains("    the likely culprit is producer-assembler (confidence medium)\n      = layout: ")
+            .contains("    likely cause: producer-assembler (confidence medium)\n      = layout: ")
     );
     // An object, as the assembler wrote it.
     let object = diff(&relocatable([16, 24]));
@@ -554,7 +554,7 @@ fn only_an_outermost_entry_point_needs_no_fde() {
     assert_eq!(told("descend", "descend"), (None, 1));
 }
 
-/// Call frame information says of the entries of a linkage table by an expression what rows say: no assembler could, and the
+/// Call frame information says of the entries of a PLT by an expression what rows say: no assembler could, and the
 /// linker that writes one writes the other.
 #[test]
 fn lost_and_cut_fdes_of_linkage_tables_are_told() {
@@ -1077,12 +1077,12 @@ fn diff_with(report: &str) -> Output {
 #[case(
     "",
     r#", "undecided": {"not-reached": 1}"#,
-    "nothing is found in the row of .sframe, but not all of its function's are judged"
+    "nothing is found in the row of .sframe, but not all of its function's are checked"
 )]
 #[case(
     "",
     r#", "partly": 1"#,
-    "nothing is found in the row of .sframe, but not all of its function's are judged"
+    "nothing is found in the row of .sframe, but not all of its function's are checked"
 )]
 // Of another row, and of another function.
 #[case(

@@ -8,9 +8,9 @@ use std::process::Output;
 use rayon::prelude::*;
 use rstest::rstest;
 use serde_json::Value;
+use sframe_elf::sframe_section::{FileFormat, Input};
 use sframe_inspect::dump::{Document, Dump, text};
-use sframe_inspect::elf::sframe_section::{FileFormat, Input};
-use sframe_inspect::text::Text;
+use sframe_kit::text::Text;
 
 use crate::common::{files, inspect, repository};
 
@@ -85,7 +85,7 @@ fn dumped(name: &str, bytes: &[u8]) -> (String, Value, usize) {
 
 /// Where the section lies in a file.
 fn section(bytes: &[u8]) -> std::ops::Range<usize> {
-    let subject = sframe_inspect::elf::object_file::ObjectFile::parse(bytes).expect("an ELF file");
+    let subject = sframe_elf::object_file::ObjectFile::parse(bytes).expect("an ELF file");
     let data = subject.sframe.expect("a section").data;
     let start = data.as_ptr() as usize - bytes.as_ptr() as usize;
     start..start + data.len()

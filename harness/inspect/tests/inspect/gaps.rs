@@ -3,12 +3,12 @@
 use object::elf::SHT_GNU_SFRAME;
 use rayon::prelude::*;
 use rstest::rstest;
+use sframe_elf::object_file::ObjectFile;
+use sframe_elf::replace_section::embed;
 use sframe_engine::write::{Function, Section};
 use sframe_inspect::diff::{DiffReport, Field, Gaps, diff_file};
-use sframe_inspect::elf::object_file::ObjectFile;
-use sframe_inspect::elf::replace_section::embed;
-use sframe_inspect::instructions::{Disassembly, Operation};
-use sframe_inspect::{Blame, Confidence};
+use sframe_isa::{Disassembly, Operation};
+use sframe_kit::{Blame, Confidence};
 
 use crate::common::{build, inspect};
 

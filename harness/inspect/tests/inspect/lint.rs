@@ -3,12 +3,12 @@
 
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
 use serde_json::Value;
+use sframe_elf::object_file::ObjectFile;
 use sframe_engine::Section;
 use sframe_inspect::diff::diff_file;
-use sframe_inspect::elf::object_file::ObjectFile;
 use sframe_inspect::lint::{ELF_RULES, LintReport, all_rules, lint_file, page};
-use sframe_inspect::percent::Percent;
-use sframe_inspect::{Blame, Confidence};
+use sframe_kit::percent::Percent;
+use sframe_kit::{Blame, Confidence};
 
 use crate::common::{build, files, inspect, link_object, repository, status};
 
@@ -153,7 +153,7 @@ fn every_rule_on_files_is_reported_for_a_file_that_breaks_it() {
         ("SF411", elf().put(fde_size, &[0; 4])),
         ("SF412", elf().put(fde_size, &[1, 0, 0, 0])),
         ("SF413", {
-            // The relocation of a slot of the procedure linkage table, put into the section.
+            // The relocation of a slot of the PLT, put into the section.
             let elf = Elf(build("gnu-2.47/amd64/crossing.O2-dynamic"));
             let header = elf.section_header(".sframe");
             let end = elf.number(header + 0x10, 8) + elf.number(header + 0x20, 8);
@@ -382,7 +382,7 @@ fn the_command_ends_with_0_1_or_2() {
     let said = String::from_utf8_lossy(&sound.stdout);
     let lines: Vec<&str> = said.lines().collect();
     assert!(lines[0].ends_with(" (version 3, amd64)"), "{said}");
-    assert!(lines.last().is_some_and(|line| line.starts_with("0 errors, ")), "{said}");
+    assert!(lines.last().is_some_and(|line| line.starts_with("PASS: 0 errors, ")), "{said}");
 
     let at = elf().sframe();
     let faulty = path("faulty", &elf().put(at + 3, &[0x85]));

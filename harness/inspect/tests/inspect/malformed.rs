@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use object::{Object as _, ObjectSection as _};
 use rayon::prelude::*;
 use rstest::rstest;
+use sframe_elf::object_file::ObjectFile;
 use sframe_inspect::diff::{Field, diff_file};
 use sframe_inspect::dump::Dump;
-use sframe_inspect::elf::object_file::ObjectFile;
 use sframe_inspect::lint::lint_file;
 
 use crate::common::build;

@@ -5,16 +5,16 @@ use std::fs::File;
 use std::process::Command;
 
 use rayon::prelude::*;
+use sframe_elf::sframe_section::Input;
+use sframe_elf::source::{Contents, Source};
 use sframe_engine::Version;
 use sframe_inspect::convert::Request;
 use sframe_inspect::convert::layout::Layout;
 use sframe_inspect::diff::diff_file;
 use sframe_inspect::dump::{Document, Dump, text};
-use sframe_inspect::elf::sframe_section::Input;
-use sframe_inspect::json::pretty;
 use sframe_inspect::lint::lint_file;
-use sframe_inspect::source::{Contents, Source};
-use sframe_inspect::text::Text;
+use sframe_kit::json::pretty;
+use sframe_kit::text::Text;
 
 use crate::common::{files, repository};
 

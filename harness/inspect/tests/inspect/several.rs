@@ -66,7 +66,8 @@ fn one_bad_file_loses_no_results_of_others(#[case] command: &str) {
     let shown = text(&output.stdout);
     assert!(shown.contains(SOUND) && shown.contains(OTHER), "{shown}");
     let result = if command == "dump" { "" } else { ": all passed" };
-    assert_eq!(shown.lines().last(), Some(&*format!("2 files with .sframe{result}; 1 error")));
+    let last = format!("ERROR: 2 files with .sframe{result}\n    1 error\n");
+    assert!(shown.ends_with(&last), "{shown}");
     assert_eq!(text(&output.stderr).lines().count(), 1);
 }
 
@@ -126,7 +127,11 @@ fn a_member_without_a_section_is_not_covered() {
         assert_eq!(status(&output), expected, "{path}: {said}");
         let says = "there is no .sframe section: call frame information describes ";
         assert_eq!(said.contains(says), expected == 1, "{said}");
-        let last = if expected == 1 { "; 1 without it, of which 1 should have it" } else { "; 1 without it" };
+        let last = if expected == 1 {
+            "\n    1 without it, of which 1 should have it"
+        } else {
+            "\n    1 without it"
+        };
         assert!(said.trim_end().ends_with(last), "{said}");
     }
 }

@@ -6,21 +6,21 @@
 //! only while control is under way from one frame to another: see [`readings`].
 //!
 //! Where control shows the same for both, the extents of functions decide: FDEs and symbols. Rows are never asked, nor is
-//! it asked whether they agree. What never resolves is set aside, by a named reason.
+//! it asked whether they agree. What never resolves is excluded, by a named reason.
 
+mod excluded;
 mod follow;
 mod known;
 mod questions;
 mod readings;
 mod rule;
 mod rules;
-mod set_aside;
 
+pub use excluded::ExclusionReason;
+pub(crate) use excluded::Kind;
 pub(crate) use follow::Calls;
 pub(crate) use known::Known;
 pub(crate) use readings::Scene;
 pub use readings::{Judged, Readings};
 pub use rule::Rule;
 pub use rules::RULES;
-pub(crate) use set_aside::Kind;
-pub use set_aside::SetAsideReason;

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use sframe_inspect::instructions::MOST_REMOVED;
+use sframe_isa::MOST_REMOVED;
 use sframe_machine::{Answer, Answered, CallStack, Event, Exit, Moment, Question, Record};
 
 /// A question that is open.

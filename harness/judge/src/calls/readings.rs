@@ -8,13 +8,13 @@ use sframe_engine::Abi;
 use sframe_machine::{CallStack, Event, Moment};
 
 use super::Calls;
+use super::excluded::{ExclusionReason, Kind};
 use super::known::{Known, Landing};
 use super::rule::Rule;
 use super::rules::unresolved;
 use super::rules::{
     departed, elsewhere, landed, new_context, return_hook, rewritten, row_of_jump, saved_fp, trap,
 };
-use super::set_aside::{Kind, SetAsideReason};
 use crate::compare::{Disagreement, Rules, Truth, WalkEnd, Walked, disagreements, reliability};
 use crate::target::Target;
 use crate::target::sections::Sections;
@@ -55,7 +55,7 @@ pub struct Judged {
     /// What is wrong, and nobody's fault.
     pub(crate) excused: Vec<Disagreement>,
     /// Where it says nothing, and why.
-    pub(crate) set_aside: Vec<(u64, Kind)>,
+    pub(crate) excluded: Vec<(u64, Kind)>,
     /// What it was held against, if that is not the call stack of the witness.
     pub(crate) call_stack: Option<CallStack>,
 }
@@ -63,7 +63,7 @@ pub struct Judged {
 impl Judged {
     /// A walk that was only held against the call stack of the witness.
     pub(crate) const fn by_call_stack(end: WalkEnd, found: Vec<Disagreement>) -> Self {
-        Self { end, found, excused: Vec::new(), set_aside: Vec::new(), call_stack: None }
+        Self { end, found, excused: Vec::new(), excluded: Vec::new(), call_stack: None }
     }
 
     /// Returns what the walk is worth, at a moment with this call stack, unless it says nothing.
@@ -87,15 +87,15 @@ impl Judged {
         self.call_stack.as_ref().unwrap_or(recorded)
     }
 
-    /// Whether nothing but a caller's frame was set aside, if anything was.
+    /// Whether nothing but a caller's frame was excluded, if anything was.
     pub(crate) fn says_something_of_topmost(&self) -> bool {
-        !self.set_aside.is_empty() && self.set_aside.iter().all(|(_, kind)| kind.as_caller)
+        !self.excluded.is_empty() && self.excluded.iter().all(|(_, kind)| kind.as_caller)
     }
 
     /// One that says nothing of the topmost frame.
-    fn aside(pc: u64, reason: SetAsideReason) -> Self {
-        let set_aside = vec![(pc, Kind { reason, as_caller: false })];
-        Self { set_aside, ..Self::by_call_stack(WalkEnd::Unsettled, Vec::new()) }
+    fn aside(pc: u64, reason: ExclusionReason) -> Self {
+        let excluded = vec![(pc, Kind { reason, as_caller: false })];
+        Self { excluded, ..Self::by_call_stack(WalkEnd::Unsettled, Vec::new()) }
     }
 }
 
@@ -177,7 +177,7 @@ impl Readings {
     /// Whether what is wrong with a walk describes the frame that its function then leaves for.
     #[must_use]
     pub fn leaves(&self, found: &Disagreement, truth: &Truth<'_>) -> bool {
-        self.why_set_aside(found, truth).is_some()
+        self.why_excluded(found, truth).is_some()
     }
 
     fn has(&self, rule: &Rule) -> bool {
@@ -236,7 +236,7 @@ impl Readings {
             found.iter().all(is_of_jump)
         };
         if self.has(&unresolved::RULE) && self.unresolved.iter().any(agrees) {
-            return Judged::aside(truth.pc, SetAsideReason::NoLanding);
+            return Judged::aside(truth.pc, ExclusionReason::NoLanding);
         }
         judged.excused = judged.found.extract_if(.., |found| is_of_jump(found)).collect();
         if !judged.excused.is_empty() && judged.found.is_empty() {
@@ -247,28 +247,28 @@ impl Readings {
         judged
     }
 
-    /// Sets aside what describes the frames that functions then leave for.
+    /// Excludes what describes the frames that functions then leave for.
     fn set_departures_aside(&self, truth: &Truth<'_>, judged: &mut Judged) {
         let truth = Truth { call_stack: judged.call_stack.as_ref().unwrap_or(truth.call_stack), ..*truth };
-        let mut set_aside = Vec::new();
+        let mut excluded = Vec::new();
         let mut with_fp = Vec::new();
         judged.found.retain(|found| {
             // What follows from an FP with which its function then leaves is where that leaves for.
             let follows = found.after_wrong_fp.is_some_and(|frame| with_fp.contains(&frame));
-            let follows = follows.then_some(SetAsideReason::LeavesWithFp);
-            let Some(reason) = self.why_set_aside(found, &truth).or(follows) else { return true };
-            if reason == SetAsideReason::LeavesWithFp && found.verdict == Verdict::WrongFp {
+            let follows = follows.then_some(ExclusionReason::LeavesWithFp);
+            let Some(reason) = self.why_excluded(found, &truth).or(follows) else { return true };
+            if reason == ExclusionReason::LeavesWithFp && found.verdict == Verdict::WrongFp {
                 with_fp.push(found.frame);
             }
-            set_aside.push((found.pc, Kind { reason, as_caller: found.frame > 0 }));
+            excluded.push((found.pc, Kind { reason, as_caller: found.frame > 0 }));
             false
         });
         if judged.found.is_empty() {
-            (judged.end, judged.set_aside) = (WalkEnd::Unsettled, set_aside);
+            (judged.end, judged.excluded) = (WalkEnd::Unsettled, excluded);
         }
     }
 
-    fn why_set_aside(&self, found: &Disagreement, truth: &Truth<'_>) -> Option<SetAsideReason> {
+    fn why_excluded(&self, found: &Disagreement, truth: &Truth<'_>) -> Option<ExclusionReason> {
         let call = truth.call_of(found.frame)?;
         let Some(departures) = self.known.departures.get(&call.event) else {
             if matches!(found.verdict, Verdict::WrongCfa | Verdict::WrongRa | Verdict::WrongFp) {
@@ -287,8 +287,8 @@ impl Readings {
                 && self.replaced.contains(&found.frame)
                 && saved_fp::describes(found, call, departure);
             match (is_hook || is_elsewhere, is_saved_fp) {
-                (true, _) => Some(SetAsideReason::LeavesElsewhere),
-                (_, true) => Some(SetAsideReason::LeavesWithFp),
+                (true, _) => Some(ExclusionReason::LeavesElsewhere),
+                (_, true) => Some(ExclusionReason::LeavesWithFp),
                 _ => None,
             }
         })
@@ -309,7 +309,7 @@ impl Readings {
         }
         let landing = match landing {
             None => return nothing,
-            Some(None) => return Judged::aside(truth.pc, SetAsideReason::NoLanding),
+            Some(None) => return Judged::aside(truth.pc, ExclusionReason::NoLanding),
             Some(Some(landing)) => landing,
         };
         // A function that has returned to its caller in the end is excused by nothing.
@@ -326,9 +326,9 @@ impl Readings {
         // With the CFA with which the frame was then left, its other values may still be those of the caller.
         let cfa = walk.frame(0).and_then(|frame| frame.cfa);
         if self.has(&new_context::RULE) && landing.is_new() && !new_context::is_of_frame_left(&truth, rules) {
-            Judged::aside(truth.pc, SetAsideReason::NewContext)
+            Judged::aside(truth.pc, ExclusionReason::NewContext)
         } else if self.has(&elsewhere::RULE) && landing.cfa.is_some() && cfa == landing.cfa {
-            Judged::aside(truth.pc, SetAsideReason::LeavesElsewhere)
+            Judged::aside(truth.pc, ExclusionReason::LeavesElsewhere)
         } else {
             held_against(end, found)
         }

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sframe_inspect::text::grouped;
+use sframe_kit::text::grouped;
 
 use super::{Disagreement, Value, WalkEnd};
 use crate::unwind::End;
@@ -74,7 +74,7 @@ impl std::fmt::Display for Reliabilities {
     }
 }
 
-/// Returns what a walk is worth that was compared with a call stack of `depth` frames. `declared` is what the unwinder says
+/// Returns how reliable a walk is that was compared with a call stack of `depth` frames. `declared` is what the unwinder says
 /// of it; without that, a walk that ends at an outermost frame is one that claims to be complete.
 ///
 /// The right value by luck is right here: the fault is the row's. So is a walk that has all frames and does not know it.

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 use sframe_engine::{Abi, Base, DwarfRegister, LookupAddress, Recovery, RecoveryRule, Row};
-use sframe_inspect::instructions::Registers;
+use sframe_isa::Registers;
 use sframe_machine::Change;
 
 use crate::target::sections::Sections;

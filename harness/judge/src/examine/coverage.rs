@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sframe_engine::{InstructionPointer, LookupAddress, PcType, ReturnAddress, Section};
-use sframe_inspect::text::grouped;
+use sframe_kit::text::grouped;
 use sframe_machine::PcMap;
 
 use crate::finding::{Address, Finding, FindingRow};
@@ -130,7 +130,7 @@ pub struct UnexercisedRow {
     /// What is wrong with it, or why that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub explored_reason: Option<String>,
-    /// What proves it to be wrong, at each place, with the known fault that is its cause there.
+    /// What proves it to be wrong, at each place, with the known bug that is its cause there.
     #[serde(skip)]
     #[schemars(skip)]
     pub proof: Vec<Finding>,
@@ -141,11 +141,11 @@ impl UnexercisedRow {
     #[must_use]
     pub fn says(&self) -> Option<String> {
         let reason = self.explored_reason.as_ref()?;
-        // What no page describes comes first: a known fault excuses nothing else.
+        // What no page describes comes first: a known bug excuses nothing else.
         let proof = self.proof.iter().find(|proof| proof.fault.is_none()).or_else(|| self.proof.first());
         let Some(proof) = proof else { return Some(reason.clone()) };
         Some(match &proof.fault {
-            Some(fault) => format!("{reason}; looks like {}", fault.brief()),
+            Some(fault) => format!("{reason}; matches known bug {}", fault.brief()),
             None => match &proof.hint {
                 Some(hint) => format!("{}; {hint}", proof.message),
                 None => proof.message.to_string(),

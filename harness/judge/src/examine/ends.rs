@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sframe_engine::InstructionPointer;
-use sframe_inspect::text::counted;
+use sframe_kit::text::counted;
 
 use crate::compare::WalkEnd;
 use crate::finding::{Finding, Message, Said};
@@ -21,7 +21,7 @@ pub struct WalkEnds {
     pub unmarked: u64,
     /// At the first function of a context that the program has made, which is not marked.
     pub context: u64,
-    /// Nowhere: the comparison was set aside, and counts for nothing.
+    /// Nowhere: the comparison was excluded, and counts for nothing.
     pub unsettled: u64,
     /// Anywhere, while SP had left the frames of the callers, and control had not: what the rows say agrees with the call
     /// stack that control was about to leave, or with the one where it landed.

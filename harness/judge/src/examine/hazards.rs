@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashSet;
+use sframe_elf::cfi::CallFrameInfo;
 use sframe_engine::InstructionPointer;
-use sframe_inspect::cfi::CallFrameInfo;
 use sframe_inspect::hazard::{Hazard, HazardKind, Tally, list, of_row};
 
 use crate::target::{Linked, Loaded, Module, Target};

@@ -14,9 +14,9 @@ use miniz_oxide::deflate::compress_to_vec_zlib;
 use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
+use sframe_elf::cfi::CfiRow;
 use sframe_engine::{InstructionPointer, PcType};
-use sframe_inspect::cfi::CfiRow;
-use sframe_inspect::instructions::Instruction;
+use sframe_isa::Instruction;
 
 use crate::examine::Examination;
 use crate::examine::observed::Observed;

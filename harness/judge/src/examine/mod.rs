@@ -4,6 +4,7 @@ pub mod counts;
 pub mod coverage;
 mod deliveries;
 mod ends;
+pub mod excluded;
 mod gaps;
 pub mod hazards;
 pub mod listings;
@@ -13,7 +14,6 @@ pub mod progress;
 mod results;
 pub mod sampling;
 mod section_faults;
-pub mod set_aside;
 pub mod stop;
 
 use std::cell::RefCell;
@@ -36,11 +36,11 @@ use crate::compare::{self, ByTopmost, LastInstructions, Remembered, Start, Truth
 use crate::examine::counts::Counts;
 use crate::examine::coverage::{Coverage, Executed, RowUse};
 use crate::examine::deliveries::{Followed, Interruptions};
+use crate::examine::excluded::{Collected, Exclusion};
 use crate::examine::observed::{Observed, TrueFrame};
 use crate::examine::progress::{Figures, Progress};
 use crate::examine::results::Results;
 use crate::examine::sampling::{Sampler, Sampling};
-use crate::examine::set_aside::{Collected, SetAside};
 use crate::examine::stop::{Grace, StopReason, StopRequest};
 use crate::finding::Finding;
 use crate::target::layouts::FrameLayouts;
@@ -124,6 +124,8 @@ pub struct Examination {
     pub unobserved: u64,
     /// What the program wrote to its standard output.
     pub standard_output: Vec<u8>,
+    /// The last lines of what it wrote to that and to its standard error.
+    pub last_output: Vec<String>,
     /// The last of the program's own checks of its result that failed, in the run without signals.
     pub failed_check: Option<FailedCheck>,
     /// The system calls that it made.
@@ -134,8 +136,8 @@ pub struct Examination {
     /// With those compared, those with nothing to compare, and those that were not
     /// settled, these are all that were observed.
     pub left_out: u64,
-    /// The comparisons that say nothing, in all runs: see [`SetAside`]. They are not counted as comparisons.
-    pub set_aside: Vec<SetAside>,
+    /// The comparisons that say nothing, in all runs: see [`Exclusion`]. They are not counted as comparisons.
+    pub excluded: Vec<Exclusion>,
     /// Where the first walk ended in each way: the address by which the last frame
     /// was looked up.
     pub end_places: BTreeMap<End, u64>,
@@ -162,6 +164,17 @@ pub struct Examination {
     pub observed: Vec<Observed>,
 }
 
+/// The last lines of an output, each at most this long.
+fn last_lines(output: &[u8]) -> Vec<String> {
+    const LINES: usize = 5;
+    const CHARACTERS: usize = 200;
+    let lines = output.rsplit(|byte| *byte == b'\n').filter(|line| !line.is_empty()).take(LINES);
+    let mut lines: Vec<String> =
+        lines.map(|line| String::from_utf8_lossy(line).chars().take(CHARACTERS).collect()).collect();
+    lines.reverse();
+    lines
+}
+
 impl Examination {
     /// That of a program that was not run.
     #[must_use]
@@ -173,11 +186,12 @@ impl Examination {
             counts: Counts::default(),
             unobserved: 0,
             standard_output: Vec::new(),
+            last_output: Vec::new(),
             failed_check: None,
             system_calls: Usage::default(),
             agree: 0,
             left_out: 0,
-            set_aside: Vec::new(),
+            excluded: Vec::new(),
             end_places: BTreeMap::new(),
             max_depth: 0,
             reliability_by_topmost: ByTopmost::default(),
@@ -292,12 +306,13 @@ pub fn examine_with(
         doubt,
         counts,
         unobserved: outcome.unobserved,
+        last_output: last_lines(&outcome.output),
         standard_output: outcome.standard_output,
         failed_check: seen.failed_check,
         system_calls: outcome.system_calls,
         agree: counts.comparisons - counts.walk_ends.disagreed,
         left_out,
-        set_aside: seen.set_aside.into_list(target, &seen.executed),
+        excluded: seen.excluded.into_list(target, &seen.executed),
         end_places: seen.end_places,
         max_depth,
         reliability_by_topmost,
@@ -358,7 +373,7 @@ struct Examiner<'e, 'a, 'p> {
 #[derive(Clone, Default)]
 struct Seen {
     results: Results,
-    set_aside: Collected,
+    excluded: Collected,
     executed: Executed,
     sampler: Option<Sampler>,
     traces: TraceCounts,
@@ -656,8 +671,8 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             self.seen.results.note_early(end, &truth);
         }
         let is_compared = end.has_compared(truth.call_stack.depth()) || judged.says_something_of_topmost();
-        // Set aside, it is reported as that.
-        let end = if judged.set_aside.is_empty() { end } else { WalkEnd::Disagreed };
+        // Excluded, it is reported as that.
+        let end = if judged.excluded.is_empty() { end } else { WalkEnd::Disagreed };
         self.show_comparison(moment, begins);
         (end, is_compared)
     }
@@ -827,10 +842,10 @@ impl Seen {
         is_settled: bool,
         start: impl FnOnce() -> Start,
     ) -> WalkEnd {
-        let Judged { end, found, excused, set_aside, .. } = judged;
+        let Judged { end, found, excused, excluded, .. } = judged;
         let end = *end;
-        for (pc, kind) in set_aside {
-            self.set_aside.add(*pc, *kind, 1);
+        for (pc, kind) in excluded {
+            self.excluded.add(*pc, *kind, 1);
         }
         if end == WalkEnd::Unsettled {
             self.results.counts.walk_ends.count(end, 0);
@@ -895,6 +910,11 @@ impl Observer for Examiner<'_, '_, '_> {
         let flow = self.see(moment);
         let is_asked = moment.time.is_multiple_of(Progress::INTERVAL) && self.asked(moment);
         if is_asked && flow == Flow::Continue { Flow::Stop } else { flow }
+    }
+
+    fn is_stopped(&mut self) -> bool {
+        self.stopped = self.look.stop.reason();
+        self.stopped.is_some()
     }
 
     fn changed(&mut self, moment: &Moment<'_>, change: &Change) {

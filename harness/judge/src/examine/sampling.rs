@@ -9,7 +9,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::Serialize;
-use sframe_inspect::text::grouped;
+use sframe_kit::text::grouped;
 use sframe_machine::{Moment, PcMap, Record};
 
 /// Which instructions are compared: those that every part of this selects. By default,

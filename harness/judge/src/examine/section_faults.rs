@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use sframe_elf::merge_faults::{MergeFault, MergeFaultKind};
 use sframe_engine::{Fde, InstructionPointer, Section};
-use sframe_inspect::elf::merge_faults::{MergeFault, MergeFaultKind};
 
 use crate::finding::{Address, Answer, Evidence, Finding, Said, Witness};
 use crate::target::{Linked, Loaded, Module, Target};

@@ -1,6 +1,6 @@
 //! Assumptions in words.
 
-use sframe_inspect::elf::kernel::Why;
+use sframe_elf::kernel::Why;
 use sframe_machine::explore::{Assumption, Callee, Returns};
 
 use crate::target::{Loaded, Target};

@@ -1,6 +1,6 @@
 //! Why exploring fails.
 
-use sframe_inspect::elf::link::{LinkError, ModuleError};
+use sframe_elf::link::{LinkError, ModuleError};
 use sframe_machine::MachineError;
 
 use crate::target::TargetError;

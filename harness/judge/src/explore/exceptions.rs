@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
+use sframe_elf::cfi::{CallFrameInfo, CallSite, CfiFde, CfiRow};
 use sframe_engine::Abi;
-use sframe_inspect::cfi::{CallFrameInfo, CallSite, CfiFde, CfiRow};
 
 use crate::target::{Linked, Module};
 

@@ -11,7 +11,7 @@ use super::pc_set::PcSet;
 use super::rows::{FunctionRows, RowCounts, RowId, RowState};
 use crate::finding::Finding;
 use crate::target::Target;
-use sframe_inspect::elf::kernel::FormKind;
+use sframe_elf::kernel::FormKind;
 
 /// A wrong row, or one that may be.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -135,7 +135,7 @@ impl Exploration {
         self.places.iter().map(|place| &place.found)
     }
 
-    /// What was found at each place. A row may be wrong for several reasons: a known fault is that of places.
+    /// What was found at each place. A row may be wrong for several reasons: a known bug is that of places.
     pub fn each_place(&mut self) -> impl Iterator<Item = &mut Finding> {
         self.places.iter_mut().map(|place| &mut place.found.finding)
     }

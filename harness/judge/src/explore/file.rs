@@ -6,9 +6,9 @@ use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{MemfdFlags, memfd_create};
-use sframe_inspect::elf::debug_file::{DebugFile, DebugFileError};
-use sframe_inspect::elf::link::{LoadedModule, Module, Unapplied, link, load_module};
-use sframe_inspect::file::{MAX_BYTES, read};
+use sframe_elf::debug_file::{DebugFile, DebugFileError};
+use sframe_elf::file::{MAX_BYTES, read};
+use sframe_elf::link::{LoadedModule, Module, Unapplied, link, load_module};
 use sha2::{Digest as _, Sha256};
 
 use super::error::ExploreError;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sframe_inspect::elf::kernel::{Form, FormKind, KernelCode, Patch};
+use sframe_elf::kernel::{Form, FormKind, KernelCode, Patch};
 
 use super::certainty::Certainty;
 use super::exploration::{Exploration, ExploredFinding, FoundPlace};
@@ -33,7 +33,7 @@ pub struct ExploredForm {
     /// Functions explored: those with such a place.
     pub functions: u64,
     /// Rows with which something was compared.
-    pub rows_judged: u64,
+    pub rows_checked: u64,
     /// Rows that are proved to be wrong, also in the form of the file.
     pub rows_wrong: u64,
 }
@@ -111,7 +111,7 @@ impl Exploration {
             form: form.kind,
             places: form.places.len() as u64,
             functions: other.functions,
-            rows_judged: other.rows.judged,
+            rows_checked: other.rows.checked,
             rows_wrong: other.rows.wrong,
         };
         self.was_interrupted |= other.was_interrupted;

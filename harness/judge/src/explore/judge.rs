@@ -9,7 +9,7 @@ use sframe_engine::{
     ReturnAddress, Row, Step, StepError,
 };
 use sframe_inspect::diff::{Gap, GapCode};
-use sframe_inspect::instructions::Operation;
+use sframe_isa::Operation;
 use sframe_machine::PcMap;
 use sframe_machine::explore::{
     Assumption, Callee, Class, Departure, Explored, Function, Leaving, Observer, Point, Seed,

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use sframe_elf::kernel::{Detour, Why};
 use sframe_engine::{Abi, DwarfRegister, Fde, PcType};
 use sframe_inspect::diff::Gaps;
-use sframe_inspect::elf::kernel::{Detour, Why};
-use sframe_inspect::instructions::{Destination, Disassembly, Flow, Instruction};
-use sframe_inspect::ranges::position;
+use sframe_isa::{Destination, Disassembly, Flow, Instruction};
+use sframe_kit::ranges::position;
 use sframe_machine::explore::Returns;
 
 use super::exceptions::Exceptions;
@@ -43,7 +43,7 @@ pub struct Roots {
     /// Code that others jump to, by FDE: its first row says that it is a function. It is explored from
     /// there only if no path leads into it.
     spare: Vec<(u32, u64)>,
-    /// Procedure linkage tables.
+    /// Procedure PLTs.
     pub trampolines: Vec<Range<u64>>,
     /// Entries of these that lead to functions of the file.
     pub aliases: FxHashMap<u64, u64>,
@@ -138,7 +138,7 @@ impl Roots {
                 continue;
             }
             if fde.signal || is_trampoline(fde.start) && !code.called.contains(&fde.start) {
-                // Nobody calls a signal's restorer, or the common part of a linkage table.
+                // Nobody calls a signal's restorer, or the common part of a PLT.
                 continue;
             }
             if late.contains_key(&fde.start) && !code.called.contains(&fde.start)
@@ -412,7 +412,7 @@ fn fde_at(fdes: &[Fde], address: u64) -> Option<&Fde> {
     fdes.get(next.checked_sub(1)?).filter(|fde| fde.contains(address))
 }
 
-/// Returns the entries of procedure linkage tables that lead to functions of the file, by name.
+/// Returns the entries of PLTs that lead to functions of the file, by name.
 fn aliases(module: &Module<'_>, functions: &[(u64, &str)]) -> FxHashMap<u64, u64> {
     let by_name: FxHashMap<&str, u64> = functions.iter().map(|(address, name)| (*name, *address)).collect();
     let symbols = &module.subject.symbols;

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sframe_engine::{Fde, PcType, Row};
-use sframe_inspect::instructions::{Flow, Operation};
+use sframe_isa::{Flow, Operation};
 
 use crate::finding::Address;
 use crate::target::{Loaded, Module, Target};
@@ -96,7 +96,7 @@ pub struct RowCounts {
     /// Rows that cover something.
     pub total: u64,
     /// Those with which something was compared.
-    pub judged: u64,
+    pub checked: u64,
     /// Those that agree at all their instructions.
     pub agree: u64,
     /// Those that agree wherever they were compared, which is not at all their instructions.
@@ -281,7 +281,7 @@ impl RowCounts {
             RowState::Undecided(why) => return self.leave(why),
         }
         self.total += 1;
-        self.judged += 1;
+        self.checked += 1;
     }
 
     fn leave(&mut self, why: Undecided) {
@@ -291,7 +291,7 @@ impl RowCounts {
 
     fn add_all(&mut self, other: &Self) {
         self.total += other.total;
-        self.judged += other.judged;
+        self.checked += other.checked;
         self.agree += other.agree;
         self.partly += other.partly;
         self.wrong += other.wrong;

@@ -37,7 +37,7 @@ type Known = (FxHashMap<u64, Judged>, FxHashMap<u64, Vec<Finding>>);
 impl Explorer {
     /// Says of rows that a run has not used what exploring says, and adds it to the evidence of
     /// findings. The rows of an image that can't be explored are undecided. What is proved of rows
-    /// that ran, and were set aside or have agreed, is returned; `rows` are all others, if anything ran.
+    /// that ran, and were excluded or have agreed, is returned; `rows` are all others, if anything ran.
     pub fn judge(
         &self,
         target: &Target<'_>,

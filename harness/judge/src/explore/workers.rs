@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
+use sframe_elf::debug_file::DebugFile;
 use sframe_engine::InstructionPointer;
-use sframe_inspect::elf::debug_file::DebugFile;
 use sframe_machine::MachineError;
 
 use super::batches::Batches;

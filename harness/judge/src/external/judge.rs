@@ -107,7 +107,7 @@ pub(super) struct Judged {
     /// Whether the engine, which does what the rows say, disagrees with the call stack.
     pub(super) are_rows_wrong: bool,
     /// Whether it says nothing: the function leaves for elsewhere, or it is not known what is right.
-    pub(super) is_set_aside: bool,
+    pub(super) is_excluded: bool,
 }
 
 /// Compares answers with call stacks.
@@ -245,7 +245,7 @@ impl<'q, 'a> Judge<'q, 'a> {
         };
         // What reads other data may be of another call stack as well.
         let mut held_against = None;
-        let mut is_set_aside = self.reads == Data::Sframe && engine.is_set_aside && !found.is_empty();
+        let mut is_excluded = self.reads == Data::Sframe && engine.is_excluded && !found.is_empty();
         if let Some(readings) = readings.filter(|_| self.reads != Data::Sframe) {
             let truth = Truth { ignores_fp: fp_untold > 0, ..*truth };
             let recorded = (end, std::mem::take(&mut found));
@@ -253,12 +253,12 @@ impl<'q, 'a> Judge<'q, 'a> {
                 Data::EhFrame => readings.judge(&truth, &backtrace, &cfi, recorded, None),
                 Data::Sframe | Data::Other => readings.judge(&truth, &backtrace, &unknown, recorded, None),
             };
-            is_set_aside = judged.end == WalkEnd::Unsettled;
+            is_excluded = judged.end == WalkEnd::Unsettled;
             (end, found, held_against) = (judged.end, judged.found, judged.call_stack);
         }
-        if is_set_aside {
+        if is_excluded {
             let own =
-                engine.is_set_aside.then(|| self.not_by_the_rows(truth, engine, &answer.frames)).flatten();
+                engine.is_excluded.then(|| self.not_by_the_rows(truth, engine, &answer.frames)).flatten();
             let is_own = own.is_some();
             return Ok(Judged {
                 end: if is_own { WalkEnd::Disagreed } else { WalkEnd::Unsettled },
@@ -272,7 +272,7 @@ impl<'q, 'a> Judge<'q, 'a> {
                 reliability: Reliability::Wrong,
                 is_called_reliable: false,
                 are_rows_wrong: false,
-                is_set_aside: !is_own,
+                is_excluded: !is_own,
             });
         }
         let truth = &Truth { call_stack: held_against.as_ref().unwrap_or(truth.call_stack), ..*truth };
@@ -399,7 +399,7 @@ impl<'q, 'a> Judge<'q, 'a> {
             reliability,
             is_called_reliable: reliability == Reliability::Complete && answer.reliable == Some(true),
             are_rows_wrong,
-            is_set_aside: false,
+            is_excluded: false,
         })
     }
 
@@ -504,7 +504,7 @@ pub(super) struct EngineWalk {
     /// What it was held against, if that is not the call stack of the witness.
     pub(super) call_stack: Option<CallStack>,
     /// Whether it says nothing of the rows.
-    pub(super) is_set_aside: bool,
+    pub(super) is_excluded: bool,
 }
 
 /// Returns a disagreement about the end of a walk.

@@ -341,13 +341,13 @@ impl<'q, 'a> Questions<'q, 'a> {
         let recorded = disagreements(&truth, &backtrace, sections);
         let judged = readings.judge(&truth, &backtrace, sections, recorded, Some((self.target, sections)));
         let Judged { end, found, call_stack, .. } = judged;
-        let is_set_aside = end == WalkEnd::Unsettled;
+        let is_excluded = end == WalkEnd::Unsettled;
         let depth = call_stack.as_ref().unwrap_or(truth.call_stack).depth();
         let beyond = backtrace.frames.iter().skip(depth).map(|frame| frame.pc);
         let outermost_cfa = depth.checked_sub(1).and_then(|last| backtrace.frames.get(last)?.cfa);
         let beyond = Some(beyond.collect());
-        let frames = if found.is_empty() && !is_set_aside { Vec::new() } else { backtrace.frames };
-        EngineWalk { end, found, beyond, outermost_cfa, frames, call_stack, is_set_aside }
+        let frames = if found.is_empty() && !is_excluded { Vec::new() } else { backtrace.frames };
+        EngineWalk { end, found, beyond, outermost_cfa, frames, call_stack, is_excluded }
     }
 
     fn snapshot(&self, truth: &Truth<'_>, viewpoint: &Viewpoint<'_>) -> Stack {
@@ -410,7 +410,7 @@ impl<'q, 'a> Questions<'q, 'a> {
                     return;
                 }
             };
-            if judged.is_set_aside {
+            if judged.is_excluded {
                 nothing_compared += 1;
                 not_settled += 1;
                 ends.count(WalkEnd::Unsettled, 0);

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sframe_inspect::text::{Text, counted, per_second};
+use sframe_kit::text::{Text, counted, per_second};
 
 use super::command::ExternalError;
 use crate::compare::{ByTopmost, Reliabilities};
@@ -132,7 +132,7 @@ impl UnwinderReport {
         }
         format!(
             "; it calls {} of the complete ones reliable",
-            sframe_inspect::text::grouped(self.called_reliable)
+            sframe_kit::text::grouped(self.called_reliable)
         )
     }
 
@@ -140,7 +140,7 @@ impl UnwinderReport {
     fn unsettled(&self) -> String {
         match self.not_settled {
             0 => String::new(),
-            count => format!(", {} not settled", sframe_inspect::text::grouped(count)),
+            count => format!(", {} not settled", sframe_kit::text::grouped(count)),
         }
     }
 
@@ -150,14 +150,14 @@ impl UnwinderReport {
         if (silent, wrong) == (0, 0) {
             return String::new();
         }
-        let grouped = sframe_inspect::text::grouped;
+        let grouped = sframe_kit::text::grouped;
         format!(" ({} silent and {} wrong where the rows are wrong)", grouped(silent), grouped(wrong))
     }
 
     /// Returns the statistics as text.
     #[must_use]
     pub fn text(&self) -> Text {
-        let grouped = sframe_inspect::text::grouped;
+        let grouped = sframe_kit::text::grouped;
         let mut text = Text::default();
         let _ = writeln!(
             text,
@@ -203,7 +203,7 @@ impl UnwinderReport {
                 grouped(ends.disagreed)
             );
             let (led, unsettled, said) = (self.led_astray(), self.unsettled(), self.said());
-            let _ = writeln!(text, "    to rely on: {worth}{led}{unsettled}{said}");
+            let _ = writeln!(text, "    reliability: {worth}{led}{unsettled}{said}");
         }
         if self.not_followed > 0 {
             let _ = writeln!(

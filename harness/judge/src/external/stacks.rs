@@ -78,7 +78,7 @@ impl External {
                 outermost_cfa: None,
                 frames: Vec::new(),
                 call_stack: None,
-                is_set_aside: false,
+                is_excluded: false,
             };
             let call_stack = moment.call_stack();
             let judged =

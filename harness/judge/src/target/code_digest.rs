@@ -5,7 +5,7 @@ use std::ops::Range;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sframe_engine::Abi;
-use sframe_inspect::instructions::starts;
+use sframe_isa::starts;
 use sha2::{Digest as _, Sha256};
 
 /// What tells a function from others: its code.

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use sframe_inspect::elf::debug_file::{DebugFile, DebugFileError};
-use sframe_inspect::file::{MAX_BYTES, read};
+use sframe_elf::debug_file::{DebugFile, DebugFileError};
+use sframe_elf::file::{MAX_BYTES, read};
 use sframe_machine::{
     Dynamic, Image, Images, Library, LoadError, Loaded, Machine, MachineError, Options, Outcome,
 };
@@ -209,6 +209,7 @@ impl Files {
         path: &Path,
         options: &Options,
         debug_root: Option<&Path>,
+        is_stopped: &dyn Fn() -> bool,
     ) -> Result<(Self, Outcome), FilesError> {
         let executable = read_some(path, &mut MAX_BYTES.clone())?;
         let load = |source: LoadError| FilesError::Load { path: path.to_owned(), source };
@@ -224,7 +225,7 @@ impl Files {
         let interpreter = interpreter.transpose()?;
         let library = interpreter.as_ref().map(|(name, bytes)| Library { name, bytes });
         let images = Images::with_interpreter(&executable, library, &[]).map_err(load)?;
-        let survey = Machine::with_images(&images, options)?.survey()?;
+        let survey = Machine::with_images(&images, options)?.survey(is_stopped)?;
         let mut debug = DebugFiles::default();
         debug.look_for(debug_root, "", path, &executable);
         let root = options.system.root.as_deref().unwrap_or(Path::new("/"));

@@ -5,9 +5,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 use sframe_engine::{Abi, InstructionPointer};
-use sframe_inspect::instructions::{
-    Code, Destination, Disassembly, Flow, FrameLayout, Instruction, Removals, SavedLocation,
-};
+use sframe_isa::{Code, Destination, Disassembly, Flow, FrameLayout, Instruction, Removals, SavedLocation};
 
 use super::{Loaded, Module};
 

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use sframe_elf::find_sframe::find_sframe;
 use sframe_engine::Version;
 use sframe_inspect::convert::layout::Layout;
 use sframe_inspect::convert::{ConvertError, Request};
-use sframe_inspect::elf::find_sframe::find_sframe;
 
 use super::files::Files;
 

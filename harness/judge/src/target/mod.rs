@@ -23,15 +23,14 @@ use crate::target::files::Files;
 use crate::target::made::Made;
 use crate::target::sections::Sections;
 use crate::vocabulary::QualifiedName;
-use sframe_inspect::cfi::{CallFrameInfo, CfiFde};
+use sframe_elf::cfi::{CallFrameInfo, CfiFde};
+use sframe_elf::debug_file::DebugFile;
+use sframe_elf::kernel::KernelCode;
+use sframe_elf::object_file::{MissingSection, ObjectFile, ObjectFileError, SectionBytes, SectionError};
+use sframe_elf::symbols::Symbols;
 use sframe_inspect::convert::ConvertError;
 use sframe_inspect::diff::{Gap, GapCode, Gaps, Maker, reason_to_leave_out};
-use sframe_inspect::elf::debug_file::DebugFile;
-use sframe_inspect::elf::kernel::KernelCode;
-use sframe_inspect::elf::object_file::{
-    MissingSection, ObjectFile, ObjectFileError, SectionBytes, SectionError, Symbols,
-};
-use sframe_inspect::instructions::{Disassembly, Instruction};
+use sframe_isa::{Disassembly, Instruction};
 
 /// Why a file can't be tested.
 #[derive(Debug, thiserror::Error)]
@@ -46,7 +45,7 @@ pub enum TargetError {
     #[error(transparent)]
     NoSection(#[from] MissingSection),
     /// There is nothing to test, and nothing to make it from.
-    #[error("no section can be made from .eh_frame: {0}")]
+    #[error("no section can be synthesized from .eh_frame: {0}")]
     NotMade(Arc<ConvertError>),
     /// The section's header is malformed, or it is for another ABI than the file.
     #[error(transparent)]

@@ -8,8 +8,8 @@ use sframe_engine::{
     Base, DwarfRegister, InstructionPointer, LookupAddress, PauthKey, Recovery, RecoveryRule, ReturnAddress,
     Row, StepError,
 };
-use sframe_inspect::Address;
-use sframe_inspect::instructions::Instruction;
+use sframe_isa::Instruction;
+use sframe_kit::Address;
 
 use super::mistake::{self, FrameView, Mistakes};
 use super::{Circumstances, Triage, triage, triage_place};
@@ -342,7 +342,7 @@ fn describe(found: &Found, target: &Target<'_>) -> Finding {
     let mut says = says(verdict, &expected, &got);
     if let Some(row) = &row {
         let is_made = target.module_at(lookup).is_some_and(Module::is_made);
-        let made = if is_made { " (made from .eh_frame)" } else { "" };
+        let made = if is_made { " (synthesized from .eh_frame)" } else { "" };
         says += &format!("; row +{}{made}: {}", row.start, row.rules);
     }
     if let Some(module) = target.module_at(lookup)

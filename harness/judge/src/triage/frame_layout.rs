@@ -1,7 +1,7 @@
 //! What the frames of functions, as their code makes them, say of a disagreement.
 
 use sframe_engine::{Abi, Base, Recovery, Row};
-use sframe_inspect::instructions::{FrameLayout, FrameValues, SavedLocation};
+use sframe_isa::{FrameLayout, FrameValues, SavedLocation};
 
 use super::inquiry::Values;
 use crate::finding::Side;

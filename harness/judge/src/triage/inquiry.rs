@@ -217,7 +217,7 @@ impl<'i, 'a> Inquiry<'i, 'a> {
         let values = self.of_step(&stepped);
         let says = match (&self.row, &stepped.caller) {
             (_, Err(End::Failed(StepError::NoFde))) if self.module.is_some_and(Module::is_made) => {
-                "made from .eh_frame, it has no FDE here".to_owned()
+                "synthesized from .eh_frame, it has no FDE here".to_owned()
             }
             (_, Err(End::Failed(StepError::NoFde))) => "it has no FDE here".to_owned(),
             (_, Err(End::Failed(error @ StepError::Malformed(_)))) => format!("it can't be decoded: {error}"),

@@ -1,4 +1,4 @@
-//! Finds the likely culprit: other witnesses are asked when backtrace and
+//! Finds the likely cause: other witnesses are asked when backtrace and
 //! call stack first disagree.
 //!
 //! None of them judges. The call stack says that something is wrong; they say
@@ -29,8 +29,8 @@ use crate::target::layouts::Followed;
 use crate::target::{Linked, Loaded, Module, Target};
 use crate::unwind::{End, State};
 use crate::vocabulary::{LayoutFact, Verdict};
-use sframe_inspect::cfi::{EvaluationError, LAST_REGISTER, Registers, Rules, register_column};
-use sframe_inspect::instructions::SavedLocation;
+use sframe_elf::cfi::{EvaluationError, LAST_REGISTER, Registers, Rules, register_column};
+use sframe_isa::SavedLocation;
 
 /// What is said where no row could lead to the caller.
 pub const BEYOND_THE_FORMAT: &str =
@@ -568,7 +568,7 @@ impl<'i, 'a> Inquiry<'i, 'a> {
             .is_some_and(|name| [".plt", ".iplt"].iter().any(|plt| name.starts_with(plt)))
             || place.function.is_some_and(|name| name.ends_with("@plt"));
         if linker_made {
-            let section = section.unwrap_or("a procedure linkage table");
+            let section = section.unwrap_or("a PLT");
             let says = format!("the code lies in {section}, which linkers make");
             self.answer(Witness::Layout, says, None, Some(Answer::Layout(LayoutFact::LinkageTable)));
         } else if self.is_moved() {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 use sframe_engine::{Abi, DwarfRegister};
-use sframe_inspect::instructions::{Instruction, Operation, Place, Registers, Value};
+use sframe_isa::{Instruction, Operation, Place, Registers, Value};
 use sframe_machine::{CallStack, Moment, Record};
 
 use crate::target::{Loaded, Module};
@@ -626,7 +626,7 @@ impl LastStores {
 
 #[cfg(test)]
 mod tests {
-    use sframe_inspect::instructions::Value;
+    use sframe_isa::Value;
 
     use super::*;
 

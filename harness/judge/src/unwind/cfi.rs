@@ -1,7 +1,7 @@
 //! An unwinder for DWARF call frame information, to set beside SFrame.
 
+use sframe_elf::cfi::{Evaluated, EvaluationError, LAST_REGISTER, Registers, register_column};
 use sframe_engine::{InstructionPointer, LookupAddress, PauthMask, Pc, ReturnAddress, StepError};
-use sframe_inspect::cfi::{Evaluated, EvaluationError, LAST_REGISTER, Registers, register_column};
 
 use super::engine::DEPTH_LIMIT;
 use super::{Backtrace, End, Frame, Unreadable, Unwinder, Viewpoint};

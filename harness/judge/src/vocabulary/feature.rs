@@ -37,7 +37,7 @@ named! {
         /// Returns from a handler to the interrupted instruction.
         SignalReturns = "signal-returns",
         /// Calls bound when they are first made, through the first entry of a
-        /// procedure linkage table.
+        /// PLT.
         LazyBindings = "lazy-bindings",
         /// Branches and returns from one image to another.
         ImageCrossings = "image-crossings",

@@ -5,8 +5,8 @@ use super::named::named;
 named! {
     /// What the layout of a file shows of who has made something.
     pub enum LayoutFact, "fact of the layout" {
-        /// The code lies in a procedure linkage table, which linkers make.
-        LinkageTable = "linkage-table",
+        /// The code lies in a PLT, which linkers make.
+        LinkageTable = "plt",
         /// Sections follow one another, each with a header, in what should be one.
         ConcatenatedSections = "concatenated-sections",
         /// Relocations are not where the starts of FDEs are.

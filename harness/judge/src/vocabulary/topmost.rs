@@ -12,8 +12,8 @@ named! {
         Body = "body",
         /// A row with other rules, after the first of these: the frame is being torn down, or is another for a while.
         Epilogue = "epilogue",
-        /// A procedure linkage table, which the linker has made.
-        LinkageTable = "linkage-table",
+        /// A PLT, which the linker has made.
+        LinkageTable = "plt",
         /// A function through which indirect jumps or returns go, so that the CPU does not speculate: a retpoline, or a
         /// return thunk. Compilers give it a name of its own; those that are written inline are part of their function.
         Thunk = "thunk",

@@ -118,7 +118,7 @@ const fn cpu(abi: Abi, mode: Mode, machine: &'static str) -> Cpu {
     }
 }
 
-/// AAELF64, dynamic relocations; SYSVABI64, procedure linkage table.
+/// AAELF64, dynamic relocations; SYSVABI64, PLT.
 const LINKING: Linking = Linking {
     relocations: RelocationTypes {
         absolute: 257,

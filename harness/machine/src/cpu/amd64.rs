@@ -152,7 +152,7 @@ pub static AMD64: Cpu = Cpu {
     set_order,
 };
 
-/// System V psABI, chapters 4.4 (relocations) and 5.2 (procedure linkage table).
+/// System V psABI, chapters 4.4 (relocations) and 5.2 (PLT).
 const LINKING: Linking = Linking {
     relocations: RelocationTypes {
         absolute: 1,

@@ -172,7 +172,7 @@ pub(crate) struct Linking {
     pub(crate) target: i32,
     /// Reads which slot a lazily bound call goes through.
     pub(crate) lazy_call: fn(sp: u64, read: &ReadWord<'_>) -> Option<LazyCall>,
-    /// Signing of the slots of a procedure linkage table, if the ABI has it.
+    /// Signing of the slots of a PLT, if the ABI has it.
     pub(crate) signing: Option<Signing>,
     /// Each word of DT_HASH, in bytes.
     pub(crate) hash_word: usize,
@@ -195,7 +195,7 @@ pub(crate) struct RelocationTypes {
     pub(crate) others: &'static [(u32, &'static str)],
 }
 
-/// How the first entry of a procedure linkage table identifies a call.
+/// How the first entry of a PLT identifies a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LazyCall {
     /// The slot's address.
@@ -204,7 +204,7 @@ pub(crate) enum LazyCall {
     Relocation { image: u64, number: u64 },
 }
 
-/// Procedure linkage tables that authenticate the addresses in their slots.
+/// Procedure PLTs that authenticate the addresses in their slots.
 #[derive(Debug)]
 pub(crate) struct Signing {
     /// The dynamic section's tag that says so.

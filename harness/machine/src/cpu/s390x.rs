@@ -114,7 +114,7 @@ pub static S390X: Cpu = Cpu {
 /// Unicorn's number of the exception.
 const PROGRAM_INTERRUPTION: u32 = 3;
 
-/// ELF ABI supplement, chapters 1.3.5 (relocations) and 2.2.5 (procedure linkage table).
+/// ELF ABI supplement, chapters 1.3.5 (relocations) and 2.2.5 (PLT).
 const LINKING: Linking = Linking {
     relocations: RelocationTypes {
         absolute: 22,

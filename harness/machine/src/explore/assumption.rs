@@ -1,6 +1,6 @@
 //! What has to be true for a path to be one that a program takes.
 
-use sframe_inspect::elf::kernel::Why;
+use sframe_elf::kernel::Why;
 
 /// A callee of a call that is stepped over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,7 +1,7 @@
 //! Which function a call through a register leads to.
 
 use sframe_engine::DwarfRegister;
-use sframe_inspect::instructions::Registers;
+use sframe_isa::Registers;
 use unicorn_engine::{Unicorn, uc_error};
 
 use super::assumption::Callee;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use sframe_engine::DwarfRegister;
-use sframe_inspect::instructions::{Destination, Disassembly, Flow, Instruction, Operation};
+use sframe_isa::{Destination, Disassembly, Flow, Instruction, Operation};
 
 use super::assumption::Callee;
 use crate::address_space::AddressSpace;

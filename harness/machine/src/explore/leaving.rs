@@ -1,6 +1,6 @@
 //! Where a path leaves its function: by a return, a jump to another function, or into one.
 
-use sframe_inspect::instructions::MOST_REMOVED;
+use sframe_isa::MOST_REMOVED;
 use unicorn_engine::{Unicorn, uc_error};
 
 use super::assumption::{Assumption, Callee, Returns};

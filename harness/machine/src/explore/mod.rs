@@ -28,8 +28,8 @@ mod tables;
 use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use sframe_elf::kernel::Why;
 use sframe_engine::DwarfRegister;
-use sframe_inspect::elf::kernel::Why;
 
 pub use arena::Seed;
 pub use assumption::{Assumption, Callee, Returns};
@@ -50,9 +50,9 @@ pub struct Binary<'a> {
     pub entries: FxHashSet<u64>,
     /// Those that are called.
     pub called: FxHashSet<u64>,
-    /// Code whose indirect jumps are followed: procedure linkage tables.
+    /// Code whose indirect jumps are followed: PLTs.
     pub trampolines: Vec<Range<u64>>,
-    /// Entries of procedure linkage tables that lead to functions of this binary, with those.
+    /// Entries of PLTs that lead to functions of this binary, with those.
     pub aliases: FxHashMap<u64, u64>,
     /// Code that stands for functions of other files, which are unknown.
     pub stubs: Range<u64>,

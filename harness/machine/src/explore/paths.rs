@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use sframe_engine::DwarfRegister;
-use sframe_inspect::instructions::{Comparand, Condition, MOST_REMOVED, Operation, Relation};
+use sframe_isa::{Comparand, Condition, MOST_REMOVED, Operation, Relation};
 use unicorn_engine::{Context, Unicorn, uc_error};
 
 use super::arena::{Layout, Pages, Seed};

@@ -14,7 +14,7 @@ pub type Class = u8;
 /// What a register holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// A [narrow](sframe_inspect::instructions::Instruction::narrow) number, or a floating-point one: no
+    /// A [narrow](sframe_isa::Instruction::narrow) number, or a floating-point one: no
     /// address.
     Number,
     /// A value of the caller's own: callees preserve the register, and the path has not written it. The

@@ -3,7 +3,7 @@
 use std::collections::hash_map::Entry;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use sframe_inspect::instructions::{self, Instruction, Removals};
+use sframe_isa::{self, Instruction, Removals};
 
 use super::Binary;
 use super::assumption::{Callee, Returns};
@@ -35,7 +35,7 @@ struct InSpace<'c> {
     binary: &'c Binary<'c>,
 }
 
-impl instructions::Code for InSpace<'_> {
+impl sframe_isa::Code for InSpace<'_> {
     fn look<T>(&self, address: u64, look: impl FnOnce(&Instruction) -> T) -> Option<T> {
         let decoded = self.code.at(self.space, address);
         (decoded.len > 0).then(|| look(&decoded.instruction))

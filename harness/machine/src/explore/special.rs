@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use sframe_engine::DwarfRegister;
-use sframe_inspect::instructions::{Operation, Place};
+use sframe_isa::{Operation, Place};
 use unicorn_engine::{Unicorn, uc_error};
 
 use super::Departure;

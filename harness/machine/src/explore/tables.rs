@@ -6,7 +6,7 @@
 //! another number follows.
 
 use sframe_engine::DwarfRegister;
-use sframe_inspect::instructions::{Comparand, Extension, Operation, Relation, Value, Width};
+use sframe_isa::{Comparand, Extension, Operation, Relation, Value, Width};
 use unicorn_engine::Unicorn;
 
 use super::code::{Decoded, Kind};
@@ -186,7 +186,7 @@ fn is_code(paths: &Paths<'_, '_>, address: u64) -> bool {
         && paths.code.at(&paths.space, address).len != 0
 }
 
-/// Where an entry of a procedure linkage table leads.
+/// Where an entry of a PLT leads.
 fn trampoline_target(
     paths: &Paths<'_, '_>,
     unicorn: &Unicorn<'_, ()>,

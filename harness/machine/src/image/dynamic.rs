@@ -125,7 +125,7 @@ impl Dynamic {
         self.get(DT_SYMBOLIC).is_some() || self.get(DT_FLAGS).is_some_and(|flags| flags & DF_SYMBOLIC != 0)
     }
 
-    /// Returns the global offset table of the procedure linkage table, without load bias.
+    /// Returns the global offset table of the PLT, without load bias.
     pub(crate) fn plt_got(&self) -> Option<u64> {
         self.get(DT_PLTGOT)
     }

@@ -339,7 +339,11 @@ impl<'a> Image<'a> {
 /// specific message.
 fn elf_header(bytes: &[u8]) -> Result<Header, LoadError> {
     if bytes.len() < 4 || bytes[..4] != *b"\x7fELF" {
-        return Err(LoadError::NotElf("the file does not start with the ELF magic number".into()));
+        let why = match bytes {
+            [] => "the file is empty",
+            _ => "the file does not start with the ELF magic number",
+        };
+        return Err(LoadError::NotElf(why.into()));
     }
     if bytes.get(EI_CLASS) != Some(&ELFCLASS64) {
         return Err(LoadError::Unsupported("the file is not of ELF class 64".into()));

@@ -1,6 +1,6 @@
 //! Lazy binding of calls.
 //!
-//! The first entry of a procedure linkage table branches to a page of the machine's own. Its
+//! The first entry of a PLT branches to a page of the machine's own. Its
 //! code is the end of the resolver in the ABI's `ld.so`; the machine already knows what that
 //! resolver computes.
 
@@ -53,7 +53,7 @@ impl Slots {
     }
 
     /// Binds the call that has just arrived at a resolver, and returns the slot that was stored
-    /// to. The error says what is wrong with the data that the procedure linkage table left.
+    /// to. The error says what is wrong with the data that the PLT left.
     pub(crate) fn bind(
         &self,
         cpu: &Cpu,
@@ -64,7 +64,7 @@ impl Slots {
     ) -> Result<u64, String> {
         let call = (cpu.linking.lazy_call)(sp, &|address| space.read_u64(address));
         let Some((slot, target)) = call.and_then(|call| self.find(call, places)) else {
-            return Err(format!("the procedure linkage table left nothing to bind: {call:x?}"));
+            return Err(format!("the PLT left nothing to bind: {call:x?}"));
         };
         if !space.write_u64(slot, target) {
             return Err(format!("the slot at {slot:#x} can't be written"));

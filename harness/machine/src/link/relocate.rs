@@ -75,7 +75,7 @@ pub fn own_words(image: &Image<'_>) -> Result<Vec<(u64, u64)>, LoadError> {
         } else if kind == types.jump_slot
             && let Some(back) = image.initial_word(offset)
         {
-            // Back into the procedure linkage table.
+            // Back into the PLT.
             back
         } else {
             continue;
@@ -95,7 +95,7 @@ struct Relocate<'r, 's, 'a> {
     scope: &'r Scope<'s, 'a>,
     index: usize,
     image: &'r Image<'a>,
-    /// Returns whether the slots of the procedure linkage table are signed.
+    /// Returns whether the slots of the PLT are signed.
     sign: bool,
 }
 
@@ -152,7 +152,7 @@ impl Relocate<'_, '_, '_> {
         Ok(())
     }
 
-    /// A slot of the procedure linkage table leads back into the table until the first call.
+    /// A slot of the PLT leads back into the table until the first call.
     /// The function is looked up now anyway, so that a missing one is reported before the
     /// program runs.
     fn lazily(&self, relocation: &Reloc, plan: &mut Plan) -> Result<(), LoadError> {

@@ -10,7 +10,7 @@ use crate::image::{Image, LoadError, malformed};
 /// The kinds of reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reference {
-    /// To a function that is called: not its entry in the procedure linkage table of another
+    /// To a function that is called: not its entry in the PLT of another
     /// image.
     Call,
     /// To an address.

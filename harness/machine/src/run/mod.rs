@@ -66,6 +66,9 @@ pub const RESERVED_ADDRESSES: usize = 1 << 30;
 /// main thread's stack on Linux (8 MiB) has room for half of them.
 const DEPTH_LIMIT: usize = 1 << 20;
 
+/// While no instruction is shown, the observer is asked after so many whether to go on.
+const ASKED_EVERY: u64 = 1 << 16;
+
 /// The state that changes while the program runs.
 pub(crate) struct Run<'o> {
     pub(crate) cpu: &'static Cpu,
@@ -494,7 +497,9 @@ impl<'o> Run<'o> {
         self.instructions += 1;
         self.unobserved += 1;
         (self.last_pc, self.last_size) = (pc, size);
-        if self.signal_waits {
+        if self.instructions.is_multiple_of(ASKED_EVERY) && self.observer.is_stopped() {
+            self.end(End::Stopped);
+        } else if self.signal_waits {
             self.pause = Some(Pause::Signal);
         } else if repeats
             && with_code(self.cpu, &self.space, pc, |code| (self.cpu.control)(code)) == Control::SelfJump

@@ -46,7 +46,7 @@ impl Callees {
 pub(super) const FARTHEST_PART: u64 = 1 << 24;
 
 /// What functions without a frame have last branched to in other images, as entries of procedure
-/// linkage tables do.
+/// PLTs do.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stubs(Memory<u64, u64>);
 

@@ -709,7 +709,7 @@ fn a_context_whose_sp_is_that_of_its_beginning_is_unsettled_until_control_arrive
 
 /// A function without a frame saves its context, leaves by a tail call for one that loads
 /// another context, and is continued when the first one is restored. It may have been called by
-/// way of a procedure linkage table.
+/// way of a PLT.
 #[test]
 fn a_context_goes_on_in_a_function_that_has_left_by_a_tail_call() {
     const STUB: u64 = 0x2000_0000;

@@ -52,7 +52,7 @@ fn each_fault_has_its_message() {
     let huge = &u64::MAX.to_le_bytes();
     for (file, message) in [
         (b"#!/bin/sh\n".to_vec(), "does not start with the ELF magic number"),
-        (Vec::new(), "does not start with the ELF magic number"),
+        (Vec::new(), "the file is empty"),
         (changed(4, &[1]), "not of ELF class 64"),
         (changed(5, &[9]), "names no byte order"),
         (changed(5, &[2]), "big endian) is not one of"),

@@ -197,7 +197,7 @@ fn a_thread_is_joined_by_its_futex() {
     assert_eq!(threads, [1000, 1001, 1000]);
     // The same again, with and without an observer.
     assert_eq!(run(&bytes).instructions, outcome.instructions);
-    let survey = machine(&bytes, &options(1000)).survey().expect("an emulator").outcome;
+    let survey = machine(&bytes, &options(1000)).survey(&|| false).expect("an emulator").outcome;
     assert_eq!((survey.end, survey.instructions), (outcome.end, outcome.instructions));
 }
 
@@ -393,7 +393,7 @@ fn a_program_executes_others_below_its_root_only() {
     let bytes = spawning("/other");
     let system = System { root: Some(root), ..System::default() };
     let options = Options { system, ..options(10_000) };
-    let survey = machine(&bytes, &options).survey().expect("an emulator").outcome;
+    let survey = machine(&bytes, &options).survey(&|| false).expect("an emulator").outcome;
     let observed = run_with(&bytes, &options);
     assert_eq!((survey.end, survey.instructions), (observed.end, observed.instructions));
 }

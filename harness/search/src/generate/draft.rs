@@ -5,8 +5,8 @@ use std::fmt::{Display, Write as _};
 use std::path::Path;
 
 use sframe_engine::Abi;
-use sframe_inspect::text::with_causes;
 use sframe_judge::vocabulary::Verdict;
+use sframe_kit::text::with_causes;
 use sframe_suite::corpus::{MadeExample, Maker};
 use sframe_suite::faults::{Observed, keep};
 use sframe_suite::spec::{

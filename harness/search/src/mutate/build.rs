@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use sframe_engine::write::{self, Function, Section as Owned};
-use sframe_inspect::instructions::Disassembly;
-use sframe_inspect::text::with_causes;
+use sframe_isa::Disassembly;
 use sframe_judge::calls::Readings;
 use sframe_judge::compare::Truth;
 use sframe_judge::examine::Probe;
@@ -13,6 +12,7 @@ use sframe_judge::target::files::Files;
 use sframe_judge::target::{Loaded, Target};
 use sframe_judge::unwind::{Viewpoint, sframe_unwinder};
 use sframe_judge::vocabulary::Verdict;
+use sframe_kit::text::with_causes;
 use sframe_machine::{Moment, Options};
 use sframe_suite::case::{Case, Outcome, RunScope};
 
@@ -268,7 +268,7 @@ impl<'t> Attempt<'t> {
                 return Fate::Killed(Killer::Comparison(verdict));
             }
             // How a function leaves may excuse what its rows say all along: only a whole run shows whether
-            // there is a finding. That much was set aside is none of its rows.
+            // there is a finding. That much was excluded is none of its rows.
             let is_of_rows = |killer: &Killer| *killer != Killer::Spec(Verdict::NotReached);
             let killer = self.run_whole(target, false).filter(is_of_rows);
             return match killer.or_else(|| self.run_with_signals(target).filter(is_of_rows)) {

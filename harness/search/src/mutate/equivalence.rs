@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use sframe_engine::{
     Abi, Base, DwarfRegister, InstructionPointer, LookupAddress, PauthKey, Recovery, RecoveryRule, Section,
 };
-use sframe_inspect::instructions::{Disassembly, Instruction, Registers};
+use sframe_isa::{Disassembly, Instruction, Registers};
 use sframe_judge::vocabulary::named;
 
 use super::trial::{Meaning, Use};

@@ -7,7 +7,7 @@ use sframe_engine::{
     Abi, Base, CfaOffsetScaling, DwarfRegister, FdeType, PauthKey, PcType, Recovery, RecoveryRule, Row,
     Version,
 };
-use sframe_inspect::instructions::Disassembly;
+use sframe_isa::Disassembly;
 
 use super::operator::Operator;
 

@@ -3,8 +3,8 @@
 use std::fmt::Display;
 use std::time::Duration;
 
-use sframe_inspect::text::Text;
-use sframe_inspect::text::{counted, grouped};
+use sframe_kit::conclusion::{Conclusion, Ending};
+use sframe_kit::text::{Text, counted, grouped};
 
 use super::{MutationReport, Score, Survivor};
 
@@ -41,21 +41,26 @@ pub fn mutation_summary(report: &MutationReport, elapsed: Duration) -> Text {
         line("not proved", doubts.collect());
         format!(" {} possible,", grouped(report.total.possible))
     };
-    let _ = writeln!(
-        text,
-        "{}: {} killed, {} equivalent, {} not exercised,{possible} {} survived; seed {}",
+    let survived = report.survived.len() as u64;
+    let mutants = format!(
+        "{}: {} survived, {} killed, {} equivalent,{possible} {} not exercised",
         counted(report.total.mutants, "mutant"),
+        grouped(survived),
         grouped(report.total.killed),
         grouped(report.total.equivalent),
         grouped(report.total.not_exercised),
-        grouped(report.survived.len() as u64),
-        report.seed
     );
     let score = report.score.map_or_else(
         || "none, since no mutant was exercised".to_owned(),
         |score| format!("{score:.2} % of those exercised and not equivalent"),
     );
-    let _ = writeln!(text, "score: {score}; {:.1} s", elapsed.as_secs_f64());
+    let ending = match () {
+        () if survived > 0 => Ending::Fail,
+        () if report.total.killed == 0 => Ending::Inconclusive,
+        () => Ending::Pass,
+    };
+    let time = format!("seed {}, {:.1} s", report.seed, elapsed.as_secs_f64());
+    Conclusion { ending, facts: vec![mutants, format!("score: {score}"), time] }.show(&mut text);
     text
 }
 

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use sframe_inspect::text::{counted, grouped};
 use sframe_judge::compare::WalkEnd;
 use sframe_judge::examine::coverage::{Coverage, RowUse, UnexercisedRow};
-use sframe_judge::examine::set_aside::{self, SetAside, is_too_much};
+use sframe_judge::examine::excluded::{self, Exclusion, is_too_much};
 use sframe_judge::examine::{Arrival, Deliveries, WalkEnds};
 use sframe_judge::finding::{Finding, FindingRow, Said};
 use sframe_judge::vocabulary::{End, Verdict};
+use sframe_kit::text::{counted, grouped};
 
 use crate::case::CaseReport;
 use crate::spec::{BuildFacts, Exception, Frames, Percent, Signal, Spec, Stop, Sweep};
@@ -287,27 +287,27 @@ pub(crate) fn judge_sweep(sweep: &Sweep, report: &CaseReport, covered: u64) -> V
     findings
 }
 
-/// Returns a finding if more comparisons were set aside than a spec allows.
-pub(crate) fn judge_set_aside(allowed: Option<Percent>, report: &CaseReport) -> Option<Finding> {
-    let set_aside = set_aside::total(&report.set_aside);
-    let all = set_aside + report.counts.comparisons;
+/// Returns a finding if more comparisons were excluded than a spec allows.
+pub(crate) fn judge_excluded(allowed: Option<Percent>, report: &CaseReport) -> Option<Finding> {
+    let excluded = excluded::total(&report.excluded);
+    let all = excluded + report.counts.comparisons;
     let is_too_much = match allowed {
-        Some(allowed) => !allowed.bounds(set_aside, all),
-        None => is_too_much(&report.set_aside, report.counts.comparisons),
+        Some(allowed) => !allowed.bounds(excluded, all),
+        None => is_too_much(&report.excluded, report.counts.comparisons),
     };
     is_too_much.then(|| {
         let expected = match allowed {
             Some(allowed) => format!("at most {allowed}"),
             None => "at most 1%, and not the whole of a function".to_owned(),
         };
-        let places: Vec<String> = report.set_aside.iter().map(SetAside::line).collect();
+        let places: Vec<String> = report.excluded.iter().map(Exclusion::line).collect();
         let message = format!(
-            "too much was set aside: {} of {}, where {expected} may be: {}",
-            grouped(set_aside),
+            "too much was excluded: {} of {}, where {expected} may be: {}",
+            grouped(excluded),
             counted(all, "comparison"),
             places.join("; ")
         );
-        let got = format!("{} of {}", grouped(set_aside), grouped(all));
+        let got = format!("{} of {}", grouped(excluded), grouped(all));
         Finding::of_spec(Verdict::NotReached, expected, got, message)
     })
 }

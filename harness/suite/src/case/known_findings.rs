@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use sframe_engine::{Abi, Base};
-use sframe_inspect::text::neutral;
 use sframe_judge::finding::{Blame, Finding};
 use sframe_judge::vocabulary::{QualifiedName, Verdict};
+use sframe_kit::text::neutral;
 
 use crate::case::settle::{places, starts};
 use crate::signs::is_of_its_fault;
@@ -28,7 +28,7 @@ pub struct KnownText {
 
 /// Returns the text of a file of known findings that has all of `findings` except
 /// those that can't be known, which are failures of an unwinder's process, and those that are no failures.
-/// What comes from a known fault has an entry of its own: it excuses nothing else that is wrong in the same way there.
+/// What comes from a known bug has an entry of its own: it excuses nothing else that is wrong in the same way there.
 /// Faults and reasons are those of `known`, where it has the verdict in the function, and nothing is worse than it says;
 /// otherwise the fault is the one that the findings of an entry come from.
 ///
@@ -109,7 +109,7 @@ pub fn known_findings(findings: &[Finding], known: &[Known], abi: Abi) -> Result
     Ok(KnownText { text, without_reason })
 }
 
-/// Findings by the known fault that they come from.
+/// Findings by the known bug that they come from.
 type ByFault<'f> = BTreeMap<Option<&'f str>, Vec<&'f Finding>>;
 
 /// Whether an entry has all of this already: what is more, or wrong by another amount, is another mistake, whose reason a

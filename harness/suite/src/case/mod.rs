@@ -24,7 +24,7 @@ use sframe_machine::{Options, System};
 use sha2::{Digest as _, Sha256};
 
 use crate::case::judge::{
-    judge_coverage, judge_ends, judge_set_aside, judge_signals, judge_stop, judge_sweep,
+    judge_coverage, judge_ends, judge_excluded, judge_signals, judge_stop, judge_sweep,
 };
 use crate::corpus::Build;
 use crate::signs::point_out;
@@ -160,7 +160,7 @@ impl Case<'_> {
     ) {
         let has_findings = !report.findings.is_empty();
         let explorer =
-            explorer.filter(|_| has_findings || !report.unreached.is_empty() || !report.set_aside.is_empty());
+            explorer.filter(|_| has_findings || !report.unreached.is_empty() || !report.excluded.is_empty());
         if explorer.is_none() && !has_findings {
             return;
         }
@@ -309,7 +309,7 @@ impl Case<'_> {
             reason: None,
             counts: Counts::default(),
             agree: 0,
-            set_aside: Vec::new(),
+            excluded: Vec::new(),
             stops: 0,
             max_depth: 0,
             reliability_by_topmost: ByTopmost::default(),
@@ -561,7 +561,7 @@ impl Case<'_> {
                     Finding { message: self.asked_at(finding.message.clone(), &path), ..finding }
                 }));
             }
-            findings.extend(judge_set_aside(sweep.and_then(|sweep| sweep.set_aside), report));
+            findings.extend(judge_excluded(sweep.and_then(|sweep| sweep.excluded), report));
         }
         self.settle(findings, broken.is_none() && with_signals, extent.settles_late, report);
         broken.map_or(Ok(()), Err)
@@ -691,7 +691,7 @@ pub fn resolve(at: &Location, target: &Target<'_>) -> Result<Loaded, NoSuchPlace
 fn record(examination: &Examination, report: &mut CaseReport) {
     report.counts = examination.counts;
     report.agree = examination.agree;
-    report.set_aside.clone_from(&examination.set_aside);
+    report.excluded.clone_from(&examination.excluded);
     report.stops = examination.arrivals.iter().filter(|(_, arrival)| arrival.is_some()).count() as u64;
     report.max_depth = examination.max_depth;
     report.reliability_by_topmost.clone_from(&examination.reliability_by_topmost);

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use sframe_inspect::elf::line_table::LinesError;
-use sframe_inspect::instructions::Disassembly;
-use sframe_inspect::text::{counted, with_causes};
+use sframe_elf::line_table::LinesError;
+use sframe_isa::Disassembly;
 use sframe_judge::examine::stop::StopReason;
 use sframe_judge::examine::{BrokenDelivery, Examination, FailedCheck};
 use sframe_judge::external::{ExternalError, Fault};
 use sframe_judge::target::{Loaded, Target, TargetError};
 use sframe_judge::truth::cross_check::TraceConflict;
+use sframe_kit::text::{counted, with_causes};
 use sframe_machine::{Broken, End, MachineError};
 
 use crate::corpus;

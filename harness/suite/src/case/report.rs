@@ -9,8 +9,8 @@ use sframe_judge::compare::ByTopmost;
 use sframe_judge::examine::Deliveries;
 use sframe_judge::examine::counts::Counts;
 use sframe_judge::examine::coverage::{RowCounts, UnexercisedRow};
+use sframe_judge::examine::excluded::Exclusion;
 use sframe_judge::examine::listings::Listing;
-use sframe_judge::examine::set_aside::SetAside;
 use sframe_judge::external::UnwinderReport;
 use sframe_judge::finding::{Address, Blame, Finding};
 use sframe_judge::truth::control_flow::Features;
@@ -224,7 +224,7 @@ pub struct CaseReport {
     pub agree: u64,
     /// Comparisons that say nothing, in all runs. They are not counted as comparisons.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub set_aside: Vec<SetAside>,
+    pub excluded: Vec<Exclusion>,
     /// Stops of the spec that were reached.
     pub stops: u64,
     /// The deepest call stack, in frames.

@@ -189,7 +189,7 @@ fn judge_functions(known: &Known, seen: &[&Finding]) -> Option<Finding> {
     })
 }
 
-/// The known fault that all findings come from. What is said of all of them at once comes from no other.
+/// The known bug that all findings come from. What is said of all of them at once comes from no other.
 fn fault_of_all<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> Option<KnownFault> {
     let mut faults = findings.into_iter().map(|finding| finding.fault.as_ref());
     let first = faults.next()??;

@@ -1,8 +1,8 @@
 //! The clauses and their proofs, for people and for programs.
 
 use serde::Serialize;
-use sframe_inspect::json::SCHEMA;
-use sframe_inspect::text::{Text, first_of};
+use sframe_kit::json::SCHEMA;
+use sframe_kit::text::{Text, first_of};
 
 use super::{Proof, Proved, Side, Verdict};
 

@@ -51,7 +51,7 @@ fn mistakes_are_reported_with_their_place() {
         ("2: Top, 3: Top}", "2: Top, 4: Top}", (7, 35), "`sections` has no version 4"),
         ("[2.4 SFrame FRE,", "[A B, 2.4 SFrame FRE,", (4, 7), "no clause is of section `A`"),
         ("[2.4 SFrame FRE,", "[2.4, 2.4 SFrame FRE,", (4, 12), "section `2.4` is listed twice"),
-        ("  1: [Top", "  9: [Top", (2, 6), "there is no version 9"),
+        ("  1: [Top", "  9: [Top", (2, 6), "unknown version 9"),
         ("erratum: 2", "erratum: 3", (8, 14), "no clause of version 2 came with erratum 3"),
         ("side: both", "side: reader", (9, 11), "`reader`"),
         ("It starts so.", "It starts so", (10, 14), "the summary is not a sentence"),

@@ -27,7 +27,7 @@ impl Maker {
     }
 
     /// Where the tools say that they are others than the definition declares, a sentence for each. Specs and pages of
-    /// known faults apply by what is declared.
+    /// known bugs apply by what is declared.
     ///
     /// # Errors
     /// The toolchain does not compile for the ABI.

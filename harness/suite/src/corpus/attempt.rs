@@ -16,8 +16,8 @@ use object::Object as _;
 use rayon::prelude::*;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
+use sframe_elf::abi::abi_of_bytes;
 use sframe_engine::Abi;
-use sframe_inspect::elf::abi::abi_of_bytes;
 
 use super::build::{build_id, sha256};
 use super::made::Made;
@@ -245,7 +245,7 @@ impl<'w> Attempts<'w> {
                 unusable.push(format!(
                     "{} ({abi}): {}",
                     tools.compiler,
-                    sframe_inspect::text::with_causes(error)
+                    sframe_kit::text::with_causes(error)
                 ));
             }
             // The compiler would silently use another one.
@@ -253,13 +253,12 @@ impl<'w> Attempts<'w> {
                 if let Err(error) = self.workshop.first_line(&[tool, "--version"])
                     && is_missing(&error, toolchain)
                 {
-                    let why = format!("{tool} ({abi}): {}", sframe_inspect::text::with_causes(&error));
+                    let why = format!("{tool} ({abi}): {}", sframe_kit::text::with_causes(&error));
                     return Err(Error::NoTool { toolchain: toolchain.name.clone(), why });
                 }
             }
             let versions = self.workshop.versions(tools);
-            let said =
-                |error: &Error| format!("unknown: {}", short(&sframe_inspect::text::with_causes(error)));
+            let said = |error: &Error| format!("unknown: {}", short(&sframe_kit::text::with_causes(error)));
             let failed = compiler.is_err();
             let versions = versions.unwrap_or_else(|error| Versions {
                 compiler: compiler.unwrap_or_else(|error| said(&error)),
@@ -470,7 +469,7 @@ impl Refusal {
                 step: "build".to_owned(),
                 ended: "it can't be created".to_owned(),
                 command: None,
-                said: said(&sframe_inspect::text::with_causes(&other)),
+                said: said(&sframe_kit::text::with_causes(&other)),
             },
         }
     }

@@ -5,8 +5,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
+use sframe_elf::find_sframe::find_sframe;
 use sframe_engine::Abi;
-use sframe_inspect::elf::find_sframe::find_sframe;
 use sframe_judge::target::files::Files;
 
 use super::build::{build_id, sha256};

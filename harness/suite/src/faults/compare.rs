@@ -21,7 +21,7 @@ pub fn differences(fault: &Fault, observed: &Observed) -> Vec<String> {
     let mut lines = Vec::new();
     let blame = fault.blame();
     if !finding.may_be_blamed_on(blame) {
-        lines.push(format!("triage blames {}, and not {blame}", finding.blame));
+        lines.push(format!("triage blames {} instead of {blame}", finding.blame));
     }
     let said = witnesses(observed, finding);
     let all = said.keys().chain(fault.witnesses.keys().filter(|witness| !said.contains_key(*witness)));

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use sframe_inspect::text::with_causes;
 use sframe_judge::finding::Finding;
 use sframe_judge::vocabulary::Verdict;
+use sframe_kit::text::with_causes;
 
 use super::compare::differences;
 use super::observe::{Observed, witnesses};

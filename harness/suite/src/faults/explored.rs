@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use sframe_inspect::text::counted;
 use sframe_judge::explore::{
     Certainty, ExploreError, ExploreOptions, ExploredFile, ExploredFinding, Roots, explore,
 };
 use sframe_judge::target::SectionSource;
+use sframe_kit::text::counted;
 
 use crate::spec::{Example, NO_ROW};
 

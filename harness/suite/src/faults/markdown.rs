@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use sframe_inspect::text::{Text, neutral};
+use sframe_kit::text::{Text, neutral};
 
 use super::report::FaultReport;
 use super::text::{known_upstream, reached};

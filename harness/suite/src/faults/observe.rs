@@ -3,11 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use sframe_elf::find_sframe::find_sframe;
+use sframe_elf::sframe_section::Input;
 use sframe_engine::{Fde, InstructionPointer};
 use sframe_inspect::dump::{Dump, text};
-use sframe_inspect::elf::find_sframe::find_sframe;
-use sframe_inspect::elf::sframe_section::Input;
-use sframe_inspect::text::counted;
 use sframe_judge::examine::coverage::RowUse;
 use sframe_judge::examine::{ExamineOptions, examine};
 use sframe_judge::explore::ExploreError;
@@ -18,6 +17,7 @@ use sframe_judge::triage::triage_place;
 use sframe_judge::truth::cross_check::Traces;
 use sframe_judge::unwind::sframe_unwinder;
 use sframe_judge::vocabulary::Verdict;
+use sframe_kit::text::counted;
 use sframe_machine::{MachineError, Options};
 
 use super::explored::explored;

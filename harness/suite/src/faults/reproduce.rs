@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde::Serialize;
-use sframe_inspect::text::with_causes;
+use sframe_kit::text::with_causes;
 
 use super::observe::Observed;
 use crate::corpus::{Error, MadeExample, Toolchain, is_crash};

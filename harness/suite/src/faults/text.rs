@@ -1,6 +1,6 @@
 //! Faults for a terminal.
 
-use sframe_inspect::text::{Text, counted, wrapped};
+use sframe_kit::text::{Text, counted, wrapped};
 
 use super::reach::Reach;
 use super::report::{FaultReport, FaultsReport};
@@ -104,7 +104,7 @@ pub fn reproductions(all: &[Reproduction]) -> Text {
             Reproduced::Shown => ("has it", &[][..]),
             Reproduced::NotShown { instead } if *expected => ("does not have it", &instead[..]),
             Reproduced::NotShown { .. } => ("does not have it", &[][..]),
-            Reproduced::Failed { reason } => ("can't be judged", std::slice::from_ref(reason)),
+            Reproduced::Failed { reason } => ("can't be checked", std::slice::from_ref(reason)),
         };
         let said = match (result, expected) {
             (Reproduced::Shown, false) => ", though the page says that it does not",

@@ -473,7 +473,7 @@ fn read(
         return Err(source.error_at(source.span(&[key]), format!("`{key}` is empty"), None::<String>));
     }
     if let Some(unknown) = case.versions.iter().position(|version| !(1..=3).contains(version)) {
-        let message = format!("there is no version {}: 1, 2 and 3 are", case.versions[unknown]);
+        let message = format!("unknown version {} (1 to 3 exist)", case.versions[unknown]);
         let span = source.span(&["versions", &unknown.to_string()]);
         return Err(source.error_at(span, message, None::<String>));
     }

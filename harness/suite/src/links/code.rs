@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use object::elf::{PF_X, PT_LOAD, ProgramHeader64};
 use object::read::elf::{ElfComdat64, ElfFile64, ProgramHeader as _};
 use object::{Endianness, Object as _, ObjectComdat as _, ObjectKind, ObjectSection as _, SectionKind};
-use sframe_inspect::elf::linked_code::LinkedCode;
+use sframe_elf::linked_code::LinkedCode;
 
 /// A section with code.
 #[derive(Clone, Debug)]

@@ -7,13 +7,13 @@ use object::elf::{SHN_UNDEF, STT_FUNC, STT_NOTYPE};
 use object::read::archive::ArchiveFile;
 use object::read::elf::{ElfFile64, Sym as _};
 use object::{Endianness, Object as _, ObjectSection as _, ObjectSymbol as _, SectionKind};
+use sframe_elf::object_file::ObjectFile;
+use sframe_elf::relocatable::lay_out;
+use sframe_elf::source::Source;
 use sframe_engine::write::{self, Function};
 use sframe_engine::{Header, Row, Section};
-use sframe_inspect::elf::object_file::ObjectFile;
-use sframe_inspect::elf::relocatable::lay_out;
-use sframe_inspect::ranges::merge;
-use sframe_inspect::source::Source;
-use sframe_inspect::text::counted;
+use sframe_kit::ranges::merge;
+use sframe_kit::text::counted;
 
 use super::code::Text;
 

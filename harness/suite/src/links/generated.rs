@@ -9,11 +9,11 @@ use object::{
     Architecture, BinaryFormat, Endianness, RelocationFlags, SectionFlags, SectionKind, SymbolFlags,
     SymbolKind, SymbolScope,
 };
+use sframe_elf::object_file::ObjectFile;
+use sframe_elf::relocatable::lay_out;
+use sframe_elf::source::Source;
 use sframe_engine::write::{Function, Section};
 use sframe_engine::{Abi, ByteOrder};
-use sframe_inspect::elf::object_file::ObjectFile;
-use sframe_inspect::elf::relocatable::lay_out;
-use sframe_inspect::source::Source;
 
 use super::case::Generated;
 

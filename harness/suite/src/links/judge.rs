@@ -7,18 +7,18 @@ use object::read::elf::ElfFile64;
 use object::{Endianness, Object as _, ObjectKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use sframe_elf::merge_faults::MergeFault;
+use sframe_elf::object_file::ObjectFile;
 use sframe_engine::lint::Severity;
 use sframe_engine::{Header, Section};
 use sframe_inspect::diff::{Difference, diff_file};
-use sframe_inspect::elf::merge_faults::MergeFault;
-use sframe_inspect::elf::object_file::ObjectFile;
 use sframe_inspect::lint::lint_file;
-use sframe_inspect::text::{counted, first_of};
-use sframe_inspect::{Blame, FindingRow};
 use sframe_judge::explore::{Certainty, ExploreError, ExploreOptions, ExploredFile, Root, Roots, explore};
 use sframe_judge::finding::Finding;
 use sframe_judge::target::{Linked, Loaded, SectionSource};
 use sframe_judge::vocabulary::named;
+use sframe_kit::text::{counted, first_of};
+use sframe_kit::{Blame, FindingRow};
 
 use super::case::{Expected, LinkCase, Tool};
 use super::code::Text;
@@ -557,14 +557,14 @@ impl LinkFault {
 mod tests {
     use std::path::Path;
 
+    use sframe_elf::replace_section::embed;
     use sframe_engine::write;
-    use sframe_inspect::elf::replace_section::embed;
     use sframe_inspect::lint::all_rules;
 
     use super::super::case::LinkCases;
     use super::*;
 
-    /// What changes code where it is keeps the rows of linkage tables as well: none is lost, and none is cut.
+    /// What changes code where it is keeps the rows of PLTs as well: none is lost, and none is cut.
     #[test]
     fn what_rewrites_files_keeps_the_rows_of_tables() {
         let cases = LinkCases::load(Path::new("../../corpus/links")).expect("the cases");
@@ -582,7 +582,7 @@ mod tests {
             change(&mut section);
             let output = embed(linked, object::elf::SHT_GNU_SFRAME, |at| section.write(at));
             let output = output.expect("room for the section");
-            let findings = judge(case, inputs, &output).expect("an output that can be judged");
+            let findings = judge(case, inputs, &output).expect("an output that can be checked");
             let missing = findings.into_iter().filter(|finding| finding.kind == LinkFault::MissingFde);
             missing.flat_map(|finding| finding.functions).collect::<Vec<_>>()
         };

@@ -78,8 +78,9 @@ impl KnownLink {
     /// What is known and was not found, in words. `is_whole` says that all cases were tried.
     pub(super) fn unfound(known: &[Self], results: &[LinkResult], is_whole: bool) -> Vec<String> {
         let unfound = known.iter().filter_map(|entry| {
-            let is_its =
-                |result: &&LinkResult| entry.has_abi(result.abi) && result.outcome != LinkOutcome::NotJudged;
+            let is_its = |result: &&LinkResult| {
+                entry.has_abi(result.abi) && result.outcome != LinkOutcome::Unsupported
+            };
             let judged: Vec<&LinkResult> = results.iter().filter(is_its).collect();
             let is_found = |result: &LinkResult, kind: LinkFault| {
                 let of_kind = result.findings.iter().filter(|finding| finding.kind == kind);
@@ -98,7 +99,7 @@ impl KnownLink {
                     judged.iter().filter(|result| pattern.matches(&result.case)).collect();
                 let missing = missing.entry(pattern.as_str()).or_default();
                 if of_pattern.is_empty() && is_whole {
-                    missing.insert("not judged".to_owned());
+                    missing.insert("not checked".to_owned());
                 }
                 let is_one_case = Pattern::escape(pattern.as_str()) == pattern.as_str();
                 for kind in entry.findings.keys() {
@@ -230,7 +231,7 @@ mod tests {
             [result("comdat", Abi::Amd64, &both), result("comdat", Abi::S390x, &[LinkFault::MissingFde])];
         assert_eq!(KnownLink::unfound(&entry, &results[..1], false), Vec::<String>::new());
         assert_eq!(KnownLink::unfound(&entry, &results, false), ["comdat (lint on s390x): why"]);
-        assert_eq!(KnownLink::unfound(&entry, &[], true), ["comdat (not judged): why"]);
+        assert_eq!(KnownLink::unfound(&entry, &[], true), ["comdat (not checked): why"]);
         assert_eq!(KnownLink::unfound(&entry, &[], false), Vec::<String>::new());
     }
 

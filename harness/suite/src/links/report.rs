@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sframe_engine::Abi;
 use sframe_inspect::command::Volume;
-use sframe_inspect::json::SCHEMA;
-use sframe_inspect::text::{Text, counted, grouped};
+use sframe_kit::conclusion::{Conclusion, Ending};
+use sframe_kit::text::{Text, counted, grouped};
 
 use super::judge::{LinkFault, LinkFinding};
 use super::known::KnownLink;
@@ -16,6 +16,9 @@ use super::page::{LinkPage, LinkPages};
 use super::result::{LinkOutcome, LinkResult};
 use super::tools::Subject;
 use super::unable::Unable;
+
+/// The version of the document format. In version 1, the outcome `unsupported` was `not-judged`.
+const SCHEMA: u32 = 2;
 
 /// `links --json`: what one linker, or set of rewriters, has done.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
@@ -90,13 +93,13 @@ impl LinksReport {
 
     /// What no result shows: why it proves too little, and what is known and not found.
     pub(crate) fn without_result(&self) -> impl Iterator<Item = String> {
-        let stale = self.stale.iter().map(|why| format!("known, and not so any more: {why}"));
+        let stale = self.stale.iter().map(|why| format!("known, and no longer reproduced: {why}"));
         self.too_little.iter().cloned().chain(stale)
     }
 
-    /// Whether any case was judged.
+    /// Whether the linker supports any case.
     fn has_compared(&self) -> bool {
-        self.results.iter().any(|result| result.outcome != LinkOutcome::NotJudged)
+        self.results.iter().any(|result| result.outcome != LinkOutcome::Unsupported)
     }
 
     /// Formats the report for people: what is wrong first, and one sentence about all cases last.
@@ -117,7 +120,7 @@ impl LinksReport {
             write_cause(&cause, &found, volume, &mut text);
         }
         for why in &self.stale {
-            text.line(format!("not found      known, and not so any more: {why}"));
+            text.line(format!("fixed          no longer reproduced, remove it from what is known: {why}"));
         }
         if volume == Volume::Quiet {
             return text;
@@ -130,15 +133,15 @@ impl LinksReport {
         }
         if volume == Volume::Verbose {
             let mut reasons: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-            for result in self.with(LinkOutcome::NotJudged) {
+            for result in self.with(LinkOutcome::Unsupported) {
                 reasons.entry(result.reason.as_deref().unwrap_or_default()).or_default().insert(&result.case);
             }
             for (reason, cases) in reasons {
                 let cases = cases.into_iter().collect::<Vec<_>>().join(", ");
-                text.line(format!("not judged     {cases}: {reason}"));
+                text.line(format!("unsupported    {cases}: {reason}"));
             }
         }
-        text.line(self.conclusion());
+        self.conclusion().show(&mut text);
         text
     }
 
@@ -155,47 +158,54 @@ impl LinksReport {
         causes
     }
 
-    /// What came out, in a sentence.
+    /// What came out.
     #[must_use]
-    pub fn conclusion(&self) -> String {
+    pub fn conclusion(&self) -> Conclusion {
         let count = |outcome| self.with(outcome).count() as u64;
-        let all = self.results.len() as u64;
+        let all = counted(self.results.len() as u64, "case");
+        let ending = match () {
+            () if self.has_wrong() || !self.stale.is_empty() => Ending::Fail,
+            () if self.too_little.is_some() || !self.has_compared() => Ending::Inconclusive,
+            () => Ending::Pass,
+        };
+        let linker = &self.linker;
         if !self.has_compared() {
             let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
             for reason in self.results.iter().filter_map(|result| result.reason.as_deref()) {
                 *reasons.entry(reason).or_default() += 1;
             }
             let reason = reasons.into_iter().max_by_key(|(_, count)| *count);
-            let why = reason.map_or_else(String::new, |(reason, _)| format!(": {reason}"));
-            return format!("{}: of {}, none was judged{why}", self.linker, counted(all, "case"));
+            let none = format!("{linker}: none of {all} could be checked");
+            let facts = std::iter::once(none).chain(reason.map(|(reason, _)| format!("reason: {reason}")));
+            return Conclusion { ending, facts: facts.collect() };
         }
-        let [right, known, wrong, not_judged] =
-            [LinkOutcome::Right, LinkOutcome::Known, LinkOutcome::Wrong, LinkOutcome::NotJudged].map(count);
-        let mut text = format!("{}: {} of {} right", self.linker, grouped(right), counted(all, "case"));
-        for (count, what) in [
-            (wrong, "wrong"),
-            (known, "wrong as is known"),
-            (not_judged, "that it can't do, with or without .sframe"),
-        ] {
-            if count > 0 {
-                let _ = write!(text, ", {} {what}", grouped(count));
-            }
-        }
-        if let Some(why) = &self.too_little {
-            let _ = write!(text, "; {why}");
-        }
-        text
+        let [correct, known, wrong, unsupported] =
+            [LinkOutcome::Right, LinkOutcome::Known, LinkOutcome::Wrong, LinkOutcome::Unsupported].map(count);
+        let (first, rest) = match wrong {
+            0 => (format!("{linker}: {} of {all} correct", grouped(correct)), 0),
+            wrong => (format!("{linker}: {} of {all} wrong", grouped(wrong)), correct),
+        };
+        let others = [
+            (rest, "correct"),
+            (known, if known == 1 { "known failure" } else { "known failures" }),
+            (unsupported, "unsupported, with or without .sframe"),
+            (self.stale.len() as u64, "known, and no longer reproduced"),
+        ];
+        let others = others.into_iter().filter(|(count, _)| *count > 0);
+        let others = others.map(|(count, what)| format!("{} {what}", grouped(count)));
+        let facts = std::iter::once(first).chain(others).chain(self.too_little.clone());
+        Conclusion { ending, facts: facts.collect() }
     }
 }
 
 /// Why what was judged proves too little: nothing, or less than half of the cases. Who fails with and without `.sframe`
 /// may fail for any reason.
 fn too_little(results: &[LinkResult]) -> Option<String> {
-    let judged = results.iter().filter(|result| result.outcome != LinkOutcome::NotJudged).count();
+    let judged = results.iter().filter(|result| result.outcome != LinkOutcome::Unsupported).count();
     match judged {
-        0 => Some("nothing was judged".to_owned()),
+        0 => Some("nothing was checked".to_owned()),
         judged if judged < results.len() - judged => {
-            Some(format!("too little was judged: {judged} of {}", counted(results.len() as u64, "case")))
+            Some(format!("too little was checked: {judged} of {}", counted(results.len() as u64, "case")))
         }
         _ => None,
     }
@@ -336,7 +346,7 @@ fn cell<'r>(report: &'r LinksReport, case: &str, causes: &mut Vec<(&'r str, &'r 
     for result in report.results.iter().filter(|result| result.case == case) {
         let word = match result.outcome {
             LinkOutcome::Right => "right".to_owned(),
-            LinkOutcome::NotJudged => "-".to_owned(),
+            LinkOutcome::Unsupported => "-".to_owned(),
             LinkOutcome::Wrong => "**wrong**".to_owned(),
             LinkOutcome::Known => {
                 let numbers = result.known.iter().map(|why| {

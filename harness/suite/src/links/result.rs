@@ -17,7 +17,7 @@ named! {
         /// Something is wrong.
         Wrong = "wrong",
         /// The tool can't do what the case needs, with or without `.sframe`.
-        NotJudged = "not-judged",
+        Unsupported = "unsupported",
     }
 }
 

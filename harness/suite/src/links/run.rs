@@ -5,9 +5,9 @@ use std::path::Path;
 
 use glob::Pattern;
 use rayon::prelude::*;
+use sframe_elf::file::read;
+use sframe_elf::find_sframe::find_sframe;
 use sframe_engine::Abi;
-use sframe_inspect::elf::find_sframe::find_sframe;
-use sframe_inspect::file::read;
 use sframe_judge::examine::{ExamineOptions, examine};
 use sframe_judge::target::files::{Files, LibraryFolders};
 use sframe_judge::target::{MadeSections, SectionSource, Target};
@@ -73,9 +73,9 @@ pub fn run(
     let others =
         || results.iter().zip(refusals()).filter(|(_, is_refusal)| !is_refusal).map(|(result, _)| result);
     // To refuse what must be refused is nothing for a tool that refuses everything.
-    if others().next().is_some() && others().all(|result| result.outcome == LinkOutcome::NotJudged) {
+    if others().next().is_some() && others().all(|result| result.outcome == LinkOutcome::Unsupported) {
         for (result, _) in results.iter_mut().zip(refusals()).filter(|(_, is_refusal)| *is_refusal) {
-            result.outcome = LinkOutcome::NotJudged;
+            result.outcome = LinkOutcome::Unsupported;
             result.reason = Some("every other case is refused, with or without .sframe".to_owned());
         }
     }
@@ -152,7 +152,7 @@ impl Attempt<'_> {
             Err(reason) => {
                 let is_listed = |unable: &Unable| unable.has(&result.case, result.abi, &reason);
                 if self.tools.unable().is_none_or(|unable| unable.iter().any(is_listed)) {
-                    result.outcome = LinkOutcome::NotJudged;
+                    result.outcome = LinkOutcome::Unsupported;
                 } else {
                     let message =
                         format!("with or without .sframe, which its description does not have: {reason}");
@@ -415,7 +415,7 @@ fn executed(path: &Path) -> Vec<LinkFinding> {
         vec![LinkFinding::new(
             LinkFault::Run,
             Vec::new(),
-            format!("the program can't be judged by running it: {error}"),
+            format!("the program can't be checked by running it: {error}"),
         )]
     })
 }

@@ -45,7 +45,7 @@ fn a_linker_without_mistakes_passes() {
     assert!(wrong.is_empty(), "{wrong:#?}");
     // The model has no dynamic linking and no scripts. All else is judged.
     let mut reasons = BTreeSet::new();
-    for result in results.iter().filter(|result| result.outcome == LinkOutcome::NotJudged) {
+    for result in results.iter().filter(|result| result.outcome == LinkOutcome::Unsupported) {
         let reason = result.reason.as_deref().unwrap_or_default();
         if !reason.starts_with("the model has no") {
             reasons.insert(format!("{}: {reason}", result.abi));
@@ -53,7 +53,7 @@ fn a_linker_without_mistakes_passes() {
     }
     assert!(reasons.is_empty(), "{reasons:#?}");
     let judged: Vec<_> = results.iter().filter(|result| result.outcome == LinkOutcome::Right).collect();
-    assert!(judged.len() >= 150, "only {} of {} are judged", judged.len(), results.len());
+    assert!(judged.len() >= 150, "only {} of {} are checked", judged.len(), results.len());
     for abi in Abi::ALL {
         assert!(judged.iter().filter(|result| result.abi == abi).count() >= 40, "{abi}");
     }
@@ -73,7 +73,7 @@ fn a_linker_that_does_the_same_with_all_objects_shows_nothing() {
     }
     for mistake in [Mistake::RefusesEverything, Mistake::CrashesAlways] {
         let results = tried(Some(mistake), "*");
-        let judged = results.iter().filter(|result| result.outcome != LinkOutcome::NotJudged);
+        let judged = results.iter().filter(|result| result.outcome != LinkOutcome::Unsupported);
         assert_eq!(judged.map(|result| &result.case).collect::<Vec<_>>(), [""; 0], "{mistake:?}");
     }
 }
@@ -207,7 +207,7 @@ fn what_a_described_linker_can_not_do_is_in_its_description() {
         (result.outcome, result.findings.first().map(|finding| finding.kind))
     };
     let unlisted = (LinkOutcome::Wrong, Some(LinkFault::Unable));
-    assert_eq!(tried(&["{says: 'the model has no *'}"]), (LinkOutcome::NotJudged, None));
+    assert_eq!(tried(&["{says: 'the model has no *'}"]), (LinkOutcome::Unsupported, None));
     assert_eq!(tried(&[]), unlisted);
     assert_eq!(tried(&["{says: 'no memory'}"]), unlisted);
     assert_eq!(tried(&["{cases: [pie], says: 'the model has no *'}"]), unlisted);
@@ -301,7 +301,7 @@ fn mistakes_of_cases_have_their_places() {
         (right.replace("two]", "two, output]"), "3:33", "no earlier command makes `output`"),
         (right.replace(" two]", " 'v1:two']"), "3:28", "there is no object `v1:two` for s390x, version 3"),
         (right.replace("[start, main_two, two]", "[]"), "3:10", "the command is of nothing"),
-        (format!("{right}versions: [1, 7]\n"), "4:15", "there is no version 7"),
+        (format!("{right}versions: [1, 7]\n"), "4:15", "unknown version 7"),
         (right.replace("two]", "tow]"), "3:28", "there is no object `tow`"),
         (right.replace("two]}", "two], options: [shared, shard]}"), "3:52", "there is no option `shard`"),
         (right.replace("two]}", "two], to: 3}"), "3:38", "expected text: put it in quotes"),

@@ -11,8 +11,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use sframe_engine::{Abi, Version};
 use sframe_inspect::lint::all_rules;
-use sframe_inspect::text::with_causes;
 use sframe_judge::vocabulary::suggest::{closest, unknown};
+use sframe_kit::text::with_causes;
 use tempfile::TempDir;
 
 use super::case::{LinkCases, Tool};
@@ -145,7 +145,7 @@ fn wrong_rule(pattern: &str) -> Option<String> {
         Some((rule, _)) if is_rule(rule) => None,
         Some((rule, _)) => Some(unknown("rule of the linter", rule, rules())),
         None if is_rule(pattern) => {
-            Some(format!("what does the linter say? `{pattern}: *` stands for anything by this rule"))
+            Some(format!("missing message: `{pattern}: TEXT`, or `{pattern}: *` for any"))
         }
         None => Some(unknown("rule of the linter", pattern, rules())),
     }

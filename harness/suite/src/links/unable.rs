@@ -42,7 +42,7 @@ impl Unable {
     /// What is listed and was not found, in words, where all cases were tried.
     pub(super) fn unfound(all: &[Self], results: &[LinkResult]) -> Vec<String> {
         let of = |result: &LinkResult, entry: &Self| {
-            let says = result.reason.as_deref().filter(|_| result.outcome == LinkOutcome::NotJudged);
+            let says = result.reason.as_deref().filter(|_| result.outcome == LinkOutcome::Unsupported);
             says.is_some_and(|says| entry.has(&result.case, result.abi, says))
         };
         let unfound = all.iter().filter(|entry| !results.iter().any(|result| of(result, entry)));

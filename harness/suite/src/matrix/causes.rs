@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use sframe_engine::Abi;
-use sframe_inspect::text::counted;
 use sframe_judge::finding::Finding;
 use sframe_judge::vocabulary::Verdict;
+use sframe_kit::text::counted;
 
 use super::compare::{Comparison, Kind, KindDetail, Standing, kind_of};
 use super::text::{Group, groups};
@@ -134,14 +134,14 @@ impl Cause<'_> {
         };
         let mut lines: Vec<String> = self.places.iter().take(most).map(line).collect();
         if let Some(more) = self.places.len().checked_sub(most).filter(|more| *more > 0) {
-            lines.push(format!("and {more} more; --verbose, --json and --report have all"));
+            lines.push(format!("... ({more} more: --verbose lists them all)"));
         }
         lines
     }
 
     /// Which pages describe it, in a line each.
     pub(super) fn pages(&self) -> Vec<String> {
-        self.pages.iter().map(|page| format!("looks like {page}")).collect()
+        self.pages.iter().map(|page| format!("matches known bug {page}")).collect()
     }
 
     /// What follows from it.

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 use sframe_engine::Abi;
-use sframe_inspect::text::grouped;
 use sframe_judge::finding::{Address, Blame, Confidence, Finding, KnownFault, Said};
 use sframe_judge::vocabulary::{End, Verdict};
+use sframe_kit::text::grouped;
 
 use super::fit::{Fitted, base_name};
 use crate::case::{CaseReport, Outcome, SeenKnown};
@@ -66,7 +66,7 @@ pub struct KindDetail {
     pub kind: Kind,
     /// The starts of the rows, in bytes from the start of the function.
     pub rows: BTreeSet<Address>,
-    /// The likely culprit of the first of them.
+    /// The likely cause of the first of them.
     pub blame: Blame,
     /// How sure that is.
     pub confidence: Confidence,
@@ -129,7 +129,7 @@ pub struct Comparison {
     pub better: Vec<KindDetail>,
     /// What can't be judged, because it depends on how a compiler generates
     /// code.
-    pub not_judged: Vec<String>,
+    pub not_checked: Vec<String>,
     /// The command that reproduces what is worse or broken.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reproduce: Option<String>,
@@ -165,8 +165,8 @@ pub(super) fn compare(
     let not_missed = BTreeSet::new();
     let missed = reference.map_or(&not_missed, |reference| reference.missing);
     let reference = reference.map(|reference| reference.report);
-    let mut not_judged = fitted.left_out.clone();
-    settle(report, &mut not_judged);
+    let mut not_checked = fitted.left_out.clone();
+    settle(report, &mut not_checked);
     let mut comparison = Comparison {
         id: report.id.clone(),
         build: report.build.clone(),
@@ -177,7 +177,7 @@ pub(super) fn compare(
         reason: report.reason.clone(),
         worse: Vec::new(),
         better: Vec::new(),
-        not_judged,
+        not_checked,
         reproduce: None,
         comparisons: report.counts.comparisons,
         rows_total: report.rows.total,
@@ -250,7 +250,7 @@ pub(super) fn compare(
                     better.push(detail);
                 }
             }
-            comparison.not_judged.extend(no_code.into_iter().chain(no_rows));
+            comparison.not_checked.extend(no_code.into_iter().chain(no_rows));
             comparison.better = better;
             comparison.standing = match (comparison.worse.is_empty(), comparison.better.is_empty()) {
                 (false, _) => Standing::Worse,
@@ -281,7 +281,7 @@ pub(super) fn lost(report: &CaseReport, reference: &str) -> Comparison {
         reason: report.reason.clone(),
         worse: Vec::new(),
         better: Vec::new(),
-        not_judged: Vec::new(),
+        not_checked: Vec::new(),
         reproduce: None,
         comparisons: 0,
         rows_total: 0,

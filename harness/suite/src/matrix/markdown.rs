@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use sframe_inspect::text::{grouped, neutral};
+use sframe_kit::text::{grouped, neutral};
 
 use super::causes::{PLACES, causes};
 use super::compare::{KindDetail, Standing};
@@ -55,13 +55,13 @@ fn show(text: &mut String, toolchain: &ToolchainResult) {
     }
     let _ = writeln!(text, "\n{}.", evidence(toolchain));
     if let Some(links) = &toolchain.links {
-        let _ = writeln!(text, "\n{}.", escaped(&links.conclusion()));
+        let _ = writeln!(text, "\n{}.", escaped(&links.conclusion().sentence()));
     }
 
     let worse = causes(toolchain.cases.iter()).into_iter().map(|cause| {
         let KindDetail { blame, confidence, message, .. } = cause.detail;
         let mut line = format!(
-            "**{}**: {}; the likely culprit is {blame} ({confidence})",
+            "**{}**: {}; likely cause: {blame} ({confidence})",
             escaped(&cause.line()),
             escaped(message)
         );
@@ -107,7 +107,7 @@ fn show(text: &mut String, toolchain: &ToolchainResult) {
     let notes = not_judged(toolchain).into_iter();
     list(
         text,
-        "Not judged",
+        "Not checked",
         notes.map(|(note, ids)| format!("{}: {}", escaped(note), escaped(&some_of(&ids)))),
     );
 }

@@ -11,8 +11,8 @@ use crate::corpus::{Attempt, AttemptResult, Refusal, ToolVersions, Toolchain};
 use crate::links::LinksReport;
 use crate::provenance::Provenance;
 
-/// The version of the document format.
-pub const SCHEMA: u32 = 1;
+/// The version of the document format. What is `not_checked` was `not_judged` in version 1.
+pub const SCHEMA: u32 = 2;
 
 /// `matrix.json`: toolchains compared with their references.
 #[derive(Clone, Debug, Serialize)]

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sframe_engine::Abi;
 use sframe_inspect::command::Volume;
-use sframe_inspect::text::{Text, counted, first_of, grouped};
 use sframe_judge::finding::Address;
+use sframe_kit::conclusion::{Conclusion, Ending};
+use sframe_kit::text::{Text, counted, first_of, grouped};
 
 use super::causes::{PLACES, causes};
 use super::compare::{Comparison, Kind, KindDetail, Standing};
@@ -102,34 +103,36 @@ pub(super) fn versions(toolchain: &ToolchainResult) -> String {
     }
 }
 
-/// Describes the results of all toolchains: findings first, and a sentence about each toolchain last. `places` are
+/// Describes the results of all toolchains: findings first, and how each compares with its reference last. `places` are
 /// left out where only what is worse is wanted.
 #[must_use]
-pub fn summary(report: &MatrixReport, places: &Text, volume: Volume) -> Text {
+pub fn summary(report: &MatrixReport, ending: Ending, places: &Text, volume: Volume) -> Text {
     let mut text = Text::default();
     for toolchain in &report.toolchains {
         show(&mut text, toolchain, volume);
     }
     if volume != Volume::Quiet {
         text.append(places);
-        report.toolchains.iter().for_each(|toolchain| text.line(conclusion(toolchain)));
+        let mut toolchains: Vec<&ToolchainResult> = report.toolchains.iter().collect();
+        // What made the verdict comes first.
+        toolchains.sort_by_key(|toolchain| std::cmp::Reverse(toolchain.totals().worse));
+        let facts = toolchains.into_iter().flat_map(facts).collect();
+        Conclusion { ending, facts }.show(&mut text);
     }
     text
 }
 
-/// How the builds of a toolchain compare with those of its references, in a sentence.
-fn conclusion(toolchain: &ToolchainResult) -> String {
+/// How the builds of a toolchain compare with those of its references.
+fn facts(toolchain: &ToolchainResult) -> impl Iterator<Item = String> {
     let totals = toolchain.totals();
     let counts = COLUMNS.iter().map(|(name, count)| (*name, count(&totals)));
     let counts = counts.filter(|(name, count)| *count > 0 || *name == "worse");
     let counts: Vec<String> = counts.map(|(name, count)| format!("{} {name}", grouped(count))).collect();
-    let partly = toolchain.cases.iter().filter(|case| !case.not_judged.is_empty()).count() as u64;
-    let partly = match partly {
-        0 => String::new(),
-        _ => format!("; in {} something was not judged: `--verbose` says what", counted(partly, "case")),
-    };
-    let nothing = nothing_compared(toolchain).map_or_else(String::new, |why| format!("; {why}"));
-    format!("{}, {}: {}{partly}{nothing}", toolchain.name, references(toolchain), counts.join(", "))
+    let partly = toolchain.cases.iter().filter(|case| !case.not_checked.is_empty()).count() as u64;
+    let partly = (partly > 0)
+        .then(|| format!("in {} something was not checked: `--verbose` says what", counted(partly, "case")));
+    let all = format!("{}, {}: {}", toolchain.name, references(toolchain), counts.join(", "));
+    std::iter::once(all).chain(partly).chain(nothing_compared(toolchain))
 }
 
 /// Why nothing was compared, if nothing was.
@@ -166,7 +169,7 @@ fn show(text: &mut Text, toolchain: &ToolchainResult, volume: Volume) {
     for cause in causes(toolchain.cases.iter()) {
         let KindDetail { blame, confidence, message, .. } = cause.detail;
         let _ = writeln!(text, "worse       {}", cause.line());
-        let _ = writeln!(text, "    {}; the likely culprit is {blame} (confidence {confidence})", message);
+        let _ = writeln!(text, "    {}; likely cause: {blame} (confidence {confidence})", message);
         for line in cause.pages().into_iter().chain(cause.places(places)).chain(cause.consequences()) {
             let _ = writeln!(text, "    {line}");
         }
@@ -304,7 +307,7 @@ fn show_refusals(text: &mut Text, toolchain: &ToolchainResult) {
 pub(super) fn not_judged(toolchain: &ToolchainResult) -> BTreeMap<&str, Vec<&str>> {
     let mut notes: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for case in &toolchain.cases {
-        for note in &case.not_judged {
+        for note in &case.not_checked {
             notes.entry(note).or_default().push(&case.id);
         }
     }
@@ -314,7 +317,7 @@ pub(super) fn not_judged(toolchain: &ToolchainResult) -> BTreeMap<&str, Vec<&str
 fn show_not_judged(text: &mut Text, toolchain: &ToolchainResult) {
     let notes = not_judged(toolchain);
     for (note, ids) in notes {
-        let _ = writeln!(text, "not judged  {}: {}", note, some_of(&ids));
+        let _ = writeln!(text, "not checked {}: {}", note, some_of(&ids));
     }
 }
 

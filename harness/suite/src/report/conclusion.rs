@@ -1,77 +1,92 @@
-//! The last line that people read: one sentence that says what was judged, how it came out, and what was not judged.
+//! The last lines that people read: the verdict in a word, what made it so, and then a fact in each line: what was judged,
+//! and what was not.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sframe_inspect::text::{counted, first_of, grouped};
+use sframe_judge::examine::counts::Counts;
 use sframe_judge::examine::coverage::ExploredRows;
 use sframe_judge::vocabulary::Verdict;
+use sframe_kit::conclusion::{Conclusion, Ending};
+use sframe_kit::text::{counted, first_of, grouped};
 
+use super::NoResult;
 use super::document::{CheckReport, JudgedImage, Origin, Report};
 use super::explore::ExploreReport;
 use crate::case::{Outcome, SeenKnown};
 
+/// The most names in a list.
+const LISTED: usize = 3;
+
 impl CheckReport {
-    /// What was judged, how it came out, and what to do about the rest.
+    /// How it ends: see [`Self::outcome`].
     #[must_use]
-    pub fn conclusion(&self) -> String {
-        let judged = self.judged() + &self.result();
-        let has_run = self.summary.counts.instructions > 0;
-        let mut clauses = match &self.broken {
-            Some(reason) if !has_run => vec![format!("broken: {reason}"), judged],
-            Some(reason) => vec![format!("broken: {reason}"), format!("until then, {judged}")],
-            None => vec![judged],
-        };
-        if !self.too_little.is_empty() {
-            let reasons = self.too_little.join("; ");
-            clauses.push(if has_run { format!("that is too little: {reasons}") } else { reasons });
+    pub fn ending(&self) -> Ending {
+        match self.without_result() {
+            Some(NoResult::Broken | NoResult::Interrupted) => {
+                NoResult::ending(self.broken.as_deref().unwrap_or_default())
+            }
+            Some(NoResult::LessCovered) => Ending::Fail,
+            Some(NoResult::NothingCompared | NoResult::NothingJudged | NoResult::TooLittleJudged) => {
+                Ending::Inconclusive
+            }
+            None if self.findings().is_some() => Ending::Fail,
+            None => Ending::Pass,
         }
-        clauses.extend(self.unmet.iter().map(|unmet| format!("that is less than was demanded: {unmet}")));
-        clauses.extend(self.not_judged());
-        clauses.extend(
-            self.ended().filter(|_| self.broken.is_none()).map(|ended| format!("the program {ended}")),
-        );
-        clauses.extend(of_rows(self.summary.rows_explored, self.summary.left_out > 0));
-        clauses.extend(not_looked_for(self.known_not_looked_at));
-        clauses.join("; ")
     }
 
-    fn judged(&self) -> String {
-        let counts = &self.summary.counts;
-        let executed = counted(counts.instructions, "instruction");
-        match counts.comparisons {
-            0 if counts.instructions == 0 => "nothing was executed".to_owned(),
-            all if all == counts.instructions => {
-                format!("{} judged", all_of(all, "instruction executed", "instructions executed"))
-            }
-            some => format!("{} of {executed} executed {} judged", grouped(some), was(some)),
+    /// What was checked, how it came out, and what to do about the rest.
+    #[must_use]
+    pub fn conclusion(&self) -> Conclusion {
+        let checked = checked(&self.summary.counts) + &self.result();
+        let has_run = self.summary.counts.instructions > 0;
+        let unmet = self.unmet.iter().map(|unmet| format!("less is covered than demanded: {unmet}"));
+        // The verdict says of itself that it was interrupted.
+        let broken = self.broken.clone().filter(|_| self.ending() != Ending::Interrupted);
+        let is_until_then = broken.is_some() && has_run;
+        let mut facts: Vec<String> = broken.into_iter().chain(unmet).collect();
+        facts.extend(self.findings());
+        facts.push(if is_until_then { format!("until then, {checked}") } else { checked });
+        if self.broken.is_none() {
+            facts.extend(self.ended().map(|ended| format!("the program {ended}")));
         }
+        let not_enough = match self.findings() {
+            _ if !has_run => "",
+            None => "not enough for a verdict: ",
+            Some(_) => "besides, too little is checked: ",
+        };
+        facts.extend(self.too_little.iter().map(|reason| format!("{not_enough}{reason}")));
+        facts.extend(self.not_checked());
+        facts.extend(of_rows(self.summary.rows_explored, self.summary.left_out > 0));
+        facts.extend(not_looked_for(self.known_not_looked_at));
+        Conclusion { ending: self.ending(), facts }
     }
 
     fn result(&self) -> String {
-        let findings: u64 = self.summary.verdicts.values().sum();
-        let others = in_words(&self.known);
-        let are = if self.summary.counts.comparisons == 1 { "is" } else { "are" };
-        match (findings, &others) {
-            (0, _) if !self.has_used_rows() => String::new(),
-            (0, None) => format!(", and {are} right"),
-            (0, Some(others)) => format!(", and {are} right except for {others}"),
-            (_, None) => format!(": {}", counted(findings, "finding")),
-            (_, Some(others)) => format!(": {}, besides {others}", counted(findings, "finding")),
+        match in_words(&self.known) {
+            _ if self.findings().is_some() || !self.has_used_rows() => String::new(),
+            None => ", all correct".to_owned(),
+            Some(others) => format!(", all correct but {others}"),
         }
     }
 
-    /// Why some instructions were not judged, and what judges them.
-    fn not_judged(&self) -> Option<String> {
+    /// How many findings there are.
+    fn findings(&self) -> Option<String> {
+        let others = in_words(&self.known).map_or_else(String::new, |others| format!(", besides {others}"));
+        Some(found(&self.summary.verdicts, "finding")? + &others)
+    }
+
+    /// Why some instructions were not checked, and what checks them.
+    fn not_checked(&self) -> Vec<String> {
         let summary = &self.summary;
         // Of a sample, it is not known what has no FDE.
         let is_sample = summary.left_out > 0;
         let without_fde: u64 = if is_sample { 0 } else { summary.uncovered.values().sum() };
         let rest = summary.counts.instructions.saturating_sub(summary.counts.comparisons);
         let is_made = self.has_section_of(Origin::EhFrame);
-        let what = match is_made {
-            true if self.has_section_of(Origin::Sframe) => "an FDE",
-            true => "an FDE that SFrame can express",
-            false => "SFrame",
+        let without = match is_made {
+            true if self.has_section_of(Origin::Sframe) => "in code without an FDE",
+            true => "in code whose CFI is missing, or can't be expressed in SFrame",
+            false => "in code without .sframe",
         };
         let unread = self.unwinder.as_ref().map_or(0, |unwinder| unwinder.unread);
         let nothing_compared = summary.counts.nothing_compared.saturating_sub(without_fde + unread);
@@ -80,59 +95,46 @@ impl CheckReport {
         let known = without_fde
             + nothing_compared
             + unread
-            + summary.set_aside
+            + summary.excluded
             + summary.left_out
             + summary.unobserved;
         let is_own = self.unwinder.is_none();
         let not_asked = if !is_own { rest.saturating_sub(known) } else { 0 };
         let listed =
             self.without_section(without_fde).map_or_else(String::new, |images| format!(" ({images})"));
-        let without = format!("without {what}{listed}");
-        let parts = match rest {
-            0 => return None,
-            _ if without_fde == rest => format!("the rest is without {what}{listed}"),
-            _ => parts(&[
-                (without_fde, without.as_str()),
-                (stand_in, "in the stand-in for the dynamic linker"),
-                (
-                    without_caller,
-                    if is_own && !is_sample {
-                        "in outermost functions, which have no caller"
-                    } else {
-                        "with nothing to compare"
-                    },
-                ),
-                (
-                    unread,
-                    if unread == 1 {
-                        "whose answer could not be read"
-                    } else {
-                        "whose answers could not be read"
-                    },
-                ),
-                (summary.set_aside, "set aside"),
-                (summary.left_out, "not in the sample"),
-                (summary.unobserved, "of other programs"),
-                (not_asked, "not asked about"),
-            ]),
+        if rest == 0 {
+            return Vec::new();
+        }
+        let without = format!("{without}{listed}");
+        let no_caller = match is_own && !is_sample {
+            true => "in outermost functions, which have no caller",
+            false => "with no caller to compare",
         };
+        let parts = not_checked(&[
+            (without_fde, &*without),
+            (stand_in, "in the stand-in for the dynamic linker"),
+            (without_caller, no_caller),
+            (unread, "whose answer could not be read"),
+            (summary.excluded, "excluded"),
+            (summary.left_out, "not in the sample"),
+            (summary.unobserved, "of other programs"),
+            (not_asked, "not asked about"),
+        ]);
         let advice = match is_sample {
             true => self
                 .summary
                 .with_cfi
                 .iter()
                 .any(|count| *count > 0)
-                .then(|| "`--from either` judges by .eh_frame where there is no .sframe".to_owned()),
+                .then(|| "`--from either` checks by .eh_frame where there is no .sframe".to_owned()),
             false => self.advice(without_fde),
         };
-        let advice = advice.filter(|_| !is_made);
-        let advice = advice.map_or_else(String::new, |advice| format!("; {advice}"));
-        (!parts.is_empty()).then(|| parts + &advice)
+        let advice = advice.filter(|_| !is_made && !parts.is_empty());
+        [Some(parts).filter(|parts| !parts.is_empty()), advice].into_iter().flatten().collect()
     }
 
     /// How much of what has no FDE was executed in libraries without a section, and elsewhere: most first.
     fn without_section(&self, without_fde: u64) -> Option<String> {
-        const LISTED: usize = 3;
         let none = self.images.iter().filter(|image| image.section == Origin::None);
         let executed = |image: &JudgedImage| {
             let name = image.name.as_ref()?;
@@ -159,58 +161,72 @@ impl CheckReport {
         };
         let of_it = match count {
             0 if without_fde > 0 && self.has_section_of(Origin::Sframe) => {
-                return Some("no call frame information says how much of it could have an FDE".to_owned());
+                return Some("there is no CFI to say how much of it could have an FDE".to_owned());
             }
             0 => return None,
-            all if all == without_fde => "it".to_owned(),
+            all if all == without_fde => "all of it".to_owned(),
             some => format!("{} of those", grouped(some)),
         };
-        Some(format!("`{option}` judges by .eh_frame, which describes {of_it}"))
+        Some(format!("`{option}` checks by .eh_frame, which covers {of_it}"))
     }
 }
 
 impl Report {
-    /// How many cases came out how, and how much was judged.
+    /// How it ends.
     #[must_use]
-    pub fn conclusion(&self) -> String {
+    pub fn ending(&self) -> Ending {
+        let summary = &self.summary;
+        match self.against_baseline() {
+            _ if self.interrupted => Ending::Interrupted,
+            Some([worse, _]) if worse > 0 => Ending::Fail,
+            None if summary.broken > 0 => Ending::Error,
+            None if summary.unexpected > 0 => Ending::Fail,
+            _ if summary.counts.comparisons == 0 => Ending::Inconclusive,
+            _ => Ending::Pass,
+        }
+    }
+
+    /// How many cases came out how, and how much was checked.
+    #[must_use]
+    pub fn conclusion(&self) -> Conclusion {
         let summary = &self.summary;
         let counts = &summary.counts;
-        let (all, judged) = (counts.instructions, counts.comparisons);
-        let mut clauses = vec![format!(
-            "{}: {} agree, {} known, {} unexpected, {} broken, {} skipped",
-            counted(summary.cases, "case"),
-            grouped(summary.agree),
-            grouped(summary.known),
-            grouped(summary.unexpected),
-            grouped(summary.broken),
-            grouped(summary.skipped)
-        )];
+        let cases = parts(&[
+            (summary.broken, "could not finish"),
+            (summary.unexpected, "unexpected"),
+            (summary.agree, "correct"),
+            (summary.known, if summary.known == 1 { "known failure" } else { "known failures" }),
+            (summary.skipped, "skipped"),
+        ]);
+        let mut facts = match summary.cases {
+            0 if self.interrupted => Vec::new(),
+            0 => vec!["no case was run".to_owned()],
+            all => vec![format!("{}: {cases}", counted(all, "case"))],
+        };
         if let Some([worse, same]) = self.against_baseline() {
             let counts = parts(&[(worse, "worse than in the baseline"), (same, "as in the baseline")]);
-            clauses.extend((!counts.is_empty()).then_some(counts));
+            facts.splice(..0, (!counts.is_empty()).then_some(counts));
         }
-        if all == 0 {
-            let why = self.why_skipped().map_or_else(String::new, |why| format!(": {why}"));
-            clauses.push(format!("nothing was executed{why}"));
-        } else if all == judged {
-            clauses.push(format!("{} judged", all_of(all, "instruction executed", "instructions executed")));
-        } else {
-            let rest = all.saturating_sub(judged);
-            let is_known = counts.nothing_compared + summary.set_aside;
-            let parts = parts(&[
-                (counts.nothing_compared.min(rest), "with nothing to compare"),
-                (summary.set_aside, "set aside"),
-                (rest.saturating_sub(is_known), "not asked about"),
-            ]);
-            let executed = counted(all, "instruction");
-            clauses.push(format!(
-                "{} of {executed} executed {} judged; {parts}",
-                grouped(judged),
-                was(judged)
-            ));
+        if self.interrupted {
+            facts.insert(
+                0,
+                format!("{} of {} were run", grouped(summary.cases), counted(self.selected, "case")),
+            );
         }
-        clauses.extend(of_rows(summary.rows_explored, false));
-        clauses.join("; ")
+        facts.push(checked(counts));
+        if counts.instructions == 0 {
+            facts.extend(self.why_skipped());
+        }
+        let rest = counts.instructions.saturating_sub(counts.comparisons);
+        let is_known = counts.nothing_compared + summary.excluded;
+        let rest = not_checked(&[
+            (counts.nothing_compared.min(rest), "with no caller to compare"),
+            (summary.excluded, "excluded"),
+            (rest.saturating_sub(is_known), "not asked about"),
+        ]);
+        facts.extend((!rest.is_empty()).then_some(rest));
+        facts.extend(of_rows(summary.rows_explored, false));
+        Conclusion { ending: self.ending(), facts }
     }
 }
 
@@ -232,72 +248,78 @@ impl Report {
 }
 
 impl ExploreReport {
+    /// How it ends: see [`Self::outcome`].
+    #[must_use]
+    pub fn ending(&self) -> Ending {
+        match self.without_result() {
+            Some(NoResult::Interrupted) => Ending::Interrupted,
+            Some(_) => Ending::Inconclusive,
+            None if self.proved().next().is_some() => Ending::Fail,
+            None => Ending::Pass,
+        }
+    }
+
     /// How many rows came out how.
     #[must_use]
-    pub fn conclusion(&self) -> String {
+    pub fn conclusion(&self) -> Conclusion {
         let summary = &self.summary;
         let rows = counted(summary.rows_total, "row");
         let asked = if summary.rows_left_out > 0 { " of the functions asked for" } else { "" };
-        let judged = match summary.rows_judged {
+        let checked = match summary.rows_checked {
             0 if summary.rows_total == 0 => {
                 let whose = if asked.is_empty() { "the file" } else { "what was asked for" };
-                format!("nothing was judged: {whose} has no row")
+                format!("nothing was checked: {whose} has no row")
             }
-            all if all == summary.rows_total => {
-                format!("{} judged", all_of(all, &format!("row{asked}"), &format!("rows{asked}")))
-            }
-            some => format!("{} of {rows}{asked} {} judged", grouped(some), was(some)),
+            all if all == summary.rows_total => format!("{rows}{asked} checked"),
+            some => format!("{} of {rows}{asked} checked", grouped(some)),
         };
         let results = parts(&[
-            (summary.rows_agree, "agree"),
-            (summary.rows_partly, "agree in part"),
             (summary.rows_wrong, "wrong"),
             (summary.rows_possible, "possibly wrong"),
+            (summary.rows_partly, "correct in part"),
+            (summary.rows_agree, "correct"),
         ]);
-        let agree = if summary.rows_judged == 1 { "agrees" } else { "agree" };
-        let mut clauses: Vec<String> =
-            self.interrupted.then(|| "interrupted".to_owned()).into_iter().collect();
-        let judged = if self.interrupted { format!("until then, {judged}") } else { judged };
-        clauses.push(match &*results {
-            "" => judged,
-            _ if summary.rows_agree < summary.rows_judged => format!("{judged}: {results}"),
+        let mut facts = Vec::new();
+        facts.push(match &*results {
+            "" => checked,
+            _ if summary.rows_agree < summary.rows_checked => format!("{checked}: {results}"),
             // The finding is about code that the kernel has patched.
             _ if self.findings.iter().any(|found| found.form.is_some()) => {
-                format!("{judged}, and {agree} with the code as it is in the file")
+                format!("{checked}, all correct for the code as it is in the file")
             }
-            _ => format!("{judged}, and {agree}"),
+            _ => format!("{checked}, all correct"),
         });
         match (self.found(), in_words(&self.known)) {
-            (None, None) if summary.rows_total == 0 => {}
-            (None, None) => clauses.push("no finding".to_owned()),
-            (None, Some(others)) => clauses.push(format!("no finding except {others}")),
-            (Some(found), None) => clauses.push(found),
-            (Some(found), Some(others)) => clauses.push(format!("{found}, besides {others}")),
+            (None, None) => {}
+            (None, Some(others)) => facts.push(format!("no finding but {others}")),
+            (Some(found), None) => facts.insert(0, found),
+            (Some(found), Some(others)) => facts.insert(0, format!("{found}, besides {others}")),
         }
-        clauses.extend(not_looked_for(self.known_not_looked_at));
-        clauses.join("; ")
+        facts.extend(not_looked_for(self.known_not_looked_at));
+        Conclusion { ending: self.ending(), facts }
     }
 
     /// How many findings are proved, and how many known ones are no more as they were.
     pub(super) fn found(&self) -> Option<String> {
-        let count =
-            |verdict: Verdict| self.summary.verdicts.get(verdict.as_str()).copied().unwrap_or_default();
-        let [gone, changed] = [count(Verdict::UnexpectedPass), count(Verdict::ChangedFailure)];
-        let all: u64 = self.summary.verdicts.values().sum();
-        let are = |count, what: &str| match count {
-            1 => format!("1 known finding {what}"),
-            _ => format!("{} known findings {what}", grouped(count)),
-        };
-        let proved = all.saturating_sub(gone + changed);
-        let found = [
-            (proved, counted(proved, "proved finding")),
-            (gone, are(gone, "gone")),
-            (changed, are(changed, "changed")),
-        ];
-        let found: Vec<String> =
-            found.into_iter().filter(|(count, _)| *count > 0).map(|(_, words)| words).collect();
-        (!found.is_empty()).then(|| found.join(", "))
+        found(&self.summary.verdicts, "proved finding")
     }
+}
+
+/// How many findings there are, and how many known ones are no more as they were. `None` if there is neither.
+fn found(verdicts: &BTreeMap<String, u64>, what: &str) -> Option<String> {
+    let count = |verdict: Verdict| verdicts.get(verdict.as_str()).copied().unwrap_or_default();
+    let [gone, changed] = [count(Verdict::UnexpectedPass), count(Verdict::ChangedFailure)];
+    let all: u64 = verdicts.values().sum();
+    let are = |count, what: &str| match count {
+        1 => format!("1 known finding {what}"),
+        _ => format!("{} known findings {what}", grouped(count)),
+    };
+    let others = all.saturating_sub(gone + changed);
+    let found =
+        [(others, counted(others, what)), (gone, are(gone, "gone")), (changed, are(changed, "changed"))];
+    let found: Vec<String> =
+        found.into_iter().filter(|(count, _)| *count > 0).map(|(_, words)| words).collect();
+    (!found.is_empty()).then(|| found.join(", "))
 }
 
 /// Entries of known findings that are about what was left out.
@@ -309,16 +331,16 @@ fn not_looked_for(entries: u64) -> Option<String> {
     }
 }
 
-/// The verb of a number of things.
-const fn was(count: u64) -> &'static str {
-    if count == 1 { "was" } else { "were" }
-}
-
-/// All of a number of things, as a subject with its verb.
-fn all_of(count: u64, one: &str, many: &str) -> String {
-    match count {
-        1 => format!("the only {one} was"),
-        _ => format!("all {} {many} were", grouped(count)),
+/// How many of the instructions executed were checked.
+fn checked(counts: &Counts) -> String {
+    let executed = match counts.instructions {
+        1 => "1 executed instruction".to_owned(),
+        all => format!("{} executed instructions", grouped(all)),
+    };
+    match counts.comparisons {
+        0 if counts.instructions == 0 => "nothing was executed".to_owned(),
+        all if all == counts.instructions => format!("{executed} checked"),
+        some => format!("{} of {executed} checked", grouped(some)),
     }
 }
 
@@ -328,9 +350,12 @@ pub(super) fn in_words(known: &[SeenKnown]) -> Option<String> {
         SeenKnown::accepted(known).partition(|seen| seen.is_beyond_the_format());
     let count = |of: &[&SeenKnown]| -> u64 { of.iter().map(|seen| seen.findings).sum() };
     let pages: BTreeSet<&str> = others.iter().filter_map(|seen| seen.fault.as_deref()).collect();
-    let pages =
-        if pages.is_empty() { String::new() } else { format!(" ({})", Vec::from_iter(pages).join(", ")) };
-    let beyond_the_format = |count| format!("{} that SFrame can't express", counted(count, "place"));
+    let pages = if pages.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", first_of(&Vec::from_iter(pages), LISTED))
+    };
+    let beyond_the_format = |count| format!("{} that can't be expressed in SFrame", counted(count, "place"));
     match (count(&others), count(&beyond)) {
         (0, 0) => None,
         (0, beyond) => Some(beyond_the_format(beyond)),
@@ -347,14 +372,18 @@ fn parts(counts: &[(u64, &str)]) -> String {
     counts.map(|(count, what)| format!("{} {what}", grouped(*count))).collect::<Vec<_>>().join(", ")
 }
 
+/// Why some were not checked, most first.
+fn not_checked(counts: &[(u64, &str)]) -> String {
+    let mut counts = counts.to_vec();
+    counts.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+    let parts = parts(&counts);
+    if parts.is_empty() { parts } else { format!("not checked: {parts}") }
+}
+
 /// What exploring says of rows that were not compared with the run, if that is not that all agree. Those that a sample
 /// leaves out may have run.
 fn of_rows(rows: ExploredRows, is_sample: bool) -> Option<String> {
     let results = parts(&[(rows.wrong, "wrong"), (rows.undecided, "undecided")]);
-    let which = match (is_sample, rows.total()) {
-        (false, _) => "that did not run",
-        (true, 1) => "that was not compared",
-        (true, _) => "that were not compared",
-    };
-    (!results.is_empty()).then(|| format!("of {} {which}: {results}", counted(rows.total(), "row")))
+    let not = if is_sample { "not compared" } else { "not executed" };
+    (!results.is_empty()).then(|| format!("{} {not}: {results}", counted(rows.total(), "row")))
 }

@@ -6,9 +6,9 @@ use std::io::IsTerminal as _;
 
 use anstyle::{AnsiColor, Style as Ansi};
 use sframe_inspect::command::{Volume, volume};
-use sframe_inspect::text::{Text, counted};
 use sframe_judge::finding::{Finding, Group, Message, Witness};
 use sframe_judge::vocabulary::Verdict;
+use sframe_kit::text::{Text, counted};
 
 use super::omission;
 use crate::spec::Blame;
@@ -63,7 +63,7 @@ pub(super) trait Described {
     /// Writes that line.
     fn line(&self, text: &mut Text, indent: &str, style: Style);
 
-    /// The likely culprit. `None` for findings about a whole run; those about a whole section have one.
+    /// The likely cause. `None` for findings about a whole run; those about a whole section have one.
     fn blame(&self) -> Option<String>;
 
     /// Writes the whole group with the instructions around it and the
@@ -97,8 +97,8 @@ impl Described for Group<'_> {
     fn blame(&self) -> Option<String> {
         Some(match self.first.blame {
             Blame::Unknown if self.first.pc.is_none() || self.first.verdict.is_of_specs() => return None,
-            Blame::Unknown => "the culprit is unknown".to_owned(),
-            blame => format!("the likely culprit is {blame} (confidence {})", self.first.confidence),
+            Blame::Unknown => "cause unknown".to_owned(),
+            blame => format!("likely cause: {blame} (confidence {})", self.first.confidence),
         })
     }
 
@@ -128,7 +128,12 @@ impl Described for Group<'_> {
             note(text, style, "hint: ", &hint.to_string());
         }
         if let Some(fault) = &finding.fault {
-            note(text, style, "looks like: ", &format!("{fault} (sframe-testbench faults {})", fault.name));
+            note(
+                text,
+                style,
+                "matches known bug ",
+                &format!("{fault} (sframe-testbench faults {})", fault.name),
+            );
         }
     }
 }
@@ -137,7 +142,8 @@ impl Described for Group<'_> {
 pub(super) fn in_a_line(group: &Group<'_>) -> String {
     let Finding { message, hint, fault, .. } = group.first;
     let hint = hint.as_ref().map_or_else(String::new, |hint| format!("; hint: {hint}"));
-    let fault = fault.as_ref().map_or_else(String::new, |fault| format!("; looks like {}", fault.brief()));
+    let fault =
+        fault.as_ref().map_or_else(String::new, |fault| format!("; matches known bug {}", fault.brief()));
     format!("{message}{}{hint}{fault}", group.extent())
 }
 
@@ -258,7 +264,7 @@ mod tests {
         group.diagnostic(&mut text, "a.out", Style::default());
         assert_eq!(
             &*text,
-            "wrong-cfa in f: the likely culprit is producer-assembler (confidence high)\n  \
+            "wrong-cfa in f: likely cause: producer-assembler (confidence high)\n  \
              --> a.out: f+0x4 (0x104)\n    \
              +0x0 |     0x100  nop\n    \
              +0x4 | --> 0x104  nop\n  \

@@ -9,13 +9,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sframe_engine::Abi;
 use sframe_inspect::hazard::Hazard;
-use sframe_inspect::percent::Percent;
-use sframe_inspect::text::{counted, first_of, grouped};
 use sframe_judge::compare::ByTopmost;
 use sframe_judge::examine::counts::Counts;
 use sframe_judge::examine::coverage::{ExploredRows, RowCounts, RowUse, UnexercisedRow};
+use sframe_judge::examine::excluded::{self, Exclusion, is_too_much};
 use sframe_judge::examine::sampling::Sampling;
-use sframe_judge::examine::set_aside::{self, SetAside, is_too_much};
 use sframe_judge::examine::{Examination, FailedCheck};
 use sframe_judge::explore::{Explorer, Progress};
 use sframe_judge::external::{UnwinderExamination, UnwinderReport};
@@ -23,6 +21,8 @@ use sframe_judge::finding::{self, Finding, Group, groups};
 use sframe_judge::target::{Lacks, Module, Target};
 use sframe_judge::truth::control_flow::Features;
 use sframe_judge::vocabulary::{Feature, Verdict};
+use sframe_kit::percent::Percent;
+use sframe_kit::text::{counted, first_of, grouped};
 use sframe_machine::End;
 
 use super::diagnostic::quoted;
@@ -36,7 +36,8 @@ use crate::spec::{Fault, Faults};
 use crate::suite::shard::Shard;
 
 /// The version of the document format.
-pub use sframe_inspect::json::SCHEMA;
+/// The version of the format of reports. What is `excluded` and `rows_checked` was `set_aside` and `rows_judged` in version 1.
+pub const SCHEMA: u32 = 2;
 
 /// `report.json`: the results of a run of specs.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
@@ -56,6 +57,9 @@ pub struct Report {
     pub selected: u64,
     /// All cases together.
     pub summary: ReportSummary,
+    /// Whether the run was stopped before it had run all cases.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
     /// Each case.
     pub cases: Vec<CaseReport>,
     /// The pages of the faults that known findings come from, by name.
@@ -94,7 +98,7 @@ pub struct ReportSummary {
     pub counts: Counts,
     /// Comparisons that say nothing; not among the comparisons.
     #[serde(default)]
-    pub set_aside: u64,
+    pub excluded: u64,
     /// Rows that cover at least one byte, in all builds.
     pub rows_total: u64,
     /// Rows that a topmost frame used, in any case of their build.
@@ -153,6 +157,7 @@ impl Report {
             shard,
             selected,
             summary,
+            interrupted: false,
             cases,
             faults: BTreeMap::new(),
             baseline: None,
@@ -255,7 +260,7 @@ impl ReportSummary {
         self.finding_places += finding::places(&case.findings) + case.findings_omitted.values().sum::<u64>();
         self.stops += case.stops;
         self.counts.add(&case.counts);
-        self.set_aside += set_aside::total(&case.set_aside);
+        self.excluded += excluded::total(&case.excluded);
         for &feature in Feature::ALL {
             let events = case.control_flow.of(feature);
             if events > 0 {
@@ -322,6 +327,9 @@ pub struct CheckReport {
     /// What a program of the corpus compared in its own check of its result, if that failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed_check: Option<FailedCheck>,
+    /// The last lines of what it printed, if it did not end with status 0.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub last_output: Vec<String>,
     /// How often it made each system call, by name.
     pub system_calls: BTreeMap<String, u64>,
     /// How often each system call was answered with `ENOSYS`, by name: the bench does not have
@@ -359,7 +367,7 @@ pub struct CheckReport {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub findings_omitted: BTreeMap<Verdict, u64>,
     /// Comparisons that say nothing of a row, by function and reason.
-    pub set_aside: Vec<SetAside>,
+    pub excluded: Vec<Exclusion>,
     /// Rows that the topmost frame has never used.
     pub unexercised: Vec<UnexercisedRow>,
     /// Rows that are right by luck or cause trouble in the field, with the
@@ -430,7 +438,7 @@ impl JudgedImage {
         let name = self.name.as_deref().unwrap_or(executable);
         let mut line = match self.section {
             Origin::Sframe => format!("{name}: .sframe"),
-            Origin::EhFrame => format!("{name}: made from .eh_frame"),
+            Origin::EhFrame => format!("{name}: synthesized from .eh_frame"),
             Origin::None => match &self.reason {
                 Some(reason) => return format!("{name}: none: {reason}"),
                 None => return format!("{name}: none"),
@@ -464,8 +472,8 @@ pub struct CheckSummary {
     pub counts: Counts,
     /// Comparisons without a disagreement.
     pub agree: u64,
-    /// Comparisons that say nothing: see `set_aside`. They are not among the comparisons.
-    pub set_aside: u64,
+    /// Comparisons that say nothing: see `excluded`. They are not among the comparisons.
+    pub excluded: u64,
     /// Instructions that the sample leaves out.
     pub left_out: u64,
     /// Instructions that were not looked at: of other processes, and of a program that took this one's place
@@ -513,6 +521,9 @@ impl CheckSummary {
         self.missing.values().sum()
     }
 }
+
+/// The most names in a list: `--verbose` has all.
+const LISTED: usize = 3;
 
 /// What is said first of functions that could have an FDE and have none.
 pub const MISSING_FDE: &str = "missing-fde";
@@ -629,6 +640,7 @@ impl CheckReport {
                 _ => None,
             },
             failed_check: examination.failed_check,
+            last_output: if exit_status == Some(0) { Vec::new() } else { examination.last_output },
             system_calls: examination.system_calls.calls,
             system_calls_refused: examination.system_calls.refused,
             sampling: None,
@@ -637,7 +649,7 @@ impl CheckReport {
             summary: CheckSummary {
                 counts: examination.counts,
                 agree: examination.agree,
-                set_aside: set_aside::total(&examination.set_aside),
+                excluded: excluded::total(&examination.excluded),
                 left_out: examination.left_out,
                 unobserved: examination.unobserved,
                 max_depth: examination.max_depth,
@@ -660,7 +672,7 @@ impl CheckReport {
             known_not_looked_at: 0,
             faults: BTreeMap::new(),
             findings_omitted: examination.findings_omitted,
-            set_aside: examination.set_aside,
+            excluded: examination.excluded,
             unexercised: coverage.unexercised,
             hazards: examination.hazards,
         }
@@ -675,9 +687,10 @@ impl CheckReport {
         });
         let unobserved = (self.summary.unobserved > 0).then(|| {
             let instructions = counted(self.summary.unobserved, "instruction");
-            format!("made other processes, or became another program, which were not judged: {instructions}")
+            format!("made other processes, or became another program, which were not checked: {instructions}")
         });
-        [self.ended(), refused, unobserved].into_iter().flatten().collect()
+        let printed = self.last_output.iter().map(|line| format!("printed: {line}"));
+        [self.ended(), refused, unobserved].into_iter().flatten().chain(printed).collect()
     }
 
     /// How the program ended, if not with status 0.
@@ -716,10 +729,10 @@ impl CheckReport {
         ))
     }
 
-    /// Whether so much was set aside that what was compared proves too little.
+    /// Whether so much was excluded that what was compared proves too little.
     #[must_use]
-    pub fn has_set_aside_too_much(&self) -> bool {
-        is_too_much(&self.set_aside, self.summary.counts.comparisons)
+    pub fn excludes_too_much(&self) -> bool {
+        is_too_much(&self.excluded, self.summary.counts.comparisons)
     }
 
     /// Whether at least a share of the executed code that could have an FDE has one.
@@ -741,7 +754,6 @@ impl CheckReport {
     /// Why less is covered than was demanded of the whole program.
     #[must_use]
     pub fn why_share_is_not_reached(&self) -> String {
-        const LISTED: usize = 5;
         let is_missing = self.summary.instructions_missing() > 0;
         let in_others = self.summary.with_cfi[0];
         let without = self.images.iter().filter(|image| image.section == Origin::None);
@@ -776,16 +788,17 @@ impl CheckReport {
 
     /// Says which FDEs are missing, in a sentence.
     fn missing(&self) -> String {
-        const LISTED: usize = 5;
         let missing = self.summary.instructions_missing();
         let mut functions: Vec<(&String, &u64)> = self.summary.missing.iter().collect();
         functions.sort_by_key(|(_, count)| Reverse(**count));
         let names: Vec<&String> = functions.into_iter().map(|(name, _)| name).collect();
+        let (have, their) = if names.len() == 1 { ("has", "its") } else { ("have", "their") };
         format!(
-            "{} of {} executed in files with a section could have an FDE by their call frame information, and have none \
-             ({})",
+            "{} {have} no FDE, although {their} CFI can be expressed in SFrame: {} of {} executed instructions in files \
+             with a section ({})",
+            counted(names.len() as u64, "function"),
             grouped(missing),
-            counted(self.summary.instructions_covered.saturating_add(missing), "instruction"),
+            grouped(self.summary.instructions_covered.saturating_add(missing)),
             first_of(&names, LISTED)
         )
     }
@@ -843,7 +856,6 @@ impl CheckReport {
     /// Which functions lack an FDE that those around them have, and what accepts it; `None` if there is none.
     #[must_use]
     pub fn why_fde_is_missing(&self) -> Option<String> {
-        const LISTED: usize = 5;
         let alone: Vec<&String> = self.summary.missing_alone.iter().collect();
         let (own, are) = if alone.len() == 1 { ("its", "it") } else { ("their", "them") };
         (!alone.is_empty()).then(|| {

@@ -4,17 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use sframe_elf::link::{Module, Unapplied};
 use sframe_engine::Abi;
-use sframe_inspect::elf::link::{Module, Unapplied};
-use sframe_inspect::text::{Text, counted, grouped};
 use sframe_judge::explore::{
     Certainty, Doubt, Exploration, ExploredFinding, ExploredForm, FunctionRows, RowCounts, Undecided,
 };
 use sframe_judge::finding::{Finding, Group};
 use sframe_judge::target::{Module as Image, Target};
+use sframe_kit::text::{Text, counted, grouped};
 use sha2::{Digest as _, Sha256};
 
-use super::conclusion::in_words;
 use super::diagnostic::{Described, Style, help, not_shown, note, quoted, with_option};
 use super::document::{JudgedImage, Origin, SCHEMA, named_by};
 use super::file_name;
@@ -94,7 +93,7 @@ pub struct ExploreSummary {
     #[serde(default)]
     pub rows_left_out: u64,
     /// Rows with which something was compared.
-    pub rows_judged: u64,
+    pub rows_checked: u64,
     /// Rows that agree at all their instructions.
     pub rows_agree: u64,
     /// Rows that agree wherever they were compared, which is not at all their instructions.
@@ -130,7 +129,7 @@ impl ExploreReport {
     pub fn new(file: String, target: &Target<'_>, exploration: Exploration) -> Self {
         let findings = exploration.findings();
         let Exploration { functions, instructions, rows, of_functions, was_interrupted, .. } = exploration;
-        let RowCounts { total, judged, agree, partly, wrong, possible, undecided } = rows;
+        let RowCounts { total, checked, agree, partly, wrong, possible, undecided } = rows;
         let module = target.executable();
         let mut report = Self {
             schema: SCHEMA,
@@ -150,7 +149,7 @@ impl ExploreReport {
                 functions,
                 instructions,
                 rows_total: total,
-                rows_judged: judged,
+                rows_checked: checked,
                 rows_agree: agree,
                 rows_partly: partly,
                 rows_wrong: wrong,
@@ -179,7 +178,7 @@ impl ExploreReport {
         };
         self.asked = Some([names(true), names(false)]);
         let (functions, left_out): (Vec<_>, Vec<_>) =
-            self.functions.into_iter().partition(|it| it.rows.judged > 0 || is_wanted(it));
+            self.functions.into_iter().partition(|it| it.rows.checked > 0 || is_wanted(it));
         self.functions = functions;
         for FunctionRows { rows, .. } in left_out {
             self.summary.rows_total = self.summary.rows_total.saturating_sub(rows.total);
@@ -268,7 +267,7 @@ impl ExploreReport {
     /// Why there is no result, or only a part of one, in a few words.
     #[must_use]
     pub fn without_result(&self) -> Option<NoResult> {
-        let is_judged = self.summary.rows_judged > 0 || self.proved().next().is_some();
+        let is_judged = self.summary.rows_checked > 0 || self.proved().next().is_some();
         match self.interrupted {
             true => Some(NoResult::Interrupted),
             false => (!is_judged).then_some(NoResult::NothingJudged),
@@ -312,18 +311,18 @@ impl ExploreReport {
         lines.extend(module.iter().flat_map(Module::lines));
         lines.extend(self.forms.iter().map(|form| {
             format!(
-                "{}: {} of {}; {} judged, {} wrong",
+                "{}: {} of {}; {} checked, {} wrong",
                 form.form.says(),
                 counted(form.places, "place"),
                 counted(form.functions, "function"),
-                counted(form.rows_judged, "row"),
+                counted(form.rows_checked, "row"),
                 grouped(form.rows_wrong)
             )
         }));
         lines.extend(self.unread_tables.iter().map(|what| format!("not explored: {what}")));
         if *interrupted {
             lines.push(
-                "it was interrupted: functions without any judged row may not have been explored".to_owned(),
+                "it was interrupted: functions without any checked row may not have been explored".to_owned(),
             );
         }
         lines
@@ -347,39 +346,28 @@ impl ExploreReport {
         let or = if self.interrupted { "interrupted before, or " } else { "" };
         lines.extend(
             undecided
-                .map(|(reason, count)| format!("not judged: {}: {or}{}", grouped(*count), reason.says())),
+                .map(|(reason, count)| format!("not checked: {}: {or}{}", grouped(*count), reason.says())),
         );
         lines
     }
 
     /// The numbers, in a line.
     pub(super) fn numbers(&self) -> String {
-        let ExploreSummary { functions, instructions, rows_total, rows_judged, .. } = self.summary;
+        let ExploreSummary { functions, instructions, rows_total, rows_checked, .. } = self.summary;
         let partly = match self.summary.rows_partly {
             0 => String::new(),
             partly => format!("{} in part, ", grouped(partly)),
         };
         format!(
-            "{} explored, {} executed; {} of {} judged: {} agree, {partly}{} wrong, {} possibly wrong",
+            "{} explored, {} executed; {} of {} checked: {} agree, {partly}{} wrong, {} possibly wrong",
             counted(functions, "function"),
             counted(instructions, "instruction"),
-            grouped(rows_judged),
+            grouped(rows_checked),
             counted(rows_total, "row"),
             grouped(self.summary.rows_agree),
             grouped(self.summary.rows_wrong),
             grouped(self.summary.rows_possible),
         )
-    }
-
-    /// The number of findings, in words.
-    pub(super) fn verdict(&self) -> String {
-        let known = in_words(&self.known).map_or_else(String::new, |known| format!(", besides {known}"));
-        let found = match (self.without_result(), self.found()) {
-            (Some(why), Some(found)) => format!("{why}, {found}"),
-            (Some(why), None) => why.to_string(),
-            (None, found) => found.unwrap_or_else(|| counted(0, "proved finding")),
-        };
-        found + &known
     }
 
     /// Shows the result to people. With `all`, also what is not proved.
@@ -391,7 +379,7 @@ impl ExploreReport {
     /// Whether there are rows of which nothing was judged, and `--verbose` says more about them.
     #[must_use]
     pub const fn has_open_rows(&self) -> bool {
-        self.summary.rows_judged < self.summary.rows_total && !self.interrupted
+        self.summary.rows_checked < self.summary.rows_total && !self.interrupted
     }
 
     /// As [`Self::text`], with or without the hint at `--verbose`, which several files need once.
@@ -419,9 +407,11 @@ impl ExploreReport {
         }
         show_accepted(&mut text, &self.known, style);
         if !style.is_brief() {
-            let hint =
-                if hint && !style.is_full() { "; `--verbose` says why the others were not" } else { "" };
-            text.line(self.conclusion() + hint);
+            let mut conclusion = self.conclusion();
+            if hint && !style.is_full() {
+                conclusion.facts.push("`--verbose` says why the others were not".to_owned());
+            }
+            conclusion.show(&mut text);
         }
         text
     }

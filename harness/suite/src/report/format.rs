@@ -5,7 +5,7 @@ use std::path::Path;
 
 use sframe_judge::examine::listings::Listings;
 
-use super::{CheckReport, ExploreReport, Report};
+use super::{CheckReport, ExploreReport, ExploredFiles, Report};
 use crate::links::LinksTable;
 use crate::matrix::MatrixReport;
 use crate::provenance::Provenance;
@@ -34,6 +34,11 @@ pub enum Document<'r> {
         /// The result.
         report: &'r ExploreReport,
     },
+    /// Files that were explored together.
+    Files {
+        /// The results.
+        files: &'r ExploredFiles,
+    },
     /// Toolchains compared with their references.
     Matrix {
         /// Its results.
@@ -55,7 +60,7 @@ impl<'r> Document<'r> {
             Document::Check { report, .. } => report.provenance.as_ref(),
             Document::Explore { report } => report.provenance.as_ref(),
             Document::Matrix { report } => report.provenance.as_ref(),
-            Document::Links { .. } => None,
+            Document::Files { .. } | Document::Links { .. } => None,
         }
     }
 }

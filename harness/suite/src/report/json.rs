@@ -1,7 +1,7 @@
 //! `report.json` and `matrix.json`: all that is known.
 
 use serde::Serialize;
-use sframe_inspect::json::pretty;
+use sframe_kit::json::pretty;
 
 use super::format::{Document, Format, Written};
 
@@ -12,6 +12,7 @@ fn write(document: &Document<'_>) -> Option<Written> {
         Document::Run { report, .. } => ("report.json", text(report)),
         Document::Check { report, .. } => ("report.json", text(report)),
         Document::Explore { report } => ("report.json", text(report)),
+        Document::Files { files } => ("report.json", text(files)),
         Document::Matrix { report } => ("matrix.json", text(report)),
         Document::Links { table } => ("links.json", text(&table.reports)),
     })

@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use chrono::DateTime;
 use quick_junit::{NonSuccessKind, Report as Junit, TestCase, TestCaseStatus, TestSuite};
-use sframe_inspect::text::{Text, neutral};
-use sframe_judge::examine::set_aside::SetAside;
+use sframe_judge::examine::excluded::Exclusion;
 use sframe_judge::finding::{Finding, groups};
 use sframe_judge::vocabulary::Verdict;
+use sframe_kit::text::{Text, neutral};
 
 use super::diagnostic::Described;
 use super::diagnostic::not_shown;
 use super::format::{Document, Format, Written};
 use super::summary::command_for;
-use super::{CheckReport, Report};
+use super::{CheckReport, ExploreReport, NoResult, RefusedFile, Report};
 use crate::case::{CaseReport, Outcome};
 use crate::links::{LinkOutcome, LinksTable};
 use crate::provenance::Provenance;
@@ -30,7 +30,13 @@ fn write(document: &Document<'_>) -> Option<Written> {
         Document::Run { report, .. } => Some(("junit.xml", junit(report).map_err(Into::into))),
         Document::Check { report, .. } => Some(("junit.xml", junit_of_check(report).map_err(Into::into))),
         Document::Links { table } => Some(("junit.xml", junit_of_links(table).map_err(Into::into))),
-        Document::Explore { .. } | Document::Matrix { .. } => None,
+        Document::Explore { report } => {
+            Some(("junit.xml", junit_of_files(std::slice::from_ref(report), &[]).map_err(Into::into)))
+        }
+        Document::Files { files } => {
+            Some(("junit.xml", junit_of_files(&files.reports, &files.refused).map_err(Into::into)))
+        }
+        Document::Matrix { .. } => None,
     }
 }
 
@@ -54,7 +60,7 @@ struct Tested<'r> {
 
 /// Formats a run as JUnit XML: one suite for each toolchain and ABI. A
 /// failure's message is its first finding, and its text has the others too. What
-/// was set aside is the output of a case, whatever its outcome.
+/// was excluded is the output of a case, whatever its outcome.
 /// Times are those of the cases, each in a separate process.
 ///
 /// # Errors
@@ -78,7 +84,7 @@ pub fn junit(report: &Report) -> Result<String, quick_junit::SerializeError> {
             reason: case.reason.as_deref(),
             findings: &case.findings,
             findings_omitted: &case.findings_omitted,
-            notes: case.set_aside.iter().map(SetAside::line).collect(),
+            notes: case.excluded.iter().map(Exclusion::line).collect(),
             command: command_for(case),
             time: time(case),
         }));
@@ -122,9 +128,9 @@ fn junit_of_check(report: &CheckReport) -> Result<String, quick_junit::Serialize
         findings: &report.findings,
         findings_omitted: &report.findings_omitted,
         notes: report
-            .set_aside
+            .excluded
             .iter()
-            .map(SetAside::line)
+            .map(Exclusion::line)
             .chain(report.missing_line().map(str::to_owned))
             .chain(report.wrong_rows_that_did_not_run())
             .collect(),
@@ -132,6 +138,42 @@ fn junit_of_check(report: &CheckReport) -> Result<String, quick_junit::Serialize
         time,
     }));
     xml(vec![suite], report.provenance.as_ref(), time, 0)
+}
+
+/// Formats files that were explored: a test for each.
+fn junit_of_files(
+    reports: &[ExploreReport],
+    refused: &[RefusedFile],
+) -> Result<String, quick_junit::SerializeError> {
+    let mut suite = TestSuite::new("explore");
+    let mut all = Duration::ZERO;
+    for report in reports {
+        let seconds = report.provenance.as_ref().map_or(0.0, |provenance| provenance.seconds);
+        let time = Duration::try_from_secs_f64(seconds).unwrap_or_default();
+        all += time;
+        let findings: Vec<Finding> = report.proved().map(|found| found.finding.clone()).collect();
+        suite.add_test_case(test_case(&Tested {
+            name: &report.file,
+            class: "explore",
+            outcome: report.outcome(),
+            is_as_in_baseline: false,
+            worse: &[],
+            reason: report.without_result().map(NoResult::as_str),
+            findings: &findings,
+            findings_omitted: &BTreeMap::new(),
+            notes: report.open_lines(),
+            command: report.command(),
+            time,
+        }));
+    }
+    for RefusedFile { file, error } in refused {
+        let mut test = without_result("explore", error);
+        test.name = neutral(file).into_owned().into();
+        suite.add_test_case(test);
+    }
+    suite.set_time(all);
+    let provenance = if let [report] = reports { report.provenance.as_ref() } else { None };
+    xml(vec![suite], provenance, all, 0)
 }
 
 /// Formats what linkers have done: a suite for each linker, a test for each case and ABI.
@@ -142,7 +184,7 @@ fn junit_of_links(table: &LinksTable) -> Result<String, quick_junit::SerializeEr
         for result in &report.results {
             let status = match result.outcome {
                 LinkOutcome::Right | LinkOutcome::Known => TestCaseStatus::success(),
-                LinkOutcome::NotJudged => {
+                LinkOutcome::Unsupported => {
                     skipped += 1;
                     let mut status = TestCaseStatus::skipped();
                     status.set_message(neutral(result.reason.as_deref().unwrap_or_default()).into_owned());

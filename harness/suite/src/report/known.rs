@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use sframe_inspect::text::counted;
 use sframe_judge::finding::Finding;
+use sframe_kit::text::counted;
 
 use super::CheckReport;
 use super::document::{named_by, verdicts};

@@ -1,4 +1,4 @@
-//! Findings of known faults: see [`Finding::fault`].
+//! Findings of known bugs: see [`Finding::fault`].
 
 use std::collections::BTreeMap;
 

@@ -9,21 +9,26 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use sframe_engine::Abi;
-use sframe_inspect::text::{Text, counted, grouped, neutral};
-use sframe_judge::examine::set_aside::SetAside;
+use sframe_judge::examine::excluded::Exclusion;
 use sframe_judge::finding::{Finding, groups};
 use sframe_judge::vocabulary::Verdict;
+use sframe_kit::conclusion::Conclusion;
+use sframe_kit::text::{Text, counted, first_of, grouped, neutral};
 
 use super::diagnostic::{Described, Style, not_shown};
+use super::files::{COLUMNS, LISTED};
 use super::format::{Document, Format, Written};
 use super::known::known_lines;
 use super::summary::{IN_FULL, SHOWN, command_for, explored, frames, show_accepted, show_explored};
-use super::{CheckReport, ExploreReport, Report};
+use super::{CheckReport, ExploreReport, ExploredFiles, RefusedFile, Report};
 use crate::case::{CaseReport, Outcome, SeenKnown};
 
 /// The most cases of an outcome that are listed. Readers of the summary accept at most a
 /// megabyte.
 const CASES: usize = 20;
+
+/// The most files in a table.
+const FILES: usize = 500;
 
 /// The most characters of one text from a report: a message, a name.
 const TEXT: usize = 2000;
@@ -38,6 +43,7 @@ fn write(document: &Document<'_>) -> Option<Written> {
         Document::Run { report, .. } => ("summary.md", markdown(report)),
         Document::Check { report, .. } => ("summary.md", markdown_of_check(report)),
         Document::Explore { report } => ("summary.md", markdown_of_exploration(report)),
+        Document::Files { files } => ("summary.md", markdown_of_files(files)),
         Document::Matrix { report } => ("matrix.md", crate::matrix::markdown(report)),
         Document::Links { table } => ("links.md", table.markdown()),
     };
@@ -51,20 +57,13 @@ fn write(document: &Document<'_>) -> Option<Written> {
 #[must_use]
 pub fn markdown(report: &Report) -> String {
     let summary = &report.summary;
-    let mut text = format!("# SFrame test bench: {}\n\n", headline(report));
+    let mut text = heading(&report.conclusion());
     if let Some(shard) = report.shard {
         let _ = writeln!(text, "Shard {shard} of a run of {}.\n", counted(report.selected, "case"));
     }
     let _ = writeln!(
         text,
-        "{}: {} agree, {} known, {} unexpected, {} broken, {} skipped.\n{} executed, {} compared; {}; {}; {} of \
-         {} exercised{}.\n",
-        counted(summary.cases, "case"),
-        grouped(summary.agree),
-        grouped(summary.known),
-        grouped(summary.unexpected),
-        grouped(summary.broken),
-        grouped(summary.skipped),
+        "{} executed, {} compared; {}; {}; {} of {} exercised{}.\n",
         counted(summary.counts.instructions, "instruction"),
         grouped(summary.counts.comparisons),
         frames(summary.counts.frames, summary.counts.frames_derived),
@@ -73,8 +72,8 @@ pub fn markdown(report: &Report) -> String {
         counted(summary.rows_total, "row"),
         explored(summary.rows_explored),
     );
-    for case in report.cases.iter().filter(|case| !case.set_aside.is_empty()).take(CASES) {
-        let _ = writeln!(text, "\n{}:\n\n{}", code(&case.id), set_aside(&case.set_aside));
+    for case in report.cases.iter().filter(|case| !case.excluded.is_empty()).take(CASES) {
+        let _ = writeln!(text, "\n{}:\n\n{}", code(&case.id), excluded(&case.excluded));
     }
     text += &table(&report.cases);
 
@@ -128,15 +127,8 @@ pub fn markdown(report: &Report) -> String {
 #[must_use]
 pub fn markdown_of_check(report: &CheckReport) -> String {
     let summary = &report.summary;
-    let headline = match (report.without_result(), summary.verdicts.values().sum()) {
-        (Some(why), _) => why.to_string(),
-        (None, 0) if !report.known.is_empty() => "as expected".to_owned(),
-        (None, 0) => "no finding".to_owned(),
-        (None, findings) => counted(findings, "finding"),
-    };
-    let mut text = format!("# SFrame test bench: {headline}\n\n");
-    // Names come from files.
-    for told in [report.conclusion()].into_iter().chain(report.sample()).chain(report.stack()) {
+    let mut text = heading(&report.conclusion());
+    for told in report.sample().into_iter().chain(report.stack()) {
         let _ = writeln!(text, "{}", block(&Text::of(told)));
     }
     let _ = writeln!(
@@ -155,8 +147,8 @@ pub fn markdown_of_check(report: &CheckReport) -> String {
         counted(summary.rows.total, "row"),
         explored(summary.rows_explored),
     );
-    if !report.set_aside.is_empty() {
-        let _ = write!(text, "\n## Set aside\n\n{}", set_aside(&report.set_aside));
+    if !report.excluded.is_empty() {
+        let _ = write!(text, "\n## Excluded\n\n{}", excluded(&report.excluded));
     }
     if let Some(missing) = report.missing_line() {
         let _ = write!(text, "\n## Without FDE\n\n{}", block(&Text::of(missing)));
@@ -225,8 +217,8 @@ pub fn markdown_of_check(report: &CheckReport) -> String {
     text
 }
 
-/// What was set aside.
-fn set_aside(places: &[SetAside]) -> String {
+/// What was excluded.
+fn excluded(places: &[Exclusion]) -> String {
     let mut shown = Text::default();
     places.iter().for_each(|place| shown.line(cut(&place.line())));
     block(&shown)
@@ -240,8 +232,7 @@ fn reproduce(text: &mut String, command: &str) {
 /// The summary of an exploration.
 #[must_use]
 fn markdown_of_exploration(report: &ExploreReport) -> String {
-    let mut text = format!("# SFrame test bench: {}\n\n", report.verdict());
-    let _ = writeln!(text, "{}", block(&Text::of(report.conclusion())));
+    let mut text = heading(&report.conclusion());
     let _ = writeln!(
         text,
         "{}: {}, {}.\n{}.",
@@ -276,23 +267,38 @@ fn markdown_of_exploration(report: &ExploreReport) -> String {
     text
 }
 
-/// The result in a few words.
-fn headline(report: &Report) -> String {
-    let summary = &report.summary;
-    let bad = match report.against_baseline() {
-        Some([worse, same]) => [(worse, "worse than in the baseline"), (same, "as in the baseline")],
-        None => [(summary.unexpected, "unexpected"), (summary.broken, "broken")],
-    };
-    let bad: Vec<String> = bad
-        .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{} {what}", grouped(count)))
-        .collect();
-    match &bad[..] {
-        [] if report.has_compared_nothing() => "nothing compared".to_owned(),
-        [] => "as expected".to_owned(),
-        bad => bad.join(", "),
+/// The summary of files that were explored together.
+fn markdown_of_files(files: &ExploredFiles) -> String {
+    let mut text = heading(&files.conclusion());
+    let causes = files.causes();
+    if !causes.is_empty() {
+        text += "\n## By cause\n\n| cause | findings | files | for example |\n|---|--:|--:|---|\n";
     }
+    for (cause, count, of) in causes {
+        let examples = first_of(&of, LISTED);
+        let _ = writeln!(text, "| {} | {count} | {} | {} |", cell(&cause), of.len(), cell(&examples));
+    }
+    let _ = write!(text, "\n## Files\n\n| {} |\n|---|---|--:|--:|--:|--:|---|\n", COLUMNS.join(" | "));
+    for report in files.reports.iter().take(FILES) {
+        // Only the name is from outside.
+        let [file, rest @ ..] = ExploredFiles::cells(report);
+        let _ = writeln!(text, "| {} | {} |", cell(&file), rest.join(" | "));
+    }
+    if let Some(more) = files.reports.len().checked_sub(FILES).filter(|more| *more > 0) {
+        let _ = writeln!(text, "\nAnd {}, in report.json.", counted(more as u64, "more file"));
+    }
+    for RefusedFile { file, error } in &files.refused {
+        let _ = writeln!(text, "\n{} could not be explored: {}", code(file), code(error));
+    }
+    for report in files.with_findings().take(LISTED) {
+        let _ = write!(text, "\n## {}\n\n{}", cell(&report.file), block(&ExploredFiles::findings(report)));
+    }
+    text
+}
+
+/// The verdict, and what made it so. Names in it come from files.
+fn heading(conclusion: &Conclusion) -> String {
+    format!("# SFrame test bench: {}\n\n{}\n", conclusion.ending, block(&conclusion.text()))
 }
 
 /// The number of cases by outcome, and of findings by verdict.
@@ -344,7 +350,7 @@ fn table(cases: &[CaseReport]) -> String {
     text
 }
 
-/// Formats findings as the terminal shows them, with the likely culprit.
+/// Formats findings as the terminal shows them, with the likely cause.
 fn findings(
     text: &mut Text,
     findings: &[Finding],
@@ -416,6 +422,7 @@ pub(crate) fn cell(text: &str) -> String {
 
 /// Makes a fenced block: with a longer fence than any inside (CommonMark 4.5).
 pub(crate) fn block(text: &Text) -> String {
+    let text = text.demangled();
     let lines: Vec<Cow<'_, str>> = text.trim_matches('\n').lines().map(|line| cut_at(line, LINE)).collect();
     let text = lines.join("\n");
     let fence = "`".repeat(longest_run(&text).max(2) + 1);

@@ -6,6 +6,7 @@ mod conclusion;
 mod diagnostic;
 mod document;
 mod explore;
+mod files;
 mod format;
 mod formats;
 mod html;
@@ -24,7 +25,7 @@ mod unwinders;
 
 use std::collections::BTreeMap;
 
-use sframe_inspect::text::grouped;
+use sframe_kit::text::grouped;
 use sha2::{Digest as _, Sha256};
 
 pub use baseline::{Baseline, BaselineError, Change, Comparison, UnfitReport};
@@ -38,6 +39,7 @@ pub use document::{
     ReportSummary, SCHEMA,
 };
 pub use explore::{ExploreReport, ExploreSummary};
+pub use files::{ExploredFiles, RefusedFile};
 pub use format::{Document, Format, Written};
 pub use formats::FORMATS;
 pub use html::{html, html_of_check};

@@ -4,17 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde_json::{Value, json};
-use sframe_inspect::sarif::{artifact, document, message, uri};
 use sframe_judge::examine::listings::{Listings, SourceLine};
 use sframe_judge::finding::{Finding, Group, groups};
 use sframe_judge::vocabulary::Verdict;
+use sframe_kit::sarif::{artifact, document, message, uri};
 
 use super::diagnostic::in_a_line;
 use super::document::{MISSING_FDE, MISSING_FDE_MEANS};
 use super::format::{Document, Format, Written};
 use super::html::verdicts_of_findings;
 use super::summary::command_for;
-use super::{CheckReport, ExploreReport, Report, file_name, fingerprint, omission};
+use super::{CheckReport, ExploreReport, ExploredFiles, Report, file_name, fingerprint, omission};
 use crate::case::{CaseReport, Outcome, SeenKnown};
 use crate::links::{LinkFault, LinkOutcome, LinksTable};
 use crate::meanings::meanings;
@@ -30,6 +30,7 @@ fn write(document: &Document<'_>) -> Option<Written> {
         Document::Run { report, listings, corpus } => sarif(report, listings, corpus),
         Document::Check { report, listings } => sarif_of_check(report, listings),
         Document::Explore { report } => sarif_of_exploration(report),
+        Document::Files { files } => sarif_of_files(files),
         Document::Links { table } => sarif_of_links(table),
         Document::Matrix { .. } => return None,
     };
@@ -77,7 +78,7 @@ pub fn sarif(report: &Report, listings: &Listings, corpus: &Path) -> Value {
             }
         }
         log.add_known(id, build, &file, &case.known, listings);
-        case.set_aside.iter().for_each(|place| log.warning(&format!("{id}: {}", place.line())));
+        case.excluded.iter().for_each(|place| log.warning(&format!("{id}: {}", place.line())));
         if case.outcome == Outcome::Broken {
             let reason = case.reason.as_deref().unwrap_or_default();
             let reason = format!("{reason} (reproduce with: {})", command_for(case));
@@ -102,7 +103,7 @@ pub fn sarif_of_check(report: &CheckReport, listings: &Listings) -> Value {
     let file = &report.file;
     log.add(file, file_name(file), file, &report.findings, &report.findings_omitted, listings);
     log.add_known(file, file_name(file), file, &report.known, listings);
-    report.set_aside.iter().for_each(|place| log.warning(&format!("{file}: {}", place.line())));
+    report.excluded.iter().for_each(|place| log.warning(&format!("{file}: {}", place.line())));
     report.missing_line().into_iter().for_each(|line| log.warning(&format!("{file}: {line}")));
     report.wrong_rows_that_did_not_run().for_each(|row| log.warning(&format!("{file}: {row}")));
     if let Some(sample) = report.sample() {
@@ -123,22 +124,16 @@ pub fn sarif_of_check(report: &CheckReport, listings: &Listings) -> Value {
 /// The proved findings of an exploration, known ones as suppressed results.
 #[must_use]
 fn sarif_of_exploration(report: &ExploreReport) -> Value {
-    let mut log = Log { reproduce: report.command(), ..Log::default() };
-    let (file, listings) = (&report.file, Listings::default());
-    for found in report.proved().take(OF_A_CASE) {
-        let mut result = log.result(file, file_name(file), file, &found.finding, &listings);
-        result["properties"]["certainty"] = json!(found.certainty);
-        result["properties"]["assumptions"] = json!(found.assumptions);
-        log.results.push(result);
-    }
-    if let Some(more) = report.proved().count().checked_sub(OF_A_CASE).filter(|more| *more > 0) {
-        log.warning(&format!("{file}: {more} more findings are in report.json"));
-    }
-    log.add_known(file, file_name(file), file, &report.known, &listings);
-    report.open_lines().iter().for_each(|line| log.warning(&format!("{file}: {line}")));
-    if let Some(why) = report.without_result() {
-        log.broken(file, why.as_str());
-    }
+    let mut log = Log::default();
+    log.add_exploration(report);
+    log.document()
+}
+
+/// The proved findings of all files.
+fn sarif_of_files(files: &ExploredFiles) -> Value {
+    let mut log = Log::default();
+    files.reports.iter().for_each(|report| log.add_exploration(report));
+    files.refused.iter().for_each(|refused| log.broken(&refused.file, &refused.error));
     log.document()
 }
 
@@ -152,6 +147,26 @@ struct Log {
 }
 
 impl Log {
+    /// Adds what exploring a file has proved.
+    fn add_exploration(&mut self, report: &ExploreReport) {
+        self.reproduce = report.command();
+        let (file, listings) = (&report.file, Listings::default());
+        for found in report.proved().take(OF_A_CASE) {
+            let mut result = self.result(file, file_name(file), file, &found.finding, &listings);
+            result["properties"]["certainty"] = json!(found.certainty);
+            result["properties"]["assumptions"] = json!(found.assumptions);
+            self.results.push(result);
+        }
+        if let Some(more) = report.proved().count().checked_sub(OF_A_CASE).filter(|more| *more > 0) {
+            self.warning(&format!("{file}: {more} more findings are in report.json"));
+        }
+        self.add_known(file, file_name(file), file, &report.known, &listings);
+        report.open_lines().iter().for_each(|line| self.warning(&format!("{file}: {line}")));
+        if let Some(why) = report.without_result() {
+            self.broken(file, why.as_str());
+        }
+    }
+
     fn result(&self, case: &str, build: &str, file: &str, finding: &Finding, listings: &Listings) -> Value {
         let mut result = result(case, build, file, finding, listings);
         result["properties"]["reproduce"] = json!(self.reproduce);

@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use sframe_engine::Abi;
 use sframe_inspect::hazard;
-use sframe_inspect::text::{Text, counted, first_of, grouped, per_second};
-use sframe_judge::calls::SetAsideReason;
+use sframe_judge::calls::ExclusionReason;
 use sframe_judge::compare::ByTopmost;
 use sframe_judge::examine::coverage::{ExploredRows, UnexercisedRow};
 use sframe_judge::external::UnwinderReport;
 use sframe_judge::finding::{Finding, groups};
 use sframe_judge::vocabulary::{Trace, Verdict};
+use sframe_kit::conclusion::Conclusion;
+use sframe_kit::text::{Text, counted, first_of, grouped, per_second};
 
 use super::diagnostic::{Described, Style, help, not_shown, quoted, with_option};
 use super::known::known_lines;
@@ -48,7 +49,7 @@ pub fn run_summary(report: &Report, elapsed: Duration, notes: &Text, style: Styl
         }
         show_numbers(&mut text, &report.summary, elapsed);
     }
-    show_set_aside(&mut text, &report.cases);
+    show_excluded(&mut text, &report.cases);
     // Directly below the cases it would say the same again.
     if report.summary.unexpected > 0 || style.is_full() {
         show_reasons(&mut text, &report.cases);
@@ -58,7 +59,9 @@ pub fn run_summary(report: &Report, elapsed: Duration, notes: &Text, style: Styl
             text.append(&unwinder_summary(&report.cases));
         }
         text.append(notes);
-        text.line(report.conclusion());
+    }
+    if !style.is_brief() || report.interrupted {
+        report.conclusion().show(&mut text);
     }
     text
 }
@@ -139,20 +142,20 @@ fn shape_of_case(case: &CaseReport) -> Vec<String> {
     shape
 }
 
-/// Shows what was set aside in all cases, by program, function and reason.
-fn show_set_aside(text: &mut Text, cases: &[CaseReport]) {
-    let mut places: BTreeMap<(&str, &str, SetAsideReason), (u64, u64)> = BTreeMap::new();
+/// Shows what was excluded in all cases, by program, function and reason.
+fn show_excluded(text: &mut Text, cases: &[CaseReport]) {
+    let mut places: BTreeMap<(&str, &str, ExclusionReason), (u64, u64)> = BTreeMap::new();
     for case in cases {
-        for set_aside in &case.set_aside {
-            let place = (case.program.as_str(), set_aside.function.as_str(), set_aside.reason);
+        for excluded in &case.excluded {
+            let place = (case.program.as_str(), excluded.function.as_str(), excluded.reason);
             let (instructions, seen) = places.entry(place).or_default();
-            *instructions += set_aside.instructions;
+            *instructions += excluded.instructions;
             *seen += 1;
         }
     }
     for ((program, function, reason), (instructions, seen)) in places {
         text.line(format!(
-            "set aside: {} in {function} of {program}, in {}: {}",
+            "excluded: {} in {function} of {program}, in {}: {}",
             counted(instructions, "comparison"),
             counted(seen, "case"),
             reason.text()
@@ -233,20 +236,24 @@ pub fn check_summary(report: &CheckReport, style: Style) -> Text {
         show_explored(&mut text, &report.unexercised);
     }
     if !style.is_brief() {
-        report.set_aside.iter().for_each(|set_aside| text.line(set_aside.line()));
+        report.excluded.iter().for_each(|excluded| text.line(excluded.line()));
         report.missing_line().into_iter().for_each(|missing| text.line(missing));
     }
     if style.is_full() {
         show_uncovered(&mut text, &report.summary.uncovered);
         report.program().iter().for_each(|line| text.line(format!("program     {line}")));
         show_figures(&mut text, report);
+    } else if !style.is_brief() {
+        report.last_output.iter().for_each(|line| text.line(format!("program     printed: {line}")));
     }
     match &report.broken {
-        Some(reason) if style.is_brief() => text.line(format!("broken: {reason}")),
+        Some(reason) if style.is_brief() => {
+            Conclusion { ending: report.ending(), facts: vec![reason.clone()] }.show(&mut text);
+        }
         _ if style.is_brief() => {}
         _ => {
             text.append(&report.unwinder.as_ref().map(UnwinderReport::text).unwrap_or_default());
-            text.line(report.conclusion());
+            report.conclusion().show(&mut text);
         }
     }
     text
@@ -316,7 +323,7 @@ fn show_figures(text: &mut Text, report: &CheckReport) {
         (ends.in_register, "at an interrupted frame whose rules need a register"),
         (ends.no_progress, "at a frame that continues on a stack further down in memory"),
         (ends.departing, "while SP had left a frame and control had not: as before or after"),
-        (ends.unsettled, "set aside, see above"),
+        (ends.unsettled, "excluded, see above"),
     ] {
         if count > 0 {
             let _ = writeln!(text, "    {} {what}", grouped(count));
@@ -381,7 +388,7 @@ pub(super) fn command_for(case: &CaseReport) -> String {
     case.reproduce.clone().unwrap_or_else(plain)
 }
 
-/// Shows each known fault once, and other known failures by program, with the number of cases.
+/// Shows each known bug once, and other known failures by program, with the number of cases.
 fn show_known(text: &mut Text, cases: &[CaseReport]) {
     for (why, KnownIn { programs, verdicts, cases }) in known_in(cases) {
         let (programs, verdicts) = (listed(&programs), listed(&verdicts));
@@ -401,7 +408,7 @@ pub(super) struct KnownIn<'r> {
     pub(super) cases: BTreeSet<&'r str>,
 }
 
-/// Collects where each known fault was seen, and each other known failure of a program.
+/// Collects where each known bug was seen, and each other known failure of a program.
 pub(super) fn known_in(cases: &[CaseReport]) -> impl Iterator<Item = (String, KnownIn<'_>)> {
     let mut known: BTreeMap<(Option<&str>, String), KnownIn<'_>> = BTreeMap::new();
     for case in cases {
@@ -479,7 +486,7 @@ fn show_signals(text: &mut Text, summary: &ReportSummary) {
 /// Shows what the walks were worth, and where those were that were not complete.
 fn show_reliability(text: &mut Text, on: &str, by: &ByTopmost) {
     let total = by.total();
-    let _ = writeln!(text, "to rely on{on}: {total}");
+    let _ = writeln!(text, "reliability{on}: {total}");
     let not_complete =
         by.0.iter().filter(|(_, of)| of.complete < of.counts().iter().map(|(_, count)| count).sum());
     for (topmost, of) in not_complete {

@@ -1,7 +1,7 @@
 //! What unwinders in separate processes were asked, in all cases.
 
-use sframe_inspect::text::Text;
 use sframe_judge::external::UnwinderReport;
+use sframe_kit::text::Text;
 
 use crate::case::CaseReport;
 

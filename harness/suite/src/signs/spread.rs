@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use sframe_engine::{Abi, Base, DwarfRegister, InstructionPointer, Recovery, RecoveryRule, RowRules};
-use sframe_inspect::instructions::{Disassembly, Instruction};
+use sframe_isa::{Disassembly, Instruction};
 use sframe_judge::finding::Finding;
 use sframe_judge::target::{Linked, Module};
 use sframe_judge::vocabulary::Verdict;

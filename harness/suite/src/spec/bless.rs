@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use std::path::Path;
 
-use sframe_inspect::text::{Text, neutral};
+use sframe_kit::text::{Text, neutral};
 use similar::TextDiff;
 
 use super::{Frames, OneOrMany, Spec, Stop};
@@ -17,7 +17,7 @@ const WIDTH: usize = 100;
 
 /// Puts new `frames` into stops, each given by its index in `stops`.
 ///
-/// A list in brackets stays one, a list with dashes stays one; where a stop has
+/// A list in parentheses stays one, a list with dashes stays one; where a stop has
 /// no frames yet, they go below its `at` and `hit`, or where what it has of its
 /// own in `each` begins. All else is kept, byte for byte; frames that are as given
 /// already are not touched.
@@ -289,7 +289,7 @@ impl Editor<'_> {
         Ok(Change { range: first..first, text: format!("frames: {list}{separator}") })
     }
 
-    /// The end of a list in brackets, from the end of its last element.
+    /// The end of a list in parentheses, from the end of its last element.
     fn closing_bracket(&self, mut at: usize) -> Result<usize, Error> {
         let text = self.source.text();
         while let Some(rest) = text.get(at..) {

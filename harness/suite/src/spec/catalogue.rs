@@ -205,7 +205,7 @@ impl Check<'_> {
         for (version, headings) in &written.sections {
             let at = version.to_string();
             if Version::from_number(*version).is_none() {
-                self.wrong(&["sections", &at], format!("there is no version {version}"), &known_versions());
+                self.wrong(&["sections", &at], format!("unknown version {version}"), &known_versions());
             }
             let mut seen = BTreeSet::new();
             for (index, heading) in headings.iter().enumerate() {

@@ -258,12 +258,12 @@ impl Check<'_, Spec> {
             let nothing = floors.min_instructions == 0
                 && floors.rows.is_none()
                 && floors.covered.is_none()
-                && floors.set_aside.is_none()
+                && floors.excluded.is_none()
                 && floors.min_depth.get() == 1
                 && floors.control_flow.is_empty();
             if nothing {
                 let help =
-                    "give `min_instructions`, `rows`, `covered`, `set_aside`, `min_depth` or `control_flow`";
+                    "give `min_instructions`, `rows`, `covered`, `excluded`, `min_depth` or `control_flow`";
                 self.wrong(&path, "a sweep without a floor", help);
             }
             if all_are_taken {

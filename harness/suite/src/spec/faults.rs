@@ -115,7 +115,7 @@ impl Faults {
                 Some(fault) => {
                     let blame = fault.blame();
                     if blame != known.blame {
-                        let message = format!("`{name}` is a fault of {}", fault.component);
+                        let message = format!("`{name}` is a bug of {}", fault.component);
                         wrong("blame", message, &format!("blame `{blame}`"));
                     }
                     known.title = Some(fault.title.clone());
@@ -393,7 +393,7 @@ upstream: {state: unreported}
             assert!(unknown.contains(part), "{unknown}");
         }
         let blame = of_folder(PAGE, "blame: producer-linker, fault: gas-forgets").unwrap_err();
-        for part in ["`gas-forgets` is a fault of gas >= 2.44 < 2.47", "blame `producer-assembler`"] {
+        for part in ["`gas-forgets` is a bug of gas >= 2.44 < 2.47", "blame `producer-assembler`"] {
             assert!(blame.contains(part), "{blame}");
         }
         let folder = specs(PAGE, "blame: producer-assembler, fault: gas-forgets");

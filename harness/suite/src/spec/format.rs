@@ -118,11 +118,11 @@ pub struct Sweep {
     #[serde(default, deserialize_with = "present")]
     #[schemars(with = "Percent")]
     pub covered: Option<Percent>,
-    /// Which part of the comparisons may be set aside at most, also where that is all of a function. Without this key: 1%,
+    /// Which part of the comparisons may be excluded at most, also where that is all of a function. Without this key: 1%,
     /// and no whole function.
     #[serde(default, deserialize_with = "present")]
     #[schemars(with = "Percent")]
-    pub set_aside: Option<Percent>,
+    pub excluded: Option<Percent>,
     /// How many frames the deepest call stack must have had.
     #[serde(default = "one")]
     pub min_depth: NonZeroU32,

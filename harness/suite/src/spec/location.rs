@@ -8,7 +8,7 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use sframe_inspect::de::parsed;
+use sframe_kit::de::parsed;
 
 /// A place in a program: `symbol`, `symbol+0x1c`, `symbol+28` or `file.c:42`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -8,7 +8,7 @@ use glob::Pattern;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use sframe_inspect::de::parsed;
+use sframe_kit::de::parsed;
 
 /// The name of a function, in which `*` stands for any characters.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sframe_judge::vocabulary::UnknownName;
 use sframe_judge::vocabulary::named;
 
-use sframe_inspect::de::parsed;
+use sframe_kit::de::parsed;
 
 named! {
     /// A compiler, by what generates its code.

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use sframe_inspect::text::{Text, counted, grouped};
 use sframe_judge::moments::{Covered, Stacks};
+use sframe_kit::text::{Text, counted, grouped};
 
 use super::clauses::clauses;
 

@@ -1,11 +1,11 @@
 //! What an unwinder has answered about exported moments.
 
 use serde::Serialize;
-use sframe_inspect::json::SCHEMA;
-use sframe_inspect::text::{Text, counted, grouped};
 use sframe_judge::external::{External, ExternalError, Walk, WalkDifference};
 use sframe_judge::moments::{Program, Stacks, StacksError};
 use sframe_judge::vocabulary::Verdict;
+use sframe_kit::json::SCHEMA;
+use sframe_kit::text::{Text, counted, grouped};
 
 /// The most differences shown to people; the document has all of them.
 const SHOWN: usize = 40;

@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use sframe_elf::file::read;
 use sframe_engine::Version;
-use sframe_inspect::file::read;
-use sframe_inspect::text::{counted, grouped};
 use sframe_judge::compare::Reliabilities;
 use sframe_judge::vocabulary::Topmost;
+use sframe_kit::text::{counted, grouped};
 use sframe_vectors::words::of_json;
 
 use super::image::{ImageSizes, VersionSize};
@@ -287,7 +287,7 @@ impl Group {
         if text.is_empty() {
             return "\nNo row was found to be wrong.\n".to_owned();
         }
-        "\n| image | verdict | rows | likely culprit (confidence) | for example |\n|---|---|--:|---|---|\n"
+        "\n| image | verdict | rows | likely cause (confidence) | for example |\n|---|---|--:|---|---|\n"
             .to_owned()
             + &text
     }
@@ -323,7 +323,7 @@ fn overview(groups: &BTreeMap<String, Group>) -> String {
     let _ = writeln!(
         text,
         "\nStacks were walked at one in this many instructions: at every one, or at random.\nNot counted, by the same \
-         estimate: {} instructions where it was not settled what is right, {} with a\ncall stack that was too deep.",
+         estimate: {} instructions where the correct answer was undecidable, {} with a\ncall stack that was too deep.",
         total(&|executed| executed.unsettled),
         total(&|executed| executed.too_deep),
     );

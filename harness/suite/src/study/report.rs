@@ -4,16 +4,17 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use sframe_inspect::command::Volume;
-use sframe_inspect::text::{Text, counted, grouped};
 use sframe_judge::compare::Reliabilities;
 use sframe_judge::finding::{Blame, Confidence, Finding};
 use sframe_judge::target::Target;
 use sframe_judge::vocabulary::{Topmost, Verdict};
+use sframe_kit::conclusion::{Conclusion, Ending};
+use sframe_kit::text::{Text, counted, first_of, grouped};
 
 use super::image::{ImageSizes, Skipped};
 use super::walks::{Executed, WAYS};
 use super::{Study, StudyOptions};
-use crate::report::{Origin, SCHEMA};
+use crate::report::{NoResult, Origin, SCHEMA};
 
 /// The output of `study --json`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -146,9 +147,12 @@ impl StudyReport {
             text.blank();
         }
         match &self.broken {
-            Some(reason) if volume == Volume::Quiet => text.line(format!("broken: {reason}")),
+            Some(reason) if volume == Volume::Quiet => {
+                let facts = vec![reason.clone()];
+                Conclusion { ending: NoResult::ending(reason), facts }.show(&mut text);
+            }
             _ if volume == Volume::Quiet => {}
-            _ => text.line(self.conclusion()),
+            _ => self.conclusion().show(&mut text),
         }
         text
     }
@@ -162,47 +166,49 @@ impl StudyReport {
         })
     }
 
-    /// How many walks are complete, in each way, in a sentence.
-    fn conclusion(&self) -> String {
+    /// How many walks are complete, in each way.
+    fn conclusion(&self) -> Conclusion {
         let all = self.all();
-        let [sframe, cfi, frame_pointers, with_code] = WAYS.map(|(way, of)| {
-            let worth = of(&all).worth();
-            format!("{} by {way}", share(worth.complete, worth.total()))
-        });
         let count = |of: fn(&WrongRow) -> bool| {
             let rows = self.images.iter().flat_map(|image| &image.wrong_rows);
             rows.filter(|row| of(row)).count() as u64
         };
         let (wrong, beyond) =
             (count(|row| !row.is_beyond_the_format()), count(WrongRow::is_beyond_the_format));
-        let mut rows = String::new();
-        if wrong > 0 {
-            rows += &format!("; {} of SFrame wrong", counted(wrong, "row"));
-        }
-        if beyond > 0 {
-            rows += &format!("; {} that SFrame can't express", counted(beyond, "row"));
-        }
-        let mut left_out = String::new();
-        if all.unsettled > 0 {
-            left_out += &format!(
-                "; {} more set aside, where it is not settled what is right",
-                grouped(all.unsettled)
-            );
-        }
-        if all.too_deep > 0 {
-            left_out += &format!("; {} more with call stacks too deep to walk", grouped(all.too_deep));
-        }
-        let unobserved = if self.unobserved > 0 {
-            format!("; {} of other programs were not observed", counted(self.unobserved, "instruction"))
-        } else {
-            String::new()
-        };
-        let broken = self.broken.as_ref().map_or_else(String::new, |reason| format!("broken: {reason}; "));
-        format!(
-            "{broken}stacks were walked at {} of {}, and complete in {sframe}, {cfi}, {frame_pointers} and {with_code}{left_out}{rows}{unobserved}",
+        let mut facts: Vec<String> = self.broken.clone().into_iter().collect();
+        facts.push(format!(
+            "stacks walked at {} of {}",
             grouped(self.walked()),
-            counted(self.instructions, "instruction"),
-        )
+            counted(self.instructions, "executed instruction"),
+        ));
+        for (way, of) in WAYS {
+            let worth = of(&all).worth();
+            let complete = || format!("{way}: {} complete", share(worth.complete, worth.total()));
+            facts.extend((worth.total() > 0).then(complete));
+        }
+        let made = self.images.iter().filter(|image| image.section == Origin::EhFrame);
+        let made: Vec<&str> = made.map(|image| image.name.as_str()).collect();
+        if !made.is_empty() {
+            facts.push(format!("SFrame is synthesized from .eh_frame in {}", first_of(&made, 3)));
+        }
+        let others = [
+            (all.unsettled, "more excluded, where the correct answer is undecidable".to_owned()),
+            (all.too_deep, "more with call stacks too deep to walk".to_owned()),
+            (wrong, format!("{} of SFrame wrong", if wrong == 1 { "row" } else { "rows" })),
+            (
+                beyond,
+                format!("{} that can't be expressed in SFrame", if beyond == 1 { "row" } else { "rows" }),
+            ),
+            (self.unobserved, "instructions of other programs were not observed".to_owned()),
+        ];
+        let others = others.into_iter().filter(|(count, _)| *count > 0);
+        facts.extend(others.map(|(count, what)| format!("{} {what}", grouped(count))));
+        let ending = match &self.broken {
+            Some(reason) => NoResult::ending(reason),
+            None if self.walked() == 0 => Ending::Inconclusive,
+            None => Ending::Pass,
+        };
+        Conclusion { ending, facts }
     }
 
     /// How the walks in each image ended, in each way.
@@ -253,7 +259,7 @@ impl ImageStudy {
             cfi_functions,
             ..
         } = self.sizes;
-        let made = if self.section == Origin::EhFrame { ", made from .eh_frame" } else { "" };
+        let made = if self.section == Origin::EhFrame { ", synthesized from .eh_frame" } else { "" };
         text.blank();
         let _ = writeln!(text, "{}: {}", self.name, counted(code, "byte") + " of code");
         let _ = writeln!(

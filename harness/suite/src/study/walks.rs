@@ -64,7 +64,7 @@ pub struct Executed {
     pub instructions: u64,
     /// Those in the sample whose call stack was deeper than [`MAX_DEPTH`]. They were not walked.
     pub too_deep: u64,
-    /// Those in the sample where it was not settled what is right. They count in no way to walk.
+    /// Those in the sample where the correct answer was undecidable. They count in no way to walk.
     pub unsettled: u64,
     /// Walks with SFrame.
     pub sframe: Walks,
@@ -84,7 +84,7 @@ pub(super) const WAYS: [Way; 4] = [
     ("SFrame", |executed| &executed.sframe),
     ("CFI", |executed| &executed.cfi),
     ("frame pointers", |executed| &executed.frame_pointers),
-    ("these and code", |executed| &executed.with_code),
+    ("FP and code", |executed| &executed.with_code),
 ];
 
 impl Executed {
@@ -221,7 +221,7 @@ impl<'u> Walker<'u> {
     }
 }
 
-/// Returns what a walk is worth that is not by rows of SFrame.
+/// Returns how reliable a walk is that is not by rows of SFrame.
 fn judge(truth: &Truth<'_>, backtrace: &Backtrace, target: &Target<'_>, readings: &Readings) -> Reliability {
     let depth = truth.call_stack.depth();
     let worth_of = |frame: usize, verdict, got| {

@@ -16,9 +16,9 @@ use std::time::Duration;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sframe_inspect::json::SCHEMA;
 use sframe_judge::examine::listings::Listing;
 use sframe_judge::external::isolation::LONGEST_LINE;
+use sframe_kit::json::SCHEMA;
 
 use super::filter::Filter;
 use super::made_of;

@@ -27,8 +27,8 @@ use crate::spec::{Faults, Producer, Selector, Spec, SpecFolder, load_what_can_be
 use crate::yaml::Source;
 use guard::run_guarded;
 use journal::JournalError;
-use sframe_inspect::text::with_causes;
 use sframe_judge::unwind::MakeUnwinder;
+use sframe_kit::text::with_causes;
 use workers::Workers;
 
 /// Specs and corpus, as in the repository.
@@ -42,14 +42,13 @@ pub struct Suite {
     faults: Faults,
 }
 
-/// A run that has stopped because its results can't be saved any more.
-#[derive(Debug, thiserror::Error)]
-#[error("{error}")]
+/// A run that has ended before all cases were run.
+#[derive(Debug)]
 pub struct Interrupted {
     /// The results so far, in the order of the cases.
     pub results: Vec<CaseResult>,
-    /// The cause.
-    pub error: JournalError,
+    /// Why results can't be saved any more; `None` if the run was stopped.
+    pub error: Option<JournalError>,
 }
 
 /// Why a suite can't be used.
@@ -344,7 +343,7 @@ impl Suite {
 /// of the cases.
 ///
 /// # Errors
-/// The journal can't be written. No further case is begun then.
+/// The journal can't be written, or somebody has stopped the run. No further case is begun then.
 pub fn execute(
     corpus: &Path,
     cases: &[Case<'_>],
@@ -354,7 +353,8 @@ pub fn execute(
     let workers = plan.isolation.as_ref().map(|isolation| Workers::new(isolation, corpus, plan));
     let failed = OnceLock::new();
     let run = |case: &Case<'_>| {
-        if failed.get().is_some() {
+        let is_stopped = || plan.stop.reason().is_some();
+        if failed.get().is_some() || is_stopped() {
             return None;
         }
         let kept = plan.journal.and_then(|journal| journal.take(case, corpus));
@@ -368,6 +368,10 @@ pub fn execute(
             let late = plan.demands.settles_late;
             case.explain(corpus, plan.explorer.as_ref(), plan.faults, late, &mut result.report);
             result.report.seconds = start.elapsed().as_secs_f64();
+            // The worker may have been stopped as well.
+            if is_stopped() {
+                return None;
+            }
         }
         if let Some(journal) = plan.journal.filter(|_| !is_kept)
             && let Err(error) = journal.add(case, &result)
@@ -380,8 +384,8 @@ pub fn execute(
     };
     let results = cases.par_iter().map(run).collect::<Vec<_>>().into_iter().flatten().collect();
     match failed.into_inner() {
-        Some(error) => Err(Interrupted { results, error }),
-        None => Ok(results),
+        None if plan.stop.reason().is_none() => Ok(results),
+        error => Err(Interrupted { results, error }),
     }
 }
 

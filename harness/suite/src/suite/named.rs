@@ -82,8 +82,7 @@ impl Suite {
             let mut selected = cases.filter(|case| known.selector.matches(&case.facts()));
             let Some(case) = selected.find(|case| !fault.component.contains(case.producer)) else { continue };
             let tool = fault.component.tool_of(case.producer).unwrap_or_else(|| "another tool".to_owned());
-            let message =
-                format!("{} is by {tool}: `{name}` is a fault of {}", case.build.id, fault.component);
+            let message = format!("{} is by {tool}: `{name}` is a bug of {}", case.build.id, fault.component);
             let span = source.span(&["known", &index.to_string(), "where"]);
             errors.push(source.error_at(span, message, Some("narrow `where`, or correct the page")));
         }
@@ -101,7 +100,7 @@ impl Suite {
                 Some(producer) if fault.component.contains(producer) => continue,
                 Some(producer) => {
                     let tool = fault.component.tool_of(producer).unwrap_or_else(|| "another tool".to_owned());
-                    let message = format!("`{name}` has {tool}, and this is a fault of {}", fault.component);
+                    let message = format!("`{name}` has {tool}, and this is a bug of {}", fault.component);
                     (message, Some("name a toolchain that has it"))
                 }
             };

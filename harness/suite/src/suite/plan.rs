@@ -1,5 +1,6 @@
 //! How cases are run.
 
+use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::explore::Explorer;
 use sframe_judge::external::isolation::Isolation;
 use sframe_machine::Options;
@@ -29,12 +30,14 @@ pub struct Plan<'p> {
     /// Whether specs are fitted to builds that they were not written for. The
     /// given cases are fitted already; worker processes fit theirs too.
     pub is_fitted: bool,
+    /// Ends the run: no further case is begun, and those that have begun are not kept.
+    pub stop: StopRequest,
 }
 
 impl<'p> Plan<'p> {
     /// Runs in this process and keeps nothing.
     #[must_use]
-    pub const fn new(options: Options, unwinder: UnderTest<'p>) -> Self {
+    pub fn new(options: Options, unwinder: UnderTest<'p>) -> Self {
         Self {
             options,
             unwinder,
@@ -44,6 +47,7 @@ impl<'p> Plan<'p> {
             explorer: None,
             faults: None,
             is_fitted: false,
+            stop: StopRequest::default(),
         }
     }
 }

@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use sframe_inspect::command::Volume;
-use sframe_inspect::json::SCHEMA;
-use sframe_inspect::text::{Text, counted, grouped};
 use sframe_judge::external::SectionReply;
 use sframe_judge::vocabulary::Verdict;
+use sframe_kit::conclusion::{Conclusion, Ending};
+use sframe_kit::json::SCHEMA;
+use sframe_kit::text::{Text, counted, grouped};
 use sframe_vectors::model::Way;
 use sframe_vectors::{
     AnswerPart, Catalogue, Change, Compared, Query, SectionPart, Unreadable, Vector, compare_partly,
@@ -470,7 +471,7 @@ impl VectorsReport {
             text.line(format!("reading     {take}: {}{not}", counted(*count, "answer")));
         }
         self.table(&mut text);
-        text.line(self.conclusion());
+        self.conclusion().show(&mut text);
         text
     }
 
@@ -519,15 +520,47 @@ impl VectorsReport {
         text.line(format!("{:<10}{}", "all", cells(&self.parts)).trim_end());
     }
 
-    /// How many vectors the reader has answered rightly.
-    fn conclusion(&self) -> String {
+    /// How many vectors have no answer, or none but whether the section can be opened.
+    #[must_use]
+    pub fn left(&self) -> u64 {
+        self.skipped.len() as u64 + self.opened_only
+    }
+
+    /// Whether enough was answered to say something of the reader: at least half of the vectors.
+    #[must_use]
+    pub fn proves_enough(&self) -> bool {
+        self.has_compared() && self.left() <= self.vectors / 2
+    }
+
+    /// Why what was answered proves too little.
+    #[must_use]
+    pub fn too_little(&self) -> String {
+        let (left, all) = (grouped(self.left()), counted(self.vectors, "vector"));
+        format!(
+            "too little was compared: {left} of {all} were not answered; --profile or --only says which the reader supports"
+        )
+    }
+
+    /// How many vectors the reader has answered correctly.
+    fn conclusion(&self) -> Conclusion {
         let Self { name, version, vectors, agree, partly, restarts, skipped, .. } = self;
         let skipped = skipped.len() as u64;
         let wrong = vectors.saturating_sub(agree + partly + skipped);
         let missing: u64 = self.parts.values().map(|counts| counts.questions - counts.answered).sum();
-        let others = [(*partly, "in part"), (wrong, "wrongly"), (skipped, "not at all")];
+        let of_vectors = counted(*vectors, "vector");
+        let ending = match () {
+            () if !self.differences.is_empty() => Ending::Fail,
+            () if self.proves_enough() => Ending::Pass,
+            () => Ending::Inconclusive,
+        };
+        let first = match ending {
+            Ending::Fail => format!("{name} {version}: {} of {of_vectors} wrong", grouped(wrong)),
+            _ => format!("{name} {version}: {} of {of_vectors} correct", grouped(*agree)),
+        };
+        let right = if ending == Ending::Fail { *agree } else { 0 };
+        let others = [(right, "correct"), (*partly, "correct in part"), (skipped, "not answered")];
         let others = others.into_iter().filter(|(count, _)| *count > 0);
-        let others: String = others.map(|(count, how)| format!(", {} {how}", grouped(count))).collect();
+        let others = others.map(|(count, how)| format!("{} {how}", grouped(count)));
         let ends = [
             (missing, "question without an answer", "questions without an answer"),
             (
@@ -543,10 +576,12 @@ impl VectorsReport {
             ),
         ];
         let ends = ends.into_iter().filter(|(count, ..)| *count > 0);
-        let ends: String = ends
-            .map(|(count, one, many)| format!("; {} {}", grouped(count), if count == 1 { one } else { many }))
-            .collect();
-        let vectors = counted(*vectors, "vector");
-        format!("{name} {version} has answered {} of {vectors} rightly{others}{ends}", grouped(*agree))
+        let ends = ends
+            .map(|(count, one, many)| format!("{} {}", grouped(count), if count == 1 { one } else { many }));
+        let too_little = (!self.proves_enough()).then(|| self.too_little());
+        Conclusion {
+            ending,
+            facts: std::iter::once(first).chain(others).chain(ends).chain(too_little).collect(),
+        }
     }
 }

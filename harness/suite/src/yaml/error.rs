@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
-use sframe_inspect::text::{Text, neutral};
+use sframe_kit::text::{Text, neutral};
 
 /// What is wrong with a YAML file, and where.
 ///

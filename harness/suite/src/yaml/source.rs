@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
-use sframe_inspect::file;
+use sframe_elf::file;
 
 use super::locate::{self, Aim};
 use super::{Error, parse};

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
+use sframe_elf::file;
 use sframe_inspect::command::{
     Failure, Status, Volume, has_place, note, print, status, tell, volume, write_file,
 };
-use sframe_inspect::file;
-use sframe_inspect::text::{Text, counted};
+use sframe_kit::text::{Text, counted};
 use sframe_suite::report::{Baseline, Change, Comparison, Report, UnfitReport};
 
 use super::report::{MAX_REPORT_BYTES, file_of, read_report};

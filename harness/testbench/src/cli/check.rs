@@ -5,20 +5,20 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
+use sframe_elf::object_file::MissingSection;
 use sframe_inspect::command::{
     Failure, Status, Volume, detail, detail_since, print, print_json, status, tell_line, volume,
 };
-use sframe_inspect::elf::object_file::MissingSection;
-use sframe_inspect::percent::Percent;
-use sframe_inspect::text::{counted, grouped};
 use sframe_judge::examine::listings::{Listing, Listings};
-use sframe_judge::examine::stop::StopRequest;
+use sframe_judge::examine::stop::{StopReason, StopRequest};
 use sframe_judge::examine::{Examination, ExamineOptions, examine};
 use sframe_judge::explore;
 use sframe_judge::external::{External, ExternalError, UnwinderExamination, UnwinderReport};
 use sframe_judge::target::{MadeSections, SectionSource, Target, TargetError};
 use sframe_judge::truth::cross_check::Traces;
 use sframe_judge::unwind::sframe_unwinder;
+use sframe_kit::percent::Percent;
+use sframe_kit::text::{counted, grouped};
 use sframe_machine::{LoadError, Options, Pattern};
 use sframe_suite::case::BrokenReason;
 use sframe_suite::faults::point_out;
@@ -29,6 +29,7 @@ use sframe_suite::spec::Faults;
 use super::isolation::ChildOptions;
 use super::known::KnownOptions;
 use super::numbers;
+use super::options::ADVANCED;
 use super::program::{Program, ProgramOptions, WITHOUT_RUNNING};
 use super::progress::{FunctionsLine, ProgressLine};
 use super::report;
@@ -53,14 +54,14 @@ pub(crate) struct Check {
     child: ChildOptions,
     /// Size of the program's stack.
     #[arg(long, value_name = "BYTES", default_value_t = Options::default().stack_size,
-          value_parser = numbers::bytes(Options::STACK_SIZES))]
+          value_parser = numbers::bytes(Options::STACK_SIZES), help_heading = ADVANCED)]
     stack_size: u64,
     /// Don't explore the files with rows that the program does not use, or that are wrong.
     #[arg(long)]
     no_explore: bool,
-    /// End with status 0 even if more than 1 % of what ran, or a whole function, was set aside.
-    #[arg(long)]
-    allow_set_aside: bool,
+    /// End with status 0 even if more than 1 % of what ran, or a whole function, was excluded.
+    #[arg(long, help_heading = ADVANCED)]
+    allow_excluded: bool,
     /// The share of the executed code that must have an FDE, of that whose call frame information SFrame can express, also in
     /// files without a section: `all`, or a percentage. Less ends with status 1, and with status 3 what can't be told, as
     /// there is no call frame information; without this option, less than 90% in files with a section ends with status 3, and
@@ -68,7 +69,7 @@ pub(crate) struct Check {
     #[arg(long, value_name = "SHARE", value_parser = Percent::to_reach)]
     coverage: Option<Percent>,
     /// Every backtrace that does not have all frames is a finding, even if it says so.
-    #[arg(long)]
+    #[arg(long, help_heading = ADVANCED)]
     require_reliable: bool,
     /// Write report.html, report.json, report.sarif, junit.xml and summary.md into this folder.
     #[arg(long, value_name = "DIR")]
@@ -89,7 +90,7 @@ pub(super) enum JudgedSection {
     Sframe,
     /// One made from its .eh_frame section, in memory.
     EhFrame,
-    /// Its .sframe section, or one made from .eh_frame if it has none.
+    /// Its .sframe section, or one synthesized from .eh_frame if it has none.
     Either,
 }
 
@@ -136,7 +137,7 @@ impl Check {
         if self.json {
             print_json(&report)?;
         } else {
-            print(&check_summary(&report, Style::for_stdout()))?;
+            print(&check_summary(&report, Style::for_stdout()).demangled())?;
         }
         Ok(self.status(&report))
     }
@@ -173,7 +174,7 @@ impl Check {
         faults: &Faults,
         stop: &StopRequest,
     ) -> Result<Checked, Failure> {
-        let program = self.program.open(&self.file, options)?;
+        let program = self.program.open(&self.file, options, stop)?;
         let made = MadeSections::of(&program.files, self.from.source());
         let target = Target::open_made(&program.files, &made)
             .map_err(|error| program.unusable(&with_advice(&error)))?;
@@ -210,6 +211,10 @@ impl Check {
             detail_since(start, || {
                 format!("explored rows that did not run: {}", grouped(report.summary.rows_explored.total()))
             });
+            // Rows that were not explored for that are no more than not executed.
+            if stop.reason() == Some(StopReason::Interrupted) {
+                report.broken.get_or_insert_with(|| sframe_suite::case::BrokenRun::Interrupted.to_string());
+            }
         }
         let (seen, explored) = report.findings.split_at_mut(of_run);
         point_out(seen.iter_mut(), &target, faults, None, Some(&report.ran));
@@ -237,10 +242,9 @@ impl Check {
         }
         if !report.has_used_rows() {
             reasons.push(report.why_nothing_compared());
-        } else if !self.allow_set_aside && report.has_set_aside_too_much() {
+        } else if !self.allow_excluded && report.excludes_too_much() {
             reasons.push(
-                "more than 1 % of what ran, or a whole function, was set aside (--allow-set-aside)"
-                    .to_owned(),
+                "more than 1 % of what ran, or a whole function, was excluded (--allow-excluded)".to_owned(),
             );
         }
         match self.coverage {
@@ -281,8 +285,7 @@ struct Checked {
 pub(super) fn with_advice(error: &TargetError) -> String {
     match error {
         TargetError::NoSection(MissingSection::Absent) => format!(
-            "{error}: make one with -Wa,--gsframe when compiling, or judge with --from eh-frame the one that \
-             .eh_frame implies"
+            "{error}: compile with -Wa,--gsframe, or check one synthesized from .eh_frame with --from eh-frame"
         ),
         TargetError::Load(LoadError::NoEntry) => format!("{error}; {WITHOUT_RUNNING}"),
         _ => error.to_string(),

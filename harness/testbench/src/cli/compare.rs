@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use sframe_elf::file;
 use sframe_inspect::command::{Failure, Status, Volume, print, print_json, volume};
-use sframe_inspect::file;
 use sframe_suite::report::{Changes, Results, changes_html, changes_markdown, changes_text};
 
 use super::report::{self, MAX_REPORT_BYTES};

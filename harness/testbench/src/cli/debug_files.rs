@@ -3,14 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use sframe_elf::debug_file::{DebugFile, DebugFileError};
 use sframe_inspect::command::{Failure, detail, note};
-use sframe_inspect::elf::debug_file::{DebugFile, DebugFileError};
+
+use super::options::ADVANCED;
 
 #[derive(Args)]
 pub(super) struct DebugOptions {
     /// Where separate debug files, which name the functions of stripped files, are found: beside the files, or below
     /// DIR/usr/lib/debug [default: the --root, or /].
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = ADVANCED)]
     debug_root: Option<PathBuf>,
 }
 

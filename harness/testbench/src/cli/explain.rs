@@ -2,7 +2,7 @@
 
 use clap::Args;
 use sframe_inspect::command::{Failure, Status, print, print_json};
-use sframe_inspect::text::{Text, neutral, wrapped};
+use sframe_kit::text::{Text, neutral, wrapped};
 use sframe_suite::spec::Faults;
 
 use super::options::at_home;
@@ -10,9 +10,9 @@ use crate::explain::{Explanation, explain, explanations, of_faults};
 
 #[derive(Args)]
 pub(super) struct Explain {
-    /// A verdict, blame, end, hazard, outcome, lint rule, known fault or any other name in a report. Without it,
+    /// A verdict, blame, end, hazard, outcome, lint rule, known bug or any other name in a report. Without it,
     /// all are listed.
-    name: Option<String>,
+    name: Vec<String>,
     /// Print the explanations as JSON.
     #[arg(long)]
     json: bool,
@@ -22,19 +22,23 @@ impl Explain {
     pub(super) fn execute(&self) -> Result<Status, Failure> {
         // Only a clone has the pages; all other names are known without.
         let pages = Faults::load(&at_home("specs")).map(|faults| of_faults(&faults)).unwrap_or_default();
-        let found = match &self.name {
-            None => explanations().into_iter().chain(pages).collect(),
-            Some(name) => explain(name, pages).map_err(|message| {
+        let found: Vec<Explanation> = if self.name.is_empty() {
+            explanations().into_iter().chain(pages).collect()
+        } else {
+            let found = self.name.iter().map(|name| explain(name, pages.clone()));
+            let found: Result<Vec<_>, String> = found.collect();
+            let found = found.map_err(|message| {
                 let all = if message.ends_with('?') { "" } else { "; `explain` alone lists all names" };
                 Failure::unusable(format!("error: {}{all}", neutral(&message)))
-            })?,
+            })?;
+            found.concat()
         };
         if self.json {
             print_json(&serde_json::json!({ "explanations": found }))?;
-        } else if self.name.is_some() {
-            print(&in_full(&found))?;
-        } else {
+        } else if self.name.is_empty() {
             print(&list(&found))?;
+        } else {
+            print(&in_full(&found))?;
         }
         Ok(Status::AsExpected)
     }

@@ -8,12 +8,11 @@ use std::thread::available_parallelism;
 use std::time::Instant;
 
 use clap::Args;
+use sframe_elf::file::{MAX_BYTES, read};
 use sframe_inspect::command::{
     Failure, Inspect, Show, Status, Stop, Subject, SubjectError, Volume, detail, detail_since, each_file,
     is_archive, print, print_json, status, tell_line, volume,
 };
-use sframe_inspect::file::{MAX_BYTES, read};
-use sframe_inspect::text::counted;
 use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::explore::{
     ExploreError, ExploreOptions, ExploredFile, Job, PatchedFile, Progress, Roots, SharedFile,
@@ -21,9 +20,11 @@ use sframe_judge::explore::{
 };
 use sframe_judge::target::{Loaded, Target, TargetError};
 use sframe_judge::vocabulary::suggest::{hint, quoted_list};
+use sframe_kit::conclusion::Ending;
+use sframe_kit::text::counted;
 use sframe_suite::faults::point_out;
 use sframe_suite::provenance::Began;
-use sframe_suite::report::{Document, ExploreReport, Style};
+use sframe_suite::report::{Document, ExploreReport, ExploredFiles, RefusedFile, Style};
 use sframe_suite::spec::{Faults, NamePattern};
 
 use super::check::{JudgedSection, with_advice};
@@ -75,7 +76,7 @@ pub(crate) struct Explore {
     /// Also show findings that are not proved.
     #[arg(long)]
     possible: bool,
-    /// Write report.html, report.json, report.sarif and summary.md into this folder.
+    /// Write report.html, report.json, report.sarif, junit.xml and summary.md into this folder: of several files together.
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
     /// Print the report as JSON instead of the summary.
@@ -97,11 +98,10 @@ impl Explore {
         {
             return self.alone(path, debug_root, &known, &stop);
         }
-        if self.report.is_some() || self.known.is_given() {
-            return Err(Failure::unusable(
-                "error: --report, --known and --write-known are about one file".to_owned(),
-            ));
+        if self.known.is_given() {
+            return Err(Failure::unusable("error: --known and --write-known take a single file".to_owned()));
         }
+        self.report.as_deref().map_or(Ok(()), report::begin)?;
         let mut files = Files {
             options: self,
             debug_root,
@@ -109,8 +109,16 @@ impl Explore {
             stop: &stop,
             asked: Asked::default(),
             has_hinted: false,
+            reports: Vec::new(),
+            refused: Vec::new(),
         };
         let status = each_file(&mut files, &self.files, self.json)?;
+        if let Some(folder) = &self.report {
+            let ending = if stop.reason().is_some() { Ending::Interrupted } else { status.into() };
+            let (reports, refused) = (std::mem::take(&mut files.reports), std::mem::take(&mut files.refused));
+            let explored = ExploredFiles { ending, reports, refused };
+            report::write(folder, &Document::Files { files: &explored })?;
+        }
         match files.asked.missing(&self.functions) {
             Some(missing) if stop.reason().is_none() => {
                 Err(Failure::unusable(format!("error: no file has a {missing}")))
@@ -150,7 +158,7 @@ impl Explore {
         if self.json {
             print_json(&report)?;
         } else {
-            print(&report.text(self.possible, Style::for_stdout()))?;
+            print(&report.text(self.possible, Style::for_stdout()).demangled())?;
         }
         tell_without_result(&report, self.json);
         Ok(status_of(&report))
@@ -314,6 +322,9 @@ struct Files<'f> {
     asked: Asked,
     /// Whether any of them has pointed at `--verbose`.
     has_hinted: bool,
+    /// Those that were explored, and those that could not be, if there is to be a report.
+    reports: Vec<ExploreReport>,
+    refused: Vec<RefusedFile>,
 }
 
 impl Inspect for Files<'_> {
@@ -323,6 +334,17 @@ impl Inspect for Files<'_> {
             JudgedSection::EhFrame => ".eh_frame",
             JudgedSection::Either => ".sframe or .eh_frame",
         }
+    }
+
+    fn refused(&mut self, file: &str, error: &str) {
+        self.refused.push(RefusedFile { file: file.to_owned(), error: error.to_owned() });
+    }
+
+    fn end(&self) -> Option<(Status, Ending)> {
+        if self.stop.reason().is_some() {
+            return Some((Status::Broken, Ending::Interrupted));
+        }
+        self.asked.missing(&self.options.functions).map(|_| (Status::Unusable, Ending::Error))
     }
 
     fn inspect(&mut self, file: &Subject, show: &mut impl Show) -> Result<Status, Stop> {
@@ -341,14 +363,17 @@ impl Inspect for Files<'_> {
             }
             explored => explored.map_err(Unused),
         };
+        let is_kept = self.options.report.is_some();
         let explored = file.checked(explored)?;
         let report = self.known.apply_to_exploration(explored)?;
         let style = Style::for_stdout();
         let is_first = report.has_open_rows() && !self.has_hinted;
         self.has_hinted |= report.has_open_rows();
-        show.show(&report, || [report.text_with(self.options.possible, is_first, style)])?;
+        show.show(&report, || [report.text_with(self.options.possible, is_first, style).demangled()])?;
         tell_without_result(&report, self.options.json);
-        Ok(status_of(&report))
+        let status = status_of(&report);
+        self.reports.extend(is_kept.then_some(report));
+        Ok(status)
     }
 }
 
@@ -381,7 +406,7 @@ const fn is_of_the_file(error: &ExploreError) -> bool {
 }
 
 fn status_of(report: &ExploreReport) -> Status {
-    status(report.proved().next().is_some(), report.interrupted, report.summary.rows_judged > 0)
+    status(report.proved().next().is_some(), report.interrupted, report.summary.rows_checked > 0)
 }
 
 /// Says why there is no result, or not all of it, where no last line does.

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
+use sframe_elf::file;
 use sframe_inspect::command::{Failure, Status, detail, note, print, write_output};
-use sframe_inspect::file;
-use sframe_inspect::text::{Text, counted};
 use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::external::StopsPerCase;
 use sframe_judge::moments::Stacks;
+use sframe_kit::text::{Text, counted};
 use sframe_suite::export::{HeaderOptions, LARGEST, document, files, header as vectors_header};
 use sframe_suite::failure::of_documents;
 use sframe_suite::spec::catalogue::Catalogue;
@@ -208,7 +208,11 @@ impl ExportStacks {
         }
         set_jobs(self.jobs)?;
         let options = self.program.machine.options();
-        let own = self.file.as_deref().map(|file| self.program.open(file, options.clone())).transpose()?;
+        let own = self
+            .file
+            .as_deref()
+            .map(|file| self.program.open(file, options.clone(), &StopRequest::default()))
+            .transpose()?;
         let own = own.map(|program| OwnProgram {
             name: program.name,
             files: program.files,

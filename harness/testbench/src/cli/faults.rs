@@ -1,11 +1,11 @@
-//! `faults`: the pages of known faults, and which toolchains have them.
+//! `faults`: the pages of known bugs, and which toolchains have them.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use rayon::prelude::*;
 use sframe_inspect::command::{Failure, Status, print, print_json, tell_line};
-use sframe_inspect::text::{Text, with_causes};
+use sframe_kit::text::{Text, with_causes};
 use sframe_suite::corpus::Toolchain;
 use sframe_suite::faults::{
     FaultReport, FaultsReport, Reproduced, Reproduction, link_markdown, link_page, list, markdown, page,
@@ -20,7 +20,8 @@ use super::options::Folders;
 
 #[derive(Args)]
 pub(crate) struct Faults {
-    /// Show the pages of these faults; without a name, all are listed.
+    /// Show the pages of these faults; those of a component such as gas, or with names such as 'ld-plt-*', are listed.
+    /// Without a name, all are.
     name: Vec<String>,
     #[command(flatten)]
     folders: Folders,
@@ -45,14 +46,24 @@ impl Faults {
         let suite = self.folders.open(&Filter::default())?;
         let faults = suite.faults();
         let links = LinkPage::load(&suite.corpus().join("links"))?;
-        let is_known = |name: &String| faults.get(name).is_some() || links.contains_key(name);
-        if let Some(name) = self.name.iter().find(|name| !is_known(name)) {
+        let is_known = |name: &str| faults.get(name).is_some() || links.contains_key(name);
+        let is_of = |name: &str, wanted: &str| {
+            faults.get(name).is_some_and(|fault| fault.component.name() == wanted)
+                || wanted.contains('*')
+                    && glob::Pattern::new(wanted).is_ok_and(|pattern| pattern.matches(name))
+        };
+        let all = || faults.iter().map(|(name, ..)| name).chain(links.keys().map(String::as_str));
+        let means_none = |wanted: &&String| !is_known(wanted) && !all().any(|name| is_of(name, wanted));
+        if let Some(name) = self.name.iter().find(means_none) {
             return Err(Failure::unusable(format!("error: {}", faults.unknown(name))));
         }
-        let is_wanted = |name: &str| self.name.is_empty() || self.name.iter().any(|wanted| wanted == name);
+        let is_wanted = |name: &str| {
+            let is_it = |wanted: &String| wanted == name || is_of(name, wanted);
+            self.name.is_empty() || self.name.iter().any(is_it)
+        };
         let mut report = FaultsReport::new(&suite, &links, is_wanted)?;
         report.reproductions = self.reproduce(&suite, &report)?;
-        let is_list = self.name.is_empty() && !self.json && !self.markdown;
+        let is_list = !self.name.iter().any(|name| is_known(name)) && !self.json && !self.markdown;
         if !is_list && self.toolchain.is_empty() {
             report.faults = report.faults.into_iter().map(with_dump).collect::<Result<_, _>>()?;
         }

@@ -66,7 +66,7 @@ Exit status:
   1  a finding, or a known one that is gone or has changed
   2  the file, or a library of it, can't be used
   3  nothing was compared, or too little: no FDE, not in the sample, or the unwinder was not asked; an FDE is missing
-     for more than a tenth of what could have one (--coverage); too much was set aside (--allow-set-aside)
+     for more than a tenth of what could have one (--coverage); too much was excluded (--allow-excluded)
   4  broken: the program did not end as it should, the run was interrupted or took too long,
      or the bench could not follow it. The report has the results so far
 
@@ -126,7 +126,7 @@ Examples:
   sframe-testbench export stacks --format c --output sframe-stacks.h
   sframe-testbench export vectors --format c --output sframe-vectors.h
 
-What is exported is under MIT, Apache-2.0 or GPL-2.0-only, as its user likes.";
+What is exported is under MIT, Apache-2.0 or GPL-2.0-only, at your option.";
 
 pub(super) const EXPORT_STACKS: &str = "\
 Examples:
@@ -172,6 +172,7 @@ Exit status:
 pub(super) const FAULTS: &str = "\
 Examples:
   sframe-testbench faults
+  sframe-testbench faults gas
   sframe-testbench faults ld-plt-got
   sframe-testbench faults ld-plt-got --markdown
   sframe-testbench faults --toolchain gnu-2.47
@@ -180,7 +181,7 @@ Exit status:
   0  the toolchains, if any were named, have the faults that pages say, and no others
   1  one has a fault, or does not have it, in a version for which its page says otherwise
   2  unusable arguments, pages, specs, corpus or toolchain
-  3  no known fault is about a component of these toolchains
+  3  no known bug is about a component of these toolchains
   4  a toolchain can't make an example, or its build can't be judged";
 
 pub(super) const MUTATE: &str = "\
@@ -264,7 +265,7 @@ Exit status:
 pub(super) const EXPLAIN: &str = "\
 Examples:
   sframe-testbench explain wrong-cfa
-  sframe-testbench explain SF402
+  sframe-testbench explain SF402 by-luck
   sframe-testbench explain
 
 `clauses` explains clauses of the specifications, and `faults` what is known to be wrong in toolchains.

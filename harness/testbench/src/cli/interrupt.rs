@@ -11,7 +11,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use sframe_inspect::command::{Status, tell_line};
 use sframe_judge::examine::stop::{StopReason, StopRequest};
+use sframe_kit::conclusion::Ending;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
@@ -75,6 +77,18 @@ pub(super) fn requests_here() -> io::Result<StopRequest> {
         }
     });
     Ok(stop)
+}
+
+/// For commands that know nothing before they end: an interrupt ends them with a word, and what to do then.
+pub(super) fn ends_at_once(then: &'static str) {
+    // Without, the default ends them, silently.
+    let Ok(mut signals) = Signals::new([SIGINT, SIGTERM]) else { return };
+    std::thread::spawn(move || {
+        if signals.forever().next().is_some() {
+            tell_line(format_args!("{}: {then}", Ending::Interrupted));
+            std::process::exit(Status::Broken as i32);
+        }
+    });
 }
 
 /// In the child: returns what the parent, or the end of the time limit, asks for.

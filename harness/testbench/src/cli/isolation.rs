@@ -22,6 +22,7 @@ use wait_timeout::ChildExt as _;
 
 use super::interrupt::{self, Interrupts};
 use super::numbers;
+use super::options::ADVANCED;
 
 /// The names of the worker subcommands: for cases, and for functions to explore.
 pub(super) const WORKER: &str = "worker";
@@ -61,11 +62,11 @@ pub(super) struct Limits {
     /// Memory of a process in which programs are run, without the 1 GiB of addresses that the
     /// emulator reserves and hardly touches.
     #[arg(long, value_name = "BYTES", default_value_t = MEMORY,
-          value_parser = numbers::bytes(MEMORY_SIZES))]
+          value_parser = numbers::bytes(MEMORY_SIZES), help_heading = ADVANCED)]
     memory: u64,
     /// How long a program may take.
     #[arg(long, value_name = "SECONDS", default_value_t = TIMEOUT,
-          value_parser = numbers::seconds::<u64>(numbers::SECONDS))]
+          value_parser = numbers::seconds::<u64>(numbers::SECONDS), help_heading = ADVANCED)]
     timeout: u64,
 }
 

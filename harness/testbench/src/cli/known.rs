@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use sframe_engine::Abi;
 use sframe_inspect::command::{Failure, has_place, tell_line};
-use sframe_inspect::text::grouped;
 use sframe_judge::finding::Finding;
+use sframe_kit::text::grouped;
 use sframe_suite::case::{KnownText, known_findings};
 use sframe_suite::failure::of_documents;
 use sframe_suite::report::{CheckReport, ExploreReport};
@@ -23,10 +23,10 @@ pub(super) struct KnownOptions {
     /// `--functions` leaves out is neither.
     #[arg(long, value_name = "FILE")]
     known: Option<PathBuf>,
-    /// Accept findings whose cause is a known fault of a toolchain or library: they are counted, and don't fail.
+    /// Accept findings whose cause is a known bug of a toolchain or library: they are counted, and don't fail.
     #[arg(long)]
     known_faults: bool,
-    /// The folder of the specs, which has the pages of known faults.
+    /// The folder of the specs, which has the pages of known bugs.
     #[arg(long, value_name = "DIR")]
     specs: Option<PathBuf>,
     /// Write all findings into a new file for --known, or into the file of --known
@@ -107,7 +107,7 @@ impl KnownOptions {
 }
 
 impl KnownSoFar<'_> {
-    /// The pages of known faults.
+    /// The pages of known bugs.
     pub(super) const fn faults(&self) -> &Faults {
         &self.faults
     }

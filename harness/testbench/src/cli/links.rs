@@ -9,8 +9,8 @@ use sframe_engine::Abi;
 use sframe_inspect::command::{
     Failure, Status, Volume, detail_since, print, print_json, status, tell_line, volume,
 };
-use sframe_inspect::text::counted;
 use sframe_judge::vocabulary::suggest::hint;
+use sframe_kit::text::counted;
 use sframe_suite::failure::of_documents;
 use sframe_suite::links::{self, LinkCases, LinksReport, LinksTable, Selection, Subject, Tool};
 use sframe_suite::report::Document;

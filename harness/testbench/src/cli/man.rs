@@ -9,8 +9,8 @@ use clap::{Args, CommandFactory as _, ValueEnum};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 use sframe_inspect::command::{Failure, Status, print, program as inspect, write_file};
-use sframe_inspect::text::Text;
 use sframe_judge::vocabulary::suggest::hint;
+use sframe_kit::text::Text;
 
 use super::{Arguments, PROGRAM, report};
 

@@ -7,9 +7,9 @@ use std::time::Duration;
 use clap::Args;
 use sframe_engine::Abi;
 use sframe_inspect::command::{Failure, Status, detail, note, print, print_json, volume};
-use sframe_inspect::text::{Text, counted, neutral};
 use sframe_judge::examine::listings::Listings;
 use sframe_judge::vocabulary::suggest::hint;
+use sframe_kit::text::{Text, counted, neutral};
 use sframe_suite::case::{CaseReport, Outcome};
 use sframe_suite::corpus::{
     Attempt, AttemptOptions, AttemptResult, Attempts, Maker, Properties, Toolchain, VARIANTS, WorkFolder,
@@ -178,7 +178,7 @@ impl Matrix {
         } else {
             let mut places = Text::of(format_args!("builds: {}", self.work.join("builds").display()));
             places.append(&place(self.report.as_deref()));
-            print(&summary(&matrix, &places, volume()))?;
+            print(&summary(&matrix, self.status(&matrix).into(), &places, volume()).demangled())?;
         }
         Ok(self.status(&matrix))
     }

@@ -60,7 +60,7 @@ impl Merge {
         } else {
             // The shards may or may not have run at the same time.
             let notes = baseline::changes(run::place(self.report.as_deref()), comparison.as_ref());
-            print(&run_summary(&joined, Duration::ZERO, &notes, Style::for_stdout()))?;
+            print(&run_summary(&joined, Duration::ZERO, &notes, Style::for_stdout()).demangled())?;
         }
         if let Some(comparison) = comparison {
             return gate(&comparison, &joined, self.json);

@@ -94,7 +94,7 @@ enum Command {
     /// Print the clauses of the specifications, and what proves each of them.
     #[command(after_help = help::CLAUSES)]
     Clauses(clauses::Clauses),
-    /// Show known faults of compilers, assemblers, linkers and libraries, and which toolchains have them.
+    /// Show known bugs of compilers, assemblers, linkers and libraries, and which toolchains have them.
     #[command(after_help = help::FAULTS)]
     Faults(faults::Faults),
     /// Write a section in another version, byte order or layout, or make one from
@@ -120,7 +120,7 @@ enum Command {
     /// Compile the corpus again with the reference toolchains.
     #[command(after_help = help::REBUILD)]
     Rebuild(rebuild::Rebuild),
-    /// Look for unknown faults with generated programs and sections.
+    /// Look for unknown bugs with generated programs and sections.
     #[command(after_help = help::GENERATE)]
     Generate(generate::Generate),
     /// Build the corpus with any toolchain, and compare it with a reference.
@@ -173,10 +173,21 @@ impl Command {
         )
     }
 
+    /// What an interrupt leaves of a command that has no results before its end, if it takes long.
+    const fn when_interrupted(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::Try(_) | Self::Matrix(_) => "builds that are finished are kept; the same command goes on",
+            Self::Vectors(_) | Self::Links(_) => "nothing is kept; --only asks for a part of the cases",
+            Self::Mutate(_) => "nothing is kept; --sample asks for a part of the mutants",
+            _ => return None,
+        })
+    }
+
     fn execute(&self) -> Result<Status, Failure> {
         if self.runs_programs() {
             isolation::has_addresses()?;
         }
+        self.when_interrupted().into_iter().for_each(interrupt::ends_at_once);
         match self {
             Self::Run(command) => command.execute(),
             Self::Try(command) => command.execute(),

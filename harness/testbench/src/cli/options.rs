@@ -12,6 +12,9 @@ use sframe_suite::yaml::Error;
 use super::numbers;
 
 /// Where corpus and specs are.
+/// The heading of options that few need.
+pub(super) const ADVANCED: &str = "Advanced";
+
 #[derive(Args)]
 pub(super) struct Folders {
     /// The folder of the corpus [default: corpus, here or in the bench's home].
@@ -107,11 +110,11 @@ fn warn(mistakes: &[Error]) {
 pub(super) struct MachineOptions {
     /// Instruction limit: a program that executes more is broken.
     #[arg(long, value_name = "INSTRUCTIONS", default_value_t = Options::default().budget,
-          value_parser = numbers::count::<u64>(numbers::POSITIVE, "instructions"))]
+          value_parser = numbers::count::<u64>(numbers::POSITIVE, "instructions"), help_heading = ADVANCED)]
     pub(super) budget: u64,
     /// What uninitialised registers and stack hold. Verdicts must not depend on it. With zeroes,
     /// which Linux has on the stack, wrong rows may agree by accident.
-    #[arg(long, value_enum, default_value_t = PatternName::First)]
+    #[arg(long, value_enum, default_value_t = PatternName::First, help_heading = ADVANCED)]
     pattern: PatternName,
 }
 

@@ -4,10 +4,11 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use sframe_elf::kernel::sections_of_kernels;
+use sframe_elf::object_file::ObjectFile;
 use sframe_inspect::command::{Failure, detail};
-use sframe_inspect::elf::kernel::sections_of_kernels;
-use sframe_inspect::elf::object_file::ObjectFile;
 use sframe_judge::examine::Examination;
+use sframe_judge::examine::stop::{StopReason, StopRequest};
 use sframe_judge::target::Target;
 use sframe_judge::target::files::{Files, FilesError, LibraryFolders};
 use sframe_machine::{LoadError, Options};
@@ -15,7 +16,7 @@ use sframe_suite::case::{BrokenRun, OutputDifference, broken_reason};
 
 use super::debug_files::{DebugOptions, tell};
 use super::numbers;
-use super::options::MachineOptions;
+use super::options::{ADVANCED, MachineOptions};
 use super::system::SystemOptions;
 
 /// The default budget. Specs are for small programs; others may be large.
@@ -36,14 +37,14 @@ pub(super) struct ProgramOptions {
     library_path: Vec<PathBuf>,
     /// Open libraries wherever the files say (`DT_RUNPATH`), and not only in the executable's
     /// folder and those of `--library-path`: a file from a stranger can name any file.
-    #[arg(long)]
+    #[arg(long, help_heading = ADVANCED)]
     trust_runpath: bool,
     #[command(flatten)]
     debug: DebugOptions,
     #[command(flatten)]
     pub(super) machine: MachineOptions,
     /// The exit status that the program should end with [default: any].
-    #[arg(long, value_name = "STATUS", allow_hyphen_values = true, value_parser = numbers::small(0..=255))]
+    #[arg(long, value_name = "STATUS", allow_hyphen_values = true, value_parser = numbers::small(0..=255), help_heading = ADVANCED)]
     exit_status: Option<u8>,
     #[command(flatten)]
     system: SystemOptions,
@@ -66,7 +67,12 @@ pub(super) const WITHOUT_RUNNING: &str = "explore, lint and diff judge it withou
 
 impl ProgramOptions {
     /// Finds the program's files; those below a root by running it once.
-    pub(super) fn open(&self, file: &Path, mut options: Options) -> Result<Program, Failure> {
+    pub(super) fn open(
+        &self,
+        file: &Path,
+        mut options: Options,
+        stop: &StopRequest,
+    ) -> Result<Program, Failure> {
         let name = file.display().to_string();
         if let Some(missing) = self.library_path.iter().find(|folder| !folder.is_dir()) {
             return Err(Failure::unusable(format!(
@@ -78,7 +84,14 @@ impl ProgramOptions {
         let expected_output = self.system.expected_output()?;
         let debug_root = Some(self.debug.root(options.system.root.as_deref())?);
         let files = if options.system.root.is_some() {
-            let survey = Files::survey(file, &options, debug_root);
+            let survey = Files::survey(file, &options, debug_root, &|| stop.reason().is_some());
+            if let Some(reason) = stop.reason() {
+                let reason = match reason {
+                    StopReason::Interrupted => "stopped",
+                    StopReason::TimeIsOver => "the time limit was over",
+                };
+                return Err(Failure::broken(format!("INTERRUPTED: {reason} before anything was checked")));
+            }
             survey.map(|(files, outcome)| (files, Some(outcome.instructions)))
         } else {
             let folders =

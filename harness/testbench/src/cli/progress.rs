@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sframe_inspect::command::{Volume, volume};
-use sframe_inspect::text::{counted, grouped, per_second};
 use sframe_judge::examine::ExamineOptions;
 use sframe_judge::examine::progress::{Figures, Progress};
 use sframe_judge::explore;
+use sframe_kit::text::{counted, grouped, per_second};
 
 /// Runs that take less time have no line.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use sframe_inspect::command::{Failure, Status, print, tell, tell_line};
-use sframe_inspect::text::{Text, counted};
+use sframe_kit::text::{Text, counted};
 use sframe_suite::corpus::{self, Error};
 use sframe_suite::suite::SuiteError;
 

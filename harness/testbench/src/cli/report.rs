@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use sframe_elf::file;
 use sframe_inspect::command::{Failure, detail, write_file};
-use sframe_inspect::file;
-use sframe_suite::report::{Document, FORMATS, Report};
+use sframe_suite::report::{Document, FORMATS, Report, UnreadReport};
 use sframe_vectors::words::of_json;
 
 /// Makes the folder. This is done before the work, so that a failure does not
@@ -76,7 +76,7 @@ pub(super) fn read_report(path: &Path) -> Result<Report, Failure> {
     let unusable =
         |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {}: {error}", path.display()));
     let bytes = file::read(path, MAX_REPORT_BYTES).map_err(|error| unusable(&error))?;
-    serde_json::from_slice(&bytes).map_err(|error| {
+    let report: Report = serde_json::from_slice(&bytes).map_err(|error| {
         let other = match serde_json::from_slice::<OtherReport>(&bytes) {
             Ok(OtherReport { file: Some(_) }) => {
                 "this is a report of `check` or `explore`, and not of `run`".to_owned()
@@ -84,7 +84,11 @@ pub(super) fn read_report(path: &Path) -> Result<Report, Failure> {
             _ => format!("this is not a report of a run: {}", of_json(&error)),
         };
         unusable(&other)
-    })
+    })?;
+    if report.interrupted {
+        return Err(unusable(&UnreadReport::Interrupted));
+    }
+    Ok(report)
 }
 
 /// A report of another command: of one file.

@@ -9,10 +9,9 @@ use sframe_engine::Abi;
 use sframe_inspect::command::{
     Failure, Status, Volume, detail, note, print, print_json, status, tell_line, volume,
 };
-use sframe_inspect::text::{Text, counted, neutral};
 use sframe_judge::examine::listings::{Listing, Listings};
-use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::unwind::sframe_unwinder;
+use sframe_kit::text::{Text, counted, neutral};
 use sframe_suite::case::{CaseReport, CaseResult, Demands, Outcome, UnderTest};
 use sframe_suite::provenance::Began;
 use sframe_suite::report::{Document, Report, RunIdentity, Style, run_summary};
@@ -22,8 +21,9 @@ use sframe_suite::suite::shard::Shard;
 use sframe_suite::suite::{Filter, Plan, check_places};
 
 use super::baseline::{self, gate};
+use super::interrupt::requests_here;
 use super::isolation::IsolationOptions;
-use super::options::{Folders, MachineOptions, parse_jobs, set_jobs};
+use super::options::{ADVANCED, Folders, MachineOptions, parse_jobs, set_jobs};
 use super::report;
 use super::reproduce::Invocation;
 use super::unwinder::UnwinderStops;
@@ -44,7 +44,7 @@ pub(crate) struct Run {
     #[arg(long)]
     no_explore: bool,
     /// Every backtrace that does not have all frames is a finding, even if it says so, or a spec expects it.
-    #[arg(long)]
+    #[arg(long, help_heading = ADVANCED)]
     require_reliable: bool,
     /// How many cases to run at once; 0 for one per processor.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = parse_jobs)]
@@ -121,7 +121,8 @@ impl Run {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
         set_jobs(self.jobs)?;
         let began = Began::now();
-        let external = self.unwinder.start(StopRequest::default())?;
+        let stop = requests_here().map_err(|error| Failure::broken(format!("error: {error}")))?;
+        let external = self.unwinder.start(stop.clone())?;
         let suite = self.folders.open(&self.selection.filter())?;
         suite.check_files()?;
         let baseline = self.baseline.as_deref().map(baseline::load).transpose();
@@ -141,6 +142,7 @@ impl Run {
             isolation: self.isolation.workers(),
             explorer: (!self.no_explore).then(|| self.isolation.explorer()),
             faults: Some(suite.faults()),
+            stop,
             ..Plan::new(
                 self.machine.options(),
                 external.as_ref().map_or(UnderTest::Rust(&sframe_unwinder), UnderTest::External),
@@ -171,6 +173,7 @@ impl Run {
             .made(began.ended(suite.digests()));
         let invocation = Invocation::of_this_process();
         let mut report = report.reproduced_by(|case| invocation.with(&[("case", &case.id)]));
+        report.interrupted = interrupted.is_some();
         let baseline = baseline.filter(|_| interrupted.is_none());
         let comparison = baseline.map(|baseline| baseline::compare(&baseline, &mut report)).transpose()?;
 
@@ -187,13 +190,20 @@ impl Run {
         } else {
             let notes = place(self.report.as_deref().filter(|_| is_kept));
             let notes = baseline::changes(notes, comparison.as_ref());
-            print(&run_summary(&report, began.elapsed(), &notes, Style::for_stdout()))?;
+            print(&run_summary(&report, began.elapsed(), &notes, Style::for_stdout()).demangled())?;
         }
         if let Some(error) = interrupted {
             let (run, all) = (report.cases.len(), cases.len());
-            let message =
-                format!("error: {error}; {run} of {all} cases were run, and no reports are written");
-            return Err(Failure::broken(message));
+            return match error {
+                Some(error) => Err(Failure::broken(format!(
+                    "error: {error}; {run} of {all} cases were run, and no reports are written"
+                ))),
+                None if self.report.is_some() => {
+                    note("no report is written: `--resume` runs the other cases, and writes it");
+                    Ok(Status::Broken)
+                }
+                None => Ok(Status::Broken),
+            };
         }
         let summary = &report.summary;
         if let Some(comparison) = comparison {

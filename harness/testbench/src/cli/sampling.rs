@@ -10,20 +10,21 @@ use sframe_suite::case::resolve;
 use sframe_suite::spec::Location;
 
 use super::numbers;
+use super::options::ADVANCED;
 
 /// Which instructions are compared. The call stack is followed at all of them.
 #[derive(Args)]
 pub(super) struct SamplingOptions {
     /// Compare only from the first arrival at this function on: `main`, `libx.so!init`, or any
     /// other place as in specs.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help_heading = ADVANCED)]
     from_function: Option<Location>,
     /// Compare at one in N instructions, at distances that vary around N. Rare faults may be missed.
-    #[arg(long, value_name = "N", value_parser = numbers::count::<NonZeroU64>(numbers::POSITIVE, "instructions"))]
+    #[arg(long, value_name = "N", value_parser = numbers::count::<NonZeroU64>(numbers::POSITIVE, "instructions"), help_heading = ADVANCED)]
     every: Option<NonZeroU64>,
     /// Compare at each place at most K times: at each PC, for each return address of its
     /// function's caller. Without --every, all rows that run are compared.
-    #[arg(long, value_name = "K", value_parser = numbers::count::<u32>(1..=1_000_000_000, "times"))]
+    #[arg(long, value_name = "K", value_parser = numbers::count::<u32>(1..=1_000_000_000, "times"), help_heading = ADVANCED)]
     per_place: Option<u32>,
 }
 

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use clap::Args;
 use sframe_inspect::command::{Failure, Status, print, print_json, status, tell_line, volume};
-use sframe_inspect::text::Text;
 use sframe_judge::examine::ExamineOptions;
 use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::target::{MadeSections, SectionSource, Target};
+use sframe_kit::text::Text;
 use sframe_suite::case::BrokenReason;
 use sframe_suite::study::{Study, StudyOptions, StudyReport, Unwinders, page};
 
@@ -53,7 +53,7 @@ impl StudyCommand {
     }
 
     fn study(&self, file: &Path, stop: StopRequest) -> Result<Status, Failure> {
-        let program = self.program.open(file, self.program.machine.options())?;
+        let program = self.program.open(file, self.program.machine.options(), &stop)?;
         let made = MadeSections::of(&program.files, SectionSource::Either);
         let target = Target::open_made(&program.files, &made).map_err(|error| program.unusable(&error))?;
         let options = StudyOptions { every: self.every, stop, progress: Some(Arc::default()) };
@@ -68,7 +68,7 @@ impl StudyCommand {
         if self.json {
             print_json(&report)?;
         } else {
-            print(&report.text(volume()))?;
+            print(&report.text(volume()).demangled())?;
         }
         let walked = report.walked() > 0;
         if !walked && report.broken.is_none() {

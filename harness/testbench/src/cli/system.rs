@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use sframe_elf::file::{MAX_BYTES, read};
 use sframe_inspect::command::Failure;
-use sframe_inspect::file::{MAX_BYTES, read};
 use sframe_machine::System;
 
 /// The largest file that a program may have as its standard input, in bytes: it is kept in memory.

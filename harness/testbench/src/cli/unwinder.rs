@@ -8,6 +8,7 @@ use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::external::{CommandLine, External, ExternalError, StopsPerCase};
 
 use super::numbers;
+use super::options::ADVANCED;
 
 /// An unwinder other than the engine of this project.
 #[derive(Args)]
@@ -18,7 +19,7 @@ pub(crate) struct UnwinderCommand {
     pub(crate) unwinder: Option<String>,
     /// Time limit for one answer of the unwinder.
     #[arg(long, value_name = "SECONDS", default_value_t = CommandLine::TIMEOUT.as_secs(),
-          value_parser = numbers::seconds::<u64>(numbers::SECONDS), requires = "unwinder")]
+          value_parser = numbers::seconds::<u64>(numbers::SECONDS), requires = "unwinder", help_heading = ADVANCED)]
     unwinder_timeout: u64,
 }
 
@@ -30,7 +31,7 @@ pub(crate) struct UnwinderStops {
     /// Ask the unwinder at each PC once, at the stops of the specs, and N times more in each program, where the call
     /// stack is one that it was not asked about; or at every instruction: `all`.
     #[arg(long, value_name = "N", default_value_t = StopsPerCase::DEFAULT, value_parser = numbers::stops,
-          requires = "unwinder")]
+          requires = "unwinder", help_heading = ADVANCED)]
     stops_per_case: StopsPerCase,
 }
 

@@ -4,11 +4,13 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
-use sframe_inspect::command::{Failure, Status, detail_since, print, print_json, status, tell_line, volume};
-use sframe_inspect::text::counted;
+use sframe_inspect::command::{
+    Failure, Status, Volume, detail_since, print, print_json, status, tell_line, volume,
+};
 use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::external::{ExternalError, StopsPerCase};
 use sframe_judge::vocabulary::suggest::hint;
+use sframe_kit::text::counted;
 use sframe_suite::failure::of_vectors;
 use sframe_suite::vectors::{Way, Ways, ask_engine, ask_external, ask_model};
 use sframe_suite::yaml::{Source, mistake_in};
@@ -115,15 +117,10 @@ impl Vectors {
             print(&report.text(volume()))?;
         }
         // Which vectors a reader need not answer, the options say, and not its answers.
-        let left = report.skipped.len() as u64 + report.opened_only;
-        let is_hollow = left > report.vectors / 2;
-        if is_hollow {
-            tell_line(format_args!(
-                "too little was compared: {left} of {} were not answered; --profile or --only says which the reader supports",
-                counted(report.vectors, "vector")
-            ));
+        if !report.proves_enough() && (self.json || volume() == Volume::Quiet) {
+            tell_line(report.too_little());
         }
-        Ok(status(!report.differences.is_empty(), false, report.has_compared() && !is_hollow))
+        Ok(status(!report.differences.is_empty(), false, report.proves_enough()))
     }
 
     fn walks(&self, stacks: &Path) -> Result<Status, Failure> {
@@ -145,8 +142,7 @@ impl Vectors {
         for (index, choice) in self.readings.iter().enumerate() {
             let is_same = |other: &&String| *other != choice && reading_of(other) == reading_of(choice);
             if let Some(other) = self.readings[..index].iter().find(is_same) {
-                let message =
-                    format!("error: `{other}` and `{choice}` are of one reading: a reader takes one of them");
+                let message = format!("error: `{other}` and `{choice}` are alternatives: choose one");
                 return Err(Failure::unusable(message));
             }
             if catalogue.has_alternative(choice) {

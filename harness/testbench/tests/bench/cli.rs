@@ -47,7 +47,7 @@ fn check_of_a_sound_file_ends_with_0_and_numbers() {
         let output = bench(&["check", "--json", &build(&format!("gnu-2.47/{abi}/recursion.O2-pie"))]);
         assert_eq!(status(&output), 0, "{}", text(&output.stderr));
         let report = json(&output);
-        assert_eq!((&report["schema"], &report["abi"]), (&1.into(), &abi.into()));
+        assert_eq!((&report["schema"], &report["abi"]), (&2.into(), &abi.into()));
         assert_eq!(report["sframe_version"], 3);
         let summary = &report["summary"];
         let [all, compared, nothing] =
@@ -115,7 +115,7 @@ fn run_writes_its_reports_and_their_numbers_add_up() {
         ["run", "--spec", "recurs*", "--spec", "leaf", "--abi", "amd64", "--report", &path, "--jobs", "2"];
     let output = bench(&arguments);
     assert_eq!(status(&output), 0, "{}{}", text(&output.stdout), text(&output.stderr));
-    assert!(text(&output.stdout).contains("0 unexpected, 0 broken"));
+    assert!(text(&output.stdout).contains("PASS: "));
     assert!(output.stderr.is_empty(), "no progress bar in a pipe: {}", text(&output.stderr));
 
     let report = std::fs::read_to_string(reports.join("report.json")).expect("report.json");
@@ -263,7 +263,7 @@ fn code_that_nothing_describes_is_told() {
         std::fs::write(&path, bytes).expect("a file");
         let output = bench(&["check", "--no-explore", &path.display().to_string()]);
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        let word = "no call frame information says how much of it could have an FDE";
+        let word = "there is no CFI to say how much of it could have an FDE";
         assert_eq!(said.contains(word), is_told, "{said}");
     }
 }

@@ -28,13 +28,31 @@ pub(crate) fn bench(arguments: &[&str]) -> Output {
     bench_in(&repository(), arguments)
 }
 
-/// Runs the bench in a folder.
+/// Runs the bench in a folder: where its last lines have a verdict, it is that of the exit status.
 pub(crate) fn bench_in(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_sframe-testbench"))
+    let output = Command::new(env!("CARGO_BIN_EXE_sframe-testbench"))
         .current_dir(folder)
         .args(arguments)
         .output()
-        .expect("the bench runs")
+        .expect("the bench runs");
+    if let Some(verdict) = String::from_utf8_lossy(&output.stdout).lines().rfind(|line| has_verdict(line)) {
+        let word = verdict.split(':').next().expect("a word");
+        let words: &[&str] = match output.status.code() {
+            Some(0) => &["PASS"],
+            Some(1) => &["FAIL"],
+            Some(3) => &["INCONCLUSIVE"],
+            Some(4) => &["INTERRUPTED", "ERROR"],
+            _ => &["ERROR"],
+        };
+        assert!(words.contains(&word), "{verdict}: {arguments:?}: {output:?}");
+    }
+    output
+}
+
+fn has_verdict(line: &str) -> bool {
+    ["PASS: ", "FAIL: ", "INCONCLUSIVE: ", "INTERRUPTED: ", "ERROR: "]
+        .iter()
+        .any(|word| line.starts_with(word))
 }
 
 /// The exit status of a run that no signal ended.
@@ -66,6 +84,18 @@ pub(crate) fn copy_repository(folder: &Path) {
     link_all("corpus", "programs");
     link_all("corpus/programs", "");
     copy_specs(&folder.join("specs"));
+}
+
+/// The last lines of a command's output, from the verdict on, in one.
+pub(crate) fn conclusion(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let begin =
+        lines.iter().rposition(|line| has_verdict(line)).unwrap_or_else(|| panic!("no verdict: {text}"));
+    let joined = lines[begin..].iter().map(|line| match line.strip_prefix("      ") {
+        Some(rest) => format!(" {rest}"),
+        None => format!("; {}", line.trim()),
+    });
+    joined.collect::<String>().split_off(2)
 }
 
 /// Whether this machine's GCC makes programs with SFrame for amd64. If it does not, says why.

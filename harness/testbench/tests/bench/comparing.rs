@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::command::{bench, status};
 
-/// A report of a few cases with a known fault and without.
+/// A report of a few cases with a known bug and without.
 fn report(folder: &Path) -> Value {
     let path = folder.to_str().expect("a path");
     let output = bench(&[
@@ -131,7 +131,7 @@ fn unexplained(report: &mut Value) {
     of["complete"] = json!(of["complete"].as_u64().expect("a number") - 1);
     of["silent"] = json!(of["silent"].as_u64().expect("a number") + 1);
 })]
-#[case::instructions_that_are_not_judged(1, "1 worse", "+ instructions that were not judged: ", |report: &mut Value| {
+#[case::instructions_that_are_not_judged(1, "1 worse", "+ instructions that were not checked: ", |report: &mut Value| {
     let comparisons = case(report, LEAF)["comparisons"].as_u64().expect("a number");
     case(report, LEAF)["comparisons"] = json!(comparisons - 3);
 })]
@@ -188,8 +188,8 @@ fn a_change_is_told(
 #[rstest]
 #[case::more(1, None, 1, "1 worse", "+ wrong-")]
 #[case::fewer(0, None, -1, "1 better", "- wrong-")]
-#[case::recognised(0, Some("a-fault"), 0, "0 worse", "looks like a-fault (unexplained)")]
-#[case::recognised_and_more(1, Some("a-fault"), 1, "1 worse", "looks like a-fault: 8 places, not 7")]
+#[case::recognised(0, Some("a-fault"), 0, "0 worse", "matches known bug a-fault (unexplained)")]
+#[case::recognised_and_more(1, Some("a-fault"), 1, "1 worse", "matches known bug a-fault: 8 places, not 7")]
 fn places_of_a_cause_are_compared(
     #[case] expected: i32,
     #[case] fault: Option<&str>,
@@ -270,9 +270,9 @@ fn cases_of_one_report_alone_are_not_all_listed() {
 
 /// A report of a file that proves nothing, or less than was demanded, does not agree.
 #[rstest]
-#[case::nothing_compared("check", "too_little", json!(["nothing was compared"]), "too little judged (nothing was compared)")]
+#[case::nothing_compared("check", "too_little", json!(["nothing was compared"]), "too little checked (nothing was compared)")]
 #[case::less_than_demanded("check", "unmet", json!("too few functions"), "less covered than demanded (too few functions)")]
-#[case::nothing_judged("explore", "summary/rows_judged", json!(0), "nothing judged")]
+#[case::nothing_judged("explore", "summary/rows_checked", json!(0), "nothing checked")]
 fn a_report_that_proves_nothing_is_worse(
     #[case] command: &str,
     #[case] key: &str,
@@ -312,7 +312,7 @@ fn a_report_that_proves_nothing_is_worse(
 #[case::unused_rows(
     "rows_explored", json!({"agree": 0, "wrong": 1, "undecided": 0}), "rows that did not run, and are wrong: 1, not 0"
 )]
-#[case::comparisons("comparisons", json!(1), "instructions that were not judged: ")]
+#[case::comparisons("comparisons", json!(1), "instructions that were not checked: ")]
 fn what_a_check_counts_may_be_worse(#[case] key: &str, #[case] value: Value, #[case] said: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name).display().to_string();
@@ -332,8 +332,8 @@ fn what_a_check_counts_may_be_worse(#[case] key: &str, #[case] value: Value, #[c
 /// An exploration that agrees in part only, or leaves rows undecided, is worse; and so is the same code with fewer rows.
 #[rstest]
 #[case::in_part("rows_partly", 1, 1, "rows that agree in part only: 1, not 0")]
-#[case::undecided("rows_total", 1, 1, "rows that were not judged: ")]
-#[case::fewer("both", -2, 1, "rows judged: ")]
+#[case::undecided("rows_total", 1, 1, "rows that were not checked: ")]
+#[case::fewer("both", -2, 1, "rows checked: ")]
 fn what_exploring_counts_may_be_worse(
     #[case] key: &str,
     #[case] more: i64,
@@ -343,7 +343,7 @@ fn what_exploring_counts_may_be_worse(
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name).display().to_string();
     let mut report = report_of_leaf(folder.path(), "explore");
-    let keys = if key == "both" { &["rows_total", "rows_judged"][..] } else { &[key] };
+    let keys = if key == "both" { &["rows_total", "rows_checked"][..] } else { &[key] };
     for key in keys {
         let count = report["summary"][key].as_i64().expect("a number");
         report["summary"][key] = json!(count + more);
@@ -352,6 +352,27 @@ fn what_exploring_counts_may_be_worse(
     let output = bench(&["compare", &path("before"), &path("after.json")]);
     let text = String::from_utf8(output.stdout.clone()).expect("text");
     assert!(status(&output) == expected && text.contains(said), "{text}");
+}
+
+/// What was not run for that is not gone, in any gate.
+#[test]
+fn a_run_that_was_interrupted_is_compared_with_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let before = folder.path().join("before");
+    let mut after = report(&before);
+    after["interrupted"] = true.into();
+    let path = folder.path().join("after.json");
+    std::fs::write(&path, after.to_string()).expect("a file");
+    let name = |path: &Path| path.to_str().expect("a path").to_owned();
+    let (before, after, new) = (name(&before), name(&path), name(&folder.path().join("new")));
+    for command in
+        [&["compare", &before, &after][..], &["merge", &after], &["baseline", "create", &new, &after]]
+    {
+        let output = bench(command);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(status(&output), 2, "{command:?}: {said}");
+        assert!(said.contains("the run was interrupted"), "{command:?}: {said}");
+    }
 }
 
 /// What one `--from` has judged another one has not.

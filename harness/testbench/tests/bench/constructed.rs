@@ -134,8 +134,7 @@ fn make(name: &str, case: &Case, toolchain: &Toolchain, digest: String) {
     for abi in &case.abis {
         let example = example(name, case, *abi, toolchain);
         let made = MadeExample::make(name, &example, toolchain, &toolchains());
-        let made =
-            made.unwrap_or_else(|error| panic!("{name}: {}", sframe_inspect::text::with_causes(&error)));
+        let made = made.unwrap_or_else(|error| panic!("{name}: {}", sframe_kit::text::with_causes(&error)));
         std::fs::copy(made.program(), folder().join(name).join(abi.to_string())).expect("a copy");
     }
     record(&folder(), name, digest).expect("a list");

@@ -8,12 +8,12 @@ use object::elf::SHT_GNU_SFRAME;
 use rayon::prelude::*;
 use rstest::rstest;
 use serde_json::Value;
+use sframe_elf::replace_section::embed;
 use sframe_engine::Abi;
 use sframe_engine::write::Section;
-use sframe_inspect::elf::replace_section::embed;
 use sframe_judge::target::Target;
 
-use crate::command::{bench, bench_in, json, status};
+use crate::command::{bench, bench_in, conclusion, json, status};
 use crate::common::{repository, suite};
 use crate::doctor::build;
 use crate::explore_objects::written;
@@ -156,7 +156,7 @@ fn a_row_that_was_changed_is_proved_to_be_wrong(#[case] id: &str) {
     assert_eq!(finding["blame"], "producer-assembler", "{finding}");
     let text = stdout(&bench(&["explore", &file]));
     assert!(text.starts_with(&format!("{file}: ")) && text.contains("\nwrong-cfa in descend: "), "{text}");
-    assert!(text.contains("1 wrong; 1 proved finding"), "{text}");
+    assert!(conclusion(&text).starts_with("FAIL: 1 proved finding; "), "{text}");
     // What .eh_frame says has not changed.
     assert_eq!(status(&bench(&["explore", "--from=eh-frame", &file])), 0);
 }
@@ -245,10 +245,10 @@ fn the_last_line_is_of_the_rows_that_there_are() {
         let code = Code::new("leaf", &[0x90, 0xc3], rows);
         let file = written(folder.path(), "leaf.o", &object(Abi::Amd64, &[code]));
         let output = bench(&["explore", &file]);
-        (status(&output), stdout(&output).lines().last().expect("a line").to_owned())
+        (status(&output), conclusion(&stdout(&output)))
     };
-    assert_eq!(last(vec![row(0, 8)]), (0, "the only row was judged, and agrees; no finding".to_owned()));
-    assert_eq!(last(Vec::new()), (3, "nothing was judged: the file has no row".to_owned()));
+    assert_eq!(last(vec![row(0, 8)]), (0, "PASS: 1 row checked, all correct".to_owned()));
+    assert_eq!(last(Vec::new()), (3, "INCONCLUSIVE: nothing was checked: the file has no row".to_owned()));
 }
 
 #[test]
@@ -258,9 +258,9 @@ fn what_a_made_section_is_of_is_no_open_question() {
     bench_in(folder.path(), &["explore", &file, "--from=eh-frame", "--report=report"]);
     let markdown = std::fs::read_to_string(folder.path().join("report/summary.md")).expect("a file");
     let (_, sections) = markdown.split_once("\n## Sections\n").expect("the sections");
-    assert!(sections.contains("made from .eh_frame"), "{markdown}");
+    assert!(sections.contains("synthesized from .eh_frame"), "{markdown}");
     let open = markdown.split_once("\n## Not decided\n").map_or("", |(_, open)| open);
-    assert!(!open.contains("made from .eh_frame"), "{markdown}");
+    assert!(!open.contains("synthesized from .eh_frame"), "{markdown}");
 }
 
 #[test]
@@ -289,8 +289,8 @@ fn known_findings_are_written_explained_and_missed() {
     let output = explore(&["--known=known.yaml", "--verbose"]);
     assert_eq!(status(&output), 0, "{output:?}");
     assert!(stdout(&output).contains(&format!("\nknown       1 finding: {reason}\n")), "{}", stdout(&output));
-    let last = "; no finding except 1 known finding\n";
-    assert!(stdout(&output).ends_with(last), "{}", stdout(&output));
+    let last = "; no finding but 1 known finding";
+    assert!(conclusion(&stdout(&output)).ends_with(last), "{}", stdout(&output));
 
     // The fault is gone.
     written(folder.path(), "wrong", &build("gnu-2.47/amd64/recursion.O2"));

@@ -329,7 +329,7 @@ fn rows_are_left_undecided_for_a_reason(#[case] reason: Undecided, #[case] id: &
         summary["undecided"].as_object().expect("counts").values().filter_map(Value::as_u64).sum();
     assert_eq!(
         summary["rows_total"].as_u64(),
-        summary["rows_judged"].as_u64().map(|judged| judged + undecided)
+        summary["rows_checked"].as_u64().map(|judged| judged + undecided)
     );
 }
 

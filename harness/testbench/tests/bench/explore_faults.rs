@@ -5,9 +5,9 @@ use std::ops::Range;
 
 use object::elf::SHT_GNU_SFRAME;
 use rayon::prelude::*;
+use sframe_elf::replace_section::embed;
 use sframe_engine::write::{Function, Section};
 use sframe_engine::{InstructionPointer, PcType, Recovery, RecoveryRule, Row};
-use sframe_inspect::elf::replace_section::embed;
 use sframe_judge::explore::{Certainty, Exploration, ExploreOptions, ExploredFinding, Roots, explore};
 use sframe_judge::target::{Linked, Target};
 

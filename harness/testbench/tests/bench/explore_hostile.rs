@@ -157,8 +157,8 @@ fn any_section_gives_a_result() {
         let options = ExploreOptions { budget: 2_000 };
         let explored = explore(&target, &Roots::of(&target), &options).expect("a machine");
         let rows = &explored.rows;
-        assert_eq!(rows.total, rows.judged + rows.undecided.values().sum::<u64>());
-        assert_eq!(rows.judged, rows.agree + rows.partly + rows.wrong + rows.possible);
+        assert_eq!(rows.total, rows.checked + rows.undecided.values().sum::<u64>());
+        assert_eq!(rows.checked, rows.agree + rows.partly + rows.wrong + rows.possible);
         opened += 1;
         wrong += u32::from(rows.wrong > 0);
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 use sframe_engine::Abi;
 
 use crate::command::{bench, status};
+use crate::common::repository;
 use crate::explore_objects::written;
 use crate::made_objects::{Code, object, row};
 use crate::report_html::Browser;
@@ -46,11 +47,11 @@ fn sarif_and_markdown_have_what_is_proved() {
     assert_eq!(results.len(), 1, "{log:#}");
     assert_eq!((&results[0]["ruleId"], &results[0]["level"]), (&"wrong-cfa".into(), &"error".into()));
     let markdown = read(folder.path(), "summary.md");
-    assert!(markdown.starts_with("# SFrame test bench: "), "{markdown}");
+    assert!(markdown.starts_with("# SFrame test bench: FAIL\n"), "{markdown}");
     for part in [
         "1 proved finding",
         "may be wrong: 1 finding, each for one or more of these reasons:\n    1: on another path to the same instruction",
-        "not judged: 1: no path leads there",
+        "not checked: 1: no path leads there",
         "the file is relocatable: the addresses of its sections are made up",
     ] {
         assert!(markdown.contains(part), "{part}: {markdown}");
@@ -66,11 +67,11 @@ fn the_page_says_how_sure_each_finding_is() {
     let page = folder.path().join("report/report.html");
     browser.load(&page, "");
     let tiles = browser.text("document.querySelector('.tiles').textContent");
-    assert_eq!(tiles, "4functions explored83.3 %of 6 rows judged1wrong1possibly wrong3agree");
+    assert_eq!(tiles, "4functions explored83.3 %of 6 rows checked1wrong1possibly wrong3agree");
     let text = browser.text("document.querySelector('main').textContent");
     for part in [
         &*file,
-        "not judged: 1: no path leads there",
+        "not checked: 1: no path leads there",
         "Functions with rows that don't agree (3)",
         "1 row: no path leads there",
         HOSTILE,
@@ -95,4 +96,51 @@ fn the_page_says_how_sure_each_finding_is() {
     // Nothing is known of the rest of the function.
     assert!(!text.contains("The whole function"), "{text}");
     browser.has_no_problems();
+}
+
+/// A folder has one report: a row for each file in each format, what is wrong by cause, and what could not be explored.
+#[test]
+fn a_folder_has_a_report_in_all_formats() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (files, report) = (folder.path().join("files"), folder.path().join("report"));
+    std::fs::create_dir(&files).expect("a folder");
+    for (build, name) in
+        [("gnu-2.44/amd64/crossing.O2-dynamic.first.so", "wrong.so"), ("gnu-2.47/amd64/leaf.O2", "right")]
+    {
+        std::fs::copy(repository().join("corpus/builds").join(build), files.join(name)).expect("a copy");
+    }
+    let bytes = std::fs::read(files.join("right")).expect("a file");
+    std::fs::write(files.join("cut"), &bytes[..bytes.len() / 2]).expect("a file");
+    let text = |path: &Path| path.to_str().expect("UTF-8").to_owned();
+    let output = bench(&["explore", &text(&files), "--report", &text(&report)]);
+    assert_ne!(status(&output), 0);
+    let markdown = read(folder.path(), "summary.md");
+    assert!(
+        markdown.contains("\n## By cause\n") && markdown.contains("ld-plt-got, a bug of ld"),
+        "{markdown}"
+    );
+    let json: serde_json::Value = serde_json::from_str(&read(folder.path(), "report.json")).expect("JSON");
+    assert_eq!(json["files"].as_array().map(Vec::len), Some(3), "{json:#}");
+    let log = serde_json::from_str(&read(folder.path(), "report.sarif")).expect("JSON");
+    assert_eq!(sarif::valid(&log), Ok(()));
+    assert_eq!(log["runs"][0]["results"].as_array().map(Vec::len), Some(1), "{log:#}");
+    let junit = read(folder.path(), "junit.xml");
+    assert!(junit.contains("tests=\"3\" failures=\"1\" errors=\"1\""), "{junit}");
+    let page = read(folder.path(), "report.html");
+    for file in ["wrong.so", "right", "cut"] {
+        for shown in [&markdown, &junit, &page] {
+            assert!(shown.contains(file), "{file}: {shown}");
+        }
+    }
+    // What can't even be opened is an error in each of them.
+    let missing = text(&files.join("none"));
+    let output = bench(&["explore", &text(&files.join("right")), &missing, "--report", &text(&report)]);
+    assert_eq!(status(&output), 2);
+    assert!(read(folder.path(), "junit.xml").contains("errors=\"1\""));
+    let log: serde_json::Value = serde_json::from_str(&read(folder.path(), "report.sarif")).expect("JSON");
+    assert_eq!(log["runs"][0]["invocations"][0]["executionSuccessful"], false, "{log:#}");
+    assert!(read(folder.path(), "summary.md").starts_with("# SFrame test bench: ERROR\n"));
+    // Nothing of an earlier report stays.
+    assert_eq!(status(&bench(&["explore", &text(&files.join("right")), "--report", &text(&report)])), 0);
+    assert!(!read(folder.path(), "summary.md").contains("By cause"));
 }

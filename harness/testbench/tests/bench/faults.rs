@@ -41,7 +41,7 @@ fn committed(name: &str, fault: &Fault) -> Observed {
 fn make(name: &str, fault: &Fault) {
     let toolchain = toolchain(&fault.example.toolchain);
     let made = MadeExample::make(name, &fault.example, &toolchain, &toolchains());
-    let made = made.unwrap_or_else(|error| panic!("{name}: {}", sframe_inspect::text::with_causes(&error)));
+    let made = made.unwrap_or_else(|error| panic!("{name}: {}", sframe_kit::text::with_causes(&error)));
     keep(&corpus(), name, &fault.example, made.program()).unwrap_or_else(|error| panic!("{name}: {error}"));
 }
 
@@ -270,7 +270,7 @@ fn a_known_failure_is_of_builds_that_can_have_the_fault() {
         let errors = errors_of(&known(range), None);
         assert_eq!(errors.len(), 1, "{errors:?}");
         assert!(
-            errors[0].contains(&format!("is by {tool}: `gas-ignores-same-value` is a fault of gas < 2.47")),
+            errors[0].contains(&format!("is by {tool}: `gas-ignores-same-value` is a bug of gas < 2.47")),
             "{errors:?}"
         );
         assert!(errors[0].contains("leaf.yaml:6:12"), "{errors:?}");
@@ -282,7 +282,7 @@ fn the_toolchain_of_a_page_has_the_fault() {
     let page = std::fs::read_to_string(repository().join("specs/faults/gas-ignores-same-value.yaml"));
     let page = page.expect("a page");
     for (name, message) in [
-        ("gnu-2.47", "`gnu-2.47` has gas 2.47.50, and this is a fault of gas < 2.47"),
+        ("gnu-2.47", "`gnu-2.47` has gas 2.47.50, and this is a bug of gas < 2.47"),
         ("gnu-2.4", "unknown toolchain `gnu-2.4`; did you mean `gnu-2.4"),
     ] {
         let page = page.replace("toolchain: gnu-2.44", &format!("toolchain: {name}"));
@@ -485,6 +485,28 @@ fn a_page_has_source_command_rows_and_witnesses_in_every_form() {
     let document = json(&bench(&["faults", "ld-plt-got", "--json"]));
     assert_eq!(document["faults"][0]["component"]["linker"], "ld >= 2.44");
     assert_eq!(document["faults"][0]["reach"]["specs"]["crossing"][0], "first_leaf@plt+0x0");
+}
+
+/// A component stands for its faults, and a pattern for all that it matches.
+#[test]
+fn several_faults_are_listed_by_a_word() {
+    let listed = |names: &[&str]| {
+        let output = bench(&[&["faults"], names].concat());
+        assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let of_gas = listed(&["gas"]);
+    let all: Vec<&str> = of_gas.lines().filter(|line| line.contains("gas-")).collect();
+    assert!(
+        all.len() > 10 && !of_gas.contains("gcc-") && of_gas.contains("gas-any-register-is-sp"),
+        "{of_gas}"
+    );
+    let by_pattern = listed(&["ld-plt-*", "gas-any*"]);
+    assert!(
+        by_pattern.contains("ld-plt-got") && by_pattern.contains("gas-any-register-is-sp"),
+        "{by_pattern}"
+    );
+    assert!(!by_pattern.contains("gas-one-remembered-state"), "{by_pattern}");
 }
 
 #[test]

@@ -14,6 +14,7 @@ use object::{Endianness, U32};
 use rayon::prelude::*;
 use rstest::rstest;
 use serde::Deserialize;
+use sframe_elf::object_file::{ObjectFile, SectionBytes};
 use sframe_engine::constants::{SFRAME_F_FDE_FUNC_START_PCREL, SFRAME_F_FDE_SORTED};
 use sframe_engine::{
     Base, Flags, InstructionPointer, PauthKey, PcType, Recovery, RecoveryRule, Row, Section, Version,
@@ -21,7 +22,6 @@ use sframe_engine::{
 use sframe_inspect::convert::layout::Layout;
 use sframe_inspect::convert::{ConvertError, Request};
 use sframe_inspect::dump::{Dump, Faults};
-use sframe_inspect::elf::object_file::{ObjectFile, SectionBytes};
 use sframe_inspect::lint::lint_file;
 use sframe_judge::target::Target;
 use sframe_judge::target::files::Files;

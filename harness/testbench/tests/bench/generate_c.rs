@@ -6,7 +6,7 @@ use std::process::Command;
 use object::{Object as _, ObjectSection as _};
 use serde_json::Value;
 use sframe_engine::Abi;
-use sframe_inspect::Blame;
+use sframe_kit::Blame;
 use sframe_search::generate::c::{Build, Judged, Link, Plan, Section, Statement, draw, judge};
 use sframe_suite::corpus::{Maker, Recipe};
 use sframe_suite::faults::{Observed, build_of, differences, is_current};
@@ -78,7 +78,7 @@ fn run_exploration_and_sections_do_not_contradict_one_another() {
     assert!(matches!(output.status.code(), Some(0 | 1)), "{:?}", output.status);
 }
 
-/// Call frame information that is wrong is a fault of both sections, and of whoever wrote it.
+/// Call frame information that is wrong is a bug of both sections, and of whoever wrote it.
 #[test]
 fn a_wrong_directive_is_noticed() {
     let Some(maker) = host() else { return };

@@ -335,7 +335,7 @@ fn a_page_that_is_wrong_is_noticed() {
     right("```text file=x\nhere\n```\n\n```console\n$ cat x\nhere\n```\n");
     right("```toml from=Cargo.toml\n[workspace]\n```\n");
     right(
-        "```console\n$ sframe-testbench check corpus/builds/gnu-2.47/amd64/leaf.O2\n...\n..., and are right\n```\n",
+        "```console\n$ sframe-testbench check corpus/builds/gnu-2.47/amd64/leaf.O2\n...\n..., all correct\n```\n",
     );
     refused("```console\n$ echo a\nb\n```\n", "prints\na\n");
     refused("```console\n$ echo a\n```\n", "prints\na\n");

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use rstest::rstest;
 use serde_json::{Value, json};
 use sframe_inspect::command::Volume;
-use sframe_inspect::text::Text;
+use sframe_kit::text::Text;
 use sframe_suite::report::{Baseline, Report, Style, merge, run_summary};
 use sframe_suite::spec::Spec;
 use sframe_suite::yaml::{self, Source};
@@ -101,7 +101,7 @@ fn specs() -> Vec<Value> {
         "skip": [{"where": {"abi": "amd64", "toolchain": "gnu-2.47", "variant": "O2", "sframe_version": 3,
                             "compiler": "gcc >= 14", "assembler": ["gas < 2.47", "llvm"], "linker": "ld", "can": ["flex"],
                             "cannot": "outermost", "derived": false}, "reason": "r"}],
-        "sweep": [{"where": {"abi": "amd64"}, "covered": "90%", "rows": "50%", "min_depth": 1, "set_aside": "2%", "min_instructions": 1,
+        "sweep": [{"where": {"abi": "amd64"}, "covered": "90%", "rows": "50%", "min_depth": 1, "excluded": "2%", "min_instructions": 1,
                    "control_flow": ["signals"]}],
         "stops": [{"at": "main", "hit": 1, "frames": ["main"], "end": "outermost", "where": {"abi": "amd64"}},
                   {"hit": 2, "each": [{"at": "main"}, {"at": "f", "frames": ["f x 3"]}]}],
@@ -130,7 +130,7 @@ fn read(text: &str) -> Result<Spec, String> {
     let read = read.unwrap_or_else(|_| panic!("{:.2000}", text));
     assert!(started.elapsed() < TIME_LIMIT, "{:?}: {:.200}", started.elapsed(), text);
     read.map_err(|error| {
-        let line = sframe_inspect::text::neutral(&error.to_string()).into_owned();
+        let line = sframe_kit::text::neutral(&error.to_string()).into_owned();
         assert!(line.starts_with("p.yaml:") && error.position().is_some(), "{line}");
         assert!(line.lines().count() == 1 && line.len() < 4000, "{line:?}");
         assert!(!line.chars().any(char::is_control), "{line:?}");
@@ -698,7 +698,8 @@ fn mistakes_in_a_program(#[case] from: &str, #[case] to: &str, #[case] message: 
     "no vector is selected"
 )]
 #[case("lint --sarif /nowhere/x {leaf}", "there is no folder /nowhere")]
-#[case("faults gcc", "`gcc` is a component, with the faults `gcc-")]
+#[case("faults gccc", "unknown fault `gccc`")]
+#[case("faults silver-*", "unknown fault `silver-*`")]
 #[case("faults ld-plt", "did you mean `ld-plt-got`?")]
 #[case("faults pushes", "its name is part of `glibc-addmul-pushes`")]
 #[case("explain wrong-cfo", "did you mean `wrong-cfa`?")]

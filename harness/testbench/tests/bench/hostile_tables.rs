@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use rstest::rstest;
+use sframe_elf::cfi::Registers;
+use sframe_elf::object_file::ObjectFile;
 use sframe_engine::PauthMask;
-use sframe_inspect::cfi::Registers;
-use sframe_inspect::elf::object_file::ObjectFile;
 
 /// Address space of the bench, in KiB. The emulator alone reserves more than 1 GiB.
 const MEMORY: u32 = 6 << 20;
@@ -310,7 +310,7 @@ fn a_number_of_sections_that_the_file_has_no_room_for_is_refused() {
     }
 }
 
-/// Each entry of a procedure linkage table is named after its slot, and all have the
+/// Each entry of a PLT is named after its slot, and all have the
 /// same one.
 #[test]
 fn entries_that_share_a_slot_have_no_more_names_than_there_is_room_for() {

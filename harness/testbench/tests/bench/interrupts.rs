@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::command::{json, status};
+use crate::command::{conclusion, json, status};
 use crate::common::repository;
 use crate::isolate::{Endless, children, is_there};
 
@@ -150,7 +150,7 @@ fn a_terminal_shows_how_far_a_long_run_is() {
     assert!(text.contains(" per second, 1 finding, 2 deep; 0:0"), "{text:?}");
     // The report follows on lines of its own.
     let report = text.rsplit_once(" per second, 1 finding").map_or("", |(_, rest)| rest);
-    assert!(report.contains("instructions executed"), "{text:?}");
+    assert!(report.contains("executed instructions checked"), "{text:?}");
 }
 
 /// Starts a search that would take hours, interrupts it as `timeout` does, and returns what it says.
@@ -224,4 +224,79 @@ fn an_interrupt_is_heeded_while_an_unwinder_is_silent() {
         let left: Vec<_> = std::fs::read_dir(folder.path()).expect("a folder").collect();
         assert!(left.is_empty(), "{left:?}");
     }
+}
+
+/// A run that is stopped says how far it has come, and goes on where it was.
+#[test]
+fn a_stopped_run_goes_on_where_it_was() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let report = folder.path().join("report");
+    let run = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sframe-testbench"));
+        command.args([
+            "run",
+            "--jobs",
+            "1",
+            "--no-explore",
+            "--abi",
+            "s390x",
+            "--toolchain",
+            "gnu-2.47",
+            "--report",
+        ]);
+        command
+            .arg(&report)
+            .args(more)
+            .current_dir(repository())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    };
+    let child = run(&[]).spawn().expect("the bench");
+    wait("no case is finished", || {
+        let journal = std::fs::read_dir(&report).ok()?.filter_map(Result::ok);
+        journal.filter_map(|entry| entry.metadata().ok()).any(|entry| entry.len() > 4096).then_some(())
+    });
+    interrupt(&child, Signal::INT);
+    let asked = Instant::now();
+    let output = child.wait_with_output().expect("it ends");
+    assert!(asked.elapsed() < Duration::from_secs(10), "a second or two, on a machine that is not busy");
+    assert_eq!(status(&output), 4);
+    let said = conclusion(&String::from_utf8_lossy(&output.stdout));
+    assert!(said.starts_with("INTERRUPTED: ") && said.contains(" were run; "), "{said}");
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("`--resume` runs the other cases"),
+        "{output:?}"
+    );
+    let output = run(&["--resume"]).output().expect("the bench");
+    assert_eq!(status(&output), 0, "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("finished already: "), "{output:?}");
+}
+
+/// A program that is still looking for what it loads has not been checked.
+#[test]
+fn nothing_is_checked_before_it_is_known_what_is_loaded() {
+    let endless = Endless::new();
+    let child = endless.check(&["--root", "/"]).spawn().expect("the bench");
+    wait("no child runs", || children(child.id()).into_iter().next());
+    std::thread::sleep(Duration::from_millis(1500));
+    interrupt(&child, Signal::TERM);
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(status(&output), 4);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(said.trim(), "INTERRUPTED: stopped before anything was checked");
+}
+
+/// What knows nothing before its end says so.
+#[test]
+fn an_interrupt_of_a_command_without_results_is_answered() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sframe-testbench"));
+    command.args(["links", "--linker", "sh -c 'sleep 30'", "--abi", "amd64"]).current_dir(repository());
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the bench");
+    wait("no linker runs", || children(child.id()).into_iter().next());
+    interrupt(&child, Signal::INT);
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(status(&output), 4);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.starts_with("INTERRUPTED: nothing is kept; --only "), "{said}");
 }

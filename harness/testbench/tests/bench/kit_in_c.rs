@@ -6,7 +6,7 @@ use std::process::Command;
 use rstest::rstest;
 use serde_json::Value;
 
-use crate::command::{bench, json, program, status};
+use crate::command::{bench, conclusion, json, program, status};
 use crate::common::repository;
 
 /// Compiles the kit with its example, of which `change` makes another text; `None` without a compiler.
@@ -48,9 +48,9 @@ fn a_reader_that_answers_little_of_a_profile_has_not_passed() {
     let folder = tempfile::tempdir().expect("a folder");
     let Some(reader) = reader(folder.path(), |text| text, &[]) else { return };
     let output = bench(&["vectors", "--profile", "v2-glibc", "--unwinder", &reader]);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(status(&output), 3, "{said}");
-    assert!(said.contains("too little was compared: "), "{said}");
+    assert!(conclusion(&said).contains("too little was compared: "), "{said}");
 }
 
 /// What a reader prints is no answer, and is seen with what it says on standard error.

@@ -7,7 +7,7 @@ use std::process::Output;
 use rstest::rstest;
 use serde_json::Value;
 
-use crate::command::{bench_in, json, status};
+use crate::command::{bench_in, conclusion, json, status};
 use crate::common::repository;
 
 const REASON: &str = "GCC's epilogue of a realigned function, in a test.";
@@ -80,7 +80,7 @@ fn written_findings_are_known_once_they_are_explained() {
     let summary = text(&output.stdout);
     assert_eq!(status(&output), 0, "{summary}{}", text(&output.stderr));
     assert!(summary.contains(&format!("\nknown       4 findings: {REASON}\n")), "{summary}");
-    assert!(summary.ends_with(" judged, and are right except for 4 known findings\n"), "{summary}");
+    assert!(conclusion(&summary).ends_with(" checked, all correct but 4 known findings"), "{summary}");
     let read = |name: &str| std::fs::read_to_string(folder.join("report").join(name)).expect("a report");
     let report: Value = serde_json::from_str(&read("report.json")).expect("JSON");
     assert_eq!(report["findings"], Value::Array(Vec::new()));
@@ -93,7 +93,7 @@ fn written_findings_are_known_once_they_are_explained() {
     assert_eq!(results.len(), 2);
     assert!(results.iter().all(|result| result["suppressions"][0]["justification"] == REASON), "{results:?}");
     let markdown = read("summary.md");
-    assert!(markdown.starts_with("# SFrame test bench: as expected\n"), "{markdown}");
+    assert!(markdown.starts_with("# SFrame test bench: PASS\n"), "{markdown}");
     assert!(markdown.contains(&format!("\n## Known\n\n- `4 findings: {REASON}`\n")), "{markdown}");
 }
 
@@ -251,7 +251,7 @@ fn entries_of_other_functions_are_left_alone() {
     let write = |known: &str| std::fs::write(folder.join("known.yaml"), known).expect("a file");
     let with = |function: &str| {
         let output = explore(&["--known=known.yaml", "--functions", function]);
-        (status(&output), text(&output.stdout))
+        (status(&output), conclusion(&text(&output.stdout)) + &text(&output.stdout))
     };
     write(&known);
     let (asked, shown) = with("realigned");
@@ -262,18 +262,18 @@ fn entries_of_other_functions_are_left_alone() {
     write(&known.replacen(line, "function: main", 1));
     assert_eq!(with("realigned").0, 0);
     let (asked, shown) = with("main");
-    assert!(asked == 1 && shown.contains("; 1 known finding gone"), "{shown}");
+    assert!(asked == 1 && shown.starts_with("FAIL: 1 known finding gone"), "{shown}");
     assert!(shown.contains("unexpected-pass") && !shown.contains("proved finding"), "{shown}");
     write(&known.replace(": 1\n", ": 7\n"));
     let (asked, shown) = with("realigned");
-    assert!(asked == 1 && shown.contains("; 1 known finding changed"), "{shown}");
+    assert!(asked == 1 && shown.starts_with("FAIL: 1 known finding changed"), "{shown}");
     let output = explore(&["--functions=realigned", "--write-known=new.yaml"]);
     assert!(status(&output) == 2 && !folder.join("new.yaml").exists(), "{output:?}");
     // The page for job summaries says the same.
     write(&known.replacen(line, "function: main", 1));
     explore(&["--known=known.yaml", "--functions=main", "--report=report"]);
     let markdown = std::fs::read_to_string(folder.join("report/summary.md")).expect("a file");
-    assert!(markdown.starts_with("# SFrame test bench: 1 known finding gone\n"), "{markdown}");
+    assert!(markdown.starts_with("# SFrame test bench: FAIL\n"), "{markdown}");
 }
 
 /// Each says at which line.
@@ -479,7 +479,7 @@ fn findings_name_the_known_fault_that_is_their_cause() {
     let shown = (status(&shown), text(&shown.stdout));
     assert_eq!(shown.0, 1);
     assert!(
-        shown.1.contains(&format!("looks like: {page}, a known fault of gcc, unreported: ")),
+        shown.1.contains(&format!("matches known bug {page}, a bug of gcc, unreported: ")),
         "{}",
         shown.1
     );
@@ -531,7 +531,7 @@ fn hints_of_explore_are_of_the_places_of_the_fault() {
     let bare = folder.path().join("bare");
     std::fs::write(&bare, bytes).expect("a file");
     let hinted = causes(&bare, &|finding| {
-        let hint = finding["hint"].as_str()?.strip_prefix("this looks like ")?;
+        let hint = finding["hint"].as_str()?.strip_prefix("this matches ")?;
         Some(hint.split(',').next()?.to_owned())
     });
     assert_eq!(hinted, named);
@@ -541,7 +541,7 @@ fn hints_of_explore_are_of_the_places_of_the_fault() {
 #[test]
 fn every_output_names_the_page_of_a_known_fault() {
     let folder = tempfile::tempdir().expect("a folder");
-    let page = "looks like ld-plt-got, a known fault of ld >= 2.44, unreported";
+    let page = "matches known bug ld-plt-got, a bug of ld >= 2.44, unreported";
     let output = check(folder.path(), &crossing(), &["--report=report"]);
     assert_eq!(status(&output), 1, "{}", text(&output.stderr));
     let read = |name: &str| std::fs::read_to_string(folder.path().join("report").join(name)).expect("a file");
@@ -550,12 +550,12 @@ fn every_output_names_the_page_of_a_known_fault() {
     assert!(message.ends_with(page), "{message}");
     let junit = read("junit.xml").replace("&gt;", ">");
     assert!(junit.contains(page), "{junit}");
-    assert!(read("summary.md").contains("looks like: ld-plt-got, "), "{}", read("summary.md"));
+    assert!(read("summary.md").contains("matches known bug ld-plt-got, "), "{}", read("summary.md"));
     // Without running.
     let library = path("gnu-2.47/amd64/crossing.O2-dynamic.first.so");
     let differences = bench_in(folder.path(), &["diff", &library]);
     let differences = text(&differences.stdout);
-    assert!(differences.contains("= looks like: ld-plt-got, a known fault of ld >= 2.44, "), "{differences}");
+    assert!(differences.contains("= matches known bug ld-plt-got, a bug of ld >= 2.44, "), "{differences}");
     let document = json(&bench_in(folder.path(), &["diff", "--json", &library]));
     let fault = document["findings"][0]["fault"].as_str().expect("a fault");
     assert!(fault.starts_with("ld-plt-got, "), "{fault}");
@@ -616,7 +616,7 @@ fn pushing(folder: &Path, name: &str, bodies: &[&str]) -> Option<String> {
 
 const PUSHED: &str = "push $7; pop %rax";
 
-/// A known fault is that of the place where its sign is, and not of what is wrong for another reason there, before it or after
+/// A known bug is that of the place where its sign is, and not of what is wrong for another reason there, before it or after
 /// it in the row.
 #[rstest]
 #[case::itself(PUSHED, 0, 0)]
@@ -667,7 +667,7 @@ fn a_known_fault_excuses_only_itself(#[case] body: &str, #[case] expected: i32, 
     assert_eq!(faults, ["gcc-pushed-constant"].into());
 }
 
-/// Mistakes that have the instructions of a known fault, and are another one: wrong by another amount, for longer than the
+/// Mistakes that have the instructions of a known bug, and are another one: wrong by another amount, for longer than the
 /// fault, from elsewhere in the row, or come to by a jump.
 #[rstest]
 #[case::epilogue_without_cfi("push %rbx; .cfi_adjust_cfa_offset 8; call f0; pop %rbx")]

@@ -5,7 +5,7 @@ use std::process::Output;
 
 use rstest::rstest;
 use serde_json::Value;
-use sframe_inspect::elf::object_file::ObjectFile;
+use sframe_elf::object_file::ObjectFile;
 use sframe_judge::target::files::Files;
 use sframe_judge::target::{MadeSections, SectionSource, Target};
 use sframe_judge::unwind::sframe_unwinder;
@@ -101,10 +101,7 @@ fn without_a_section_the_error_names_the_option() {
     let output = bench(&["check", &file]);
     let error = stderr(&output);
     assert_eq!((status(&output), error.lines().count()), (2, 1), "{error}");
-    assert!(
-        error.contains("there is no .sframe section: ") && error.contains(" --from eh-frame "),
-        "{error}"
-    );
+    assert!(error.contains("there is no .sframe section: ") && error.contains(" --from eh-frame"), "{error}");
 
     let nothing = |_: &str, bytes: &[u8]| without_cfi(&without_section(bytes));
     let file = write_changed(folder.path(), "gnu-2.47/s390x/leaf.O2", nothing);
@@ -112,7 +109,10 @@ fn without_a_section_the_error_names_the_option() {
         let output = bench(&["check", "--from", from, &file]);
         let error = stderr(&output);
         assert_eq!((status(&output), error.lines().count()), (2, 1), "{error}");
-        assert!(error.contains("no section can be made from .eh_frame: there is no call frame"), "{error}");
+        assert!(
+            error.contains("no section can be synthesized from .eh_frame: there is no call frame"),
+            "{error}"
+        );
     }
 }
 
@@ -144,7 +144,7 @@ fn the_report_says_which_section_each_image_has() {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let page = std::fs::read_to_string(folder.path().join("report/summary.md")).expect("a summary");
     for line in [
-        "crossing.O2-dynamic: made from .eh_frame, 8 functions",
+        "crossing.O2-dynamic: synthesized from .eh_frame, 8 functions",
         "crossing.O2-dynamic.second.so: .sframe, 6 functions",
         "crossing.O2-dynamic.first.so: none: there is no call frame information in .eh_frame",
     ] {
@@ -177,7 +177,9 @@ fn wrong_cfi_is_found_and_is_the_compilers_fault(
     assert!(findings.iter().any(|finding| finding["verdict"] == verdict), "{report}");
     for finding in findings {
         assert_eq!(finding["blame"], "compiler-or-cfi", "{finding}");
-        assert!(finding["message"].as_str().is_some_and(|text| text.contains(" (made from .eh_frame): ")));
+        assert!(
+            finding["message"].as_str().is_some_and(|text| text.contains(" (synthesized from .eh_frame): "))
+        );
     }
     let text = String::from_utf8_lossy(&bench(&["check", "--from=eh-frame", &file]).stdout).into_owned();
     assert!(text.contains(&format!("check {file} --from eh-frame --report DIR")), "{text}");

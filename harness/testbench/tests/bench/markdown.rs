@@ -5,11 +5,11 @@ use std::sync::LazyLock;
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use rstest::rstest;
-use sframe_inspect::text::neutral;
-use sframe_judge::calls::SetAsideReason;
-use sframe_judge::examine::set_aside::SetAside;
+use sframe_judge::calls::ExclusionReason;
+use sframe_judge::examine::excluded::Exclusion;
 use sframe_judge::finding::{Address, Confidence, Finding, FindingRow, Message};
 use sframe_judge::vocabulary::Verdict;
+use sframe_kit::text::neutral;
 use sframe_suite::case::{CaseReport, Outcome};
 use sframe_suite::report::{Report, junit, markdown};
 use sframe_suite::spec::Blame;
@@ -103,12 +103,11 @@ fn read(markdown: &str) -> Seen {
 fn a_run_that_is_as_expected_is_a_headline_figures_and_a_table() {
     let text = markdown(&Report::new(vec![case()]));
     let seen = read(&text);
-    assert!(text.starts_with("# SFrame test bench: as expected\n"), "{text}");
-    assert!(seen.text.contains("1 case: 1 agree, 0 known, 0 unexpected, 0 broken, 0 skipped."), "{text}");
+    assert!(text.starts_with("# SFrame test bench: PASS\n"), "{text}");
     let row = ["gnu-2.44", "amd64", "1", "1", "0", "0", "0", "0", ""];
     assert_eq!(seen.rows[1..], [row.map(str::to_owned)], "{text}");
-    assert_eq!(seen.code, "");
-    assert!(markdown(&Report::new(Vec::new())).starts_with("# SFrame test bench: nothing compared\n"));
+    assert!(seen.code.starts_with("PASS: 1 case: 1 correct\n"), "{text}");
+    assert!(markdown(&Report::new(Vec::new())).starts_with("# SFrame test bench: INCONCLUSIVE\n"));
 }
 
 #[test]
@@ -126,11 +125,12 @@ fn findings_are_grouped_by_rows_and_say_who_is_to_blame() {
     skipped.reason = Some("no compiler".to_owned());
     let text = markdown(&Report::new(vec![unexpected, broken, skipped]));
     let seen = read(&text);
-    assert!(text.starts_with("# SFrame test bench: 1 unexpected, 1 broken\n"), "{text}");
+    assert!(text.starts_with("# SFrame test bench: ERROR\n"), "{text}");
+    assert!(seen.code.starts_with("ERROR: 3 cases: 1 could not finish, 1 unexpected, 1 skipped\n"), "{text}");
     let row = ["gnu-2.44", "amd64", "3", "0", "0", "1", "1", "1", "wrong-cfa 2 at 3 places"];
     assert_eq!(seen.rows[1..], [row.map(str::to_owned)], "{text}");
     for expected in [
-        "wrong-cfa in f: the likely culprit is producer-assembler (confidence high)\n",
+        "wrong-cfa in f: likely cause: producer-assembler (confidence high)\n",
         "CFA is 0x8, the call stack has 0x10 (and at 1 more place of this row; 2 times)\n",
         "sframe-testbench run --case leaf/gnu-2.44/amd64/O0\n",
         "the budget is spent\n",
@@ -142,12 +142,12 @@ fn findings_are_grouped_by_rows_and_say_who_is_to_blame() {
 
 /// As in every other output, whatever the outcome of the case.
 #[test]
-fn what_is_set_aside_is_the_output_of_a_case_in_junit() {
-    let place = SetAside {
+fn exclusions_are_the_output_of_a_case_in_junit() {
+    let place = Exclusion {
         image: None,
         function: "leaves<\u{1b}".to_owned(),
         pc: Address(0x104),
-        reason: SetAsideReason::LeavesElsewhere,
+        reason: ExclusionReason::LeavesElsewhere,
         instructions: 2,
         rows: Vec::new(),
         as_caller: false,
@@ -155,9 +155,9 @@ fn what_is_set_aside_is_the_output_of_a_case_in_junit() {
         is_stub: false,
     };
     let mut with = case();
-    with.set_aside = vec![place];
+    with.excluded = vec![place];
     let xml = junit(&Report::new(vec![case(), with])).expect("XML");
-    let said = "<system-out>set aside: 2 of 3 instructions executed in leaves&lt;\\u{1b}, from 0x104 on: the row says";
+    let said = "<system-out>excluded: 2 of 3 instructions executed in leaves&lt;\\u{1b}, from 0x104 on: the row describes";
     assert_eq!((xml.matches("<system-out>").count(), xml.matches(said).count()), (1, 1), "{xml}");
 }
 
@@ -171,7 +171,7 @@ fn what_is_left_out_is_counted_and_the_whole_has_bounds() {
     let text = markdown(&Report::new(cases));
     assert!(text.contains("and 42 more rows or findings") && text.contains("And 280 more;"), "no counts");
     assert!(
-        text.contains("wrong-cfa   fff") && text.contains("; the likely culprit is producer-assembler"),
+        text.contains("wrong-cfa   fff") && text.contains("; likely cause: producer-assembler"),
         "no lines"
     );
     // The limit of GitHub for a step's summary.
@@ -247,9 +247,12 @@ fn run_merge_and_check_write_the_summary() {
     assert_eq!(bench(&["check", build, "--report", &at("check")]), 1);
     let text = summary("check");
     let seen = read(&text);
-    assert!(text.starts_with("# SFrame test bench: 4 findings\n"), "{text}");
+    assert!(
+        text.starts_with("# SFrame test bench: FAIL\n") && seen.code.starts_with("FAIL: 4 findings\n"),
+        "{text}"
+    );
     assert_eq!(seen.rows[1..], [["wrong-fp".to_owned(), "4".to_owned()]], "{text}");
-    assert!(seen.code.contains("the likely culprit is compiler-or-cfi"), "{text}");
+    assert!(seen.code.contains("likely cause: compiler-or-cfi"), "{text}");
     assert_eq!(bench(&["check", "corpus/builds/gnu-2.47/amd64/leaf.O2", "--report", &at("sound")]), 0);
-    assert!(summary("sound").starts_with("# SFrame test bench: no finding\n"), "{}", summary("sound"));
+    assert!(summary("sound").starts_with("# SFrame test bench: PASS\n"), "{}", summary("sound"));
 }

@@ -7,11 +7,11 @@ use std::path::Path;
 use object::elf::SHT_GNU_SFRAME;
 use object::{Object as _, ObjectSection as _};
 use rstest::rstest;
+use sframe_elf::object_file::ObjectFile;
+use sframe_elf::replace_section::embed;
 use sframe_engine::PcType;
 use sframe_engine::write::Section;
 use sframe_inspect::diff::{DiffReport, Field, Reason, diff_file};
-use sframe_inspect::elf::object_file::ObjectFile;
-use sframe_inspect::elf::replace_section::embed;
 use sframe_inspect::lint::{LintReport, lint_file};
 use sframe_judge::examine::{ExamineOptions, examine};
 use sframe_judge::explore::{Certainty, ExploreOptions, ExploredFile, Roots, explore};
@@ -146,7 +146,7 @@ fn sections_that_are_concatenated_are_one_finding_of_each_command(
     );
     assert!(finding.pcs > 0 && report.compared + finding.pcs == diff(&merged).compared);
     assert!(report.text().contains("difference: section, "), "{}", report.text());
-    assert!(report.text().contains("the likely culprit is producer-linker"), "{}", report.text());
+    assert!(report.text().contains("likely cause: producer-linker"), "{}", report.text());
 
     assert_eq!(explored(&bytes), ONE_FAULT);
     let found = check(&bytes);
@@ -323,7 +323,7 @@ fn a_table_that_is_said_to_be_longer_has_no_more_functions() {
     let longer = embed(&bytes, SHT_GNU_SFRAME, |address| {
         let mut longer = section.clone();
         let table = longer.functions.iter_mut().find(|function| function.pc_type == PcType::Mask);
-        table.expect("a linkage table").size += 0x100;
+        table.expect("a PLT").size += 0x100;
         longer.write(address)
     });
     let roots = |bytes: Vec<u8>| {

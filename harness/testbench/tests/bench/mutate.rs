@@ -75,7 +75,7 @@ const LONG_JUMPS: u64 = 4;
 
 /// A function whose rows are all wrong by as much, and which returns as any other. One that only ever leaves for
 /// elsewhere may say so: `bench_longjmp` loads FP with what it will be there, and its rows are as right without FP's
-/// slot. What it is killed by is a finding, and not that too much was set aside.
+/// slot. What it is killed by is a finding, and not that too much was excluded.
 #[test]
 fn what_is_wrong_throughout_a_function_is_noticed() {
     let operators = vec![Operator::CfaThroughout, Operator::RaThroughout, Operator::FpThroughout];

@@ -96,7 +96,7 @@ fn shown(bytes: &[u8], without_rule: Option<&'static str>) -> (BTreeSet<String>,
     let seen =
         examine(&target, &mut *sframe_unwinder(&target), &look, &Options::default()).expect("a machine");
     let findings = seen.findings.iter().map(|found| format!("{} {}", found.message, found.hits));
-    (findings.collect(), seen.set_aside.iter().map(|place| place.line()).collect())
+    (findings.collect(), seen.excluded.iter().map(|place| place.line()).collect())
 }
 
 #[test]

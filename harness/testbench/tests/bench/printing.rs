@@ -10,7 +10,7 @@ use rstest::rstest;
 use serde::Deserialize as _;
 use serde_json::Value;
 use sframe_inspect::command::Volume;
-use sframe_inspect::text::Text;
+use sframe_kit::text::Text;
 use sframe_suite::report::{Report, Style, junit, markdown, run_summary};
 
 use crate::common::repository;

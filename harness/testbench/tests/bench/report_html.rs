@@ -255,7 +255,7 @@ fn the_page_of_a_run_that_is_worse_says_so_first() {
     bench(&[&cases[..], &["--baseline", &path("baseline")]].concat(), 1);
     browser.load(&folder.path().join("one/report.html"), "");
     let verdict = browser.text("document.querySelector('.verdict.unexpected').textContent");
-    assert!(verdict.trim_start().starts_with("1 worse than in the baseline"), "{verdict}");
+    assert!(verdict.trim_start().starts_with("FAIL: 1 worse than in the baseline"), "{verdict}");
 }
 
 #[test]
@@ -275,7 +275,7 @@ fn the_page_of_a_run_can_be_read_filtered_and_linked_to() {
     browser.load(&page, "");
     assert_eq!(browser.count(".cells a"), cases.len() as u64);
     assert_eq!(browser.count("figure svg[role=img][aria-label]"), 3);
-    assert!(browser.text("document.querySelector('.verdict').textContent").contains("Nothing unexpected"));
+    assert!(browser.text("document.querySelector('.verdict').textContent").contains(" known failures"));
     assert!(
         browser.text("document.querySelector('section h2').textContent").len() > 3
             && browser
@@ -379,7 +379,7 @@ fn the_page_of_a_run_can_be_read_filtered_and_linked_to() {
     browser.has_no_problems();
 }
 
-/// A wide screen cuts nothing and leaves no box half empty; a finding of a known fault is not called
+/// A wide screen cuts nothing and leaves no box half empty; a finding of a known bug is not called
 /// unexpected.
 #[test]
 fn boxes_are_as_wide_as_the_screen() {
@@ -397,7 +397,7 @@ fn boxes_are_as_wide_as_the_screen() {
     let badges = "[...document.querySelectorAll('td.head .chip')].map(badge => badge.textContent)";
     for (file, expected) in [
         ("corpus/builds/gnu-2.47/amd64/realign.O2", ["unexpected"; 4].as_slice()),
-        ("corpus/faults/gcc-popped-frame-pointer/align", &["known fault"; 2]),
+        ("corpus/faults/gcc-popped-frame-pointer/align", &["known bug"; 2]),
     ] {
         bench(&["check", file, "--report", &path], 1);
         browser.load(&page, "");
@@ -509,19 +509,15 @@ fn the_verdict_is_on_the_first_screen_of_a_phone() {
     browser.phone();
     let build = "corpus/builds/gnu-2.47/amd64/realign.O2";
     for (command, status, verdict) in [
-        (&["run", "--spec", "leaf", "--toolchain", "gnu-2.44"][..], 0, "Every backtrace agrees"),
+        (&["run", "--spec", "leaf", "--toolchain", "gnu-2.44"][..], 0, "PASS: 12 cases: 12 correct; "),
         (
             &["run", "--spec", "leaf", "--toolchain", "gnu-2.44", "--budget", "10"],
             4,
-            "12 cases could not be judged.",
+            "ERROR: 12 cases: 12 could not finish; ",
         ),
-        (&["check", build], 1, "executed were judged: 4 findings"),
-        (
-            &["check", "corpus/builds/gnu-2.47/amd64/leaf.O2"],
-            0,
-            "instructions executed were judged, and are right.",
-        ),
-        (&["explore", build], 1, "; 4 proved findings"),
+        (&["check", build], 1, "FAIL: 4 findings; "),
+        (&["check", "corpus/builds/gnu-2.47/amd64/leaf.O2"], 0, "instructions checked, all correct."),
+        (&["explore", build], 1, "FAIL: 4 proved findings; "),
     ] {
         let arguments: Vec<&str> = command.iter().copied().chain(["--report", &path]).collect();
         bench(&arguments, status);
@@ -683,7 +679,7 @@ fn the_page_of_a_check_begins_with_what_is_wrong() {
     browser.load(&page, "");
     let shown = browser.text("document.querySelector('main').textContent");
     let head = browser.text("document.querySelector('main h2').textContent");
-    assert!(head.ends_with(" right except for 1 place that SFrame can't express"), "{head}");
+    assert!(head.ends_with(" right except for 1 place that can't be expressed in SFrame"), "{head}");
     assert!(!shown.contains("known findings were seen"), "{shown:.3000}");
     // A list expects what is not found: that is no word of the call stack.
     let list = folder.path().join("known.yaml");

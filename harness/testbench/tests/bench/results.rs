@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use sframe_inspect::text::{counted, grouped};
+use sframe_kit::text::{counted, grouped};
 use sframe_suite::report::Report;
 use sframe_suite::spec::{Faults, UpstreamState};
 use sframe_suite::suite::Filter;
@@ -93,9 +93,9 @@ fn of_components() -> String {
     let all: usize = components.values().map(BTreeMap::len).sum();
     let open: usize = components.values().map(unreported).sum();
     let mut text = format!(
-        "{all} faults are known, {open} of them unreported. Each has [a page](specs/faults/README.md): which component has \
+        "{all} bugs are known, {open} of them unreported. Each has [a page](specs/faults/README.md): which component has \
          it, the\nsmallest program that shows it, and what each witness says. Those of linkers that only \
-         [their suite](harness/guide/links.md)\nshows are not among them.\n\n| component | known faults | \
+         [their suite](harness/guide/links.md)\nshows are not among them.\n\n| component | known bugs | \
          unreported |\n|---|---:|---:|\n"
     );
     for (component, faults) in &components {

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::AddAssign;
 
 use rayon::prelude::*;
+use sframe_elf::object_file::ObjectFile;
 use sframe_engine::{
     Abi, ByteOrder, Error, Frame, InstructionPointer, PauthMask, ReturnAddress, Section, StepError, write,
 };
-use sframe_inspect::elf::object_file::ObjectFile;
 
 use crate::common;
 
@@ -257,7 +257,7 @@ fn every_bit_of_a_spread_of_sections_may_be_wrong() {
     );
 }
 
-/// Symbols and the names of procedure linkage tables come from tables with
+/// Symbols and the names of PLTs come from tables with
 /// arbitrary contents.
 #[test]
 fn any_byte_of_the_tables_that_names_come_from_may_be_wrong() {

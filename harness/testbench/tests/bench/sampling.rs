@@ -11,7 +11,7 @@ use sframe_judge::target::Target;
 use sframe_judge::unwind::{BlackBox, SframeUnwinder, Unwinder, sframe_unwinder};
 use sframe_machine::Options;
 
-use crate::command::{bench, json, status};
+use crate::command::{bench, conclusion, json, status};
 use crate::doctor::{self, patch_first_row};
 
 fn per_place(most: u32) -> Sampling {
@@ -201,22 +201,23 @@ fn the_last_line_counts_what_is_in_the_sample() {
     let file = crate::common::repository().join("corpus/builds/gnu-2.47/amd64/mixed_objects.O2");
     let file = file.display().to_string();
     for sample in ["--every=3", "--per-place=1", "--from-function=main"] {
-        let output = bench(&["check", &file, "--no-explore", "--allow-set-aside", sample]);
+        let output = bench(&["check", &file, "--no-explore", "--allow-excluded", sample]);
         let text = String::from_utf8(output.stdout).expect("text");
-        let last = text.lines().last().expect("a line");
+        let last = conclusion(&text);
+        let (_, last) = last.split_once(": ").expect("a verdict");
         let number = |word: Option<&str>| -> u64 {
             let digits: String = word.unwrap_or("0").chars().filter(char::is_ascii_digit).collect();
             digits.parse().expect("a number")
         };
         let before = |phrase: &str| {
             number(
-                last.split(phrase).next().filter(|all| *all != last).and_then(|all| all.rsplit(' ').next()),
+                last.split(phrase).next().filter(|all| **all != *last).and_then(|all| all.rsplit(' ').next()),
             )
         };
-        let executed = before(" instructions executed");
+        let executed = before(" executed instructions");
         let judged = number(last.split(' ').next());
-        let left = [" with nothing to compare", " not in the sample", " set aside"].map(before);
+        let left = [" with no caller to compare", " not in the sample", " excluded"].map(before);
         assert!(left[1] > 0 && executed == judged + left.iter().sum::<u64>(), "{sample}: {last}");
-        assert!(!last.contains("without SFrame"), "{sample}: {last}");
+        assert!(!last.contains("without .sframe"), "{sample}: {last}");
     }
 }

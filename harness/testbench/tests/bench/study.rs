@@ -5,7 +5,6 @@ use std::process::Command;
 
 use rstest::rstest;
 use serde_json::Value;
-use sframe_inspect::text::grouped;
 use sframe_judge::compare::{Reliabilities, WalkEnd};
 use sframe_judge::examine::{Examination, ExamineOptions, examine};
 use sframe_judge::target::Target;
@@ -13,6 +12,7 @@ use sframe_judge::unwind::{
     Backtrace, CfiUnwinder, End, Frame, FramePointerUnwinder, Unwinder, Viewpoint, sframe_unwinder,
 };
 use sframe_judge::vocabulary::Topmost;
+use sframe_kit::text::grouped;
 use sframe_machine::Options;
 use sframe_suite::study::{Executed, Study, StudyOptions, StudyReport, Unwinders, Walks};
 
@@ -393,7 +393,8 @@ fn a_page_joins_the_reports_of_a_group() {
         assert!(page_text.contains(&row), "{row}\n{page_text}");
     }
     assert!(!page_text.contains("| `crossing.O2-dynamic` |"), "{page_text}");
-    let unsettled = "Not counted, by the same estimate: 20 instructions where it was not settled";
+    let unsettled =
+        "Not counted, by the same estimate: 20 instructions where the correct answer was undecidable";
     assert!(page_text.contains(unsettled), "{page_text}");
     assert!(page_text.contains(r"Not counted: `three`: `a reason \| with a bar`."), "{page_text}");
 
@@ -544,7 +545,7 @@ fn walks_from_a_call_by_hand_are_worth_what_they_are(
     }
 }
 
-/// Where it is not settled what is right, all ways to walk are left out: they are compared at the same instructions.
+/// Where the correct answer is undecidable, all ways to walk are left out: they are compared at the same instructions.
 #[rstest]
 fn all_ways_have_the_same_walks(
     #[values("traced_returns", "eh_return")] program: &str,

@@ -4,12 +4,12 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use sframe_elf::object_file::ObjectFile;
 use sframe_engine::{
     Abi, Base, DwarfRegister, Fde, InstructionPointer, LookupAddress, Mangled, PauthKey, PauthMask, Pc,
     PcType, Recovery, RecoveryRule,
 };
 use sframe_engine::{ReturnAddress, Step, StepError};
-use sframe_inspect::elf::object_file::ObjectFile;
 use sframe_judge::examine::counts::Counts;
 use sframe_judge::examine::{Examination, ExamineOptions, examine};
 use sframe_judge::finding::Finding;

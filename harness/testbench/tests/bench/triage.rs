@@ -187,7 +187,7 @@ fn a_wrong_call_stack_is_blamed_on_the_bench() {
     assert!(findings.iter().all(|finding| suspects.contains(&finding.blame)));
 }
 
-/// Known faults of the corpus: their specs name the culprit, which each run
+/// Known bugs of the corpus: their specs name the culprit, which each run
 /// compares. This test checks that each kind of producer is among them.
 #[test]
 fn each_kind_of_producer_has_a_fault_in_the_corpus() {

@@ -7,12 +7,12 @@ use std::process::Command;
 use object::elf::{PT_GNU_SFRAME, PT_LOAD, SHT_GNU_SFRAME, SHT_PROGBITS};
 use object::read::elf::{FileHeader as _, ProgramHeader as _, SectionHeader as _};
 use object::{Endianness, Object as _};
+use sframe_elf::object_file::ObjectFile;
+use sframe_elf::replace_section::{EmbedError, embed};
 use sframe_engine::write::{self, Skipped, Target};
 use sframe_engine::{ByteOrder, InstructionPointer, Section, Version};
 use sframe_inspect::convert::Request;
 use sframe_inspect::convert::layout::Layout;
-use sframe_inspect::elf::object_file::ObjectFile;
-use sframe_inspect::elf::replace_section::{EmbedError, embed};
 
 use crate::command::bench_in;
 use crate::common;

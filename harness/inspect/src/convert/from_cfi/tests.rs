@@ -3,7 +3,7 @@ use std::fmt::Write as _;
 use rstest::rstest;
 
 use super::*;
-use crate::cfi::CfiInput;
+use sframe_elf::cfi::CfiInput;
 
 const ADVANCE: u8 = 0x40;
 const OFFSET: u8 = 0x80;

@@ -5,7 +5,7 @@ use crate::compare::{Rules, Truth};
 
 pub(in crate::calls) const RULE: Rule = Rule {
     name: "new-context",
-    text: "while control is about to begin a context that the program has made, rows are set aside",
+    text: "while control is about to begin a context that the program has made, rows are excluded",
     case: "contexts",
 };
 

@@ -102,8 +102,8 @@ mod tests {
     use std::path::Path;
 
     use sframe_engine::{Base, Recovery, RecoveryRule};
-    use sframe_inspect::Address;
     use sframe_inspect::diff::{Extent, Reason, Uncovered};
+    use sframe_kit::Address;
 
     use super::*;
 

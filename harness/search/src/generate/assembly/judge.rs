@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use object::{Object as _, ObjectSection as _};
+use sframe_elf::cfi::{CallFrameInfo, CfiSection, Rules};
+use sframe_elf::object_file::ObjectFile;
 use sframe_engine::{InstructionPointer, Version};
-use sframe_inspect::cfi::{CallFrameInfo, CfiSection, Rules};
-use sframe_inspect::elf::object_file::ObjectFile;
 use sframe_judge::examine::{ExamineOptions, examine};
 use sframe_judge::explore::{Certainty, ExploreOptions, Roots, explore};
 use sframe_judge::finding::Finding;
@@ -321,7 +321,7 @@ impl Judge<'_> {
             found.insert(key);
         }
         // Each function returns to its caller: nothing excuses what its rows say.
-        let aside = examination.set_aside.iter().map(|set_aside| format!("a run has {}", set_aside.line()));
+        let aside = examination.excluded.iter().map(|excluded| format!("a run has {}", excluded.line()));
         self.judged.contradictions.extend(aside);
         self.notice(&examination.findings);
         let unexercised = examination.coverage.unexercised.iter();

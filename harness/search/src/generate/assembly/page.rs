@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use sframe_engine::Abi;
-use sframe_inspect::text::with_causes;
 use sframe_judge::vocabulary::Verdict;
+use sframe_kit::text::with_causes;
 use sframe_suite::corpus::Maker;
 use sframe_suite::faults::filled_in;
 use sframe_suite::spec::{Component, Fault, FaultySection};

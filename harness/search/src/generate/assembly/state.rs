@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use sframe_elf::cfi::Rules;
 use sframe_engine::{Abi, Base, DwarfRegister, Fde, PauthKey, Recovery, RecoveryRule, Row};
-use sframe_inspect::cfi::Rules;
 
 /// What a register or a word holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

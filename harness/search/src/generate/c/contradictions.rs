@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 use sframe_engine::InstructionPointer;
-use sframe_inspect::{Blame, Confidence};
 use sframe_judge::examine::coverage::Explored;
 use sframe_judge::finding::{Finding, Message};
 use sframe_judge::target::{Linked, Target};
 use sframe_judge::vocabulary::Verdict;
+use sframe_kit::{Blame, Confidence};
 
 use super::oracle::{Item, Seen, Witness};
 use crate::generate::outcome::is_of_value;

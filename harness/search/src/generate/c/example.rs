@@ -138,7 +138,7 @@ pub(super) fn complete(maker: &Maker, abi: Abi, level: Level, reduced: &Reduced)
 pub(super) fn complaint(error: Error) -> String {
     match error {
         Error::Compiler { stderr, .. } => super::shape::complaint(&stderr),
-        error => sframe_inspect::text::with_causes(&error),
+        error => sframe_kit::text::with_causes(&error),
     }
 }
 

@@ -158,7 +158,7 @@ pub(super) const fn of_linker(abi: Abi) -> &'static [&'static str] {
     }
 }
 
-/// Whether GNU's linker writes unwind information of its own, for its linkage tables, and knows a flag about it.
+/// Whether GNU's linker writes unwind information of its own, for its PLTs, and knows a flag about it.
 pub(super) const fn writes_unwind_information(abi: Abi) -> bool {
     match abi {
         Abi::Amd64 | Abi::S390x => true,

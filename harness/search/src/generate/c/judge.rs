@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::{Serialize, Serializer};
-use sframe_inspect::Blame;
 use sframe_inspect::diff::{DiffReport, Difference, Field, Uncovered, diff_file};
 use sframe_judge::finding::{Address, Evidence, Finding};
 use sframe_judge::target::files::Files;
 use sframe_judge::target::{MadeSections, SectionSource, Target, TargetError};
 use sframe_judge::vocabulary::LayoutFact;
+use sframe_kit::Blame;
 
 use super::contradictions::{Contradiction, blames};
 use super::oracle::{Item, NotJudged, Seen, Witness, ask};
@@ -251,7 +251,7 @@ fn items_of(seen: Option<&Seen>) -> impl Iterator<Item = &Item> {
 }
 
 /// What the layout says of a function that linkers make.
-const LINKAGE_TABLE: &str = "layout: the code lies in a procedure linkage table, which linkers make";
+const PLT_LAYOUT: &str = "layout: the code lies in a PLT, which linkers make";
 
 /// A function that `.sframe` leaves out for no reason.
 fn left_out(function: &Uncovered) -> Fault {
@@ -272,7 +272,7 @@ fn left_out(function: &Uncovered) -> Fault {
         message: format!("{name} ({}): {}", function.extent.start, function.message),
         listing: Vec::new(),
         before_row: None,
-        evidence: is_of_linker.then(|| LINKAGE_TABLE.to_owned()).into_iter().collect(),
+        evidence: is_of_linker.then(|| PLT_LAYOUT.to_owned()).into_iter().collect(),
         place: SeenPlace::default(),
         layout: is_of_linker.then_some(LayoutFact::LinkageTable).into_iter().collect(),
         code_in: None,

@@ -150,10 +150,10 @@ impl Place {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sframe_inspect::Blame;
-    use sframe_inspect::instructions::Disassembly;
+    use sframe_isa::Disassembly;
     use sframe_judge::finding::Address;
     use sframe_judge::vocabulary::LayoutFact;
+    use sframe_kit::Blame;
     use sframe_suite::faults::SeenPlace;
     use sframe_suite::spec::RowBegins;
 

@@ -15,7 +15,7 @@ pub enum Form {
     Static,
     /// At any address; it relocates itself.
     Pie,
-    /// A shared object that has an entry, and calls its own functions through its linkage table.
+    /// A shared object that has an entry, and calls its own functions through its PLT.
     Shared,
 }
 

@@ -168,7 +168,7 @@ pub(super) fn ask(target: &Target<'_>) -> Result<Seen, NotJudged> {
         checksum,
         total: examination.coverage.rows.total,
         exercised: examination.coverage.rows.exercised,
-        explored: explored.rows.judged,
+        explored: explored.rows.checked,
         comparisons: examination.counts.comparisons,
     })
 }

@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use sframe_engine::Abi;
-use sframe_inspect::Blame;
 use sframe_judge::finding::Finding;
+use sframe_kit::Blame;
 use sframe_suite::corpus::{Error, Maker};
 use sframe_suite::faults::{Observed, filled_in};
 use sframe_suite::spec::{self, Assembler, Component, Fault, FaultySection, Linker};
@@ -291,7 +291,7 @@ impl Page<'_> {
         let why = match page {
             Ok(()) => ("fault", name.to_owned()),
             Err(why) => {
-                let reason = format!("A fault of {} without a page: {why}.", draft.component);
+                let reason = format!("A bug of {} without a page: {why}.", draft.component);
                 ("reason", format!("{reason:?}"))
             }
         };

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use serde::Serialize;
-use sframe_inspect::Blame;
 use sframe_judge::finding::Finding;
+use sframe_kit::Blame;
 use sframe_suite::faults::without_numbers;
 
 /// Which sections are wrong.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sframe_engine::{Abi, RowRules};
-use sframe_inspect::instructions::Disassembly;
+use sframe_isa::Disassembly;
 use sframe_judge::finding::Finding;
 use sframe_judge::target::{Linked, Loaded, Module};
 use sframe_judge::vocabulary::Verdict;

@@ -18,12 +18,12 @@ use object::{
     Architecture, BinaryFormat, Endianness, Object as _, ObjectComdat as _, ObjectSection as _,
     ObjectSymbol as _, RelocationTarget, SectionIndex, SectionKind, SymbolFlags, SymbolKind, SymbolScope,
 };
+use sframe_elf::link::link;
+use sframe_elf::relocatable::lay_out;
+use sframe_elf::replace_section::embed;
+use sframe_elf::source::Source;
 use sframe_engine::write::{Function, Section, WriteError};
 use sframe_engine::{Abi, Base, FdeType, Flags, PauthKey, PcType, Recovery, RecoveryRule, Row, Version};
-use sframe_inspect::elf::link::link;
-use sframe_inspect::elf::relocatable::lay_out;
-use sframe_inspect::elf::replace_section::embed;
-use sframe_inspect::source::Source;
 use tempfile::TempDir;
 
 use super::super::case::Tool;

@@ -6,7 +6,7 @@ mod shown;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use sframe_inspect::text::grouped;
+use sframe_kit::text::grouped;
 
 pub(super) use results::CaseResults;
 pub use results::{ReportKind, Results, UnreadReport};

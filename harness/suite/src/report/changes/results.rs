@@ -6,12 +6,12 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sframe_inspect::text::{first_of, grouped};
 use sframe_judge::compare::{ByTopmost, Reliabilities};
 use sframe_judge::examine::coverage::{ExploredRows, RowCounts};
 use sframe_judge::external::UnwinderReport;
 use sframe_judge::finding::Finding;
 use sframe_judge::vocabulary::Verdict;
+use sframe_kit::text::{first_of, grouped};
 use sframe_vectors::words::of_json;
 
 use crate::case::{CaseReport, Outcome, SeenKnown};
@@ -38,6 +38,9 @@ pub enum UnreadReport {
     /// It has a case more than once.
     #[error("the report has the case {0} twice")]
     Twice(String),
+    /// Not all of its cases were run.
+    #[error("the run was interrupted: `--resume` runs its other cases")]
+    Interrupted,
 }
 
 /// What a report is about, and how that was judged.
@@ -63,7 +66,7 @@ impl ReportKind {
     const fn rows_left(self) -> &'static str {
         match self {
             Self::Run | Self::Check => "rows that were not exercised",
-            Self::Explore => "rows that were not judged",
+            Self::Explore => "rows that were not checked",
         }
     }
 
@@ -71,7 +74,7 @@ impl ReportKind {
     const fn rows(self) -> &'static str {
         match self {
             Self::Run | Self::Check => "rows exercised",
-            Self::Explore => "rows judged",
+            Self::Explore => "rows checked",
         }
     }
 
@@ -283,7 +286,7 @@ impl CaseResults {
         let of_judged = [
             more("walks that are silent or wrong", both.map(|case| case.walks[1])),
             more("instructions that could have an FDE, and have none", both.map(|case| case.without_fde)),
-            more("instructions that were not judged", not_judged),
+            more("instructions that were not checked", not_judged),
             more("rows that did not run, and are wrong", both.map(|case| case.wrong_unused)),
             fewer("complete walks", both.map(|case| if is_same_run { case.walks[0] } else { 0 })),
             more("rows that agree in part only", both.map(|case| case.rows_partly)),
@@ -480,7 +483,7 @@ struct SectionOf {
 #[derive(Deserialize)]
 struct OfFileSummary {
     /// Of `explore`: rows judged.
-    #[serde(alias = "rows_judged")]
+    #[serde(alias = "rows_checked")]
     rows_exercised: u64,
     #[serde(default)]
     rows_total: u64,
@@ -621,6 +624,9 @@ impl Results {
         if report.schema != SCHEMA {
             return Err(UnreadReport::Schema(report.schema));
         }
+        if report.interrupted {
+            return Err(UnreadReport::Interrupted);
+        }
         if let Some(id) = report.twice().first() {
             return Err(UnreadReport::Twice((*id).to_owned()));
         }
@@ -638,7 +644,7 @@ impl Results {
     }
 
     fn of_file(document: &Value, report: OfFile) -> Result<Self, UnreadReport> {
-        let is_explored = document.pointer("/summary/rows_judged").is_some();
+        let is_explored = document.pointer("/summary/rows_checked").is_some();
         let kind = if is_explored { ReportKind::Explore } else { ReportKind::Check };
         let OfFile {
             schema,
@@ -724,7 +730,7 @@ fn placed<T: DeserializeOwned>(document: Value, bytes: &[u8]) -> Result<T, serde
 
 fn found(findings: &[Finding], known: &[SeenKnown]) -> Vec<Found> {
     let unknown = findings.iter().map(|finding| {
-        let looks_like = finding.fault.as_ref().map(|fault| format!(", looks like {}", fault.name));
+        let looks_like = finding.fault.as_ref().map(|fault| format!(", matches known bug {}", fault.name));
         let name =
             format!("{}, {} to blame{}", finding.verdict, finding.blame, looks_like.unwrap_or_default());
         ((Identity::of(finding), Cause { name, is_known: false }), finding.places)

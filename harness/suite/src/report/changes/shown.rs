@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use sframe_inspect::text::{Text, counted, grouped, neutral};
+use sframe_kit::conclusion::{Conclusion, Ending};
+use sframe_kit::text::{Text, counted, grouped, neutral};
 
 use super::{CaseChange, CauseChange, Changed, Changes, ReliabilityChange};
 use crate::provenance::Provenance;
@@ -64,8 +65,18 @@ pub fn changes_text(changes: &Changes) -> Text {
             ));
         }
     }
-    text.line(headline(changes));
+    conclusion(changes).show(&mut text);
     text
+}
+
+/// How it ends, with the numbers.
+fn conclusion(changes: &Changes) -> Conclusion {
+    let ending = match () {
+        () if changes.is_worse() => Ending::Fail,
+        () if changes.has_nothing_in_common() => Ending::Inconclusive,
+        () => Ending::Pass,
+    };
+    Conclusion { ending, facts: vec![headline(changes)] }
 }
 
 /// The numbers, in a line.
@@ -111,7 +122,7 @@ fn outcomes(CaseChange { said, reason, .. }: &CaseChange) -> String {
 const WALKS: [&str; 9] =
     ["topmost frame", "complete", "before", "incomplete", "before", "silent", "before", "wrong", "before"];
 
-const WALKS_IN_MARKDOWN: &str = "\n## Walks, by what the topmost frame was in\n\nOf the cases that both reports have judged.\n\n\
+const WALKS_IN_MARKDOWN: &str = "\n## Walks, by what the topmost frame was in\n\nOf the cases that both reports have checked.\n\n\
     | topmost frame | complete | before | incomplete | before | silent | before | wrong | before |\n\
     |---|---:|---:|---:|---:|---:|---:|---:|---:|\n";
 
@@ -137,7 +148,7 @@ pub fn changes_markdown(changes: &Changes) -> String {
         let _ = writeln!(text, "\nThe runs differ (before / after): {}", code(difference));
     }
     if !changes.causes.is_empty() {
-        text += "\n## By cause\n\nOf the cases that both reports have judged.\n\n| change | cause | explained | cases | before |\n|---|---|---|---:|---:|\n";
+        text += "\n## By cause\n\nOf the cases that both reports have checked.\n\n| change | cause | explained | cases | before |\n|---|---|---|---:|---:|\n";
     }
     for CauseChange { cause, known, change, cases: [before, after] } in &changes.causes {
         let known = if *known { "known" } else { "unexplained" };
@@ -193,7 +204,7 @@ pub fn changes_html(changes: &Changes) -> String {
         let _ = writeln!(page, "<p>The runs differ (before / after): {}</p>", escaped(difference));
     }
     if !changes.causes.is_empty() {
-        page += "<h2>By cause</h2>\n<p class=\"faint\">Of the cases that both reports have judged.</p>\n";
+        page += "<h2>By cause</h2>\n<p class=\"faint\">Of the cases that both reports have checked.</p>\n";
         page += &table_of(&["change", "cause", "explained", "cases", "before"]);
         for CauseChange { cause, known, change, cases: [before, after] } in &changes.causes {
             let known = if *known { "known" } else { "unexplained" };
@@ -212,7 +223,7 @@ pub fn changes_html(changes: &Changes) -> String {
         page += "</tbody></table></div>\n";
     }
     if !changes.reliability.is_empty() {
-        page += "<h2>Walks, by what the topmost frame was in</h2>\n<p class=\"faint\">Of the cases that both reports have judged.</p>\n";
+        page += "<h2>Walks, by what the topmost frame was in</h2>\n<p class=\"faint\">Of the cases that both reports have checked.</p>\n";
         page += &table_of(&WALKS);
         for change in &changes.reliability {
             let [topmost, numbers @ ..] = cells(change);

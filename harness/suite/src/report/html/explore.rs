@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use sframe_inspect::text::counted;
 use sframe_judge::examine::listings::Listings;
 use sframe_judge::explore::{Certainty, ExploredFinding, FunctionRows};
 use sframe_judge::finding::Address;
+use sframe_kit::text::counted;
 
 use super::{CaseView, FindingEntry, Head, IN_FULL, Summary, page, show_known};
 use crate::case::SeenKnown;
@@ -52,7 +52,7 @@ impl<'r> FunctionView<'r> {
         (rows.agree < rows.total).then(|| Self {
             name,
             pc: function.pc,
-            rows: [rows.total, rows.judged, rows.wrong, rows.possible],
+            rows: [rows.total, rows.checked, rows.wrong, rows.possible],
             reasons: in_part.chain(rows.undecided.iter().map(reason)).collect(),
         })
     }
@@ -82,7 +82,7 @@ pub(super) fn html_of_exploration(report: &ExploreReport) -> Result<String, serd
     page(
         Head {
             summary: Summary::Explore(&report.summary),
-            conclusion: Some(report.conclusion()),
+            conclusion: Some(report.conclusion().sentence()),
             worse: BTreeMap::new(),
             provenance: report.provenance.as_ref(),
         },
@@ -100,7 +100,7 @@ impl<'r> CaseView<'r> {
         let known = SeenKnown::count(&report.known);
         Self {
             instructions: summary.instructions,
-            rows: [summary.rows_total, summary.rows_judged, 0],
+            rows: [summary.rows_total, summary.rows_checked, 0],
             unexplained: summary.verdicts.values().sum(),
             count: report.findings.len() as u64 + known,
             without_result: report.without_result(),

@@ -10,7 +10,8 @@ pub(super) fn html_of_links(table: &LinksTable) -> String {
     let mut page = plain::head("linkers");
     for report in &table.reports {
         let class = if report.has_findings() { "unexpected" } else { "agree" };
-        let _ = writeln!(page, "<p class=\"verdict {class}\">{}</p>", escaped(&report.conclusion()));
+        let _ =
+            writeln!(page, "<p class=\"verdict {class}\">{}</p>", escaped(&report.conclusion().sentence()));
     }
     let (rows, causes) = table.rows();
     let names: Vec<String> = table.reports.iter().map(|report| escaped(&report.linker)).collect();

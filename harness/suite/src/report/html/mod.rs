@@ -6,6 +6,7 @@
 //! nodes.
 
 mod explore;
+mod files;
 mod links;
 pub(super) mod plain;
 
@@ -15,18 +16,19 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use explore::{FunctionView, Proof, html_of_exploration};
+use files::html_of_files;
 use links::html_of_links;
 use plain::STYLE;
 use serde::Serialize;
 use sframe_engine::Abi;
-use sframe_inspect::json;
 use sframe_judge::examine::WalkEnds;
 use sframe_judge::examine::coverage::Explored;
+use sframe_judge::examine::excluded::Exclusion;
 use sframe_judge::examine::listings::{Listings, MOST_INSTRUCTIONS};
-use sframe_judge::examine::set_aside::SetAside;
 use sframe_judge::explore::Certainty;
 use sframe_judge::finding::{self, Address, Blame, Confidence, Finding, Group, Witness, groups};
 use sframe_judge::vocabulary::Verdict;
+use sframe_kit::json;
 use sha2::{Digest as _, Sha256};
 
 use super::format::{Document, Format, Written};
@@ -186,7 +188,7 @@ struct CaseView<'r> {
     sections: Vec<String>,
     /// Comparisons that say nothing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    set_aside: Vec<String>,
+    excluded: Vec<String>,
     /// How the program ended, and which system calls it was refused.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     program_did: Vec<String>,
@@ -248,6 +250,7 @@ fn write(document: &Document<'_>) -> Option<Written> {
         Document::Run { report, listings, .. } => html(report, listings),
         Document::Check { report, listings } => html_of_check(report, listings),
         Document::Explore { report } => html_of_exploration(report),
+        Document::Files { files } => Ok(html_of_files(files)),
         Document::Links { table } => Ok(html_of_links(table)),
         Document::Matrix { .. } => return None,
     };
@@ -269,7 +272,7 @@ pub fn html(report: &Report, listings: &Listings) -> Result<String, serde_json::
     page(
         Head {
             summary: Summary::Run(&report.summary),
-            conclusion: Some(report.conclusion()),
+            conclusion: Some(report.conclusion().sentence()),
             worse: report.worse().collect(),
             provenance: report.provenance.as_ref(),
         },
@@ -293,7 +296,7 @@ pub fn html_of_check(report: &CheckReport, listings: &Listings) -> Result<String
     page(
         Head {
             summary: Summary::Check(&report.summary),
-            conclusion: Some(report.conclusion()),
+            conclusion: Some(report.conclusion().sentence()),
             worse: BTreeMap::new(),
             provenance: report.provenance.as_ref(),
         },
@@ -454,7 +457,7 @@ impl<'r> CaseView<'r> {
                 .collect(),
             unreached_agree: 0,
             uncovered: case.uncovered.iter().map(|(name, count)| (name.as_str(), *count)).collect(),
-            set_aside: case.set_aside.iter().map(SetAside::line).collect(),
+            excluded: case.excluded.iter().map(Exclusion::line).collect(),
             command: command_for(case),
             sections: Vec::new(),
             program_did: Vec::new(),
@@ -488,7 +491,7 @@ impl<'r> CaseView<'r> {
                 .map(|row| (row.function.as_str(), row.row.start, "", row.explored_text()))
                 .collect(),
             uncovered: summary.uncovered.iter().map(|(name, count)| (name.as_str(), *count)).collect(),
-            set_aside: report.set_aside.iter().map(SetAside::line).collect(),
+            excluded: report.excluded.iter().map(Exclusion::line).collect(),
             command: report.command(),
             sections: report.sections(),
             program_did: report.program(),
@@ -529,7 +532,7 @@ impl<'r> CaseView<'r> {
             unreached: Vec::new(),
             unreached_agree: 0,
             uncovered: Vec::new(),
-            set_aside: Vec::new(),
+            excluded: Vec::new(),
             command: String::new(),
             sections: Vec::new(),
             program_did: Vec::new(),

@@ -188,26 +188,11 @@
   }
 
   // Overview.
-  const SAYS = {
-    agree: () => "Every backtrace agrees with the call stack.",
-    known: () => "Nothing unexpected: all that is wrong is known, and explained.",
-    unexpected: (count) => `${counted(count, "case")} with findings.`,
-    broken: (count, all) => `${counted(count, "case")} could not be judged${all.unexpected ? `, and ${grouped(all.unexpected)} with findings` : ""}.`,
-  };
-  /** The verdict on all of the report. */
+  const CLASSES = { PASS: "agree", FAIL: "unexpected", INCONCLUSIVE: "skipped" };
+  /** The verdict on all of the report, which is the one that the terminal shows. */
   function sentence() {
-    // Of a single file, it is the one that the terminal shows.
-    if (!isRun) {
-      const told = index.conclusion;
-      return el("p", { class: `verdict ${cases[0].outcome}` }, `${told[0].toUpperCase()}${told.slice(1)}.`);
-    }
-    const all = summary.run;
-    const state = ["broken", "unexpected", "known", "agree"].find((outcome) => all[outcome]) ?? "agree";
-    if (!all.comparisons && state === "agree") return el("p", { class: "verdict skipped" }, "Nothing was compared.");
-    const [, ...judged] = index.conclusion.split("; ");
-    // What is worse than in the baseline is told first there: beside it, that nothing is unexpected would be false.
-    const says = index.worse && ["known", "agree"].includes(state) ? "" : SAYS[state](all[state], all);
-    return el("p", { class: `verdict ${index.worse ? "unexpected" : state}` }, says, judged.length ? ` ${judged.join("; ").replace(/^./, (first) => first.toUpperCase())}.` : "");
+    const word = index.conclusion.split(":")[0];
+    return el("p", { class: `verdict ${CLASSES[word] ?? "broken"}` }, `${index.conclusion}.`);
   }
   const tile = (name, value, link, kind) =>
     el("li", { class: kind, title: meaningOf("outcome", name) }, el("b", {}, value), link ? el("a", { href: link }, name) : name);
@@ -354,7 +339,7 @@
   const isUnknown = (finding) => finding.blame === "unknown";
   const isBlamed = (finding) => Boolean(finding.pc) || !isUnknown(finding);
   /** What a finding is to its reader, and the outcome whose colour it has. */
-  const kindOf = (finding) => (finding.known !== undefined ? (finding.blame === "format" ? "format" : "known") : finding.fault !== undefined ? "known fault" : "unexpected");
+  const kindOf = (finding) => (finding.known !== undefined ? (finding.blame === "format" ? "format" : "known") : finding.fault !== undefined ? "known bug" : "unexpected");
   const colourOf = (finding) => (kindOf(finding) === "unexpected" ? "unexpected" : "known");
   const chipOf = (finding) => (finding.certainty === undefined ? chip(kindOf(finding), colourOf(finding))
     : term("certainty", finding.certainty, `chip ${finding.certainty === "proved" ? "unexpected" : "skipped"}`));
@@ -367,7 +352,7 @@
   function resultChip(entry) {
     if (entry.without_result) return chip(entry.without_result, entry.outcome);
     const beyond = entry.outcome === "known" && !countOf(entry) ? beyondTheFormat(entry.findings) : 0;
-    return beyond ? chip(`right except for ${counted(beyond, "place")} that SFrame can't express`, entry.outcome) : outcomeChip(entry.outcome);
+    return beyond ? chip(`right except for ${counted(beyond, "place")} that can't be expressed in SFrame`, entry.outcome) : outcomeChip(entry.outcome);
   }
   /** Findings of cases that the page has no room for. */
   const unlisted = (entries) => entries.reduce((sum, entry) => sum + entry.count - findingsOf(entry.findings), 0);
@@ -525,8 +510,8 @@
     if (!list.length) return "";
     const beyond = beyondTheFormat(list);
     const known = findingsOf(list) - beyond;
-    const title = !known ? `Places that SFrame can't express (${grouped(beyond)})`
-      : `Known findings (${grouped(known)}${beyond ? `, besides ${counted(beyond, "place")} that SFrame can't express` : ""})`;
+    const title = !known ? `Places that can't be expressed in SFrame (${grouped(beyond)})`
+      : `Known findings (${grouped(known)}${beyond ? `, besides ${counted(beyond, "place")} that can't be expressed in SFrame` : ""})`;
     const groups = [...groupBy(list, explanationOf).values()].sort((a, b) => findingsOf(b) - findingsOf(a));
     return el("section", {}, el("h2", {}, title),
       el("p", { class: "faint" }, "Grouped by the fault or the entry that explains them."), glossaryOf(list),
@@ -691,7 +676,7 @@
       ["case", el("a", { href: caseLink(entry) }, entry.id)],
       ...(finding.row ? [["row", el("code", {}, prose(`+${finding.row.start}: ${finding.row.rules}`))]] : []),
       [finding.sides[0], finding.got], [finding.sides[1], finding.expected],
-      ...(isBlamed(finding) ? [["likely culprit", [el("b", {}, finding.blame), isUnknown(finding) ? "" : ` (confidence ${finding.confidence})`, el("br", {}),
+      ...(isBlamed(finding) ? [["likely cause", [el("b", {}, finding.blame), isUnknown(finding) ? "" : ` (confidence ${finding.confidence})`, el("br", {}),
         el("span", { class: "faint" }, meaningOf("blame", finding.blame) ?? "", isUnknown(finding) ? "" : ` ${meaningOf("confidence", finding.confidence) ?? ""}`)]]] : []),
       ...(finding.hint ? [["hint", finding.hint]] : []),
       ["seen", `${counted(finding.hits, "time")}${finding.places > 1 ? `, at ${counted(finding.places, "place")}` : ""}`],
@@ -703,7 +688,7 @@
       el("p", { class: "faint meaning" }, el("b", {}, finding.verdict), ": ", meaningOf("verdict", finding.verdict)),
       el("p", {}, prose(finding.message)),
       finding.known !== undefined ? el("p", { class: "reason" }, el("b", {}, "Known: "), finding.known)
-        : finding.fault ? el("p", { class: "reason" }, el("b", {}, "A known fault: "), index.faults[finding.fault]?.title ?? finding.fault) : "",
+        : finding.fault ? el("p", { class: "reason" }, el("b", {}, "A known bug: "), index.faults[finding.fault]?.title ?? finding.fault) : "",
       finding.fault === undefined ? "" : faultView(finding.fault),
       el("dl", {}, facts.map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),
       finding.brief ? el("p", {}, "Instructions, witnesses and stack are in report.json only: there are too many findings.") : "",
@@ -806,7 +791,7 @@
       if (!details.open || details.children.length > 1) return;
       const { folded } = item.course;
       details.append(el("p", { class: "body" }, el("a", { href: caseLink(entry, link) }, "Link to this function"),
-        !folded ? "" : executed ? `. ${explored ? "What is wrong in it did not run" : "Nothing that was judged in it is wrong"}: each line is the first instruction of a row, with the executions of the one that ran most.`
+        !folded ? "" : executed ? `. ${explored ? "What is wrong in it did not run" : "Nothing that was checked in it is wrong"}: each line is the first instruction of a row, with the executions of the one that ran most.`
           : `. It is not listed, since it did not run${explored ? "; the rows that are not exercised say what is wrong" : ", and nothing in it is wrong"}.`),
         ...(folded && !executed ? [] : [functionTable(pool, item, isHere ? at.address : undefined)]));
     };
@@ -828,7 +813,7 @@
     const executed = items.filter(executedOnce).length;
     const holds = at && items.some((item) => isAt(item, at));
     const details = el("details", { class: "library", toggle: () => fill() }, el("summary", {}, el("b", {}, image || "the program"),
-      `: ${counted(items.length, "function")} in which nothing ${isWhole(entry) ? "is" : "that was judged is"} wrong, ${grouped(executed)} of them executed`));
+      `: ${counted(items.length, "function")} in which nothing ${isWhole(entry) ? "is" : "that was checked is"} wrong, ${grouped(executed)} of them executed`));
     const fill = () => {
       if (!details.open || details.children.length > 1) return;
       const box = el("div", { class: "body" });
@@ -901,7 +886,7 @@
       ...(entry.signals ? [["signals", grouped(entry.signals)]] : []),
       ...(entry.uncovered.length ? [["without FDE", uncoveredNames(entry)]] : []),
       ...(entry.sections ? [["sections", el("ul", {}, entry.sections.map((section) => el("li", {}, section)))]] : []),
-      ...(entry.set_aside ? [["set aside", el("ul", {}, entry.set_aside.map((line) => el("li", {}, line.replace("set aside: ", ""))))]] : []),
+      ...(entry.excluded ? [["excluded", el("ul", {}, entry.excluded.map((line) => el("li", {}, line.replace("excluded: ", ""))))]] : []),
       ...(entry.program_did ? [["the program", el("ul", {}, entry.program_did.map((line) => el("li", {}, line)))]] : []),
       ...(others.length ? [["same build", others.map((other, position) => [position ? ", " : "", el("a", { href: caseLink(other) }, other.id)])]] : []),
       ["Reproduce with", el("code", {}, entry.command)],
@@ -935,7 +920,7 @@
 
   // An explored file.
   function functionRows() {
-    const heads = ["function", "address", "rows", "judged", "wrong", "possibly wrong", "not judged"];
+    const heads = ["function", "address", "rows", "checked", "wrong", "possibly wrong", "not checked"];
     const functions = index.functions ?? [];
     return el("section", {}, el("h2", {}, `Functions with rows that don't agree (${grouped(functions.length)})`),
       functions.length ? pagedTable(headOf(heads), functions,
@@ -953,7 +938,7 @@
     return [
       el("h2", { tabindex: -1 }, entry.id, " ", resultChip(entry)),
       el("ul", { class: "tiles" }, tile("functions explored", grouped(all.functions)),
-        tile(`of ${grouped(all.rows_total)} rows judged`, share(all.rows_judged, all.rows_total)),
+        tile(`of ${grouped(all.rows_total)} rows checked`, share(all.rows_checked, all.rows_total)),
         [["wrong", all.rows_wrong, "unexpected"], ["possibly wrong", all.rows_possible], ["agree", all.rows_agree, "agree"],
           ["agree in part", all.rows_partly]].filter(([, count]) => count).map(([name, count, kind]) => tile(name, grouped(count), undefined, kind))),
       findingSection(unexpected, missing),

@@ -1,6 +1,6 @@
 //! Pages that load nothing and have no script.
 
-use sframe_inspect::text::neutral;
+use sframe_kit::text::neutral;
 
 /// The style of all pages.
 pub(super) const STYLE: &str = include_str!("page.css");

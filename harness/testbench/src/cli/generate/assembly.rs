@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use sframe_engine::Abi;
 use sframe_inspect::command::{Failure, Status, print, print_json, tell};
-use sframe_inspect::text::{Text, counted, neutral};
+use sframe_kit::text::{Text, counted, neutral};
 use sframe_search::generate::ask_others;
 use sframe_search::generate::assembly::{
     CampaignOptions, Cause, Found, Group, Page, Plan, campaign, name_of, try_with, write,
@@ -15,7 +15,7 @@ use sframe_search::generate::assembly::{
 use sframe_suite::corpus::Maker;
 
 use super::programs::{All, Programs, each};
-use super::stop::{INTERRUPTED, stop_request};
+use super::stop::{conclusion, stop_request};
 use crate::cli::{definitions, numbers};
 
 #[derive(Args)]
@@ -71,24 +71,26 @@ impl Assembly {
             each(&all, &makers).for_each(|(maker, abi, found)| pages.write(abi, found, maker));
             tell(&pages.notes);
         }
+        let mut founds = all.values().flat_map(BTreeMap::values);
+        let contradicts = founds.clone().any(|found| !found.contradictions.is_empty());
+        let sum = |of: fn(&Found) -> u64| founds.clone().map(of).sum::<u64>();
+        let causes = counted(sum(|found| found.causes.len() as u64), "unknown cause");
+        let programs = sum(|found| found.programs);
+        let facts = vec![causes, counted(programs, "program")];
+        let status = match () {
+            () if contradicts || is_stopped() => Status::Broken,
+            () if founds.any(|found| found.has_unknown()) => Status::Finding,
+            () if programs > 0 => Status::AsExpected,
+            () => Status::NothingCompared,
+        };
         if self.of.json {
             print_json(&all)?;
         } else {
             let mut text = text(&all);
-            if is_stopped() {
-                text.line(INTERRUPTED.to_owned());
-            }
+            conclusion(status, is_stopped(), facts).show(&mut text);
             print(&text)?;
         }
-        let mut founds = all.values().flat_map(BTreeMap::values);
-        let contradicts = founds.clone().any(|found| !found.contradictions.is_empty());
-        let made = founds.clone().any(|found| found.programs > 0);
-        Ok(match () {
-            () if contradicts || is_stopped() => Status::Broken,
-            () if founds.any(|found| found.has_unknown()) => Status::Finding,
-            () if made => Status::AsExpected,
-            () => Status::NothingCompared,
-        })
+        Ok(status)
     }
 }
 

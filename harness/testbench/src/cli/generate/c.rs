@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use sframe_engine::Abi;
 use sframe_inspect::command::{Failure, Status, print, print_json, tell};
-use sframe_inspect::text::{Text, counted, grouped, neutral};
+use sframe_kit::text::{Text, counted, grouped, neutral};
 use sframe_search::generate::ask_others;
 use sframe_search::generate::c::{
     CampaignOptions, Example, Found, Group, Page, Refused, Written, campaign, draw, try_with, write,
@@ -14,7 +14,7 @@ use sframe_search::generate::c::{
 use sframe_suite::corpus::Maker;
 
 use super::programs::{All, Programs, each};
-use super::stop::{INTERRUPTED, stop_request};
+use super::stop::{conclusion, stop_request};
 use crate::cli::{definitions, numbers};
 
 #[derive(Args)]
@@ -71,6 +71,20 @@ impl C {
             }
         }
         let differ = differ_between(&all);
+        let mut founds = all.values().flat_map(BTreeMap::values);
+        let is_broken = |found: &Found| !found.contradictions.is_empty() || !found.unjudged.is_empty();
+        let crashes = |found: &Found| found.refused.values().any(|refused| refused.crash);
+        let is_wrong = |found: &Found| !found.causes.is_empty() || !found.differ.is_empty() || crashes(found);
+        let sum = |of: fn(&Found) -> u64| founds.clone().map(of).sum::<u64>();
+        let causes = counted(sum(|found| found.causes.len() as u64), "unknown cause");
+        let (programs, builds) = (sum(|found| found.programs), sum(|found| found.builds));
+        let made = format!("{}, {}", counted(programs, "program"), counted(builds, "build"));
+        let status = match () {
+            () if is_stopped || founds.clone().any(is_broken) => Status::Broken,
+            () if founds.any(is_wrong) || !differ.is_empty() => Status::Finding,
+            () if builds > 0 => Status::AsExpected,
+            () => Status::NothingCompared,
+        };
         if self.of.json {
             print_json(&serde_json::json!({ "toolchains": all, "differ_between": differ }))?;
         } else {
@@ -78,22 +92,10 @@ impl C {
             for (program, checksums) in &differ {
                 text.line(format!("program {program} computes different numbers: {}", list(checksums)));
             }
-            if is_stopped {
-                text.line(INTERRUPTED.to_owned());
-            }
+            conclusion(status, is_stopped, vec![causes, made]).show(&mut text);
             print(&text)?;
         }
-        let mut founds = all.values().flat_map(BTreeMap::values);
-        let is_broken = |found: &Found| !found.contradictions.is_empty() || !found.unjudged.is_empty();
-        let crashes = |found: &Found| found.refused.values().any(|refused| refused.crash);
-        let is_wrong = |found: &Found| !found.causes.is_empty() || !found.differ.is_empty() || crashes(found);
-        let is_made = founds.clone().any(|found| found.builds > 0);
-        Ok(match () {
-            () if is_stopped || founds.clone().any(is_broken) => Status::Broken,
-            () if founds.any(is_wrong) || !differ.is_empty() => Status::Finding,
-            () if is_made => Status::AsExpected,
-            () => Status::NothingCompared,
-        })
+        Ok(status)
     }
 }
 

@@ -1,4 +1,4 @@
-//! `generate`: looks for unknown faults, with generated programs and sections: one file for each kind.
+//! `generate`: looks for unknown bugs, with generated programs and sections: one file for each kind.
 
 mod assembly;
 mod c;

@@ -104,7 +104,7 @@ impl Programs {
             let names: Vec<&str> = work.iter().map(|(maker, _)| &*maker.toolchain().name).collect();
             let abis: Vec<&str> = self.abis.iter().map(|abi| abi.name()).collect();
             let (names, abis) = (names.join(", "), abis.join(" or "));
-            return Err(Failure::unusable(format!("error: {names} compiles for no such ABI: {abis}")));
+            return Err(Failure::unusable(format!("error: {names} does not support {abis}")));
         }
         Ok(work)
     }

@@ -3,9 +3,9 @@
 use clap::Args;
 use sframe_engine::{Abi, Version};
 use sframe_inspect::command::{Failure, Status, Volume, print, print_json, volume};
-use sframe_inspect::text::{Text, counted, grouped, neutral};
 use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::external::{ExternalError, StopsPerCase};
+use sframe_kit::text::{Text, counted, grouped, neutral};
 use sframe_search::generate::Search;
 use sframe_search::generate::sections::{
     ALL_PARTS, CampaignOptions, Case, Cause, Counts, Demands, EngineReader, Example, Found, Reader,
@@ -13,7 +13,7 @@ use sframe_search::generate::sections::{
 };
 use sframe_suite::spec::parse_abi;
 
-use super::stop::{INTERRUPTED, stop_request};
+use super::stop::{conclusion, stop_request};
 use crate::cli::numbers;
 use crate::cli::options::{parse_jobs, set_jobs};
 use crate::cli::run::progress_bar;
@@ -116,7 +116,7 @@ impl Sections {
         if self.json {
             print_json(&found)?;
         } else if volume() != Volume::Quiet || status != Status::AsExpected {
-            print(&text(&found))?;
+            print(&text(&found, status))?;
         }
         Ok(status)
     }
@@ -134,7 +134,7 @@ impl Sections {
     }
 }
 
-fn text(found: &Found) -> Text {
+fn text(found: &Found, status: Status) -> Text {
     let mut text = Text::default();
     for (cause, (counts, first)) in &found.causes {
         cause_text(cause, counts, first, &mut text);
@@ -155,25 +155,28 @@ fn text(found: &Found) -> Text {
         ));
     }
     for (rule, count) in &found.unnoticed {
-        text.line(format!("not noticed, and not judged: {rule}, in {}", counted(*count, "section")));
+        text.line(format!("not noticed, and not checked: {rule}, in {}", counted(*count, "section")));
     }
-    if found.interrupted {
-        text.line(INTERRUPTED.to_owned());
-    }
-    if let Some(reason) = &found.gave_up {
-        text.line(format!("given up: {}", neutral(reason)));
-    }
-    text.line(format!(
-        "{} {}: {}, {} of which break a rule, {} compared; {} answered rightly, {}; {}",
+    let gave_up = found.gave_up.as_ref().map(|reason| format!("given up: {}", neutral(reason)));
+    let causes = format!(
+        "{} {}: {}",
         neutral(&found.name),
         neutral(&found.version),
+        counted(found.causes.len() as u64, "cause")
+    );
+    let sections = format!(
+        "{} of {} answered correctly; {} of them break a rule",
+        grouped(found.agree),
         counted(found.sections, "section"),
-        grouped(found.broken),
+        grouped(found.broken)
+    );
+    let answers = format!(
+        "{} compared, {}",
         counted(found.compared, "answer"),
-        counted(found.agree, "section"),
-        counted(found.causes.len() as u64, "cause"),
         counted(found.restarts.into(), "restart")
-    ));
+    );
+    let facts = gave_up.into_iter().chain([causes, sections, answers]).collect();
+    conclusion(status, found.interrupted, facts).show(&mut text);
     text
 }
 

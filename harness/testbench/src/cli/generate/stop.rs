@@ -1,7 +1,8 @@
 //! Interrupts of a search.
 
-use sframe_inspect::command::Failure;
+use sframe_inspect::command::{Failure, Status};
 use sframe_judge::examine::stop::StopRequest;
+use sframe_kit::conclusion::{Conclusion, Ending};
 
 use crate::cli::interrupt::requests_here;
 
@@ -10,5 +11,11 @@ pub(super) fn stop_request() -> Result<StopRequest, Failure> {
     requests_here().map_err(|error| Failure::broken(format!("error: interrupts can't be received: {error}")))
 }
 
-/// What is said of a search that was interrupted.
-pub(super) const INTERRUPTED: &str = "interrupted: the search is incomplete, and nothing is reduced";
+/// How a search ends.
+pub(super) fn conclusion(status: Status, is_stopped: bool, mut facts: Vec<String>) -> Conclusion {
+    if !is_stopped {
+        return Conclusion { ending: status.into(), facts };
+    }
+    facts.insert(0, "the search is incomplete, and nothing is reduced".to_owned());
+    Conclusion { ending: Ending::Interrupted, facts }
+}

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use sframe_inspect::command::Failure;
-use sframe_inspect::text::Text;
 use sframe_judge::examine::ExamineOptions;
 use sframe_judge::target::Target;
 use sframe_judge::truth::cross_check::Traces;
+use sframe_kit::text::Text;
 use sframe_machine::Options;
 use sframe_suite::corpus::{Attempt, AttemptResult, Attempts, Build, WorkFolder};
 use sframe_suite::matrix::{OwnCases, References};

@@ -14,8 +14,9 @@ use clap::Args;
 use report::TryReport;
 use sframe_engine::Abi;
 use sframe_inspect::command::{Failure, Status, print, print_json, status, write_file};
-use sframe_inspect::text::{Text, counted, grouped};
 use sframe_judge::vocabulary::suggest::{hint, hint_or_all, quoted_list, unknown};
+use sframe_kit::conclusion::Conclusion;
+use sframe_kit::text::{Text, counted, grouped};
 use sframe_suite::case::{CaseReport, Outcome};
 use sframe_suite::corpus::{AttemptOptions, Attempts, Build, Program, Toolchain, WorkFolder};
 use sframe_suite::failure::of_documents;
@@ -72,25 +73,25 @@ pub(crate) struct Try {
     json: bool,
 }
 
-/// How the builds without a spec came out, in one sentence.
-fn conclusion(checks: &[CheckReport]) -> String {
+/// How the builds without a spec came out.
+fn conclusion(checks: &[CheckReport], status: Status) -> Conclusion {
     let count = |is: &dyn Fn(&CheckReport) -> bool| checks.iter().filter(|check| is(check)).count() as u64;
     let has_findings = |check: &CheckReport| !check.findings.is_empty() || !check.findings_omitted.is_empty();
     let broken = count(&|check| check.broken.is_some());
     let wrong = count(&|check| check.broken.is_none() && has_findings(check));
     let right = checks.len() as u64 - broken - wrong;
-    let parts = [(right, "right"), (wrong, "with findings"), (broken, "broken")];
+    let parts = [(broken, "could not finish"), (wrong, "with findings"), (right, "correct")];
     let parts = parts.into_iter().filter(|(count, _)| *count > 0);
     let parts: Vec<String> = match right == checks.len() as u64 {
-        true => vec!["all are right".to_owned()],
+        true => vec!["all correct".to_owned()],
         false => parts.map(|(count, what)| format!("{} {what}", grouped(count))).collect(),
     };
     let sum = |of: fn(&CheckReport) -> u64| checks.iter().map(of).sum::<u64>();
     let judged = sum(|check| check.summary.counts.comparisons);
     let executed = sum(|check| check.summary.counts.instructions);
-    let judged = if judged == executed { "all".to_owned() } else { format!("{} of", grouped(judged)) };
-    let (builds, executed) = (counted(checks.len() as u64, "build"), counted(executed, "instruction"));
-    format!("{builds}: {}; {judged} {executed} executed were judged", parts.join(", "))
+    let builds = format!("{}: {}", counted(checks.len() as u64, "build"), parts.join(", "));
+    let executed = format!("{} of {} executed instructions checked", grouped(judged), grouped(executed));
+    Conclusion { ending: status.into(), facts: vec![builds, executed] }
 }
 
 /// A spec with its text.
@@ -346,15 +347,15 @@ impl Try {
             if index == 0 && report.run.cases.is_empty() && !style.is_brief() {
                 print(&place)?;
             }
-            print(&check_summary(check, style))?;
+            print(&check_summary(check, style).demangled())?;
         }
         if report.checks.len() > 1 && !style.is_brief() {
-            print(&Text::of(conclusion(&report.checks)))?;
+            print(&conclusion(&report.checks, Self::status(report)).text())?;
         }
         if report.run.cases.is_empty() {
             return if report.checks.is_empty() && !style.is_brief() { print(&place) } else { Ok(()) };
         }
-        print(&run_summary(&report.run, elapsed, &place, style))
+        print(&run_summary(&report.run, elapsed, &place, style).demangled())
     }
 
     fn status(report: &TryReport) -> Status {

@@ -1,0 +1,25 @@
+//! ELF files: reading them, and putting a section into one.
+
+pub mod abi;
+pub mod bounded;
+mod call_frame_info;
+pub mod cfi;
+pub mod debug_file;
+mod dynamic_relocations;
+pub mod file;
+pub mod find_sframe;
+#[cfg(feature = "disassembly")]
+pub mod kernel;
+pub mod line_table;
+pub mod link;
+pub mod linked_code;
+pub mod merge_faults;
+mod numbers;
+pub mod object_file;
+mod plt;
+pub mod relocatable;
+pub mod replace_section;
+pub mod sframe_section;
+pub mod source;
+pub mod symbols;
+pub mod unknown_symbol;

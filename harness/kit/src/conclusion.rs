@@ -1,0 +1,91 @@
+//! The last lines that people read: the verdict in a word, what made it so, and then a fact in each line.
+
+use textwrap::{Options, WordSeparator, WordSplitter};
+
+use crate::text::{Text, demangled};
+
+/// How wide lines are at most, in columns.
+const WIDTH: usize = 110;
+
+/// How a command ends, as its last lines begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// All is as expected (exit status 0).
+    Pass,
+    /// Something is wrong (1).
+    Fail,
+    /// Nothing was judged, or too little to prove anything (3).
+    Inconclusive,
+    /// It was stopped (4).
+    Interrupted,
+    /// The bench could not do its work (4).
+    Error,
+}
+
+impl std::fmt::Display for Ending {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Pass => "PASS",
+            Self::Fail => "FAIL",
+            Self::Inconclusive => "INCONCLUSIVE",
+            Self::Interrupted => "INTERRUPTED",
+            Self::Error => "ERROR",
+        })
+    }
+}
+
+/// The end of what a command prints.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conclusion {
+    /// How it ends.
+    pub ending: Ending,
+    /// What made it so, and then what else there is to say.
+    pub facts: Vec<String>,
+}
+
+impl Conclusion {
+    /// A line for each fact.
+    #[must_use]
+    pub fn text(&self) -> Text {
+        let mut text = Text::default();
+        self.show(&mut text);
+        text
+    }
+
+    /// Adds a line for each fact, and more where one would be too wide.
+    pub fn show(&self, text: &mut Text) {
+        let options = Options::new(WIDTH)
+            .subsequent_indent("      ")
+            .break_words(false)
+            .word_separator(WordSeparator::AsciiSpace)
+            .word_splitter(WordSplitter::NoHyphenation);
+        for (index, fact) in self.facts.iter().enumerate() {
+            let begin = if index == 0 { format!("{}: ", self.ending) } else { "    ".to_owned() };
+            let options = options.clone().initial_indent(&begin);
+            textwrap::wrap(&demangled(fact), options).into_iter().for_each(|line| text.line(line));
+        }
+    }
+
+    /// All of it in a sentence.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        format!("{}: {}", self.ending, self.facts.join("; "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_line_is_wider_than_it_may_be() {
+        let facts = vec!["one fact".to_owned(), "words ".repeat(30), "x".repeat(WIDTH)];
+        let text = Conclusion { ending: Ending::Fail, facts }.text().to_string();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "FAIL: one fact");
+        assert!(lines[1].starts_with("    words") && lines[2].starts_with("      words"), "{text}");
+        // What can't be broken is not.
+        assert!(lines[..lines.len() - 1].iter().all(|line| line.len() <= WIDTH), "{text}");
+        assert_eq!(lines[lines.len() - 1].trim(), "x".repeat(WIDTH));
+    }
+}
