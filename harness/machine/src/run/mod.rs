@@ -66,7 +66,7 @@ pub const RESERVED_ADDRESSES: usize = 1 << 30;
 /// main thread's stack on Linux (8 MiB) has room for half of them.
 const DEPTH_LIMIT: usize = 1 << 20;
 
-/// While no instruction is shown, the observer is asked after so many whether to go on.
+/// How many instructions pass, while none is shown, until the observer is asked again whether to go on.
 const ASKED_EVERY: u64 = 1 << 16;
 
 /// The state that changes while the program runs.

@@ -10,7 +10,7 @@ use super::{MutationReport, Score, Survivor};
 
 /// Shows the outcome of mutants: survivors first, then the numbers.
 #[must_use]
-pub fn mutation_summary(report: &MutationReport, elapsed: Duration) -> Text {
+pub fn mutation_summary(report: &MutationReport, ending: Ending, elapsed: Duration) -> Text {
     let mut text = Text::default();
     for survivor in report.unproved.iter().chain(&report.survived) {
         show(&mut text, survivor);
@@ -54,11 +54,6 @@ pub fn mutation_summary(report: &MutationReport, elapsed: Duration) -> Text {
         || "none, since no mutant was exercised".to_owned(),
         |score| format!("{score:.2} % of those exercised and not equivalent"),
     );
-    let ending = match () {
-        () if survived > 0 => Ending::Fail,
-        () if report.total.killed == 0 => Ending::Inconclusive,
-        () => Ending::Pass,
-    };
     let time = format!("seed {}, {:.1} s", report.seed, elapsed.as_secs_f64());
     Conclusion { ending, facts: vec![mutants, format!("score: {score}"), time] }.show(&mut text);
     text

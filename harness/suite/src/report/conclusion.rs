@@ -289,7 +289,7 @@ impl ExploreReport {
             }
             _ => format!("{checked}, all correct"),
         });
-        match (self.found(), in_words(&self.known)) {
+        match (found(&self.summary.verdicts, "proved finding"), in_words(&self.known)) {
             (None, None) => {}
             (None, Some(others)) => facts.push(format!("no finding but {others}")),
             (Some(found), None) => facts.insert(0, found),
@@ -297,11 +297,6 @@ impl ExploreReport {
         }
         facts.extend(not_looked_for(self.known_not_looked_at));
         Conclusion { ending: self.ending(), facts }
-    }
-
-    /// How many findings are proved, and how many known ones are no more as they were.
-    pub(super) fn found(&self) -> Option<String> {
-        found(&self.summary.verdicts, "proved finding")
     }
 }
 

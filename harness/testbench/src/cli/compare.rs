@@ -61,7 +61,7 @@ impl Compare {
         if self.json {
             print_json(&changes)?;
         } else if volume() != Volume::Quiet || status != Status::AsExpected {
-            print(&changes_text(&changes))?;
+            print(&changes_text(&changes, status.into()))?;
         }
         Ok(status)
     }

@@ -61,7 +61,7 @@ impl Mutate {
         if self.json {
             print_json(&report)?;
         } else if volume() != Volume::Quiet || status != Status::AsExpected {
-            print(&mutation_summary(&report, start.elapsed()))?;
+            print(&mutation_summary(&report, status.into(), start.elapsed()))?;
         }
         Ok(status)
     }

@@ -19,9 +19,9 @@ const OF_ONE: usize = 20;
 /// The most that is listed of a case on a terminal, of what is new or worse, and of what is gone or better.
 const PLACES: usize = 8;
 
-/// Formats changes for a terminal.
+/// Formats changes for a terminal: how the comparison ends, last.
 #[must_use]
-pub fn changes_text(changes: &Changes) -> Text {
+pub fn changes_text(changes: &Changes, ending: Ending) -> Text {
     let mut text = Text::default();
     text.line(format_args!("before: {}", side(changes.before.as_ref())));
     text.line(format_args!("after:  {}", side(changes.after.as_ref())));
@@ -65,18 +65,8 @@ pub fn changes_text(changes: &Changes) -> Text {
             ));
         }
     }
-    conclusion(changes).show(&mut text);
+    Conclusion { ending, facts: vec![headline(changes)] }.show(&mut text);
     text
-}
-
-/// How it ends, with the numbers.
-fn conclusion(changes: &Changes) -> Conclusion {
-    let ending = match () {
-        () if changes.is_worse() => Ending::Fail,
-        () if changes.has_nothing_in_common() => Ending::Inconclusive,
-        () => Ending::Pass,
-    };
-    Conclusion { ending, facts: vec![headline(changes)] }
 }
 
 /// The numbers, in a line.
