@@ -10,9 +10,9 @@ use tempfile::TempDir;
 
 use crate::command::{bench, bench_in, conclusion, json as document, status};
 use crate::common::repository;
-use crate::damaged_builds;
 use crate::doctor::remove_section;
 use crate::reports::{index, unpacked};
+use crate::{damaged_builds, damaged_readers};
 
 /// The cases that a damage is done to, one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -761,6 +761,7 @@ fn the_guide_promises_what_is_tried() {
         let _ = writeln!(table, "| {what} | {status} |");
     }
     table += &damaged_builds::promises();
+    table += &damaged_readers::promises();
     table.push('\n');
     let path = repository().join("harness/guide/ci.md");
     let guide = std::fs::read_to_string(&path).expect("the guide");

@@ -12,6 +12,7 @@ mod command;
 mod comparing;
 mod constructed;
 mod damaged_builds;
+mod damaged_readers;
 mod damages;
 mod debug_files;
 mod doctor;
