@@ -63,8 +63,9 @@ pub(crate) fn explanations() -> Vec<Explanation> {
     const VERDICTS: &str = "harness/guide/verdicts.md";
     const EXPLORE: &str = "harness/guide/explore.md";
     const REPORTS: &str = "harness/guide/reports.md";
-    const STUDY: &str = "harness/guide/study.md";
-    const TOOLCHAIN: &str = "harness/guide/toolchain.md";
+    const CHECK: &str = "harness/guide/check.md";
+    const DIFF: &str = "harness/guide/lint-diff.md";
+    const MATRIX: &str = "harness/guide/matrix.md";
     let of_files = Explanation {
         name: MISSING_FDE.to_owned(),
         kind: "finding of check and diff about a file",
@@ -78,18 +79,18 @@ pub(crate) fn explanations() -> Vec<Explanation> {
         names::<Verdict>("verdict", VERDICTS),
         names::<Blame>("blame", VERDICTS),
         names::<Confidence>("confidence", VERDICTS),
-        names::<Witness>("witness", TOOLCHAIN),
-        names::<Side>("side that a witness agrees with", TOOLCHAIN),
+        names::<Witness>("witness", CHECK),
+        names::<Side>("side that a witness agrees with", CHECK),
         names::<End>("end of a walk", VERDICTS),
         ends,
         names::<Reliability>("how reliable a walk is", VERDICTS),
-        names::<Topmost>("what the topmost frame of a walk was in", STUDY),
+        names::<Topmost>("what the topmost frame of a walk was in", VERDICTS),
         names::<HazardKind>("hazard", VERDICTS),
         names::<Outcome>("outcome of a case", VERDICTS),
         names::<NoResult>("why a file has no result", VERDICTS),
         vec![of_files],
-        names::<Field>("field that diff compares", TOOLCHAIN),
-        names::<Reason>("why diff expects no FDE", TOOLCHAIN),
+        names::<Field>("field that diff compares", DIFF),
+        names::<Reason>("why diff expects no FDE", DIFF),
         names::<Origin>("origin of a section", REPORTS),
         names::<Certainty>("certainty of a finding of explore", EXPLORE),
         names::<Doubt>("doubt of explore", EXPLORE),
@@ -100,9 +101,9 @@ pub(crate) fn explanations() -> Vec<Explanation> {
         names::<Trace>("trace that the call stack is compared with", "specs/README.md"),
         names::<LinkFault>("finding of links", "harness/guide/linker.md"),
         names::<LinkOutcome>("outcome of a case of links", "harness/guide/linker.md"),
-        names::<Operator>("operator of mutate", "harness/guide/limits.md"),
-        names::<Standing>("result of a case of matrix", TOOLCHAIN),
-        names::<MadeAs>("result of making a build", TOOLCHAIN),
+        names::<Operator>("operator of mutate", ".github/CONTRIBUTING.md"),
+        names::<Standing>("result of a case of matrix", MATRIX),
+        names::<MadeAs>("result of making a build", MATRIX),
         names::<ExclusionReason>("reason to set a comparison aside", VERDICTS),
         field::<CheckReport>("excluded", "comparisons of check", VERDICTS),
         field::<UnexercisedRow>("explored", "line about a row that did not run", REPORTS),

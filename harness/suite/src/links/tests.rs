@@ -231,7 +231,7 @@ fn the_page_has_each_mistake() {
     };
     let rows: String = MISTAKES.iter().map(row).collect();
     let made = format!("| {} mistakes | found by | as |\n|---|---|---|\n{rows}", MISTAKES.len());
-    let path = Path::new("../guide/linker.md");
+    let path = Path::new("../results/linker-mistakes.md");
     let text = std::fs::read_to_string(path).expect("the page");
     let (before, rest) = text.split_once(start).expect("the start of the table");
     let (shown, after) = rest.split_once(end).expect("the end of the table");

@@ -1,7 +1,7 @@
 //! The manuals are correct: commands print what the manuals show, quoted files
 //! match, keys are those of the schema, and links have targets.
 //!
-//! In `README.md`, the guide and `CONTRIBUTING.md`, and in the tests in `tests/cmd`,
+//! In `README.md`, the guide, the pages of results and `CONTRIBUTING.md`, and in the tests in `tests/cmd`,
 //!
 //! - a block of the language `console` is run: lines with `$ ` are commands, the
 //!   others their output, on either stream. `...` stands for any lines or any
@@ -74,7 +74,10 @@ pub(crate) fn pages() -> Vec<PathBuf> {
 
 /// Whether a page is for users or contributors.
 fn is_manual(page: &Path) -> bool {
-    page == Path::new("README.md") || page.starts_with("harness/guide") || page.ends_with("CONTRIBUTING.md")
+    page == Path::new("README.md")
+        || page.starts_with("harness/guide")
+        || page.starts_with("harness/results")
+        || page.ends_with("CONTRIBUTING.md")
 }
 
 fn text(page: &Path) -> String {
@@ -425,12 +428,14 @@ fn links_lead_somewhere() {
     let pages = pages();
     let dead: Vec<String> = pages.iter().flat_map(|page| dead_links(page, &text(page))).collect();
     assert!(dead.is_empty(), "{}", dead.join("\n"));
-    // Each page of the guide is linked from its index.
-    let index = text(Path::new("harness/guide/README.md"));
-    let (_, links) = anchors_and_links(&index);
-    for page in pages.iter().filter(|page| page.starts_with("harness/guide")) {
-        let name = page.file_name().and_then(|name| name.to_str()).expect("a name");
-        assert!(name == "README.md" || links.iter().any(|link| link == name), "{name}: not in the index");
+    // Each page of the guide and of the results is linked from the index of its folder.
+    for folder in ["harness/guide", "harness/results"] {
+        let (_, links) = anchors_and_links(&text(&Path::new(folder).join("README.md")));
+        for page in pages.iter().filter(|page| page.starts_with(folder)) {
+            let name = page.file_name().and_then(|name| name.to_str()).expect("a name");
+            let is_linked = name == "README.md" || links.iter().any(|link| link == name);
+            assert!(is_linked, "{folder}/{name}: not in the index");
+        }
     }
 }
 
@@ -561,7 +566,7 @@ fn the_guide_has_the_keys_of_known_findings_and_no_others() {
     let schema = std::fs::read_to_string(repository().join("specs/known.schema.json")).expect("a schema");
     let schema: serde_json::Value = serde_json::from_str(&schema).expect("JSON");
     let keys = schema["$defs"]["KnownFinding"]["properties"].as_object().expect("keys").keys();
-    let page = text(Path::new("harness/guide/toolchain.md"));
+    let page = text(Path::new("harness/guide/check.md"));
     let mut written = first_cells(&page, "key of known").remove("Known findings").expect("a table");
     written.sort();
     let mut keys: Vec<&String> = keys.collect();

@@ -55,7 +55,7 @@ fn each_source_is_assembled_and_used() {
 
 #[test]
 fn the_page_has_all_cases_and_linkers_and_explains_what_is_wrong() {
-    let page = text("harness/guide/links.md");
+    let page = text("harness/results/links.md");
     let cases = LinkCases::load(&repository().join("corpus/links")).unwrap_or_else(|error| panic!("{error}"));
     for case in &cases.cases {
         assert!(page.contains(&format!("\n| {} |", case.name)), "{}: run ci/links", case.name);

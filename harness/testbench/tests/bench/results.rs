@@ -1,4 +1,4 @@
-//! The results that the README and `harness/guide/results.md` show: written from a report of the whole corpus,
+//! The results that the README and `harness/results/by-toolchain.md` show: written from a report of the whole corpus,
 //! and about the cases that there are.
 //!
 //! To renew them after a run: `UPDATE_RESULTS=report/report.json cargo test --workspace --test bench results`.
@@ -23,7 +23,7 @@ const END: &str = "<!-- end of results -->\n";
 const ABIS: [&str; 4] = ["amd64", "aarch64", "aarch64_be", "s390x"];
 
 fn page() -> PathBuf {
-    repository().join("harness/guide/results.md")
+    repository().join("harness/results/by-toolchain.md")
 }
 
 /// The toolchain as the tables have it: what was derived from others is one.
@@ -95,11 +95,12 @@ fn of_components() -> String {
     let mut text = format!(
         "{all} bugs are known, {open} of them unreported. Each has [a page](specs/faults/README.md): which component has \
          it, the\nsmallest program that shows it, and what each witness says. Those of linkers that only \
-         [their suite](harness/guide/links.md)\nshows are not among them.\n\n| component | known bugs | \
+         [their suite](harness/results/links.md)\nshows are not among them.\n\n| component | known bugs | \
          unreported |\n|---|---:|---:|\n"
     );
     for (component, faults) in &components {
-        let link = format!("harness/guide/results.md#{}", component.to_lowercase().replace(['.', '+'], ""));
+        let link =
+            format!("harness/results/by-toolchain.md#{}", component.to_lowercase().replace(['.', '+'], ""));
         let _ = writeln!(text, "| [{component}]({link}) | {} | {} |", faults.len(), unreported(faults));
     }
     text
@@ -112,7 +113,7 @@ fn summary(report: &Report) -> String {
     for (toolchain, abis) in &table(report) {
         let _ = write!(text, "| {toolchain} |");
         for abi in ABIS {
-            let link = format!("harness/guide/results.md#{}", toolchain.replace('.', ""));
+            let link = format!("harness/results/by-toolchain.md#{}", toolchain.replace('.', ""));
             let cell = abis.get(abi).map_or_else(|| "–".to_owned(), |cell| cell.text(&link));
             let _ = write!(text, " {cell} |");
         }

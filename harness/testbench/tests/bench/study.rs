@@ -462,8 +462,8 @@ fn the_script_makes_a_page_of_a_root() {
         let (tables, after) = rest.split_once("<!-- end of tables -->\n").expect("the other mark");
         (tables.to_owned(), [before, after].map(str::to_owned))
     };
-    let guide = std::fs::read_to_string(repository().join("harness/guide/study.md")).expect("the guide");
-    let ((old, stands), (new, written)) = (tables(&guide), tables(&page));
+    let committed = std::fs::read_to_string(repository().join("harness/results/study.md")).expect("the page");
+    let ((old, stands), (new, written)) = (tables(&committed), tables(&page));
     assert_eq!(stands, written);
     assert!(new.starts_with("## All\n") && new != old, "{page}");
     // What should end otherwise than this program does is not counted.
