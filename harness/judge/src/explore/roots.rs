@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use sframe_elf::kernel::{Detour, Why};
-use sframe_engine::{Abi, DwarfRegister, Fde, PcType};
+use sframe_engine::{Abi, DwarfRegister, Fde, PcType, Section};
 use sframe_inspect::diff::Gaps;
 use sframe_isa::{Destination, Disassembly, Flow, Instruction};
 use sframe_kit::ranges::position;
@@ -70,6 +70,18 @@ pub struct Roots {
     uncertain: FxHashSet<u64>,
 }
 
+/// What is known of a file's code besides its FDEs.
+struct KnownCode<'k> {
+    code: &'k References,
+    named: &'k FxHashSet<u64>,
+    /// Names of parts that nobody calls.
+    cold: &'k FxHashSet<u64>,
+    /// Landing pads.
+    pads: &'k FxHashSet<u64>,
+    /// FDEs that start too late, and where their functions do.
+    late: &'k FxHashMap<u64, u64>,
+}
+
 impl Roots {
     /// Finds the functions of a file.
     #[must_use]
@@ -116,23 +128,76 @@ impl Roots {
             .filter(|gap| !gap.is_behind() && gap.range.end == gap.fde.start)
             .map(|gap| (loaded(gap.fde.start), loaded(gap.function.start)))
             .collect();
+        found.entries = named.iter().chain(&code.called).copied().collect();
         let mut roots = BTreeSet::new();
         let mut add = |entry, is_certain| {
             let link = code.linked.get(&entry).copied().flatten();
-            roots.insert(Root { entry, is_certain, link })
+            roots.insert(Root { entry, is_certain, link });
         };
-        let mut entries: FxHashSet<u64> = named.iter().chain(&code.called).copied().collect();
-        for fde in &fdes {
+        let known = KnownCode { code: &code, named: &named, cold: &cold, pads: &pads, late: &late };
+        found.add_fdes(section, &fdes, &known, &mut add);
+        let of_late: FxHashSet<u64> = late.values().copied().collect();
+        for function in &of_late {
+            found.entries.insert(*function);
+            add(*function, true);
+        }
+        // In the middle of an FDE, or without one: callers enter where they call, and what the function
+        // preserves is known afterwards. A symbol there may be anything.
+        for entry in &code.called {
+            if fde_at(&fdes, *entry).is_none_or(|fde| fde.start != *entry && fde.pc_type == PcType::Inc)
+                && !found.trampolines.iter().any(|range| range.contains(entry))
+                && !found.stubs.contains(entry)
+                && !of_late.contains(entry)
+            {
+                // What seems to call may be data.
+                add(*entry, false);
+            }
+        }
+        let is_part = |part: &u64| !found.entries.contains(part) && !code.called.contains(part);
+        // A jump to a part of a function without any code leads to what comes next, had anybody taken it.
+        let shared = empty.iter().map(|fde| fde.start).filter(|start| fde_at(&fdes, *start).is_some());
+        let parts = code.of_several().chain(code.behind_tables.iter().copied()).chain(shared);
+        let uncertain = parts.filter(is_part).collect();
+        found.uncertain = uncertain;
+        let symbols: FxHashSet<u64> = functions.iter().map(|(address, _)| *address).collect();
+        let starts_fde = |entry: u64| fde_at(&fdes, entry).is_some_and(|fde| fde.start == entry);
+        let is_function = |entry: &u64| symbols.contains(entry) || starts_fde(*entry);
+        found.behind_traps = code.behind_traps.iter().copied().filter(is_function).collect();
+        found.called = code.called;
+        found.named = named;
+        found.roots = roots.into_iter().collect();
+        found.bodies = bodies(&fdes, gaps.iter().map(|gap| loaded(gap.range.start)..loaded(gap.range.end)));
+        found.gaps = gaps;
+        found.aliases = aliases(module, &functions);
+        found.returns = returns_by_name(module, &functions);
+        found.exceptions = exceptions;
+        found
+    }
+}
+
+impl Roots {
+    /// Adds the functions that FDEs are of, as far as they say so.
+    fn add_fdes(
+        &mut self,
+        section: &Section<'_>,
+        fdes: &[Fde],
+        known: &KnownCode<'_>,
+        add: &mut dyn FnMut(u64, bool),
+    ) {
+        let KnownCode { code, named, cold, pads, late } = known;
+        let trampolines = self.trampolines.clone();
+        let is_trampoline = |address: u64| trampolines.iter().any(|range| range.contains(&address));
+        for fde in fdes {
             if fde.pc_type == PcType::Mask {
                 let block = usize::from(fde.rep_size.unwrap_or(16).max(1));
                 let blocks = (fde.start..fde.start.saturating_add(fde.size.into())).step_by(block);
                 // The size of a table may be wrong: beyond its end, nobody enters at a block.
                 let is_entry = |entry: &u64| {
-                    fde_at(&fdes, *entry).is_some_and(|covering| covering.start == fde.start)
+                    fde_at(fdes, *entry).is_some_and(|covering| covering.start == fde.start)
                         && (!is_trampoline(fde.start) || is_trampoline(*entry))
                 };
                 blocks.filter(is_entry).for_each(|entry| {
-                    entries.insert(entry);
+                    self.entries.insert(entry);
                     add(entry, true);
                 });
                 continue;
@@ -159,52 +224,14 @@ impl Roots {
                 && !code.jumped_to.contains(&fde.start)
                 && !pads.contains(&fde.start)
             {
-                entries.insert(fde.start);
+                self.entries.insert(fde.start);
                 add(fde.start, is_entry());
             } else if is_entry() {
-                found.spare.push((fde.index, fde.start));
+                self.spare.push((fde.index, fde.start));
             }
         }
-        let of_late: FxHashSet<u64> = late.values().copied().collect();
-        for function in &of_late {
-            entries.insert(*function);
-            add(*function, true);
-        }
-        // In the middle of an FDE, or without one: callers enter where they call, and what the function
-        // preserves is known afterwards. A symbol there may be anything.
-        for entry in &code.called {
-            if fde_at(&fdes, *entry).is_none_or(|fde| fde.start != *entry && fde.pc_type == PcType::Inc)
-                && !found.trampolines.iter().any(|range| range.contains(entry))
-                && !found.stubs.contains(entry)
-                && !of_late.contains(entry)
-            {
-                // What seems to call may be data.
-                add(*entry, false);
-            }
-        }
-        let is_part = |part: &u64| !entries.contains(part) && !code.called.contains(part);
-        // A jump to a part of a function without any code leads to what comes next, had anybody taken it.
-        let shared = empty.iter().map(|fde| fde.start).filter(|start| fde_at(&fdes, *start).is_some());
-        let parts = code.of_several().chain(code.behind_tables.iter().copied()).chain(shared);
-        found.uncertain = parts.filter(is_part).collect();
-        let symbols: FxHashSet<u64> = functions.iter().map(|(address, _)| *address).collect();
-        let starts_fde = |entry: u64| fde_at(&fdes, entry).is_some_and(|fde| fde.start == entry);
-        let is_function = |entry: &u64| symbols.contains(entry) || starts_fde(*entry);
-        found.behind_traps = code.behind_traps.iter().copied().filter(is_function).collect();
-        found.called = code.called;
-        found.named = named;
-        found.roots = roots.into_iter().collect();
-        found.bodies = bodies(&fdes, gaps.iter().map(|gap| loaded(gap.range.start)..loaded(gap.range.end)));
-        found.gaps = gaps;
-        found.aliases = aliases(module, &functions);
-        found.returns = returns_by_name(module, &functions);
-        found.entries = entries;
-        found.exceptions = exceptions;
-        found
     }
-}
 
-impl Roots {
     /// Reads what a kernel's tables say of its code.
     fn read_kernel(&mut self, module: &Module<'_>) {
         let loaded = |address| module.loaded(Linked(address)).0;

@@ -10,7 +10,7 @@ use sframe_protocol::{Address, EndKind, Fp, Hello, Image, Open, Range};
 use super::process::Fault;
 use crate::calls::Readings;
 use crate::compare::{
-    Disagreement, Rules, RulesAt, Truth, Value, WalkEnd, compare, first_wrong_frame, frames_compared,
+    Disagreement, Rules, RulesAt, Truth, Value, WalkEnd, disagreements, first_wrong_frame, frames_compared,
     reliability,
 };
 use crate::finding::{Blame, Confidence, Finding, Message, Said};
@@ -110,6 +110,64 @@ pub(super) struct Judged {
     pub(super) is_excluded: bool,
 }
 
+impl Judged {
+    /// That of a walk of which nothing is known, but perhaps how it is not by the rows.
+    fn excluded(own: Option<Disagreement>) -> Self {
+        let is_own = own.is_some();
+        Self {
+            end: if is_own { WalkEnd::Disagreed } else { WalkEnd::Unsettled },
+            own: own.into_iter().collect(),
+            shared: Vec::new(),
+            unclear: Vec::new(),
+            beyond: None,
+            frames: 0,
+            fp_untold: 0,
+            cfa_untold: 0,
+            reliability: Reliability::Wrong,
+            is_called_reliable: false,
+            are_rows_wrong: false,
+            is_excluded: !is_own,
+        }
+    }
+}
+
+/// An answer, read as a walk.
+struct AnsweredWalk {
+    backtrace: Backtrace,
+    /// Whether its last frame is none: the return address of an entry function that is not marked.
+    leads_nowhere: bool,
+    fp_untold: u64,
+    cfa_untold: u64,
+}
+
+/// What has come of holding a walk against the call stack.
+struct Held {
+    end: WalkEnd,
+    found: Vec<Disagreement>,
+    /// What it was held against, if that is not the call stack of the witness.
+    call_stack: Option<CallStack>,
+    is_excluded: bool,
+}
+
+/// Checks that an answer begins at the stop.
+fn check_topmost(truth: &Truth<'_>, answer: &sframe_protocol::Backtrace) -> Result<(), Fault> {
+    let topmost = answer.frames.first().ok_or_else(|| Fault::bad_answer("a backtrace without a frame"))?;
+    if topmost.pc.0 != truth.pc {
+        let message = format!("the topmost frame's PC is {}, at the stop {:#x}", topmost.pc, truth.pc);
+        return Err(Fault::bad_answer(message));
+    }
+    let is_given = match topmost.fp {
+        Some(Fp::Value(fp)) => fp.0 == truth.fp,
+        Some(Fp::Unreadable { .. }) => false,
+        None => true,
+    };
+    if !is_given {
+        let message = format!("the topmost frame's FP is not the {:#x} of the stop", truth.fp);
+        return Err(Fault::bad_answer(message));
+    }
+    Ok(())
+}
+
 /// Compares answers with call stacks.
 pub(super) struct Judge<'q, 'a> {
     sections: Sections<'a>,
@@ -170,33 +228,77 @@ impl<'q, 'a> Judge<'q, 'a> {
         answer: &sframe_protocol::Backtrace,
         readings: Option<&Readings>,
     ) -> Result<Judged, Fault> {
-        let EngineWalk { end: engines_end, found: engines, beyond: engines_beyond, outermost_cfa, .. } =
-            engine;
         // Rows may be of another call stack; who reads them has it from there.
         let of_rows = engine.call_stack.as_ref().filter(|_| self.reads == Data::Sframe);
         let truth = &Truth { call_stack: of_rows.unwrap_or(truth.call_stack), ..*truth };
-        let topmost =
-            answer.frames.first().ok_or_else(|| Fault::bad_answer("a backtrace without a frame"))?;
-        if topmost.pc.0 != truth.pc {
-            let message = format!("the topmost frame's PC is {}, at the stop {:#x}", topmost.pc, truth.pc);
-            return Err(Fault::bad_answer(message));
+        check_topmost(truth, answer)?;
+        let walk = self.walk(truth, answer);
+        let Held { end, mut found, call_stack, is_excluded } = self.hold(truth, engine, &walk, readings);
+        if is_excluded {
+            let own =
+                engine.is_excluded.then(|| self.not_by_the_rows(truth, engine, &answer.frames)).flatten();
+            return Ok(Judged::excluded(own));
         }
-        let is_given = match topmost.fp {
-            Some(Fp::Value(fp)) => fp.0 == truth.fp,
-            Some(Fp::Unreadable { .. }) => false,
-            None => true,
+        let truth = &Truth { call_stack: call_stack.as_ref().unwrap_or(truth.call_stack), ..*truth };
+        let depth = truth.call_stack.depth();
+        let count = walk.backtrace.frames.len();
+        let last = found.last().map(|found| found.frame);
+        let frames = frames_compared(end, last, count.min(depth)) as u64;
+        self.find_at_the_end(truth, engine, answer, (&walk, end), &mut found);
+        let relies_on_nowhere = answer.reliable == Some(true) && self.goes_nowhere(&walk, depth);
+        // Where control is under way, its callers are those of no frame yet.
+        let known = if engine.end == WalkEnd::Departing && found.is_empty() { 1 } else { depth };
+        let reliability = match reliability(end, &found, known, answer.reliable) {
+            Reliability::Complete | Reliability::Incomplete if relies_on_nowhere => Reliability::Wrong,
+            reliability => reliability,
         };
-        if !is_given {
-            let message = format!("the topmost frame's FP is not the {:#x} of the stop", truth.fp);
-            return Err(Fault::bad_answer(message));
+        let beyond = self.wrong_of_itself(answer, reliability, &found, engine);
+        // Where it ought to have stopped.
+        let wrong_frame = first_wrong_frame(&found);
+        let last = count.min(depth) - 1;
+        let beyond = beyond.map(|verdict| {
+            let frame = wrong_frame.filter(|_| verdict == Verdict::FalselyReliable);
+            at(truth, frame.map_or(last, |frame| frame.min(last)), verdict, walk.backtrace.end)
+        });
+        let end = if found.is_empty() { end } else { WalkEnd::Disagreed };
+        let engines = &engine.found;
+        let (mut own, mut shared): (Vec<Disagreement>, Vec<Disagreement>) = (Vec::new(), Vec::new());
+        for disagreement in found {
+            // Consequences of a wrong FP belong to whoever caused it.
+            let follows = disagreement.after_wrong_fp.is_some() && !own.is_empty();
+            match engines.iter().find(|engines| !follows && is_same(&disagreement, engines)) {
+                Some(engines) => shared.push(*engines),
+                None if follows => own.push(disagreement),
+                None => own.push(Disagreement { after_wrong_fp: None, ..disagreement }),
+            }
         }
+        // Whoever follows wrong rows can't know that they are wrong: these are findings already.
+        let are_rows_wrong = !engines.is_empty();
+        let unclear = if are_rows_wrong { std::mem::take(&mut own) } else { Vec::new() };
+        Ok(Judged {
+            end,
+            own,
+            shared,
+            unclear,
+            beyond,
+            frames,
+            fp_untold: walk.fp_untold,
+            cfa_untold: walk.cfa_untold,
+            reliability,
+            is_called_reliable: reliability == Reliability::Complete && answer.reliable == Some(true),
+            are_rows_wrong,
+            is_excluded: false,
+        })
+    }
+
+    /// Reads an answer as a walk. What it doesn't report is not judged.
+    fn walk(&self, truth: &Truth<'_>, answer: &sframe_protocol::Backtrace) -> AnsweredWalk {
         let depth = truth.call_stack.depth();
         let (mut fp_untold, mut cfa_untold) = (0, 0);
         let frame = |(index, frame): (usize, &sframe_protocol::Frame)| {
             let fp = match frame.fp {
                 Some(Fp::Value(value)) => Ok(value.0),
                 Some(Fp::Unreadable { unreadable }) => Err(Unreadable(unreadable.0)),
-                // What it doesn't report is not judged.
                 None if index < depth => {
                     fp_untold += 1;
                     truth.state(index).fp
@@ -215,192 +317,156 @@ impl<'q, 'a> Judge<'q, 'a> {
             Frame { pc: frame.pc.0, cfa, fp, mangled, interrupted: frame.interrupted }
         };
         let frames: Vec<Frame> = answer.frames.iter().enumerate().map(frame).collect();
-        let count = frames.len();
-        let cfi = OnlyFdes(|address| self.target.is_some_and(|target| has_cfi(target, address)));
+        // Beyond an entry function without a mark there is a return address that leads nowhere.
+        // Whatever end an unwinder reports there is accepted.
+        let leads_nowhere = frames.len() == depth + 1
+            && !self.marks(truth.address(depth - 1))
+            && frames.last().is_some_and(|frame| !self.has_fde(frame.pc));
+        let end = if leads_nowhere { End::Failed(StepError::NoFde) } else { end_of(&answer.end) };
+        let backtrace = Backtrace { frames, end, words: Vec::new(), limit: None };
+        AnsweredWalk { backtrace, leads_nowhere, fp_untold, cfa_untold }
+    }
+
+    /// Whether what the unwinder reads has an FDE for the code before a return address.
+    fn has_fde(&self, pc: u64) -> bool {
+        let address = ReturnAddress(pc).into();
+        match self.reads {
+            Data::Sframe => Rules::at(&self.sections, address).has_fde,
+            Data::EhFrame => self.cfi_at(address),
+            Data::Other => false,
+        }
+    }
+
+    /// Whether there is call frame information for an address.
+    fn cfi_at(&self, address: LookupAddress) -> bool {
+        self.target.is_some_and(|target| has_cfi(target, address))
+    }
+
+    /// Holds a walk against the call stack, and where rows say nothing, against what else it may be.
+    fn hold(
+        &self,
+        truth: &Truth<'_>,
+        engine: &EngineWalk,
+        walk: &AnsweredWalk,
+        readings: Option<&Readings>,
+    ) -> Held {
+        let backtrace = &walk.backtrace;
+        let cfi = OnlyFdes(|address| self.cfi_at(address));
         // If an unwinder reports that it has no data there, it is believed if the bench can't
         // read that data. The number of such reports is counted.
         let unknown = OnlyFdes(|_| false);
-        let has_fde = |pc: u64| {
-            let address = ReturnAddress(pc).into();
-            let rules: &dyn Rules = match self.reads {
-                Data::Sframe => &self.sections,
-                Data::EhFrame => &cfi,
-                Data::Other => &unknown,
-            };
-            rules.at(address).has_fde
-        };
-        // Beyond an entry function without a mark there is a return address that leads nowhere.
-        // Whatever end an unwinder reports there is accepted.
-        let leads_nowhere = count == depth + 1
-            && !self.marks(truth.address(depth - 1))
-            && frames.last().is_some_and(|frame| !has_fde(frame.pc));
-        let end = if leads_nowhere { End::Failed(StepError::NoFde) } else { end_of(&answer.end) };
-        let backtrace = Backtrace { frames, end, words: Vec::new(), limit: None };
-        let mut found = Vec::new();
-        let report = |disagreement| found.push(disagreement);
-        let mut end = match self.reads {
-            Data::Sframe => compare(truth, &backtrace, &self.sections, report),
-            Data::EhFrame => compare(truth, &backtrace, &cfi, report),
-            Data::Other => compare(truth, &backtrace, &unknown, report),
+        let (end, found) = match self.reads {
+            Data::Sframe => disagreements(truth, backtrace, &self.sections),
+            Data::EhFrame => disagreements(truth, backtrace, &cfi),
+            Data::Other => disagreements(truth, backtrace, &unknown),
         };
         // What reads other data may be of another call stack as well.
-        let mut held_against = None;
-        let mut is_excluded = self.reads == Data::Sframe && engine.is_excluded && !found.is_empty();
-        if let Some(readings) = readings.filter(|_| self.reads != Data::Sframe) {
-            let truth = Truth { ignores_fp: fp_untold > 0, ..*truth };
-            let recorded = (end, std::mem::take(&mut found));
-            let judged = match self.reads {
-                Data::EhFrame => readings.judge(&truth, &backtrace, &cfi, recorded, None),
-                Data::Sframe | Data::Other => readings.judge(&truth, &backtrace, &unknown, recorded, None),
-            };
-            is_excluded = judged.end == WalkEnd::Unsettled;
-            (end, found, held_against) = (judged.end, judged.found, judged.call_stack);
-        }
-        if is_excluded {
-            let own =
-                engine.is_excluded.then(|| self.not_by_the_rows(truth, engine, &answer.frames)).flatten();
-            let is_own = own.is_some();
-            return Ok(Judged {
-                end: if is_own { WalkEnd::Disagreed } else { WalkEnd::Unsettled },
-                own: own.into_iter().collect(),
-                shared: Vec::new(),
-                unclear: Vec::new(),
-                beyond: None,
-                frames: 0,
-                fp_untold: 0,
-                cfa_untold: 0,
-                reliability: Reliability::Wrong,
-                is_called_reliable: false,
-                are_rows_wrong: false,
-                is_excluded: !is_own,
-            });
-        }
-        let truth = &Truth { call_stack: held_against.as_ref().unwrap_or(truth.call_stack), ..*truth };
-        let depth = truth.call_stack.depth();
-        let frames = frames_compared(end, found.last().map(|found| found.frame), count.min(depth)) as u64;
-        let is_malformed = answer.end.kind == EndKind::Malformed && !leads_nowhere;
-        if is_malformed {
-            for disagreement in &mut found {
+        let Some(readings) = readings.filter(|_| self.reads != Data::Sframe) else {
+            let is_excluded = self.reads == Data::Sframe && engine.is_excluded && !found.is_empty();
+            return Held { end, found, call_stack: None, is_excluded };
+        };
+        let truth = Truth { ignores_fp: walk.fp_untold > 0, ..*truth };
+        let judged = match self.reads {
+            Data::EhFrame => readings.judge(&truth, backtrace, &cfi, (end, found), None),
+            Data::Sframe | Data::Other => readings.judge(&truth, backtrace, &unknown, (end, found), None),
+        };
+        let is_excluded = judged.end == WalkEnd::Unsettled;
+        Held { end: judged.end, found: judged.found, call_stack: judged.call_stack, is_excluded }
+    }
+
+    /// Adds what is wrong with the end of a walk, where its frames agree.
+    fn find_at_the_end(
+        &self,
+        truth: &Truth<'_>,
+        engine: &EngineWalk,
+        answer: &sframe_protocol::Backtrace,
+        (walk, end): (&AnsweredWalk, WalkEnd),
+        found: &mut Vec<Disagreement>,
+    ) {
+        let AnsweredWalk { backtrace, leads_nowhere, .. } = walk;
+        let EngineWalk { end: engines_end, found: engines, beyond: engines_beyond, outermost_cfa, .. } =
+            engine;
+        let (depth, count) = (truth.call_stack.depth(), backtrace.frames.len());
+        let of_rows = self.reads == Data::Sframe && engines.is_empty();
+        let ends = |frame: usize, verdict| at(truth, frame, verdict, backtrace.end);
+        if answer.end.kind == EndKind::Malformed && !leads_nowhere {
+            for disagreement in &mut *found {
                 if disagreement.verdict == Verdict::Truncated {
                     disagreement.verdict = Verdict::DecodeError;
                 }
             }
             if found.is_empty() {
-                found.push(at(truth, count.min(depth) - 1, Verdict::DecodeError, backtrace.end));
+                found.push(ends(count.min(depth) - 1, Verdict::DecodeError));
             }
         }
-        if found.is_empty()
-            && self.reads == Data::Sframe
-            && engines.is_empty()
-            && rank(end) < rank(*engines_end)
-        {
-            let mut less = at(truth, count.min(depth) - 1, Verdict::WrongEnd, backtrace.end);
-            if *engines_end == WalkEnd::Outermost {
-                less.expected = Value::End(End::Outermost);
-            }
-            if count > depth && *engines_end == WalkEnd::Outermost {
+        if found.is_empty() && of_rows && rank(end) < rank(*engines_end) {
+            let less = ends(count.min(depth) - 1, Verdict::WrongEnd);
+            found.push(match *engines_end {
                 // What is beyond a mark is a frame that is not there, whatever is said of its end.
-                less = Disagreement {
+                WalkEnd::Outermost if count > depth => Disagreement {
                     verdict: Verdict::ExtraFrames,
                     expected: Value::Frames(depth),
                     got: Value::Frames(count),
                     ..less
-                };
-            }
-            found.push(less);
+                },
+                WalkEnd::Outermost => Disagreement { expected: Value::End(End::Outermost), ..less },
+                _ => less,
+            });
         }
         // Whatever it reads, it may not give up where the stack is said to end.
         let has_given_up = matches!(answer.end.kind, EndKind::Failed | EndKind::NoRow | EndKind::Unreadable);
         if found.is_empty() && has_given_up && count == depth && self.marks(truth.address(depth - 1)) {
             let expected = Value::End(End::Outermost);
-            let less = at(truth, depth - 1, Verdict::WrongEnd, backtrace.end);
-            found.push(Disagreement { expected, ..less });
+            found.push(Disagreement { expected, ..ends(depth - 1, Verdict::WrongEnd) });
         }
         // Nobody has called the outermost frame, so that only the rows say where it is.
         let outermost = backtrace.frames.get(depth - 1).and_then(|frame| frame.cfa).zip(*outermost_cfa);
         if found.is_empty()
-            && engines.is_empty()
-            && self.reads == Data::Sframe
+            && of_rows
             && let Some((got, expected)) = outermost.filter(|(got, expected)| got != expected)
         {
             let (expected, got) = (Value::Word(expected), Value::Word(got));
-            let wrong = at(truth, depth - 1, Verdict::WrongCfa, backtrace.end);
-            found.push(Disagreement { expected, got, ..wrong });
+            found.push(Disagreement { expected, got, ..ends(depth - 1, Verdict::WrongCfa) });
         }
         if found.is_empty() && matches!(end, WalkEnd::Context { .. }) && engines.is_empty() {
             let beyond: Vec<u64> = backtrace.frames.iter().skip(depth).map(|frame| frame.pc).collect();
             if engines_beyond.as_ref().is_some_and(|engines| !self.may_be_beyond(&beyond, engines)) {
                 let (expected, got) = (Value::Frames(depth), Value::Frames(count));
-                let extra = at(truth, depth - 1, Verdict::ExtraFrames, backtrace.end);
-                found.push(Disagreement { expected, got, ..extra });
+                found.push(Disagreement { expected, got, ..ends(depth - 1, Verdict::ExtraFrames) });
             }
         }
-        // Where an unmarked stack may end with an address that leads nowhere, that is no frame to rely on.
-        let is_nowhere = |pc: u64| {
-            let is_in_image = self.target.is_some_and(|target| target.module_at(Loaded(pc)).is_some());
-            !is_in_image || self.reads == Data::Sframe && !has_fde(pc)
-        };
-        let beyond = backtrace.frames.last().filter(|_| count > depth);
-        let relies_on_nowhere =
-            answer.reliable == Some(true) && beyond.is_some_and(|frame| is_nowhere(frame.pc));
-        // Where control is under way, its callers are those of no frame yet.
-        let known = if *engines_end == WalkEnd::Departing && found.is_empty() { 1 } else { depth };
-        let reliability = match reliability(end, &found, known, answer.reliable) {
-            Reliability::Complete | Reliability::Incomplete if relies_on_nowhere => Reliability::Wrong,
-            reliability => reliability,
-        };
-        // Where it ought to have stopped.
-        let wrong_frame = first_wrong_frame(&found);
+    }
+
+    /// Whether a walk goes beyond the outermost frame, to no code: an unmarked stack may end with an address that leads
+    /// nowhere, and that is no frame to rely on.
+    fn goes_nowhere(&self, walk: &AnsweredWalk, depth: usize) -> bool {
+        let frames = &walk.backtrace.frames;
+        frames.last().filter(|_| frames.len() > depth).is_some_and(|Frame { pc, .. }| {
+            let is_in_image = self.target.is_some_and(|target| target.module_at(Loaded(*pc)).is_some());
+            !is_in_image || self.reads == Data::Sframe && !self.has_fde(*pc)
+        })
+    }
+
+    /// What is wrong with what it says of itself, or with a walk that ends early where only complete ones will do.
+    fn wrong_of_itself(
+        &self,
+        answer: &sframe_protocol::Backtrace,
+        reliability: Reliability,
+        found: &[Disagreement],
+        engine: &EngineWalk,
+    ) -> Option<Verdict> {
+        let is_early = matches!(reliability, Reliability::Incomplete | Reliability::Silent);
         let beyond = match (reliability, answer.reliable) {
             (Reliability::Silent, Some(true)) => Some(Verdict::Silent),
             (Reliability::Wrong, Some(true)) => Some(Verdict::FalselyReliable),
-            (Reliability::Incomplete | Reliability::Silent, _)
-                if self.requires_reliable && found.is_empty() =>
-            {
-                Some(Verdict::Incomplete)
-            }
+            _ if is_early && self.requires_reliable && found.is_empty() => Some(Verdict::Incomplete),
             _ => None,
         };
-        if !found.is_empty() {
-            end = WalkEnd::Disagreed;
-        }
-        let (mut own, mut shared): (Vec<Disagreement>, Vec<Disagreement>) = (Vec::new(), Vec::new());
-        for disagreement in found {
-            // Consequences of a wrong FP belong to whoever caused it.
-            let follows = disagreement.after_wrong_fp.is_some() && !own.is_empty();
-            match engines.iter().find(|engines| !follows && is_same(&disagreement, engines)) {
-                Some(engines) => shared.push(*engines),
-                None if follows => own.push(disagreement),
-                None => own.push(Disagreement { after_wrong_fp: None, ..disagreement }),
-            }
-        }
-        let unclear = if engines.is_empty() { Vec::new() } else { std::mem::take(&mut own) };
-        // Whoever follows wrong rows can't know that they are wrong: these are findings already.
-        let are_rows_wrong = !engines.is_empty();
-        let beyond = beyond.filter(|verdict| *verdict == Verdict::Incomplete || !are_rows_wrong);
+        // Whoever follows wrong rows can't know that they are wrong.
+        let beyond = beyond.filter(|verdict| *verdict == Verdict::Incomplete || engine.found.is_empty());
         // But how they have ended a walk, they know.
         let is_contradicted = answer.reliable == Some(true) && answer.end.kind != EndKind::Outermost;
-        let beyond = beyond.or(is_contradicted.then_some(Verdict::FalselyReliable));
-        let last = count.min(depth) - 1;
-        let beyond =
-            beyond.map(|verdict| match wrong_frame.filter(|_| verdict == Verdict::FalselyReliable) {
-                Some(frame) => at(truth, frame.min(last), verdict, backtrace.end),
-                None => at(truth, last, verdict, backtrace.end),
-            });
-        Ok(Judged {
-            end,
-            own,
-            shared,
-            unclear,
-            beyond,
-            frames,
-            fp_untold,
-            cfa_untold,
-            reliability,
-            is_called_reliable: reliability == Reliability::Complete && answer.reliable == Some(true),
-            are_rows_wrong,
-            is_excluded: false,
-        })
+        beyond.or(is_contradicted.then_some(Verdict::FalselyReliable))
     }
 
     /// How an unwinder that reads the same rows as the engine walks otherwise than it, where neither has the call stack's

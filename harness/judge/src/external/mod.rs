@@ -7,7 +7,9 @@
 //!         -> session -> process: request, answers -> judge -> report
 //! ```
 
+mod answers;
 mod command;
+mod following;
 pub mod isolation;
 mod judge;
 mod probe;

@@ -23,7 +23,9 @@ use crate::address_space::{AddressSpace, PAGE};
 use crate::answers::{Answer, Answers, Event, Question};
 use crate::call_stack::{Record, Signature};
 use crate::control_flow::ControlFlow;
-use crate::cpu::{AuthenticationKey, BranchTarget, Control, Cpu, Link, Source, StackPointer, Unreported};
+use crate::cpu::{
+    AuthenticationKey, BranchTarget, Control, Cpu, Effect, Link, Source, StackPointer, Unreported,
+};
 use crate::effect_cache::{EffectCache, skips_trap, with_code};
 use crate::link::lazy;
 use crate::linux::ids::{FIRST, SpaceId, TaskId};
@@ -404,7 +406,18 @@ impl<'o> Run<'o> {
         if flow == Flow::Continue && effect.stores_unreported && self.reports_stores {
             self.store_unreported(pc, &read_register);
         }
+        if flow == Flow::Continue {
+            self.end_by_itself(pc, &effect);
+        } else {
+            self.obey(flow);
+        }
+    }
+
+    /// Does what the observer wants.
+    #[cold]
+    fn obey(&mut self, flow: Flow) {
         match flow {
+            Flow::Continue => {}
             Flow::Stop => self.end(End::Stopped),
             Flow::Signal(signal) => {
                 self.raise(signal.into());
@@ -414,15 +427,22 @@ impl<'o> Run<'o> {
             }
             Flow::Fork(signal) => self.pause = Some(Pause::Fork(signal.into())),
             Flow::Rewind => self.pause = Some(Pause::Rewind),
-            Flow::Continue if effect.is_privileged => {
+        }
+    }
+
+    /// Ends the run before an instruction that Linux does not let go on, or that the emulator can't execute.
+    #[inline]
+    fn end_by_itself(&mut self, pc: u64, effect: &Effect) {
+        match () {
+            () if effect.is_privileged => {
                 let fault = SignalInfo { code: SI_KERNEL, ..SignalInfo::default() };
                 if !self.raise_fault(SIGSEGV, fault) {
                     self.end(End::Broken(Broken::Privileged { pc, code: self.code_at(pc) }));
                 }
             }
-            Flow::Continue if effect.is_mistaken => self.exception(None),
-            Flow::Continue if effect.control == Control::SelfJump => self.end(End::SelfJump(pc)),
-            Flow::Continue => {}
+            () if effect.is_mistaken => self.exception(None),
+            () if effect.control == Control::SelfJump => self.end(End::SelfJump(pc)),
+            () => {}
         }
     }
 

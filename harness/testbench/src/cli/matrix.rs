@@ -92,30 +92,11 @@ impl Matrix {
         let references = References::of(&suite, &all);
         self.report.as_deref().map_or(Ok(()), report::begin)?;
         let work = WorkFolder::open(&self.work).map_err(failure)?;
-        let options = AttemptOptions {
-            corpus_dir: self.folders.corpus.clone(),
-            toolchains_dir: self.toolchains.clone(),
-            abis: self.abi.clone(),
-            variants: self.variant.clone(),
-            programs: programs_of(&suite, &self.spec),
-            limit: Duration::from_secs(self.timeout.into()),
-        };
         let files: BTreeMap<String, String> = definitions
             .iter()
             .map(|(path, toolchain)| (toolchain.name.clone(), path.display().to_string()))
             .collect();
-        let mut attempts = Vec::new();
-        for (path, toolchain) in definitions {
-            let opened = Attempts::open(toolchain, &path, &work, options.clone()).map_err(failure)?;
-            if opened.count() == 0 {
-                let name = &opened.toolchain().name;
-                return Err(Failure::unusable(format!(
-                    "error: `{name}` builds none of the selected programs"
-                )));
-            }
-            attempts.push(opened);
-        }
-
+        let attempts = self.open(&suite, definitions, &work)?;
         let machine = self.machine.options();
         let scope = Scope {
             suite: &suite,
@@ -173,14 +154,43 @@ impl Matrix {
             let corpus = work.path();
             report::write(folder, &Document::Run { report: &report, listings: &listings, corpus })?;
         }
-        if self.json {
-            print_json(&matrix)?;
-        } else {
-            let mut places = Text::of(format_args!("builds: {}", self.work.join("builds").display()));
-            places.append(&place(self.report.as_deref()));
-            print(&summary(&matrix, self.status(&matrix).into(), &places, volume()).demangled())?;
-        }
+        self.tell(&matrix)?;
         Ok(self.status(&matrix))
+    }
+
+    /// Opens what is to be built by each toolchain.
+    fn open<'w>(
+        &self,
+        suite: &Suite,
+        definitions: Vec<(PathBuf, Toolchain)>,
+        work: &'w WorkFolder,
+    ) -> Result<Vec<Attempts<'w>>, Failure> {
+        let options = AttemptOptions {
+            corpus_dir: self.folders.corpus.clone(),
+            toolchains_dir: self.toolchains.clone(),
+            abis: self.abi.clone(),
+            variants: self.variant.clone(),
+            programs: programs_of(suite, &self.spec),
+            limit: Duration::from_secs(self.timeout.into()),
+        };
+        let open = |(path, toolchain): (PathBuf, Toolchain)| {
+            let opened = Attempts::open(toolchain, &path, work, options.clone()).map_err(failure)?;
+            let name = &opened.toolchain().name;
+            match opened.count() {
+                0 => Err(Failure::unusable(format!("error: `{name}` builds none of the selected programs"))),
+                _ => Ok(opened),
+            }
+        };
+        definitions.into_iter().map(open).collect()
+    }
+
+    fn tell(&self, matrix: &MatrixReport) -> Result<(), Failure> {
+        if self.json {
+            return print_json(matrix);
+        }
+        let mut places = Text::of(format_args!("builds: {}", self.work.join("builds").display()));
+        places.append(&place(self.report.as_deref()));
+        print(&summary(matrix, self.status(matrix).into(), &places, volume()).demangled())
     }
 
     /// Warns of properties that are not what the tools say.

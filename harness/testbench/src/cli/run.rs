@@ -192,23 +192,29 @@ impl Run {
             let notes = baseline::changes(notes, comparison.as_ref());
             print(&run_summary(&report, began.elapsed(), &notes, Style::for_stdout()).demangled())?;
         }
-        if let Some(error) = interrupted {
-            let (run, all) = (report.cases.len(), cases.len());
-            return match error {
-                Some(error) => Err(Failure::broken(format!(
-                    "error: {error}; {run} of {all} cases were run, and no reports are written"
-                ))),
-                None if self.report.is_some() => {
-                    note("no report is written: `--resume` runs the other cases, and writes it");
-                    Ok(Status::Broken)
-                }
-                None => Ok(Status::Broken),
-            };
+        match (interrupted, comparison) {
+            (Some(error), _) => self.interrupted(error, report.cases.len(), cases.len()),
+            (None, Some(comparison)) => gate(&comparison, &report, self.json),
+            (None, None) => Ok(self.status(&report, selected)),
         }
+    }
+
+    /// How a run ends that has not run all cases.
+    fn interrupted(&self, error: Option<JournalError>, run: usize, all: usize) -> Result<Status, Failure> {
+        if let Some(error) = error {
+            let message =
+                format!("error: {error}; {run} of {all} cases were run, and no reports are written");
+            return Err(Failure::broken(message));
+        }
+        if self.report.is_some() {
+            note("no report is written: `--resume` runs the other cases, and writes it");
+        }
+        Ok(Status::Broken)
+    }
+
+    /// How it ends without a baseline.
+    fn status(&self, report: &Report, selected: u64) -> Status {
         let summary = &report.summary;
-        if let Some(comparison) = comparison {
-            return gate(&comparison, &report, self.json);
-        }
         let compared = summary.counts.comparisons > 0;
         if !compared && summary.unexpected + summary.broken == 0 {
             let why = match report.why_skipped() {
@@ -219,7 +225,7 @@ impl Run {
             };
             tell_line(format_args!("nothing was compared: {why}"));
         }
-        Ok(status(summary.unexpected > 0, summary.broken > 0, compared))
+        status(summary.unexpected > 0, summary.broken > 0, compared)
     }
 
     /// Begins the run's journal, or continues it.
