@@ -22,6 +22,7 @@ pub mod convert;
 pub mod diff;
 pub mod dump;
 pub mod hazard;
+pub mod known;
 pub mod lint;
 mod version;
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::diff::{DiffError, DiffReport, Explored, ExploredError, Objects, diff_file};
+use crate::known::Known;
 use crate::lint::described;
 use clap::Args;
 use sframe_elf::source::Source;
@@ -50,14 +51,15 @@ impl Diff {
     /// # Errors
     /// An argument or file can't be used.
     pub fn execute(&self) -> Result<Status, Failure> {
-        self.execute_with(&|_, _| {})
+        self.execute_with(&|_, _| {}, &())
     }
 
     /// Executes the command. `point_out` says of differences in a file which known bugs they seem to come from.
+    /// Those that are `known` fail nothing.
     ///
     /// # Errors
     /// An argument or file can't be used.
-    pub fn execute_with(&self, point_out: &PointOut) -> Result<Status, Failure> {
+    pub fn execute_with(&self, point_out: &PointOut, known: &dyn Known) -> Result<Status, Failure> {
         let explored = match (&self.explored, self.files.as_slice()) {
             (None, _) => None,
             (Some(path), [_]) => {
@@ -74,7 +76,7 @@ impl Diff {
             let message = format!("error: --object {}: there is no function in it", first.display());
             return Err(Failure::unusable(message));
         }
-        let mut comparison = Comparison { explored, objects, coverage, as_module, point_out };
+        let mut comparison = Comparison { explored, objects, coverage, as_module, point_out, known };
         execute(&mut comparison, &self.files, self.json)
     }
 }
@@ -90,6 +92,7 @@ struct Comparison<'e> {
     coverage: Option<Percent>,
     as_module: bool,
     point_out: &'e PointOut,
+    known: &'e dyn Known,
 }
 
 impl Inspect for Comparison<'_> {
@@ -112,6 +115,7 @@ impl Inspect for Comparison<'_> {
             return Err(Failure::unusable(format!("error: --object: {error}")).into());
         }
         (self.point_out)(file.source(), &mut report);
+        report.settle(self.known);
         let lacks = !report.reaches(self.coverage.unwrap_or(Percent::ALL));
         let differs = !report.findings.is_empty() || !report.errors.is_empty() || lacks;
         let status = status(differs, false, report.compared > 0);

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::diff::{DiffError, DiffReport, diff_file};
+use crate::known::Known;
 use crate::lint::{LintError, LintReport, Log, lint_file};
 use clap::Args;
 use sframe_kit::percent::Percent;
@@ -42,10 +43,18 @@ impl Lint {
     /// # Errors
     /// An argument or file can't be used.
     pub fn execute(&self, program: &str) -> Result<Status, Failure> {
+        self.execute_knowing(program, &())
+    }
+
+    /// Executes the command, where something is known of findings.
+    ///
+    /// # Errors
+    /// As for [`Self::execute`].
+    pub fn execute_knowing(&self, program: &str, known: &dyn Known) -> Result<Status, Failure> {
         self.sarif.as_deref().map_or(Ok(()), super::has_place)?;
         let log = self.sarif.is_some().then(Log::default);
         let mut linter =
-            Linter { log, coverage: self.coverage, as_module: self.as_module, lacked_section: false };
+            Linter { log, coverage: self.coverage, as_module: self.as_module, lacked_section: false, known };
         let status = execute(&mut linter, &self.files, self.json);
         // Though standard output may be full. There is none of a single file that can't be used.
         if let (Some(path), Some(log)) =
@@ -57,15 +66,16 @@ impl Lint {
     }
 }
 
-struct Linter {
+struct Linter<'k> {
     /// What is written at the end, if it is asked for.
     log: Option<Log>,
     coverage: Option<Percent>,
     as_module: bool,
     lacked_section: bool,
+    known: &'k dyn Known,
 }
 
-impl Inspect for Linter {
+impl Inspect for Linter<'_> {
     fn lacked_section(&self) -> bool {
         self.lacked_section
     }
@@ -99,6 +109,8 @@ impl Inspect for Linter {
             }
             is_covered = diff.is_none_or(|diff| report.require_coverage(&diff, share));
         }
+        report.settle(self.known);
+        is_covered |= !report.lacks_fdes();
         if let Some(log) = &mut self.log {
             log.add(&report);
         }

@@ -20,7 +20,7 @@ pub use explored::{Explored, ExploredError};
 pub use gaps::{Gap, GapCode, Gaps};
 pub use objects::Objects;
 pub use reason::{Maker, Reason, reason_to_leave_out};
-pub use report::{CfiPlace, DiffReport, Difference, Extent, FdePlace, Line, Missing, Uncovered};
+pub use report::{CfiPlace, DiffReport, Difference, Extent, FdePlace, Line, MISSING_FDE, Missing, Uncovered};
 pub use rules::Field;
 
 use std::sync::OnceLock;

@@ -8,6 +8,7 @@ use super::blame::{Blamed, Evidence};
 use super::reason::Reason;
 use super::rules::Field;
 use crate::hazard::{self, Hazard, HazardKind};
+use crate::known::{Known, KnownFindings, Place};
 use sframe_kit::conclusion::{Conclusion, Ending};
 use sframe_kit::percent::Percent;
 use sframe_kit::text::{Text, counted, first_of, grouped};
@@ -50,6 +51,9 @@ pub struct DiffReport {
     pub only_sframe: Vec<Extent>,
     /// Hazards of the section's rules, whether or not they agree.
     pub hazards: Vec<Hazard>,
+    /// Differences, and functions without an FDE, that are known, and are not among the others.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub known: Vec<KnownFindings>,
 }
 
 /// A field in which the two differ.
@@ -188,6 +192,9 @@ pub struct Missing {
     pub message: String,
 }
 
+/// What functions without an FDE are called in lists of known findings.
+pub const MISSING_FDE: &str = "missing-fde";
+
 /// The maximum number of differences, or of functions in a list, that are shown;
 /// JSON has all.
 const SHOWN: usize = 20;
@@ -195,6 +202,23 @@ const SHOWN: usize = 20;
 const EXAMPLES: usize = 4;
 
 impl DiffReport {
+    /// Takes out what is known.
+    pub fn settle(&mut self, known: &dyn Known) {
+        let mut all = KnownFindings::of(&self.file, &mut self.findings, known, |finding| Place {
+            rule: [finding.field.name(); 2],
+            function: Some(&finding.function),
+            fault: finding.fault.as_deref(),
+            places: finding.pcs,
+        });
+        all.extend(KnownFindings::of(&self.file, &mut self.missing, known, |missing| Place {
+            rule: [MISSING_FDE; 2],
+            function: missing.functions.first().map(|first| &*first.function),
+            fault: missing.fault.as_deref(),
+            places: missing.functions.len() as u64,
+        }));
+        self.known = all;
+    }
+
     /// Returns the report as text.
     #[must_use]
     pub fn text(&self) -> Text {
@@ -291,6 +315,7 @@ impl DiffReport {
                 counted(self.lost_fp, "instruction")
             ));
         }
+        facts.extend(self.known.iter().map(KnownFindings::fact));
         Conclusion { ending, facts }
     }
 
@@ -352,7 +377,7 @@ impl Missing {
 
     fn show(&self, text: &mut Text) {
         text.blank();
-        let _ = writeln!(text, "missing-fde: {}", self.message);
+        let _ = writeln!(text, "{MISSING_FDE}: {}", self.message);
         list(text, &self.functions.iter().collect::<Vec<_>>());
         show_blame(text, self.blame, self.confidence, &self.evidence);
         self.fault.iter().for_each(|fault| text.line(format!("      = matches known bug {fault}")));

@@ -32,9 +32,24 @@ pub enum Field {
     RaSignature,
 }
 
-impl fmt::Display for Field {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl Field {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Section,
+        Self::NoFde,
+        Self::Row,
+        Self::Outermost,
+        Self::Signal,
+        Self::Cfa,
+        Self::Ra,
+        Self::Fp,
+        Self::RaSignature,
+    ];
+
+    /// Its name in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
             Self::Section => "section",
             Self::NoFde => "no-fde",
             Self::Row => "row",
@@ -44,7 +59,13 @@ impl fmt::Display for Field {
             Self::Ra => "ra",
             Self::Fp => "fp",
             Self::RaSignature => "ra-signature",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 

@@ -38,6 +38,7 @@ impl LintReport {
             summary: Summary { warnings: 1, ..Summary::default() },
             coverage_unknown: None,
             findings: vec![Finding::new(&MISSING_FDE, 0, message)],
+            known: Vec::new(),
         })
     }
 

@@ -9,7 +9,7 @@ use object::elf::{
 };
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
 use object::{Endianness, Object, ObjectSymbol, SectionIndex};
-use sframe_engine::lint::{self, Linkage, Rule, Severity};
+use sframe_engine::lint::{self, Linkage, Rule};
 use sframe_engine::{Abi, Header, Section, Version};
 
 use super::catalogue as rules;
@@ -68,19 +68,15 @@ pub fn lint_file<'a>(source: impl Into<Source<'a>>, name: &str) -> Result<LintRe
     } else {
         return Err(LintError::UnknownFormat);
     };
-    let count = |severity| findings.iter().filter(|finding| finding.severity() == severity).count();
     Ok(LintReport {
         coverage_unknown: None,
         schema: 1,
         file: name.to_owned(),
         abi: header.map(|header| header.abi.name()),
         sframe_version: header.map(|header| header.version.number()),
-        summary: Summary {
-            errors: count(Severity::Error),
-            warnings: count(Severity::Warning),
-            notes: count(Severity::Note),
-        },
+        summary: Summary::of(&findings),
         findings,
+        known: Vec::new(),
     })
 }
 

@@ -13,7 +13,7 @@ mod report;
 mod sarif;
 
 pub use catalogue::ELF_RULES;
-#[cfg(feature = "disassembly")]
+#[cfg(all(feature = "cli", feature = "disassembly"))]
 pub(crate) use coverage::described;
 pub use elf::{LintError, lint_file};
 pub use page::page;

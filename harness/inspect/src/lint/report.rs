@@ -3,6 +3,9 @@
 use serde::Serialize;
 use sframe_engine::lint::{Rule, Severity};
 
+#[cfg(feature = "cli")]
+use super::catalogue::MISSING_FDE;
+use crate::known::{Known, KnownFindings, Place};
 use sframe_kit::conclusion::{Conclusion, Ending};
 use sframe_kit::text::{Text, counted};
 
@@ -68,6 +71,18 @@ pub struct Summary {
     pub notes: usize,
 }
 
+impl Summary {
+    /// Counts findings.
+    pub(super) fn of(findings: &[Finding]) -> Self {
+        let count = |severity| findings.iter().filter(|finding| finding.severity_rank == severity).count();
+        Self {
+            errors: count(Severity::Error),
+            warnings: count(Severity::Warning),
+            notes: count(Severity::Note),
+        }
+    }
+}
+
 /// The linter's findings in a file: the output of `lint --json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct LintReport {
@@ -86,6 +101,9 @@ pub struct LintReport {
     pub coverage_unknown: Option<String>,
     /// The findings, sorted by section and position.
     pub findings: Vec<Finding>,
+    /// Those that are known, which are not among them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub known: Vec<KnownFindings>,
 }
 
 /// The number of places shown for each rule in the text; all are counted.
@@ -94,6 +112,23 @@ const SHOWN: usize = 3;
 const SHOWN_ERRORS: usize = 10;
 
 impl LintReport {
+    /// Takes out what is known.
+    pub fn settle(&mut self, known: &dyn Known) {
+        self.known = KnownFindings::of(&self.file, &mut self.findings, known, |finding| Place {
+            rule: [finding.rule, finding.name],
+            function: finding.function.as_deref(),
+            fault: None,
+            places: 1,
+        });
+        self.summary = Summary::of(&self.findings);
+    }
+
+    /// Whether functions without an FDE are among the findings.
+    #[cfg(feature = "cli")]
+    pub(crate) fn lacks_fdes(&self) -> bool {
+        self.findings.iter().any(|finding| finding.rule == MISSING_FDE.id)
+    }
+
     /// Returns the report as text: one paragraph for each rule, the most severe first.
     #[must_use]
     pub fn text(&self) -> Text {
@@ -114,7 +149,9 @@ impl LintReport {
         let counts = counts.map(|(count, name)| counted(count as u64, name)).join(", ");
         let is_uncovered = ending == Ending::Fail && errors == 0;
         let uncovered = is_uncovered.then(|| "less has an FDE than was demanded (SF416)".to_owned());
-        let facts = uncovered.into_iter().chain([counts]).chain(self.coverage_unknown.clone()).collect();
+        let known = self.known.iter().map(KnownFindings::fact);
+        let facts = uncovered.into_iter().chain([counts]).chain(self.coverage_unknown.clone());
+        let facts = facts.chain(known).collect();
         Conclusion { ending, facts }
     }
 

@@ -10,7 +10,7 @@ use super::observe::{ObserveError, Observed};
 use super::reach::{Reach, reaches};
 use super::reproduce::Reproduction;
 use crate::links::{LinkPage, LinkPages};
-use crate::spec::Fault;
+use crate::spec::{Fault, Faults};
 use crate::suite::{Suite, SuiteError};
 
 /// Version of the document's format.
@@ -49,22 +49,25 @@ pub struct FaultReport<'s> {
 }
 
 impl<'s> FaultsReport<'s> {
-    /// Reports the faults of a suite that `is_wanted` selects by name.
+    /// Reports the faults that `is_wanted` selects by name, with what a suite shows of them, if there is one.
     ///
     /// # Errors
     /// The suite's cases can't be selected.
     pub fn new(
-        suite: &'s Suite,
+        faults: &'s Faults,
+        suite: Option<&Suite>,
         links: &LinkPages,
         is_wanted: impl Fn(&str) -> bool,
     ) -> Result<Self, SuiteError> {
-        let mut reaches: BTreeMap<String, Reach> = reaches(suite)?;
-        let faults = suite.faults().iter().filter(|(name, ..)| is_wanted(name));
+        let mut reaches: BTreeMap<String, Reach> = suite.map(reaches).transpose()?.unwrap_or_default();
+        let faults = faults.iter().filter(|(name, ..)| is_wanted(name));
         let report = |(name, fault, _): (&'s str, &'s Fault, _)| FaultReport {
             name,
             fault,
             reach: reaches.remove(name).unwrap_or_default(),
-            build: (!fault.example.is_crash()).then(|| build_of(suite.corpus(), name, &fault.example)),
+            build: suite
+                .filter(|_| !fault.example.is_crash())
+                .map(|suite| build_of(suite.corpus(), name, &fault.example)),
             dump: Vec::new(),
         };
         let links = links.values().filter(|page| is_wanted(&page.name)).cloned().collect();

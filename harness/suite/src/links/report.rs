@@ -29,6 +29,9 @@ pub struct LinksReport {
     pub linker: String,
     /// What it is.
     pub summary: String,
+    /// The first lines of what the tools that ran say of their versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub versions: Vec<String>,
     /// Each case with each ABI.
     pub results: Vec<LinkResult>,
     /// Cases with kinds of findings and ABIs in its list of what is known that were not found, each with the cause.
@@ -49,7 +52,8 @@ impl LinksReport {
         if is_whole {
             stale.extend(Unable::unfound(&subject.unable, &results));
         }
-        let report = Self::of(&subject.name, &subject.summary, results, stale, Vec::new());
+        let mut report = Self::of(&subject.name, &subject.summary, results, stale, Vec::new());
+        report.versions = subject.versions();
         // What a tool is described to be unable to do is no surprise, unless that is all.
         let is_described = subject.is_described && report.has_compared();
         Self { too_little: report.too_little.filter(|_| !is_described), ..report }
@@ -72,7 +76,8 @@ impl LinksReport {
     ) -> Self {
         let (linker, summary) = (linker.to_owned(), summary.to_owned());
         let too_little = too_little(&results);
-        Self { schema: SCHEMA, linker, summary, results, stale, better, too_little }
+        let versions = Vec::new();
+        Self { schema: SCHEMA, linker, summary, versions, results, stale, better, too_little }
     }
 
     fn with(&self, outcome: LinkOutcome) -> impl Iterator<Item = &LinkResult> {
@@ -177,7 +182,7 @@ impl LinksReport {
             let reason = reasons.into_iter().max_by_key(|(_, count)| *count);
             let none = format!("{linker}: none of {all} could be checked");
             let facts = std::iter::once(none).chain(reason.map(|(reason, _)| format!("reason: {reason}")));
-            return Conclusion { ending, facts: facts.collect() };
+            return Conclusion { ending, facts: facts.chain(self.ran()).collect() };
         }
         let [correct, known, wrong, unsupported] =
             [LinkOutcome::Right, LinkOutcome::Known, LinkOutcome::Wrong, LinkOutcome::Unsupported].map(count);
@@ -193,8 +198,13 @@ impl LinksReport {
         ];
         let others = others.into_iter().filter(|(count, _)| *count > 0);
         let others = others.map(|(count, what)| format!("{} {what}", grouped(count)));
-        let facts = std::iter::once(first).chain(others).chain(self.too_little.clone());
+        let facts = std::iter::once(first).chain(others).chain(self.too_little.clone()).chain(self.ran());
         Conclusion { ending, facts: facts.collect() }
+    }
+
+    /// The versions of what ran.
+    fn ran(&self) -> Option<String> {
+        (!self.versions.is_empty()).then(|| format!("ran: {}", self.versions.join("; ")))
     }
 }
 
@@ -301,11 +311,13 @@ impl LinksTable {
         let _ = writeln!(text, "| case | {head} |\n|---|{}", "---|".repeat(self.reports.len()));
         let (rows, causes) = self.rows();
         for (case, cells) in rows {
+            let cells: Vec<String> = cells.iter().map(|cell| cell.replace("wrong", "**wrong**")).collect();
             let _ = writeln!(text, "| {case} | {} |", cells.join(" | "));
         }
         text.push_str("\n## Linkers\n\n");
         for report in &self.reports {
-            let _ = writeln!(text, "- {}: {}", report.linker, report.summary);
+            let ran = report.ran().map_or_else(String::new, |ran| format!(" ({ran})"));
+            let _ = writeln!(text, "- {}: {}{ran}", report.linker, report.summary);
         }
         text.push_str("\n## Causes\n\n");
         for (number, (linker, why)) in causes.iter().enumerate() {
@@ -347,7 +359,7 @@ fn cell<'r>(report: &'r LinksReport, case: &str, causes: &mut Vec<(&'r str, &'r 
         let word = match result.outcome {
             LinkOutcome::Right => "right".to_owned(),
             LinkOutcome::Unsupported => "-".to_owned(),
-            LinkOutcome::Wrong => "**wrong**".to_owned(),
+            LinkOutcome::Wrong => "wrong".to_owned(),
             LinkOutcome::Known => {
                 let numbers = result.known.iter().map(|why| {
                     let cause = (report.linker.as_str(), why.as_str());

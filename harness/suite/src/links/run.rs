@@ -1,7 +1,7 @@
 //! Runs cases.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use glob::Pattern;
 use rayon::prelude::*;
@@ -37,6 +37,8 @@ pub struct Selection {
     pub sframe_version: u8,
     /// Which part of the cases, of several.
     pub shard: Option<Shard>,
+    /// Where the files of each case are kept, so that its commands can be repeated.
+    pub keep: Option<PathBuf>,
 }
 
 impl Selection {
@@ -65,7 +67,9 @@ pub fn run(
         .collect();
     let pairs = selection.shard.map_or(pairs.clone(), |shard| shard.take(pairs));
     let one = |(case, abi): &(&LinkCase, Abi)| {
-        let attempt = Attempt { cases, case, tools, abi: *abi, version: selection.sframe_version };
+        let keep = selection.keep.as_ref().map(|folder| folder.join(format!("{}.{abi}", case.name)));
+        let version = selection.sframe_version;
+        let attempt = Attempt { cases, case, tools, abi: *abi, version, keep };
         attempt.result(known)
     };
     let mut results = pairs.par_iter().map(one).collect::<Result<Vec<_>, String>>()?;
@@ -82,6 +86,18 @@ pub fn run(
     Ok(results)
 }
 
+/// Copies the files of a folder to another one.
+fn keep_files(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        if entry.file_type()?.is_file() {
+            std::fs::copy(entry.path(), to.join(entry.file_name()))?;
+        }
+    }
+    Ok(())
+}
+
 /// A case with one ABI, tried with some tools.
 struct Attempt<'a> {
     cases: &'a LinkCases,
@@ -89,6 +105,7 @@ struct Attempt<'a> {
     tools: &'a dyn Tools,
     abi: Abi,
     version: u8,
+    keep: Option<PathBuf>,
 }
 
 /// What the commands of a case are repeated with.
@@ -319,8 +336,16 @@ impl Attempt<'_> {
             made.ran = self.tools.run(folder.path(), &command)?;
             made.said.push_str(&made.ran.said);
             if !made.ran.succeeded {
-                return Ok(made);
+                break;
             }
+        }
+        if let Some(keep) = self.keep.as_ref().filter(|_| objects == Objects::Own) {
+            keep_files(folder.path(), keep).map_err(|error| format!("{}: {error}", keep.display()))?;
+            let words = ["cd".to_owned(), keep.display().to_string()];
+            made.commands.insert(0, shlex::try_join(words.iter().map(String::as_str)).unwrap_or_default());
+        }
+        if !made.ran.succeeded {
+            return Ok(made);
         }
         let output = self.case.steps.last().map_or("", |step| step.to.as_str());
         let path = folder.path().join(output);

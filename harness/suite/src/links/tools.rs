@@ -296,6 +296,46 @@ impl Subject {
         Self { limit: Some(limit), ..self }
     }
 
+    /// Returns the subject, of which this is known to be wrong.
+    #[must_use]
+    pub fn knowing(self, known: Vec<KnownLink>) -> Self {
+        Self { known, ..self }
+    }
+
+    /// The first line of what each tool says of its version.
+    pub(super) fn versions(&self) -> Vec<String> {
+        let version = |tool: Tool| {
+            let abi = Abi::ALL.into_iter().find(|abi| self.words(tool, *abi).is_some())?;
+            let words = self.words(tool, abi)?;
+            let mut process = self.process(&words, None);
+            process.arg("--version");
+            let ran = run_command(process, None, Some(Duration::from_secs(10))).ok()?;
+            let first = ran.stdout.lines().map(str::trim).find(|line| !line.is_empty())?;
+            ran.ended.is_success().then(|| first.chars().take(100).collect())
+        };
+        self.tools.keys().filter_map(|tool| version(*tool)).collect()
+    }
+
+    /// A process with a command, in the tools' root if they have one.
+    fn process(&self, words: &[String], folder: Option<&Path>) -> Process {
+        match self.root() {
+            None => {
+                let mut process = Process::new(words.first().map_or("", String::as_str));
+                if let Some(folder) = folder {
+                    process.current_dir(folder);
+                }
+                process.args(words.iter().skip(1));
+                process
+            }
+            Some(root) => {
+                let inside = folder.map_or_else(|| "/".into(), scratch_inside);
+                let mut process = in_root(&root, &inside, OsStr::new(SEARCH_PATH));
+                process.args(words);
+                process
+            }
+        }
+    }
+
     fn root(&self) -> Option<PathBuf> {
         self.toolchain.as_ref().map(|toolchain| self.toolchains.join(toolchain))
     }
@@ -345,18 +385,7 @@ impl Tools for Subject {
 
     fn run(&self, folder: &Path, command: &Command) -> Result<Ran, String> {
         let words = self.all_words(command);
-        let mut process = match self.root() {
-            None => {
-                let mut process = Process::new(words.first().map_or("", String::as_str));
-                process.current_dir(folder).args(words.iter().skip(1));
-                process
-            }
-            Some(root) => {
-                let mut process = in_root(&root, &scratch_inside(folder), OsStr::new(SEARCH_PATH));
-                process.args(&words);
-                process
-            }
-        };
+        let mut process = self.process(&words, Some(folder));
         process.env("LC_ALL", "C");
         let ran = run_command(process, None, self.limit);
         let ran = ran.map_err(|error| {

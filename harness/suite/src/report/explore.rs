@@ -232,9 +232,9 @@ impl ExploreReport {
             .into_iter()
             .partition(|found| found.certainty == Certainty::Proved);
         let plain: Vec<Finding> = proved.iter().map(|found| found.finding.clone()).collect();
-        let entries = file.map(KnownFile::known).unwrap_or_default();
+        let entries = file.into_iter().flat_map(KnownFile::entries);
         let Settled { known, unexpected, changed, not_looked_at } =
-            settle(entries.iter().enumerate(), plain, |known| self.is_asked_for(known), Some(self.abi));
+            settle(entries, plain, |known| self.is_asked_for(known), Some(self.abi));
         self.known_not_looked_at = if self.interrupted { 0 } else { not_looked_at };
         let is_left = |found: &ExploredFinding| unexpected.contains(&found.finding);
         let mut findings: Vec<ExploredFinding> = proved.into_iter().filter(is_left).collect();

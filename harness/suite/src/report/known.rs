@@ -18,9 +18,9 @@ impl CheckReport {
     pub fn with_known(mut self, file: Option<&KnownFile>) -> Self {
         let complete = self.broken.is_none() && self.unwinder.is_none() && self.sampling.is_none();
         let findings = std::mem::take(&mut self.findings);
-        let entries = file.map(KnownFile::known).unwrap_or_default();
+        let entries = file.into_iter().flat_map(KnownFile::entries);
         let Settled { known, unexpected, changed, not_looked_at } =
-            settle(entries.iter().enumerate(), findings, |_| complete, Some(self.abi));
+            settle(entries, findings, |_| complete, Some(self.abi));
         self.known_not_looked_at = if self.sampling.is_some() { not_looked_at } else { 0 };
         self.faults = file.map(|file| named_by(known.iter(), file.faults())).unwrap_or_default();
         self.known = known;

@@ -6,7 +6,7 @@ use sframe_engine::{Abi, RowRules, Version};
 use sframe_judge::vocabulary::Verdict;
 use sframe_machine::Options;
 
-use super::{Ability, Exception, Frames, Known, NO_ROW, Selector, Spec, Targets};
+use super::{Ability, Exception, Frames, Known, KnownPlace, NO_ROW, Selector, Spec, Targets};
 use crate::spec::catalogue::Catalogue;
 use crate::yaml::{Error, MAX_ERRORS, Source};
 
@@ -64,6 +64,23 @@ pub(super) fn check_known(known: &[Known], source: &Source) -> Vec<Error> {
         let Known { verdict, blame, function, code, row, cfa, fault, .. } = known;
         if !seen.insert((verdict, blame, function, code, row, cfa, fault)) {
             check.wrong(&["known", &at], "an earlier entry says the same", "remove one");
+        }
+    }
+    check.errors
+}
+
+/// Checks the entries for findings of `lint`, or of `diff`.
+pub(super) fn check_places(key: &'static str, entries: &[KnownPlace], source: &Source) -> Vec<Error> {
+    let mut check = Check { spec: entries, source, errors: Vec::new() };
+    for (index, entry) in entries.iter().enumerate() {
+        let at = index.to_string();
+        if let Some((at_fault, message, help)) = entry.mistake(key == "lint") {
+            check.wrong(&[key, &at, at_fault], message, help);
+        }
+        match (&entry.fault, &entry.reason) {
+            (None, Some(reason)) => check.reason(&[key, &at, "reason"], reason),
+            (Some(_), None) => {}
+            _ => check.wrong(&[key, &at], "one of `fault` and `reason` is needed", "give one of them"),
         }
     }
     check.errors

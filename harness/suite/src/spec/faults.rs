@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use include_dir::{Dir, include_dir};
 use sframe_engine::RowRules;
 use sframe_judge::vocabulary::Verdict;
 use sframe_judge::vocabulary::suggest::{closest, quoted_list, unknown};
@@ -16,6 +17,9 @@ use crate::yaml::{Error, MAX_ERRORS, Source};
 
 /// The folder of the pages, beside the specs.
 const FOLDER: &str = "faults";
+
+/// The pages as they were when this was built.
+static BUILT_IN: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../specs/faults");
 
 /// The most lines of source that a page has: whoever is to fix the fault reads all of them.
 pub const MAX_LINES: usize = 30;
@@ -43,11 +47,27 @@ impl Faults {
         if !folder.is_dir() {
             return Ok(Self::default());
         }
+        let paths = yaml_files(&folder).map_err(|error| vec![error])?;
+        Self::of(paths.iter().map(|path| Source::read(path)))
+    }
+
+    /// The pages that this program has in it, for where there is no clone.
+    ///
+    /// # Errors
+    /// As for [`Self::load`].
+    pub fn built_in() -> Result<Self, Vec<Error>> {
+        let files = BUILT_IN.files().filter(|file| file.path().extension().is_some_and(|end| end == "yaml"));
+        Self::of(files.map(|file| {
+            let path = Self::folder(Path::new("specs")).join(file.path());
+            Ok(Source::new(&path, file.contents_utf8().unwrap_or_default()))
+        }))
+    }
+
+    fn of(pages: impl Iterator<Item = Result<Source, Error>>) -> Result<Self, Vec<Error>> {
         let (mut faults, mut errors) = (BTreeMap::new(), Vec::new());
-        for path in yaml_files(&folder).map_err(|error| vec![error])? {
-            let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_owned();
-            match load(&path, &name) {
-                Ok(page) => drop(faults.insert(name, page)),
+        for page in pages {
+            match page.map_err(|error| vec![error]).and_then(load) {
+                Ok((name, page)) => drop(faults.insert(name, page)),
                 Err(mistakes) => errors.extend(mistakes),
             }
         }
@@ -127,16 +147,17 @@ impl Faults {
     }
 }
 
-fn load(path: &Path, name: &str) -> Result<(Fault, Source), Vec<Error>> {
-    let source = Source::read(path).map_err(|error| vec![error])?;
+/// Checks a page. Returns it with its name.
+fn load(source: Source) -> Result<(String, (Fault, Source)), Vec<Error>> {
+    let name = source.path().file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_owned();
     let fault = source.parse().map_err(|error| vec![error])?;
     let mut check = Check { fault: &fault, source: &source, errors: Vec::new() };
-    check.name(name);
+    check.name(&name);
     check.head();
     check.sites();
     check.example();
     check.upstream();
-    if check.errors.is_empty() { Ok((fault, source)) } else { Err(check.errors) }
+    if check.errors.is_empty() { Ok((name, (fault, source))) } else { Err(check.errors) }
 }
 
 /// Who may say something of an example: the run, exploring, and the witnesses of a finding.

@@ -6,20 +6,28 @@ use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
-use sframe_judge::vocabulary::Verdict;
+use sframe_inspect::known::{Known as KnowsOf, Place, Why};
+use sframe_judge::vocabulary::{QualifiedName, Verdict};
 
-use super::check::check_known;
+use super::check::{check_known, check_places};
 use super::de::{list, present};
+use super::known_place::KnownPlace;
 use super::{Blame, CfaError, Faults, Known, OneOrMany, RowOffset, Selector};
 use crate::yaml::{Error, MAX_ERRORS, Source};
 
 /// The findings that a check of a program is known to have.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, expecting = "a mapping with `known`")]
+#[serde(deny_unknown_fields, expecting = "a mapping with `known`, `lint` or `diff`")]
 pub struct KnownFindings {
-    /// The findings. Each must happen, exactly as it says.
-    #[serde(deserialize_with = "list")]
+    /// The findings of `check` and `explore`. Each must happen, exactly as it says.
+    #[serde(default, deserialize_with = "list")]
     pub known: Vec<KnownFinding>,
+    /// The findings of `lint`. They need not be there.
+    #[serde(default, deserialize_with = "list")]
+    pub lint: Vec<KnownPlace>,
+    /// The findings of `diff`. They need not be there.
+    #[serde(default, deserialize_with = "list")]
+    pub diff: Vec<KnownPlace>,
 }
 
 /// A known failure of a program: as in a spec, without the builds that it is about.
@@ -118,6 +126,10 @@ fn alone_if_any<T: Serialize, S: Serializer>(
 pub struct KnownFile {
     source: Source,
     known: Vec<Known>,
+    /// Their positions in the file.
+    positions: Vec<usize>,
+    lint: Vec<KnownPlace>,
+    diff: Vec<KnownPlace>,
     faults: Faults,
 }
 
@@ -143,10 +155,14 @@ impl KnownFile {
             return Err(vec![Error::of_file(source.path(), message, None)]);
         }
         let findings: KnownFindings = source.parse().map_err(|error| vec![error])?;
-        let known: Vec<Known> = findings.known.into_iter().map(Known::from).collect();
-        let mistakes = check_known(&known, &source);
+        let KnownFindings { known, lint, diff } = findings;
+        let known: Vec<Known> = known.into_iter().map(Known::from).collect();
+        let mut mistakes = check_known(&known, &source);
+        mistakes.extend(check_places("lint", &lint, &source));
+        mistakes.extend(check_places("diff", &diff, &source));
         if mistakes.is_empty() {
-            Ok(Self { source, known, faults: Faults::default() })
+            let positions = (0..known.len()).collect();
+            Ok(Self { source, known, positions, lint, diff, faults: Faults::default() })
         } else {
             Err(mistakes)
         }
@@ -155,7 +171,19 @@ impl KnownFile {
     /// Whether an entry names a fault.
     #[must_use]
     pub fn names_faults(&self) -> bool {
+        let places = self.lint.iter().chain(&self.diff);
         self.known.iter().any(|known| known.fault.is_some())
+            || places.clone().any(|known| known.fault.is_some())
+    }
+
+    /// Why a finding of `lint` or `diff` is known, by the first entry that is about it.
+    fn why(&self, of_lint: bool, file: &str, finding: &Place<'_>) -> Option<Why> {
+        let (key, entries) = if of_lint { ("lint", &self.lint) } else { ("diff", &self.diff) };
+        let index = entries.iter().position(|entry| entry.is(file, finding))?;
+        let entry = entries.get(index)?;
+        let fault = entry.fault.as_ref().and_then(|name| self.faults.get(name));
+        let place = format!("{}: {key}[{index}]", self.source.path().display());
+        Some(entry.why(fault.map(|fault| &*fault.title), place))
     }
 
     /// Adds the faults that entries name.
@@ -164,6 +192,20 @@ impl KnownFile {
     /// As for [`Faults::explain`].
     pub fn explain(&mut self, faults: Faults) -> Result<(), Vec<Error>> {
         faults.explain(&mut self.known, &self.source)?;
+        let lists = [("lint", &self.lint), ("diff", &self.diff)];
+        let entries =
+            lists.into_iter().flat_map(|(key, list)| list.iter().enumerate().map(move |it| (key, it)));
+        let is_unknown = |name: &&String| faults.get(name).is_none();
+        let errors = entries.filter_map(|(key, (index, entry))| {
+            let name = entry.fault.as_ref().filter(is_unknown)?;
+            let span = self.source.span(&[key, &index.to_string(), "fault"]);
+            let help = "`sframe-testbench faults` lists them";
+            Some(self.source.error_at(span, faults.unknown(name), Some(help)))
+        });
+        let errors: Vec<Error> = errors.take(MAX_ERRORS).collect();
+        if !errors.is_empty() {
+            return Err(errors);
+        }
         self.faults = faults;
         Ok(())
     }
@@ -178,6 +220,26 @@ impl KnownFile {
     #[must_use]
     pub fn known(&self) -> &[Known] {
         &self.known
+    }
+
+    /// The entries with their positions in the file.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (usize, &Known)> {
+        self.positions.iter().copied().zip(&self.known)
+    }
+
+    /// What it says of one of several files: entries for `FILE!f` are for the function `f` of the file with this name.
+    #[must_use]
+    pub fn of_file(&self, name: &str) -> Self {
+        let name = Path::new(name).file_name().and_then(|name| name.to_str());
+        let of_it = |(position, known): (usize, &Known)| {
+            let QualifiedName { image, function } = QualifiedName::parse(known.function.as_deref()?);
+            let function = Some(format!("!{function}"));
+            image
+                .filter(|image| Some(*image) == name)
+                .map(|_| (position, Known { function, ..known.clone() }))
+        };
+        let (positions, known) = self.entries().filter_map(of_it).unzip();
+        Self { positions, known, ..self.clone() }
     }
 
     /// Returns where entries are, for people: the file and the line, or the number of
@@ -195,6 +257,25 @@ impl KnownFile {
             }
         };
         entries.iter().enumerate().map(place).collect()
+    }
+}
+
+/// What is known of the findings of `lint`, or of `diff`: by a list, and those that known bugs explain.
+#[derive(Debug, Clone, Copy)]
+pub struct KnownPlaces<'k> {
+    /// The list, if there is one.
+    pub file: Option<&'k KnownFile>,
+    /// Whether they are those of `lint`.
+    pub of_lint: bool,
+    /// Whether what seems to come from a known bug is known by that.
+    pub accepts_faults: bool,
+}
+
+impl KnowsOf for KnownPlaces<'_> {
+    fn why(&self, file: &str, finding: &Place<'_>) -> Option<Why> {
+        let listed = self.file.and_then(|list| list.why(self.of_lint, file, finding));
+        let fault = finding.fault.filter(|_| self.accepts_faults);
+        listed.or_else(|| Some(Why { reason: fault?.to_owned(), entry: None }))
     }
 }
 

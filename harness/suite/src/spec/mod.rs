@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `format.rs` | the keys of a spec file |
 //! | `abi.rs`, `blame.rs`, `end.rs`, `feature.rs`, `trace.rs`, `verdict.rs` | the names that may be used in it |
-//! | `known.rs` | the known findings of a program that has no spec |
+//! | `known.rs`, `known_place.rs` | the known findings of programs and files that have no spec |
 //! | `fault.rs`, `faults.rs` | the pages of faults that known failures may name |
 //! | `location.rs`, `qualified_name.rs`, `pattern.rs`, `row.rs` | values with a syntax of their own |
 //! | `stop.rs`, `frames.rs` | stops, of which several can share keys |
@@ -29,6 +29,7 @@ mod faults;
 mod format;
 mod frames;
 mod known;
+mod known_place;
 mod load;
 mod location;
 mod one_or_many;
@@ -49,7 +50,8 @@ pub use faults::Faults;
 pub use faults::MAX_LINES;
 pub use format::{Distrust, Ends, Exception, Known, Signal, Skip, Spec, Sweep, Targets};
 pub use frames::Frames;
-pub use known::{KnownFile, KnownFinding, KnownFindings};
+pub use known::{KnownFile, KnownFinding, KnownFindings, KnownPlaces};
+pub use known_place::KnownPlace;
 pub(crate) use load::yaml_files;
 pub use load::{SpecFolder, load_dir, load_what_can_be};
 pub use location::{InvalidLocation, Location};

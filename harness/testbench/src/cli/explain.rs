@@ -3,9 +3,8 @@
 use clap::Args;
 use sframe_inspect::command::{Failure, Status, print, print_json};
 use sframe_kit::text::{Text, neutral, wrapped};
-use sframe_suite::spec::Faults;
 
-use super::options::at_home;
+use super::options::pages;
 use crate::explain::{Explanation, explain, explanations, of_faults};
 
 #[derive(Args)]
@@ -20,8 +19,7 @@ pub(super) struct Explain {
 
 impl Explain {
     pub(super) fn execute(&self) -> Result<Status, Failure> {
-        // Only a clone has the pages; all other names are known without.
-        let pages = Faults::load(&at_home("specs")).map(|faults| of_faults(&faults)).unwrap_or_default();
+        let pages = of_faults(&pages(None)?);
         let found: Vec<Explanation> = if self.name.is_empty() {
             explanations().into_iter().chain(pages).collect()
         } else {

@@ -98,8 +98,8 @@ impl Explore {
         {
             return self.alone(path, debug_root, &known, &stop);
         }
-        if self.known.is_given() {
-            return Err(Failure::unusable("error: --known and --write-known take a single file".to_owned()));
+        if self.known.writes() {
+            return Err(Failure::unusable("error: --write-known takes a single file".to_owned()));
         }
         self.report.as_deref().map_or(Ok(()), report::begin)?;
         let mut files = Files {
@@ -364,8 +364,7 @@ impl Inspect for Files<'_> {
             explored => explored.map_err(Unused),
         };
         let is_kept = self.options.report.is_some();
-        let explored = file.checked(explored)?;
-        let report = self.known.apply_to_exploration(explored)?;
+        let report = self.known.apply_to_one_of_several(file.checked(explored)?);
         let style = Style::for_stdout();
         let is_first = report.has_open_rows() && !self.has_hinted;
         self.has_hinted |= report.has_open_rows();

@@ -16,7 +16,7 @@ use sframe_suite::spec::Fault;
 use sframe_suite::suite::{Filter, Suite};
 
 use super::definitions::{failure, load};
-use super::options::Folders;
+use super::options::{Folders, pages};
 
 #[derive(Args)]
 pub(crate) struct Faults {
@@ -43,9 +43,14 @@ pub(crate) struct Faults {
 
 impl Faults {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
-        let suite = self.folders.open(&Filter::default())?;
-        let faults = suite.faults();
-        let links = LinkPage::load(&suite.corpus().join("links"))?;
+        // An installed program has the pages in it, and no corpus whose cases could show them.
+        let suite = (self.folders.are_there() || !self.toolchain.is_empty())
+            .then(|| self.folders.open(&Filter::default()))
+            .transpose()?;
+        let built_in = suite.is_none().then(|| pages(None)).transpose()?.unwrap_or_default();
+        let faults = suite.as_ref().map_or(&built_in, Suite::faults);
+        let links = suite.as_ref().map(|suite| LinkPage::load(&suite.corpus().join("links"))).transpose()?;
+        let links = links.unwrap_or_default();
         let is_known = |name: &str| faults.get(name).is_some() || links.contains_key(name);
         let is_of = |name: &str, wanted: &str| {
             faults.get(name).is_some_and(|fault| fault.component.name() == wanted)
@@ -61,8 +66,10 @@ impl Faults {
             let is_it = |wanted: &String| wanted == name || is_of(name, wanted);
             self.name.is_empty() || self.name.iter().any(is_it)
         };
-        let mut report = FaultsReport::new(&suite, &links, is_wanted)?;
-        report.reproductions = self.reproduce(&suite, &report)?;
+        let mut report = FaultsReport::new(faults, suite.as_ref(), &links, is_wanted)?;
+        if let Some(suite) = &suite {
+            report.reproductions = self.reproduce(suite, &report)?;
+        }
         let is_list = !self.name.iter().any(|name| is_known(name)) && !self.json && !self.markdown;
         if !is_list && self.toolchain.is_empty() {
             report.faults = report.faults.into_iter().map(with_dump).collect::<Result<_, _>>()?;

@@ -1,34 +1,98 @@
-//! Options of `check` for findings that are known.
+//! Options for findings that are known.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use sframe_engine::Abi;
-use sframe_inspect::command::{Failure, has_place, tell_line};
+use sframe_inspect::command::{Diff, Failure, Lint, Status, has_place, tell_line};
 use sframe_judge::finding::Finding;
 use sframe_kit::text::grouped;
 use sframe_suite::case::{KnownText, known_findings};
 use sframe_suite::failure::of_documents;
+use sframe_suite::faults::point_out_differences;
 use sframe_suite::report::{CheckReport, ExploreReport};
-use sframe_suite::spec::{Faults, KnownFile};
+use sframe_suite::spec::{Faults, KnownFile, KnownPlaces};
 use sframe_suite::yaml;
 
-use super::options::{at_home, demand};
+use super::options::pages;
 use super::report;
 
+/// A list of what is known.
 #[derive(Args)]
-pub(super) struct KnownOptions {
+pub(super) struct KnownList {
     /// A YAML file of findings that are known, each with its fault or reason. Any other is
-    /// a finding, and so is one that is listed but gone or changed; what a sample or
+    /// a finding, and so is one of `check` and `explore` that is listed but gone or changed; what a sample or
     /// `--functions` leaves out is neither.
     #[arg(long, value_name = "FILE")]
     known: Option<PathBuf>,
+    /// The folder of the specs, which has the pages of known bugs [default: specs, here or in the bench's home, or the
+    /// pages that are built in].
+    #[arg(long, value_name = "DIR")]
+    specs: Option<PathBuf>,
+}
+
+impl KnownList {
+    /// The pages of known bugs.
+    pub(super) fn faults(&self) -> Result<Faults, Failure> {
+        pages(self.specs.as_deref())
+    }
+
+    /// Reads the file, if one is given.
+    fn read(&self) -> Result<Option<KnownFile>, Failure> {
+        let Some(path) = &self.known else { return Ok(None) };
+        let mistakes = |errors: Vec<yaml::Error>| of_documents(&errors);
+        let mut file = KnownFile::load(path).map_err(mistakes)?;
+        if file.names_faults() {
+            file.explain(self.faults()?).map_err(mistakes)?;
+        }
+        Ok(Some(file))
+    }
+}
+
+/// `lint`, with what is known of findings.
+#[derive(Args)]
+pub(super) struct KnowingLint {
+    #[command(flatten)]
+    lint: Lint,
+    #[command(flatten)]
+    list: KnownList,
+}
+
+impl KnowingLint {
+    pub(super) fn execute(&self, program: &str) -> Result<Status, Failure> {
+        let file = self.list.read()?;
+        let known = KnownPlaces { file: file.as_ref(), of_lint: true, accepts_faults: false };
+        self.lint.execute_knowing(program, &known)
+    }
+}
+
+/// `diff`, with what is known of differences.
+#[derive(Args)]
+pub(super) struct KnowingDiff {
+    #[command(flatten)]
+    diff: Diff,
+    #[command(flatten)]
+    list: KnownList,
+    /// Accept differences whose cause seems to be a known bug of a toolchain or library: they are counted, and don't fail.
+    #[arg(long)]
+    known_faults: bool,
+}
+
+impl KnowingDiff {
+    pub(super) fn execute(&self) -> Result<Status, Failure> {
+        let (file, faults) = (self.list.read()?, self.list.faults()?);
+        let known = KnownPlaces { file: file.as_ref(), of_lint: false, accepts_faults: self.known_faults };
+        self.diff.execute_with(&move |source, report| point_out_differences(source, report, &faults), &known)
+    }
+}
+
+#[derive(Args)]
+pub(super) struct KnownOptions {
+    #[command(flatten)]
+    list: KnownList,
     /// Accept findings whose cause is a known bug of a toolchain or library: they are counted, and don't fail.
     #[arg(long)]
     known_faults: bool,
-    /// The folder of the specs, which has the pages of known bugs.
-    #[arg(long, value_name = "DIR")]
-    specs: Option<PathBuf>,
     /// Write all findings into a new file for --known, or into the file of --known
     /// again. Not with what leaves findings out: a sample, or `--functions`. Faults and reasons are kept from there; where one is missing, a person must write it.
     #[arg(long, value_name = "FILE")]
@@ -43,9 +107,9 @@ pub(super) struct KnownSoFar<'o> {
 }
 
 impl KnownOptions {
-    /// Whether anything is known or to be written.
-    pub(super) const fn is_given(&self) -> bool {
-        self.known.is_some() || self.write_known.is_some()
+    /// Whether a list is to be written.
+    pub(super) const fn writes(&self) -> bool {
+        self.write_known.is_some()
     }
 
     /// Refuses to write a list where `options` may leave findings out.
@@ -60,9 +124,9 @@ impl KnownOptions {
 
     /// Reads the file, and looks at the one to be written.
     pub(super) fn open(&self) -> Result<KnownSoFar<'_>, Failure> {
-        let file = self.known.as_deref().map(|path| self.read(path)).transpose()?;
+        let file = self.list.read()?;
         if let Some(path) =
-            self.write_known.as_ref().filter(|path| path.exists() && self.known.as_ref() != Some(path))
+            self.write_known.as_ref().filter(|path| path.exists() && self.list.known.as_ref() != Some(path))
         {
             let message = if path.is_dir() {
                 format!("error: --write-known: {} is a folder", path.display())
@@ -74,35 +138,12 @@ impl KnownOptions {
         }
         let place = self.write_known.as_deref().map_or(Ok(()), has_place);
         place.map_err(|failure| failure.of_option("--write-known"))?;
-        // Where it is not asked for, a bench without a clone names no fault.
-        let is_asked_for = self.known_faults || self.specs.is_some();
-        let specs = self.specs();
-        if is_asked_for {
-            demand("specs", &specs)?;
-            demand("specs", &Faults::folder(&specs))?;
-        }
-        let faults = Faults::load(&specs).map_err(|errors| of_documents(&errors))?;
-        if is_asked_for && faults.iter().next().is_none() {
-            let folder = Faults::folder(&specs);
+        let faults = self.list.faults()?;
+        if let Some(specs) = self.list.specs.as_deref().filter(|_| faults.iter().next().is_none()) {
+            let folder = Faults::folder(specs);
             return Err(Failure::unusable(format!("error: {}: it has no page of a fault", folder.display())));
         }
         Ok(KnownSoFar { options: self, file, faults })
-    }
-
-    fn specs(&self) -> PathBuf {
-        self.specs.clone().unwrap_or_else(|| at_home("specs"))
-    }
-
-    fn read(&self, path: &Path) -> Result<KnownFile, Failure> {
-        let mistakes = |errors: Vec<yaml::Error>| of_documents(&errors);
-        let mut file = KnownFile::load(path).map_err(mistakes)?;
-        if file.names_faults() {
-            let specs = self.specs();
-            demand("specs", &specs)?;
-            let faults = Faults::load(&specs).map_err(mistakes)?;
-            file.explain(faults).map_err(mistakes)?;
-        }
-        Ok(file)
     }
 }
 
@@ -123,7 +164,17 @@ impl KnownSoFar<'_> {
     pub(super) fn apply_to_exploration(&self, report: ExploreReport) -> Result<ExploreReport, Failure> {
         let proved: Vec<Finding> = report.proved().map(|found| found.finding.clone()).collect();
         self.write(&proved, !report.interrupted, report.abi)?;
-        Ok(report.with_known(self.file.as_ref()).with_known_faults(&self.faults, self.options.known_faults))
+        Ok(self.settled(report, self.file.as_ref()))
+    }
+
+    /// Separates the findings that are known in one of several files.
+    pub(super) fn apply_to_one_of_several(&self, report: ExploreReport) -> ExploreReport {
+        let file = self.file.as_ref().map(|file| file.of_file(&report.file));
+        self.settled(report, file.as_ref())
+    }
+
+    fn settled(&self, report: ExploreReport, file: Option<&KnownFile>) -> ExploreReport {
+        report.with_known(file).with_known_faults(&self.faults, self.options.known_faults)
     }
 
     fn write(&self, findings: &[Finding], are_all: bool, abi: Abi) -> Result<(), Failure> {

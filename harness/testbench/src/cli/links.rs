@@ -11,14 +11,13 @@ use sframe_inspect::command::{
 };
 use sframe_judge::vocabulary::suggest::hint;
 use sframe_kit::text::counted;
-use sframe_suite::failure::of_documents;
-use sframe_suite::links::{self, LinkCases, LinksReport, LinksTable, Selection, Subject, Tool};
+use sframe_suite::links::{self, KnownLink, LinkCases, LinksReport, LinksTable, Selection, Subject, Tool};
 use sframe_suite::report::Document;
 use sframe_suite::spec::{Faults, parse_abi};
 use sframe_suite::suite::shard::Shard;
 
 use super::numbers;
-use super::options::{at_home, demand};
+use super::options::{at_home, demand, pages};
 use super::report;
 
 #[derive(Args)]
@@ -65,6 +64,13 @@ pub(crate) struct Links {
     /// The folder of the specs, with the pages of faults [default: specs, here or in the bench's home].
     #[arg(long, value_name = "DIR", default_value_os_t = at_home("specs"), hide_default_value = true)]
     specs: PathBuf,
+    /// What is known of the linker, or of a set of rewriters, whose commands are given: a description, or the name of one in
+    /// corpus/links/linkers, whose `known` has to be found, and fails nothing.
+    #[arg(long, value_name = "FILE|NAME", conflicts_with = "subjects")]
+    known: Option<PathBuf>,
+    /// Keep the files of each case in a folder below this one, so that its commands can be repeated.
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
     /// Folder with one root folder for each toolchain, as made by ci/toolchains.
     #[arg(long, value_name = "DIR", default_value = "target/toolchains")]
     toolchains: PathBuf,
@@ -106,6 +112,7 @@ impl Links {
                 abis: self.abi.clone(),
                 sframe_version: self.sframe_version.unwrap_or(subject.sframe_version),
                 shard: self.shard,
+                keep: self.keep.clone(),
             };
             let results = links::run(&cases, subject, &subject.known, &selection)
                 .map_err(|error| self.failure(&subject.name, &error))?;
@@ -178,7 +185,8 @@ impl Links {
             [] if !commands.is_empty() => {
                 let all: Vec<&str> = commands.values().map(String::as_str).collect();
                 let name = self.linker_version.clone().unwrap_or_else(|| all.join(" and "));
-                Ok(vec![Subject::of_commands(name, 3, commands)])
+                let known = self.known_of_commands(&own, cases)?;
+                Ok(vec![Subject::of_commands(name, 3, commands).knowing(known)])
             }
             [] => Err(Failure::unusable(format!(
                 "error: name a linker with --linker, or one of {}: {}",
@@ -186,12 +194,18 @@ impl Links {
                 names(&own).join(", ")
             ))),
             given => {
-                demand("specs", &self.specs)?;
-                let faults = Faults::load(&self.specs).map_err(|errors| of_documents(&errors))?;
+                let faults = pages(Some(&self.specs))?;
                 given.iter().map(|given| self.described(given, &own, cases, &faults)).collect()
             }
         };
         Ok(subjects?.into_iter().map(|subject| subject.limited(limit)).collect())
+    }
+
+    /// What is known of tools whose commands are given.
+    fn known_of_commands(&self, own: &Path, cases: &LinkCases) -> Result<Vec<KnownLink>, Failure> {
+        let Some(given) = &self.known else { return Ok(Vec::new()) };
+        let path = Self::path_of(given, own)?;
+        Ok(Subject::parse(&path, cases, &pages(Some(&self.specs))?)?.known)
     }
 
     /// A description: a file, or the name of one in the corpus.
@@ -202,8 +216,13 @@ impl Links {
         cases: &LinkCases,
         faults: &Faults,
     ) -> Result<Subject, Failure> {
+        Ok(Subject::read(&Self::path_of(given, own)?, &self.toolchains, cases, faults)?)
+    }
+
+    /// The path of a description.
+    fn path_of(given: &Path, own: &Path) -> Result<PathBuf, Failure> {
         let name = given.to_str().filter(|name| !name.contains('/') && !given.exists());
-        let path = match name {
+        match name {
             Some(name) => {
                 let path = own.join(format!("{name}.yaml"));
                 if !path.is_file() {
@@ -212,11 +231,10 @@ impl Links {
                     let message = format!("error: {name} is neither a file nor a linker of the corpus{help}");
                     return Err(Failure::unusable(message));
                 }
-                path
+                Ok(path)
             }
-            None => given.to_owned(),
-        };
-        Ok(Subject::read(&path, &self.toolchains, cases, faults)?)
+            None => Ok(given.to_owned()),
+        }
     }
 }
 

@@ -41,9 +41,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 use sframe_inspect::command::help as inspect_help;
-use sframe_inspect::command::{self, Convert, Diff, Dump, Failure, Lint, Status, VolumeOptions};
-use sframe_suite::faults::point_out_differences;
-use sframe_suite::spec::Faults;
+use sframe_inspect::command::{self, Convert, Dump, Failure, Status, VolumeOptions};
 
 /// The program that users call.
 const PROGRAM: &str = "sframe-testbench";
@@ -81,10 +79,10 @@ enum Command {
     Dump(Dump),
     /// Check a section, and the file around it, against the rules of the format.
     #[command(after_help = inspect_help::lint(PROGRAM))]
-    Lint(Lint),
+    Lint(known::KnowingLint),
     /// Compare a section with .eh_frame or .debug_frame, at every instruction, without running anything.
     #[command(after_help = inspect_help::diff(PROGRAM))]
-    Diff(Diff),
+    Diff(known::KnowingDiff),
     /// Ask the engine, or any unwinder, about hand-made sections.
     #[command(after_help = help::VECTORS)]
     Vectors(vectors::Vectors),
@@ -197,11 +195,7 @@ impl Command {
             Self::Study(command) => command.execute(),
             Self::Dump(command) => command.execute(),
             Self::Lint(command) => command.execute(PROGRAM),
-            Self::Diff(command) => {
-                // Only a clone has the pages.
-                let faults = Faults::load(&options::at_home("specs")).unwrap_or_default();
-                command.execute_with(&move |source, report| point_out_differences(source, report, &faults))
-            }
+            Self::Diff(command) => command.execute(),
             Self::Vectors(command) => command.execute(),
             Self::Export(command) => command.execute(),
             Self::Clauses(command) => command.execute(),

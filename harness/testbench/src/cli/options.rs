@@ -6,15 +6,17 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use sframe_inspect::command::{Failure, note};
 use sframe_machine::{Options, Pattern};
+use sframe_suite::failure::of_documents;
+use sframe_suite::spec::Faults;
 use sframe_suite::suite::{Filter, Suite};
 use sframe_suite::yaml::Error;
 
 use super::numbers;
 
-/// Where corpus and specs are.
 /// The heading of options that few need.
 pub(super) const ADVANCED: &str = "Advanced";
 
+/// Where corpus and specs are.
 #[derive(Args)]
 pub(super) struct Folders {
     /// The folder of the corpus [default: corpus, here or in the bench's home].
@@ -68,7 +70,28 @@ pub(super) fn demand(name: &str, folder: &Path) -> Result<(), Failure> {
     }))
 }
 
+/// The pages of known bugs: those in a folder of specs that was asked for, or else those of a clone, or else those that
+/// are built in.
+pub(super) fn pages(specs: Option<&Path>) -> Result<Faults, Failure> {
+    let own = at_home("specs");
+    let loaded = match specs {
+        Some(specs) => {
+            demand("specs", specs)?;
+            Faults::load(specs)
+        }
+        None if own.is_dir() => Faults::load(&own),
+        None => Faults::built_in(),
+    };
+    loaded.map_err(|errors| of_documents(&errors))
+}
+
 impl Folders {
+    /// Whether the folders are those of a clone, or were asked for.
+    pub(super) fn are_there(&self) -> bool {
+        let is_named = |folder: &Path, name: &str| folder != at_home(name) || folder.is_dir();
+        is_named(&self.corpus, "corpus") || is_named(&self.specs, "specs")
+    }
+
     /// Checks that the folders exist.
     pub(super) fn check(&self) -> Result<(), Failure> {
         demand("corpus", &self.corpus)?;

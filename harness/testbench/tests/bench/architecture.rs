@@ -85,7 +85,7 @@ const CRATES: [(&str, &[&str]); 13] = [
             "cpu",
         ],
     ),
-    ("inspect", &["command", "version", "convert", "lint", "diff", "dump", "hazard"]),
+    ("inspect", &["command", "version", "convert", "lint", "diff", "dump", "hazard", "known"]),
     (
         "elf",
         &[

@@ -2,7 +2,6 @@
 //! shell scripts around it.
 
 use std::collections::BTreeSet;
-use std::process::Command;
 use std::time::Instant;
 
 use rstest::rstest;
@@ -12,21 +11,21 @@ use sframe_judge::target::Target;
 use crate::command::{bench, conclusion, json, status};
 use crate::common::repository;
 
-const ENGINE: &str = env!("CARGO_BIN_EXE_sframe-engine-unwinder");
-const HELLO: &str =
+pub(crate) const ENGINE: &str = env!("CARGO_BIN_EXE_sframe-engine-unwinder");
+pub(crate) const HELLO: &str =
     r#"{"id":1,"hello":{"protocol":1,"name":"shell","version":"1","data":"sframe","section":["lookups"]}}"#;
 
-fn build(id: &str) -> String {
+pub(crate) fn build(id: &str) -> String {
     format!("corpus/builds/{id}")
 }
 
 /// A shell script as a command.
-fn shell(script: &str) -> String {
+pub(crate) fn shell(script: &str) -> String {
     shlex::try_join(["sh", "-c", script]).expect("no zeroes")
 }
 
 /// A script that answers `hello` and `open`, and then runs something else.
-fn after_the_handshake(script: &str) -> String {
+pub(crate) fn after_the_handshake(script: &str) -> String {
     shell(&format!(
         r#"read hello; echo '{HELLO}'
            read open; case "$open" in *'"open"'*) echo '{{"id":2}}';; esac
@@ -34,21 +33,21 @@ fn after_the_handshake(script: &str) -> String {
     ))
 }
 
-fn check(build_id: &str, command: &str, more: &[&str]) -> (i32, Value) {
+pub(crate) fn check(build_id: &str, command: &str, more: &[&str]) -> (i32, Value) {
     let file = build(build_id);
     let arguments = [&["check", "--json", "--unwinder", command], more, &[&file]];
     let output = bench(&arguments.concat());
     (status(&output), json(&output))
 }
 
-fn verdicts(report: &Value) -> Vec<&str> {
+pub(crate) fn verdicts(report: &Value) -> Vec<&str> {
     let mut verdicts: Vec<_> =
         report["summary"]["verdicts"].as_object().expect("verdicts").keys().map(String::as_str).collect();
     verdicts.sort_unstable();
     verdicts
 }
 
-fn stops(report: &Value) -> u64 {
+pub(crate) fn stops(report: &Value) -> u64 {
     report["unwinder"]["stops"].as_u64().expect("a number")
 }
 
@@ -615,224 +614,6 @@ fn what_is_not_supported_is_skipped() {
     assert!(check.stderr.is_empty(), "{}", String::from_utf8_lossy(&check.stderr));
 }
 
-/// Vectors without those of which `sed` would change megabytes.
-const FEW: &str = "*/v[12]-*";
-
-#[test]
-fn vectors_find_wrong_answers_about_sections() {
-    let output = bench(&["vectors", "--json"]);
-    let engine = json(&output);
-    assert_eq!((status(&output), &engine["agree"]), (0, &engine["vectors"]));
-    let output = bench(&["vectors", "--json", "--unwinder", ENGINE]);
-    let outside = json(&output);
-    assert_eq!((status(&output), &outside["parts"]), (0, &engine["parts"]));
-
-    for (part, change) in [
-        ("opening", r#"s/"section":{"reject":.*/"section":{}}/"#),
-        ("header", r#"s/"num_fres":1,/"num_fres":2,/"#),
-        ("fdes", r#"s/"size":16,/"size":17,/"#),
-        ("rows", r#"s/"cfa":"SP+8"/"cfa":"SP+16"/"#),
-        ("lookups", r#"s/"fde":0,"row":1}/"fde":0,"row":0}/"#),
-        ("steps", r#"s/"kind":"ra-not-saved"/"kind":"outermost"/"#),
-    ] {
-        let command = shell(&format!("{ENGINE} | sed -u '{change}'"));
-        let output = bench(&["vectors", "--json", "--only", FEW, "--unwinder", &command]);
-        let report = json(&output);
-        assert_eq!(status(&output), 1, "{part}");
-        assert!(report["parts"][part]["differ"].as_u64() > Some(0), "{part}");
-        let others = report["differences"].as_array().expect("a list").iter();
-        assert!(others.clone().all(|difference| difference["part"] == part), "{part}");
-        assert!(others.clone().all(|difference| !difference["clauses"][0].is_null()));
-    }
-    // Reasons and offsets are matters of quality.
-    for change in [
-        r#"s/"kind":"bad-magic","offset":0/"kind":"bad-magic","offset":1/"#,
-        r#"s/"kind":"ra-not-saved"/"kind":"no-row"/"#,
-    ] {
-        let command = shell(&format!("{ENGINE} | sed -u '{change}'"));
-        let output = bench(&["vectors", "--json", "--only", FEW, "--unwinder", &command]);
-        let report = json(&output);
-        assert_eq!((status(&output), &report["agree"]), (0, &report["vectors"]), "{change}");
-        assert!(!report["quality"].as_array().expect("a list").is_empty(), "{change}");
-    }
-    // A reader that reports no kinds is right if it rejects.
-    let change = r#"s/"reject":{"kind":"[a-z-]*","offset":[0-9]*}/"reject":{"kind":"unspecified"}/g"#;
-    let command = shell(&format!("{ENGINE} | sed -u '{change}'"));
-    assert_eq!(status(&bench(&["vectors", "--only", FEW, "--unwinder", &command])), 0);
-}
-
-/// A reader that refuses everything is right about faulty sections, and has shown nothing.
-#[rstest]
-#[case("row/v[12]-*", 3)]
-#[case("hostile/v[12]-*", 3)]
-#[case("opening/*", 0)]
-#[case(FEW, 1)]
-fn refusing_everything_is_no_reading(#[case] only: &str, #[case] expected: i32) {
-    let change = r#"s/"section":{.*/"section":{"reject":{"kind":"unspecified"}}}/"#;
-    let command = shell(&format!("{ENGINE} | sed -u '{change}'"));
-    let output = bench(&["vectors", "--only", only, "--unwinder", &command]);
-    assert_eq!(status(&output), expected, "{output:?}");
-    // The engine reads them.
-    assert_eq!(status(&bench(&["vectors", "--only", only])), 0);
-}
-
-/// However many vectors a mistake breaks, it is told once, without the places.
-#[rstest]
-#[case(r#"s/"cfa":"SP+8"/"cfa":"SP+16"/"#, &["rows: cfa SP+N is 8 too high"])]
-#[case(r#"s/"fde":0,"row":1}/"fde":0,"row":0}/"#, &["lookups: row N is 1 too low"])]
-#[case(
-    r#"s/"kind":"ra-not-saved"/"kind":"outermost"/"#,
-    &["steps: end.kind outermost instead of ra-not-saved"]
-)]
-#[case(
-    r#"s/"num_fres":1,/"num_fres":2,/; s/"cfa":"SP+16"/"cfa":"FP+16"/"#,
-    &[
-        "rows: cfa FP+N instead of SP+N",
-        "header: num_fres N is 1 too high"
-    ]
-)]
-fn one_mistake_is_one_line(#[case] change: &str, #[case] kinds: &[&str]) {
-    let command = shell(&format!("{ENGINE} | sed -u '{change}'"));
-    let output = bench(&["vectors", "--only", FEW, "--unwinder", &command]);
-    assert_eq!(status(&output), 1);
-    let text = String::from_utf8(output.stdout).expect("text");
-    let told: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("differs     ")).collect();
-    let counts =
-        |line: &str| line.split(": ").filter(|part| !part.contains(" answer")).collect::<Vec<_>>().join(": ");
-    assert_eq!(told.iter().map(|line| counts(line)).collect::<Vec<_>>(), kinds, "{text}");
-    for start in ["    simplest: ", "    about: ", "    v"] {
-        assert_eq!(text.lines().filter(|line| line.starts_with(start)).count(), kinds.len(), "{text}");
-    }
-}
-
-#[test]
-fn parts_that_an_unwinder_does_not_answer_are_counted() {
-    let only = r#"s/"section":\["header","fdes","lookups","steps"\]/"section":["lookups"]/"#;
-    let command = shell(&format!("{ENGINE} | sed -u '{only}'"));
-    let output = bench(&["vectors", "--json", "--only", FEW, "--unwinder", &command]);
-    let report = json(&output);
-    assert_eq!(status(&output), 0);
-    assert_eq!(report["parts"]["steps"]["answered"], 0);
-    assert_eq!(report["parts"]["lookups"]["answered"], report["parts"]["lookups"]["questions"]);
-    // Nothing but that sections can be opened.
-    let only = r#"s/"section":\["header","fdes","lookups","steps"\]/"section":["steps"]/"#;
-    let command = shell(&format!("{ENGINE} | sed -u '{only}'"));
-    assert_eq!(status(&bench(&["vectors", "--only", "width/v1-130-rows", "--unwinder", &command])), 3);
-    let none = r#"s/,"section":\["header","fdes","lookups","steps"\]//"#;
-    let command = shell(&format!("{ENGINE} | sed -u '{none}'"));
-    assert_eq!(status(&bench(&["vectors", "--only", FEW, "--unwinder", &command])), 3);
-}
-
-/// A number out of range is a wrong answer to its question, and costs nothing else.
-#[test]
-fn a_value_out_of_range_is_one_wrong_answer() {
-    let change = r#"s/"fixed_ra":-8/"fixed_ra":248/; s/"row":1}/"row":-1}/"#;
-    let command = shell(&format!("{ENGINE} | sed -u '{change}'"));
-    let output = bench(&["vectors", "--json", "--only", "default/v3-amd64", "--unwinder", &command]);
-    let report = json(&output);
-    assert_eq!((status(&output), &report["restarts"]), (1, &0.into()), "{report}");
-    let messages: Vec<&str> = report["differences"]
-        .as_array()
-        .expect("a list")
-        .iter()
-        .filter_map(|it| it["message"].as_str())
-        .collect();
-    assert!(
-        messages[0].starts_with("header: invalid value: integer `248`, expected a whole number, -128 to 127"),
-        "{messages:?}"
-    );
-    let differ = |part: &str| report["parts"][part]["differ"].as_u64();
-    assert_eq!(
-        (differ("header"), differ("lookups"), differ("rows")),
-        (Some(1), Some(1), Some(0)),
-        "{report}"
-    );
-}
-
-/// An answer that is malformed again and again is told once, and ends the questions.
-#[test]
-fn a_key_that_does_not_exist_is_told_once() {
-    let command = shell(&format!(r#"{ENGINE} | sed -u 's/"num_fdes":/"fdes_count":/'"#));
-    let output = bench(&["vectors", "--only", FEW, "--unwinder", &command]);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    let told = "error: --unwinder: several answers in a row are malformed in the same way: unknown field `fdes_count`";
-    assert!(errors.starts_with(told) && errors.lines().count() == 1, "{errors}");
-    assert_eq!(status(&output), 4);
-}
-
-/// So are lines that are no JSON, whatever they say.
-#[test]
-fn lines_that_are_no_json_are_told_once() {
-    let command = shell(&format!(r#"{ENGINE} | sed -u 's/"section":{{/"section"{{/'"#));
-    let output = bench(&["vectors", "--only", FEW, "--unwinder", &command]);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    let told = "error: --unwinder: several answers in a row are malformed in the same way: this line is no answer: `{";
-    assert!(errors.starts_with(told) && errors.lines().count() == 1, "{errors}");
-    assert_eq!(status(&output), 4);
-}
-
-/// Profiles select vectors, and readings decide what is right.
-#[test]
-fn vectors_can_be_chosen_by_profile_and_reading() {
-    let report = |arguments: &[&str]| {
-        let output = bench(&[&["vectors", "--json"], arguments].concat());
-        (status(&output), json(&output))
-    };
-    let (code, all) = report(&[]);
-    let (_, some) = report(&["--profile", "v3-kernel-user"]);
-    let count = |report: &Value| report["vectors"].as_u64().expect("a number");
-    assert!(code == 0 && count(&some) > 100 && count(&some) < count(&all) / 2, "{}", count(&some));
-    let (code, chosen) = report(&["--readings", "fixed-fp-beside-word/fixed,alignment"]);
-    assert_eq!((code, &chosen["agree"]), (0, &chosen["vectors"]));
-    // The engine does not read so.
-    let (code, wrong) =
-        report(&["--readings", "fixed-fp-beside-word/fixed", "--unwinder", ENGINE, "--only", "header/*"]);
-    assert!(code == 1 && wrong["parts"]["rows"]["differ"].as_u64() >= Some(10), "{wrong}");
-    for (option, name, error) in [
-        (
-            "--profile",
-            "v3-kernel-usr",
-            "error: there is no profile `v3-kernel-usr`; did you mean `v3-kernel-user`?",
-        ),
-        ("--readings", "alignmnt", "error: there is no reading `alignmnt`; did you mean `alignment`?"),
-    ] {
-        let output = bench(&["vectors", option, name]);
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(status(&output) == 2 && errors.trim() == error, "{errors}");
-    }
-}
-
-/// One vector has no answer; all others do.
-#[test]
-fn a_crash_at_one_vector_does_not_affect_the_others() {
-    let script = format!(r#"sed -u '/"address":"0x8000"/q' | {ENGINE}"#);
-    let output = bench(&["vectors", "--json", "--unwinder", &shell(&script)]);
-    let report = json(&output);
-    assert_eq!(status(&output), 1);
-    let differences = report["differences"].as_array().expect("a list");
-    let crashed = differences.iter().filter(|difference| difference["fault"] == "crashed").count() as u64;
-    assert!(crashed > 0, "{report}");
-    assert_eq!(report["agree"].as_u64().map(|agree| agree + crashed), report["vectors"].as_u64());
-}
-
-/// Unwinders built with AddressSanitizer reserve terabytes.
-#[test]
-fn the_limit_on_address_space_does_not_apply_to_the_unwinder() {
-    let unlimited = Command::new("sh").args(["-c", "ulimit -H -v"]).output().expect("a shell");
-    let unlimited = String::from_utf8_lossy(&unlimited.stdout).trim().to_owned();
-    let command = shell(&format!(r#"[ "$(ulimit -v)" = {unlimited} ] && exec {ENGINE}"#));
-    let (status, report) = check("gnu-2.47/amd64/leaf.O2", &command, &["--memory", "6000000000"]);
-    assert_eq!(status, 0, "{report}");
-}
-
-/// A mistake in walks does not show in vectors: who makes one answers none, and does not seem to have been right.
-#[test]
-fn an_engine_that_makes_a_mistake_in_walks_answers_no_vectors() {
-    let vectors = |command: &str| status(&bench(&["vectors", "--only", "step/v3-*", "--unwinder", command]));
-    assert_eq!(vectors(ENGINE), 0);
-    assert_eq!(vectors(&format!("{ENGINE} --mistake row-before")), 3);
-}
-
 /// What an unwinder says of its walks, and what is found: no false word of one that is honest, and every false one.
 #[rstest]
 #[case("marks", "mixed_objects.O2", &[])]
@@ -1009,399 +790,6 @@ fn the_topmost_frame_is_that_of_the_stop(
     assert!(verdicts_of(&report).contains("bad-answer"), "{report:.3000}");
 }
 
-/// The file is the requests that an unwinder has had, one per line.
-fn requests(log: &std::path::Path) -> Vec<Value> {
-    let text = std::fs::read_to_string(log).expect("the requests");
-    text.lines().map(|line| serde_json::from_str(line).expect("a request")).collect()
-}
-
-/// Code that is written at run time has no section, then one that the program registers, then that of other code. Tables
-/// that are missing and tables that are stale are found; an unwinder that can't follow is asked while there are none.
-#[rstest]
-#[case("all", &[])]
-#[case("gone", &["truncated"])]
-#[case("come", &["wrong-cfa"])]
-#[case("nothing", &[])]
-fn sections_that_come_and_go_are_followed(
-    #[case] follow: &str,
-    #[case] verdicts: &[&str],
-    #[values("gnu-2.47/amd64", "gnu-2.40/aarch64", "gnu-2.44/aarch64_be", "gnu-2.47/s390x")] abi: &str,
-) {
-    let command = format!("{ENGINE} --follow {follow}");
-    let (_, report) = check(&format!("{abi}/generated_code.O2"), &command, &["--no-explore"]);
-    let findings = report["findings"].as_array().expect("a list");
-    let found = verdicts_of(&report);
-    assert!(verdicts.iter().all(|verdict| found.contains(verdict)), "{findings:#?}");
-    assert_eq!(found.is_empty(), verdicts.is_empty(), "{findings:#?}");
-    assert!(findings.iter().all(|found| found["blame"] == "consumer"), "{findings:#?}");
-    let not_followed = report["unwinder"]["not_followed"].as_u64().expect("a number");
-    assert_eq!(not_followed > 200, follow == "nothing", "{not_followed}");
-}
-
-/// A row of a section that the program registers is judged as any other, and quoted.
-#[test]
-fn a_wrong_row_of_a_registered_section_is_found() {
-    let mut bytes =
-        std::fs::read(repository().join(build("gnu-2.47/amd64/generated_code.O2"))).expect("a build");
-    // Two rows of the same shape are in the file's own section, after those that are registered.
-    let rows = [0, 3, 8, 1, 3, 16];
-    let at = bytes.windows(rows.len()).position(|window| window == rows).expect("the rows");
-    bytes[at + 5] = 24;
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("changed");
-    std::fs::write(&file, bytes).expect("a file");
-    let report = json(&bench(&["check", "--json", "--no-explore", &file.display().to_string()]));
-    let findings = report["findings"].as_array().expect("a list");
-    assert!(verdicts_of(&report).contains("wrong-cfa"), "{findings:#?}");
-    let quotes = |found: &&Value| found.to_string().contains("row +0x1: CFA = SP+24");
-    assert!(findings.iter().any(|found| quotes(&found)), "{findings:#?}");
-}
-
-/// The stops right before a change and right after it are asked, at the system call and the instruction behind it, and an
-/// unwinder that does not follow is told nothing.
-#[test]
-fn stops_on_both_sides_of_a_change_are_asked() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let log = folder.path().join("log");
-    let id = "gnu-2.47/amd64/generated_code.O2";
-    let command = shell(&format!("tee '{}' | {ENGINE}", log.display()));
-    let (status, _) = check(id, &command, &["--no-explore", "--stops-per-case", "0"]);
-    assert_eq!(status, 0);
-    // The unwinder is started twice: `hello` alone comes first.
-    let requests = requests(&log);
-    let stops = |request: &Value| request["unwind"].as_array().cloned().unwrap_or_default();
-    let pc = |stop: &Value| {
-        u64::from_str_radix(stop["pc"].as_str().expect("an address").trim_start_matches("0x"), 16)
-            .expect("an address")
-    };
-    let mut changes = Vec::new();
-    for (index, request) in requests.iter().enumerate() {
-        let is_map = !request["map"].is_null();
-        if !is_map && request["unmap"].is_null() {
-            continue;
-        }
-        let before = stops(&requests[index - 1]).last().map(&pc).expect("a stop");
-        let after = stops(&requests[index + 1]).first().map(&pc).expect("a stop");
-        // syscall
-        assert_eq!(before + 2, after, "{before:#x} {after:#x}");
-        changes.push(is_map);
-    }
-    assert_eq!(changes, [true, true, false, false].repeat(3));
-
-    let command = shell(&format!("tee '{}' | {ENGINE} --follow nothing", log.display()));
-    assert_eq!(check(id, &command, &["--no-explore"]).0, 0);
-    assert!(
-        self::requests(&log).iter().all(|request| request["map"].is_null() && request["unmap"].is_null())
-    );
-}
-
-/// Its function calls the one that it gets.
-const LIBRARY: &str = r#"
-    unsigned scale(unsigned (*function)(unsigned), unsigned x)
-    {
-        unsigned y = function(x + 1);
-        __asm__ volatile("" ::: "memory");
-        return y * 3;
-    }
-"#;
-
-/// The same with a large frame.
-const OTHER_LIBRARY: &str = r#"
-    unsigned scale(unsigned (*function)(unsigned), unsigned x)
-    {
-        unsigned frame[40];
-        frame[x & 7] = 3;
-        __asm__ volatile("" :: "r"(frame) : "memory");
-        unsigned y = function(x + 1);
-        __asm__ volatile("" ::: "memory");
-        return y * frame[x & 7];
-    }
-"#;
-
-/// `load` maps a library, at an address or anywhere, and calls its function; `unload` unmaps it.
-const LOADER: &str = r#"
-    static long call(long number, long a, long b, long c, long d, long e)
-    {
-        register long r10 __asm__("r10") = d;
-        register long r8 __asm__("r8") = e;
-        register long r9 __asm__("r9") = 0;
-        long result;
-        __asm__ volatile("syscall" : "=a"(result)
-                         : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-                         : "rcx", "r11", "memory");
-        return result;
-    }
-    __attribute__((noinline)) unsigned back(unsigned x) { return x * 7; }
-    static long base;
-    __attribute__((noinline)) static unsigned load(const char *name, long at, unsigned x)
-    {
-        long file = call(2, (long)name, 0, 0, 0, 0);
-        base = call(9, at, 4096, 5, at ? 0x12 : 2, file);
-        unsigned (*function)(unsigned (*)(unsigned), unsigned) = (void *)(base + *(long *)(base + 24));
-        unsigned y = function(back, x);
-        call(3, file, 0, 0, 0, 0);
-        return y;
-    }
-    static void unload(void) { call(11, base, 4096, 0, 0, 0); }
-    static void finish(int failed) { call(231, failed, 0, 0, 0, 0); }
-"#;
-
-/// Makes a program that loads libraries. `None` without a compiler.
-fn loading(program: &str) -> Option<tempfile::TempDir> {
-    let linked = ["-fPIC", "-shared", "-Wl,-e,scale", "-Wl,-z,noseparate-code", "-Wl,-z,max-page-size=4096"];
-    let program = format!("{LOADER}{program}");
-    compiled(&[
-        ("library.so", LIBRARY, &linked),
-        ("other.so", OTHER_LIBRARY, &linked),
-        ("program", &program, &AT_FIXED_ADDRESSES),
-    ])
-}
-
-const AT_FIXED_ADDRESSES: [&str; 3] = ["-static", "-fno-pie", "-no-pie"];
-
-/// Compiles files with a name, a text and flags into a folder. `None` without a compiler.
-fn compiled(files: &[(&str, &str, &[&str])]) -> Option<tempfile::TempDir> {
-    let folder = tempfile::tempdir().expect("a folder");
-    let compile = |(name, text, flags): &(&str, &str, &[&str])| {
-        let source = folder.path().join("source.c");
-        std::fs::write(&source, text).expect("a file");
-        let flags_of_all = [
-            "-O1",
-            "-m64",
-            "-ffreestanding",
-            "-fno-stack-protector",
-            "-fasynchronous-unwind-tables",
-            "-nostdlib",
-        ];
-        let mut compiler = Command::new("gcc");
-        compiler.args(flags_of_all).args(*flags).arg(&source).arg("-o").arg(folder.path().join(name));
-        compiler.output().is_ok_and(|output| output.status.success())
-    };
-    let has_all = files.iter().all(compile);
-    if !has_all {
-        eprintln!("not run: there is no GCC for amd64");
-    }
-    has_all.then_some(folder)
-}
-
-/// Checks it by its call frame information, with an unwinder that follows something. Returns the report, and how often the
-/// unwinder was told of what has come and gone.
-fn check_loading(folder: &tempfile::TempDir, follow: &str) -> (Value, [usize; 2]) {
-    let log = folder.path().join("log");
-    let command = shell(&format!("tee '{}' | {ENGINE} --follow {follow}", log.display()));
-    let (root, file) = (folder.path().display().to_string(), folder.path().join("program"));
-    let file = file.display().to_string();
-    let arguments = ["check", "--json", "--no-explore", "--from", "eh-frame", "--root", &root, &file];
-    let report = json(&bench(&[&arguments[..], &["--unwinder", &command]].concat()));
-    let requests = requests(&log);
-    let count = |kind: &str| requests.iter().filter(|request| !request[kind].is_null()).count();
-    (report, [count("map"), count("unmap")])
-}
-
-/// A program loads a library, calls it, and unloads it again, twice: one that can't follow knows it from the beginning.
-#[rstest]
-#[case("all", &[], 2)]
-#[case("gone", &["truncated"], 2)]
-#[case("nothing", &[], 0)]
-fn libraries_that_a_program_loads_are_followed(
-    #[case] follow: &str,
-    #[case] verdicts: &[&str],
-    #[case] maps: usize,
-) {
-    const PROGRAM: &str = r#"
-        void _start(void)
-        {
-            unsigned sum = load("/library.so", 0, 1);
-            unload();
-            sum += load("/library.so", 0, 2);
-            unload();
-            finish(sum != (2 * 7 + 3 * 7) * 3);
-        }
-    "#;
-    let Some(folder) = loading(PROGRAM) else { return };
-    let (report, told) = check_loading(&folder, follow);
-    assert_eq!(verdicts_of(&report), BTreeSet::from_iter(verdicts.iter().copied()), "{report:#}");
-    assert_eq!(report["unwinder"]["not_followed"], 0, "{}", report["unwinder"]);
-    assert_eq!(told, [maps, maps]);
-}
-
-/// A library is unmapped, and another one mapped where it was, which one that follows must not unwind by the first one's table.
-/// When the first one is back, it is asked as before.
-#[rstest]
-#[case("all", &[])]
-#[case("come", &["wrong-cfa"])]
-#[case("nothing", &[])]
-fn a_library_in_the_place_of_one_that_has_gone_is_not_unwound_by_its_table(
-    #[case] follow: &str,
-    #[case] verdicts: &[&str],
-) {
-    const PROGRAM: &str = r#"
-        void _start(void)
-        {
-            unsigned sum = load("/library.so", 0x10000000, 1);
-            unload();
-            sum += load("/other.so", 0x10000000, 2);
-            unload();
-            sum += load("/library.so", 0x10000000, 3);
-            unload();
-            finish(sum != (2 * 7 + 3 * 7 + 4 * 7) * 3);
-        }
-    "#;
-    let Some(folder) = loading(PROGRAM) else { return };
-    let (report, told) = check_loading(&folder, follow);
-    has_verdicts(&report, verdicts);
-    let unwinder = &report["unwinder"];
-    let (stops, left) = (unwinder["stops"].as_u64(), unwinder["not_followed"].as_u64());
-    // While the other one is there, a third of the run.
-    assert_eq!(left > Some(0), follow == "nothing", "{unwinder}");
-    assert!(stops > left.map(|left| left * 3 / 2), "{unwinder}");
-    assert_eq!(told, if follow == "nothing" { [0, 0] } else { [2, 2] });
-}
-
-/// A library is mapped over another one, and that one over it again. While the other is there, nothing is known of its code:
-/// one that follows is told that the table has gone, and must not use it; one that can't is not asked.
-#[rstest]
-#[case("all", &[], 2)]
-#[case("come", &["wrong-cfa"], 2)]
-#[case("nothing", &[], 0)]
-fn a_library_that_takes_the_place_of_another_is_not_unwound_by_its_table(
-    #[case] follow: &str,
-    #[case] verdicts: &[&str],
-    #[case] maps: usize,
-) {
-    const PROGRAM: &str = r#"
-        void _start(void)
-        {
-            unsigned sum = load("/library.so", 0x10000000, 1);
-            sum += load("/other.so", 0x10000000, 2);
-            sum += load("/library.so", 0x10000000, 3);
-            finish(sum != (2 * 7 + 3 * 7 + 4 * 7) * 3);
-        }
-    "#;
-    let Some(folder) = loading(PROGRAM) else { return };
-    let (report, told) = check_loading(&folder, follow);
-    has_verdicts(&report, verdicts);
-    let unwinder = &report["unwinder"];
-    assert_eq!(unwinder["not_followed"].as_u64() > Some(0), follow == "nothing", "{unwinder}");
-    assert!(unwinder["stops"].as_u64() > Some(0), "{unwinder}");
-    assert_eq!(told, [maps, maps.min(1)]);
-    // Nor does the engine of the bench take one for the other.
-    let file = folder.path().join("program").display().to_string();
-    let root = folder.path().display().to_string();
-    let arguments = ["check", "--json", "--no-explore", "--from", "eh-frame", "--root", &root, &file];
-    let report = json(&bench(&arguments));
-    assert_eq!(report["findings"], serde_json::json!([]), "{report:#}");
-    assert!(report["summary"]["nothing_compared"].as_u64() > Some(0), "{}", report["summary"]);
-}
-
-/// What a program executes takes its place: `become` executes a program, unless that was executed by another one.
-const EXECUTING: &str = r#"
-    __asm__(".globl _start\n_start: .cfi_startproc\n .cfi_undefined rip\n mov %rsp, %rdi\n call begin\n hlt\n .cfi_endproc");
-    __attribute__((noinline)) static void become(const char *name, const long *stack)
-    {
-        const char *const arguments[] = {name, "again", 0};
-        if (stack[0] == 1)
-            finish(call(59, (long)name, (long)arguments, (long)(arguments + 2), 0, 0) != 0);
-        finish(0);
-    }
-    __attribute__((noinline)) static unsigned deep(unsigned x)
-    {
-        unsigned y = back(x + 1);
-        WRONG
-        return y + 1;
-    }
-    void begin(const long *stack)
-    {
-        unsigned sum = load("/library.so", 0, 1);
-        if (deep(3) != 29 || sum != 2 * 7 * 3)
-            finish(1);
-        become("NEXT", stack);
-    }
-"#;
-
-/// A program that executes another one, or itself, is followed: the code of both is judged, an unwinder that follows gets
-/// what goes and what comes, and must not do without, and one that can't follow knows all of them. Where a program is linked
-/// to the addresses of the one before, nobody is asked any more.
-#[rstest]
-#[case::all("/next", &["-static-pie", "-fPIE"], "all", &[], [3, 2])]
-#[case::stale("/next", &["-static-pie", "-fPIE"], "come", &[], [3, 2])]
-#[case::missing("/next", &["-static-pie", "-fPIE"], "gone", &["truncated", "wrong-end"], [3, 2])]
-#[case::without("/next", &["-static-pie", "-fPIE"], "nothing", &[], [0, 0])]
-#[case::itself("/program", &AT_FIXED_ADDRESSES, "all", &[], [3, 2])]
-#[case::itself_without("/program", &AT_FIXED_ADDRESSES, "nothing", &[], [0, 0])]
-#[case::same_addresses("/next", &AT_FIXED_ADDRESSES, "all", &[], [1, 2])]
-fn a_program_that_takes_the_place_of_another_is_followed(
-    #[case] executed: &str,
-    #[case] flags: &[&str],
-    #[case] follow: &str,
-    #[case] verdicts: &[&str],
-    #[case] told: [usize; 2],
-) {
-    let source = |name: &str, wrong: &str| {
-        let executing = EXECUTING.replace("NEXT", executed).replace("WRONG", wrong);
-        // Files that are equal are one program.
-        format!("{LOADER}{executing} const char name[] = \"{name}\";")
-    };
-    let shared = ["-fPIC", "-shared", "-Wl,-e,scale", "-Wl,-z,noseparate-code", "-Wl,-z,max-page-size=4096"];
-    let make = |wrong: &str| {
-        compiled(&[
-            ("library.so", LIBRARY, &shared),
-            ("next", &source("next", wrong), flags),
-            (
-                "program",
-                &source("program", if executed == "/program" { wrong } else { "" }),
-                &AT_FIXED_ADDRESSES,
-            ),
-        ])
-    };
-    let Some(folder) = make("") else { return };
-    let (report, count) = check_loading(&folder, follow);
-    has_verdicts(&report, verdicts);
-    let summary = &report["summary"];
-    assert_eq!(report["unwinder"]["not_followed"], 0, "{}", report["unwinder"]);
-    let is_last = flags == AT_FIXED_ADDRESSES && executed == "/next";
-    assert_eq!(summary["unobserved"].as_u64() > Some(0), is_last, "{summary}");
-    // The library and the program before go, and the one after comes with another library.
-    assert_eq!(count, told, "{report:#}");
-
-    // What is wrong in the second program is found there.
-    let Some(folder) = make(
-        r#"__asm__ volatile(".cfi_adjust_cfa_offset 8\n nop\n .cfi_adjust_cfa_offset -8" ::: "memory");"#,
-    ) else {
-        return;
-    };
-    let (root, file) = (folder.path().display().to_string(), folder.path().join("program"));
-    let file = file.display().to_string();
-    let arguments = ["check", "--json", "--no-explore", "--from", "eh-frame", "--root", &root, &file];
-    let report = json(&bench(&arguments));
-    let image = if executed == "/next" { Value::from("next") } else { Value::Null };
-    let findings = report["findings"].as_array().expect("a list");
-    let found = findings.iter().filter(|found| {
-        (&found["image"], &found["function"], &found["verdict"])
-            == (&image, &"deep".into(), &"wrong-cfa".into())
-    });
-    assert_eq!((found.count(), findings.len()), if is_last { (0, 0) } else { (1, 1) }, "{report:#}");
-}
-
-/// An unwinder that says that it can't follow a section is asked nothing while that is there. One that fails when it is
-/// told is restarted with what there is.
-#[test]
-fn what_can_not_be_followed_is_not_asked_about() {
-    let id = "gnu-2.47/amd64/generated_code.O2";
-    let refusing = shell(&format!(r#"sed -u '/"map"/s|/registered[0-9]*"|/gone"|' | {ENGINE}"#));
-    let (status, report) = check(id, &refusing, &["--no-explore"]);
-    assert_eq!((status, verdicts(&report).len()), (0, 0), "{report:#}");
-    assert!(report["unwinder"]["not_followed"].as_u64() > Some(200), "{}", report["unwinder"]);
-
-    let dying = shell(&format!(r#"sed -u '/"map"/q' | grep --line-buffered -v '"map"' | {ENGINE}"#));
-    let (status, report) = check(id, &dying, &["--no-explore"]);
-    assert_eq!((status, verdicts(&report)), (1, vec!["crashed"]), "{report:#}");
-    let unwinder = &report["unwinder"];
-    assert_eq!((&unwinder["restarts"], &unwinder["not_followed"]), (&6.into(), &0.into()), "{unwinder}");
-    let message = report["findings"][0]["message"].as_str().expect("a message");
-    assert!(message.contains("where `map` was to be answered"), "{message}");
-}
-
 /// What is claimed of a walk is false from the first wrong frame on, however far the walk goes on.
 #[test]
 fn a_false_word_is_found_where_the_walk_goes_wrong() {
@@ -1460,13 +848,13 @@ fn excluded_walks_count_nothing(#[case] id: &str) {
 }
 
 /// Demands some verdicts, perhaps beside others; none at all if these are none.
-fn has_verdicts(report: &Value, verdicts: &[&str]) {
+pub(crate) fn has_verdicts(report: &Value, verdicts: &[&str]) {
     let found = verdicts_of(report);
     assert!(verdicts.iter().all(|verdict| found.contains(verdict)), "{report:#}");
     assert_eq!(found.is_empty(), verdicts.is_empty(), "{report:#}");
 }
 
-fn verdicts_of(report: &Value) -> BTreeSet<&str> {
+pub(crate) fn verdicts_of(report: &Value) -> BTreeSet<&str> {
     let findings = report["findings"].as_array().expect("a list").iter();
     findings.map(|found| found["verdict"].as_str().expect("a verdict")).collect()
 }

@@ -10,12 +10,11 @@ use sframe_inspect::command::{Failure, detail_since};
 use sframe_judge::examine::stop::StopRequest;
 use sframe_search::generate::Search;
 use sframe_suite::corpus::{Error, Maker, Toolchain};
-use sframe_suite::failure::of_documents;
 use sframe_suite::spec::{Faults, parse_abi};
 
 use crate::cli::definitions;
 use crate::cli::numbers;
-use crate::cli::options::{at_home, demand, parse_jobs, set_jobs};
+use crate::cli::options::{at_home, demand, pages, parse_jobs, set_jobs};
 use crate::cli::run::progress_bar;
 
 /// What was found, by toolchain and ABI.
@@ -78,8 +77,7 @@ impl Programs {
 
     /// The pages of faults.
     pub(super) fn faults(&self) -> Result<Faults, Failure> {
-        demand("specs", &self.specs)?;
-        Faults::load(&self.specs).map_err(|errors| of_documents(&errors))
+        pages(Some(&self.specs))
     }
 
     /// The programs that are tried.

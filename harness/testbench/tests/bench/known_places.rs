@@ -1,0 +1,169 @@
+//! What is known of files and linkers, and what an installed program has in it.
+
+use rstest::rstest;
+use serde_json::Value;
+
+use crate::command::{bench_in, json, program, status};
+use crate::common::repository;
+use crate::known::{REASON, path, realign, text};
+
+/// What the lists of `lint` and `diff` say is known, at as many places; anything else is not.
+#[rstest]
+#[case::lint("lint", "llvm-22/amd64/mixed_objects.O2", "rule: concatenated-sections", 1)]
+#[case::lint_by_id("lint", "llvm-22/amd64/mixed_objects.O2", "rule: SF121", 1)]
+#[case::of_a_file("lint", "llvm-22/amd64/mixed_objects.O2", "rule: SF121\n    file: amd64/*.O2", 1)]
+#[case::diff("diff", "gnu-2.47/amd64/remember_restore.O2", "rule: cfa", 6)]
+fn lists_explain_findings_that_need_no_run(
+    #[case] command: &str,
+    #[case] build: &str,
+    #[case] entry: &str,
+    #[case] places: u64,
+) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let judged = |entry: &str, places: u64| {
+        let list = format!("{command}:\n  - {entry}\n    places: {places}\n    reason: {REASON}\n");
+        std::fs::write(folder.join("known.yaml"), list).expect("a file");
+        bench_in(folder, &[command, &path(build), "--known", "known.yaml", "--json"])
+    };
+    assert_eq!(status(&bench_in(folder, &[command, &path(build)])), 1);
+    for enough in [places, places + 1] {
+        let output = judged(entry, enough);
+        assert_eq!(status(&output), 0, "{output:?}");
+        let report = json(&output);
+        assert_eq!(report["known"][0]["reason"], REASON, "{report}");
+        assert_eq!(report["known"][0]["places"], places, "{report}");
+    }
+    if places > 1 {
+        let output = judged(entry, places - 1);
+        assert_eq!(status(&output), 1);
+        assert_eq!(json(&output)["known"][0]["exceeds"][1], places - 1);
+    }
+    assert_eq!(status(&judged(&format!("{entry}\n    function: another"), places)), 1);
+    if !entry.contains("file") {
+        assert_eq!(status(&judged(&format!("{entry}\n    file: another"), places)), 1);
+    }
+}
+
+#[rstest]
+#[case("lint", "rule: SF12", "places: 1", "unknown rule `SF12`")]
+#[case("diff", "rule: cfi", "places: 1", "unknown field `cfi`; did you mean `cfa`?")]
+#[case("diff", "rule: cfa", "places: 0", "nothing is at no place")]
+#[case("diff", "rule: cfa\n    file: '['", "places: 1", "this is no pattern of a path")]
+#[case("diff", "rule: cfa\n    fault: gcc-popped", "places: 1", "one of `fault` and `reason` is needed")]
+fn mistakes_in_lists_of_places_are_told(
+    #[case] command: &str,
+    #[case] entry: &str,
+    #[case] places: &str,
+    #[case] says: &str,
+) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let list = format!("{command}:\n  - {entry}\n    {places}\n    reason: {REASON}\n");
+    std::fs::write(folder.path().join("known.yaml"), list).expect("a file");
+    let output = bench_in(folder.path(), &[command, &realign(), "--known", "known.yaml"]);
+    let error = text(&output.stderr);
+    assert_eq!(status(&output), 2, "{error}");
+    assert!(error.contains(says), "{error}");
+}
+
+/// Whose linker has a known bug is green by its name, in each command, and loses nothing else.
+#[test]
+fn known_bugs_are_accepted_by_name_in_files_and_folders() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let name = "crossing.O2-dynamic.first.so";
+    std::fs::create_dir(folder.join("build")).expect("a folder");
+    std::fs::copy(path(&format!("gnu-2.47/amd64/{name}")), folder.join("build").join(name)).expect("a copy");
+    let list = format!(
+        "known:\n  - verdict: wrong-cfa\n    function: {name}!first_leaf@plt\n    rules: {{'CFA = SP+16, RA = \
+         *(CFA-8), FP unchanged': 1}}\n    blame: producer-linker\n    fault: ld-plt-got\n"
+    );
+    std::fs::write(folder.join("known.yaml"), &list).expect("a file");
+    std::fs::write(folder.join("other.yaml"), list.replace(name, "other.so")).expect("a file");
+    for (command, options, expected) in [
+        ("explore", &[][..], 1),
+        ("explore", &["--known-faults"], 0),
+        ("explore", &["--known=known.yaml"], 0),
+        ("explore", &["--known=other.yaml"], 1),
+        ("diff", &[], 1),
+        ("diff", &["--known-faults"], 0),
+    ] {
+        let output = bench_in(folder, &[&[command], options, &["build"]].concat());
+        assert_eq!(status(&output), expected, "{command} {options:?}: {output:?}");
+    }
+    for (options, expected) in [(&[][..], 1), (&["--known-faults"], 0)] {
+        let output = std::process::Command::new(repository().join("ci/gate"))
+            .current_dir(folder)
+            .env("SFRAME_TESTBENCH", env!("CARGO_BIN_EXE_sframe-testbench"))
+            .env_remove("GITHUB_STEP_SUMMARY")
+            .arg("files")
+            .args(options)
+            .arg("build")
+            .output()
+            .expect("the gate runs");
+        assert_eq!(status(&output), expected, "{options:?}: {}", text(&output.stdout));
+    }
+}
+
+/// An installed program has all pages in it.
+#[test]
+fn without_a_clone_the_pages_are_there() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let bench = |arguments: &[&str]| {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_sframe-testbench"))
+            .current_dir(folder.path())
+            .env("SFRAME_TESTBENCH_HOME", folder.path())
+            .args(arguments)
+            .output()
+            .expect("the bench runs");
+        (status(&output), text(&output.stdout))
+    };
+    let (status, page) = bench(&["faults", "ld-plt-got"]);
+    assert!(status == 0 && page.contains("ld-plt-got"), "{page}");
+    let (status, all) = bench(&["faults", "--json"]);
+    let all: Value = serde_json::from_str(&all).expect("JSON");
+    let pages = std::fs::read_dir(repository().join("specs/faults")).expect("pages");
+    let pages =
+        pages.filter(|page| page.as_ref().is_ok_and(|page| page.path().extension() == Some("yaml".as_ref())));
+    assert_eq!((status, all["faults"].as_array().map(Vec::len)), (0, Some(pages.count())));
+    let (status, meaning) = bench(&["explain", "ld-plt-got"]);
+    assert!(status == 0 && meaning.contains("ld-plt-got"), "{meaning}");
+    let library = path("gnu-2.47/amd64/crossing.O2-dynamic.first.so");
+    assert_eq!(bench(&["explore", &library, "--known-faults"]).0, 0);
+}
+
+/// What is known of a linker by its description is known of a command; its cases can be repeated where they are kept.
+#[test]
+fn commands_know_what_a_description_knows() {
+    if program(&["objcopy"]).is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let script = "#!/bin/sh\nfor last; do :; done\nobjcopy \"$@\" && objcopy -R .sframe \"$last\"\n";
+    std::fs::write(folder.join("mine"), script).expect("a script");
+    std::fs::set_permissions(folder.join("mine"), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .expect("permissions");
+    let description = "summary: mine\nsframe_version: 3\ntools: {objcopy: {all: mine}}\nknown:\n  - cases: [objcopy_object]\n    \
+                       findings: {no-section: []}\n    fault: mold-plt\n";
+    std::fs::write(folder.join("mine.yaml"), description).expect("a file");
+    let [corpus, specs] = ["corpus", "specs"].map(|name| repository().join(name).display().to_string());
+    let abi = std::env::consts::ARCH.replace("x86_64", "amd64");
+    let try_with = |more: &[&str]| {
+        let own =
+            ["links", "--objcopy", "./mine", "--only", "objcopy_object", "--abi", &abi, "--corpus", &corpus];
+        bench_in(folder, &[&own[..], &["--specs", &specs], more].concat())
+    };
+    let output = try_with(&["--keep", "kept"]);
+    let said = text(&output.stdout);
+    assert_eq!(status(&output), 1, "{said}");
+    let place = format!("kept/objcopy_object.{abi}");
+    assert!(said.contains(&format!("\n    cd {place}\n")) && said.contains("ran: GNU objcopy"), "{said}");
+    assert!(folder.join(place).join("output").is_file());
+    let output = try_with(&["--known", "mine.yaml"]);
+    assert_eq!(status(&output), 0, "{}", text(&output.stdout));
+    let output = try_with(&["--known", "mold"]);
+    assert_eq!(status(&output), 1, "mold is not known for this: {}", text(&output.stdout));
+    let output = try_with(&["--known", "nobody"]);
+    assert_eq!(status(&output), 2, "{}", text(&output.stdout));
+}
