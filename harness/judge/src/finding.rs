@@ -326,7 +326,7 @@ impl From<WrittenMessage> for Message {
     }
 }
 
-/// Something that is wrong.
+/// Something that is wrong. Its fields are keys of reports.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct Finding {
     /// The kind of finding.

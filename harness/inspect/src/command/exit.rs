@@ -54,6 +54,17 @@ impl From<Status> for Ending {
     }
 }
 
+impl From<Ending> for Status {
+    fn from(ending: Ending) -> Self {
+        match ending {
+            Ending::Pass => Self::AsExpected,
+            Ending::Fail => Self::Finding,
+            Ending::Inconclusive => Self::NothingCompared,
+            Ending::Interrupted | Ending::Error => Self::Broken,
+        }
+    }
+}
+
 impl From<Status> for ExitCode {
     fn from(status: Status) -> Self {
         Self::from(status as u8)

@@ -51,7 +51,7 @@ impl Serialize for FunctionsDocument<'_> {
     }
 }
 
-/// The document of `dump --json`.
+/// The document of `dump --json`. Its fields are its keys: those of a header, flat, as all readers have them.
 #[derive(Clone, Debug, Serialize)]
 pub struct Document<'d> {
     /// Version of the document.

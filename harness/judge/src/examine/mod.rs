@@ -107,7 +107,7 @@ pub struct ExamineOptions {
     pub without_rule: Option<&'static str>,
 }
 
-/// Everything that was seen.
+/// Everything that was seen: a field for each thing that reports tell.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Examination {
     /// How the program ended.
@@ -337,6 +337,8 @@ fn observed(executed: &Executed, frames: &FxHashMap<u64, TrueFrame>, look: &Exam
     observed
 }
 
+/// Observes a run. What is borrowed apart at each instruction is a field of its own; what a second run takes back is in
+/// [`Seen`].
 struct Examiner<'e, 'a, 'p> {
     target: &'e Target<'a>,
     unwinder: &'e mut dyn Unwinder,

@@ -24,7 +24,7 @@ pub struct UnwinderExamination {
     pub error: Option<ExternalError>,
 }
 
-/// Statistics of what an unwinder was asked about a program.
+/// Statistics of what an unwinder was asked about a program. Its fields are keys of reports.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 pub struct UnwinderReport {
     /// Its name.

@@ -232,7 +232,7 @@ pub(crate) struct Convention {
     pub(crate) counter: Option<i32>,
 }
 
-/// One ABI's CPU. The registers are Unicorn's numbers.
+/// One ABI's CPU: all that differs between the ABIs, so that each is one table. The registers are Unicorn's numbers.
 #[derive(Debug)]
 pub struct Cpu {
     /// The ABI; its byte order is that of data. Instructions of `aarch64_be` are

@@ -46,6 +46,8 @@ pub(super) enum Stop {
     Exception,
 }
 
+/// The paths of a function that have yet to be taken, and the state of the one that is. What hooks borrow apart is a field of
+/// its own.
 pub(super) struct Paths<'o, 'b> {
     pub(super) cpu: &'static Cpu,
     pub(super) binary: &'o Binary<'b>,

@@ -71,7 +71,7 @@ const DEPTH_LIMIT: usize = 1 << 20;
 /// How many instructions pass, while none is shown, until the observer is asked again whether to go on.
 const ASKED_EVERY: u64 = 1 << 16;
 
-/// The state that changes while the program runs.
+/// The state that changes while the program runs. Hooks share it, and borrow its fields apart.
 pub(crate) struct Run<'o> {
     pub(crate) cpu: &'static Cpu,
     pub(crate) space: AddressSpace,

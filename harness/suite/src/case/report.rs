@@ -196,7 +196,7 @@ impl SignalCounts {
     }
 }
 
-/// The results of a case.
+/// The results of a case. Its fields are keys of reports.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 pub struct CaseReport {
     /// Spec and build: `<spec>/<toolchain>/<abi>/<variant>`.

@@ -55,7 +55,7 @@ pub struct Report {
     pub shard: Option<Shard>,
     /// Number of cases of the whole run.
     pub selected: u64,
-    /// All cases together.
+    /// All cases together. Its fields are keys of reports.
     pub summary: ReportSummary,
     /// Whether the run was stopped before it had run all cases.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -281,7 +281,7 @@ impl ReportSummary {
     }
 }
 
-/// `check --json`: the results of checking one file.
+/// `check --json`: the results of checking one file. Its fields are the keys of the document.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CheckReport {
     /// [`SCHEMA`].

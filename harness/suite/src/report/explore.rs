@@ -24,7 +24,7 @@ use crate::case::{Outcome, SeenKnown, Settled, settle};
 use crate::provenance::Provenance;
 use crate::spec::{Fault, Known, KnownFile};
 
-/// The result of exploring a file.
+/// The result of exploring a file. Its fields are the keys of the document.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ExploreReport {
     /// [`SCHEMA`].

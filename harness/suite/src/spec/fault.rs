@@ -54,7 +54,7 @@ pub struct Fault {
 }
 
 /// What findings that a fault is the cause of have in common. All of it must be so, in a file that a component with the
-/// fault may have made.
+/// fault may have made. Its fields are the keys of a sign.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a sign, which is a mapping")]
 pub struct Sign {

@@ -7,7 +7,7 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 use sframe_elf::object_file::MissingSection;
 use sframe_inspect::command::{
-    Failure, Status, Volume, detail, detail_since, print, print_json, status, tell_line, volume,
+    Failure, Status, Volume, detail, detail_since, print, print_json, tell_line, volume,
 };
 use sframe_judge::examine::listings::{Listing, Listings};
 use sframe_judge::examine::stop::{StopReason, StopRequest};
@@ -139,7 +139,7 @@ impl Check {
         } else {
             print(&check_summary(&report, Style::for_stdout()).demangled())?;
         }
-        Ok(self.status(&report))
+        Ok(report.ending().into())
     }
 
     /// Repeats a run that may be broken because the program has read what it has not written, with
@@ -265,11 +265,6 @@ impl Check {
     /// Whether less is covered than was demanded.
     fn is_too_little_covered(&self, report: &CheckReport) -> bool {
         self.coverage.is_some() && report.broken.is_none() && self.lacks_fdes(report)
-    }
-
-    fn status(&self, report: &CheckReport) -> Status {
-        let is_known = report.findings.is_empty() && report.findings_omitted.is_empty();
-        status(!is_known || report.unmet.is_some(), report.broken.is_some(), report.too_little.is_empty())
     }
 }
 

@@ -11,7 +11,7 @@ use clap::Args;
 use sframe_elf::file::{MAX_BYTES, read};
 use sframe_inspect::command::{
     Failure, Inspect, Show, Status, Stop, Subject, SubjectError, Volume, detail, detail_since, each_file,
-    is_archive, print, print_json, status, tell_line, volume,
+    is_archive, print, print_json, tell_line, volume,
 };
 use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::explore::{
@@ -161,7 +161,7 @@ impl Explore {
             print(&report.text(self.possible, Style::for_stdout()).demangled())?;
         }
         tell_without_result(&report, self.json);
-        Ok(status_of(&report))
+        Ok(report.ending().into())
     }
 
     /// Takes the contents of a file, or loads them as a module.
@@ -370,7 +370,7 @@ impl Inspect for Files<'_> {
         self.has_hinted |= report.has_open_rows();
         show.show(&report, || [report.text_with(self.options.possible, is_first, style).demangled()])?;
         tell_without_result(&report, self.options.json);
-        let status = status_of(&report);
+        let status = report.ending().into();
         self.reports.extend(is_kept.then_some(report));
         Ok(status)
     }
@@ -402,10 +402,6 @@ fn in_words(error: &ExploreError) -> String {
 const fn is_of_the_file(error: &ExploreError) -> bool {
     use ExploreError::{Link, Module, Target, Unloadable};
     matches!(error, Target(_) | Link(_) | Module(_) | Unloadable(_))
-}
-
-fn status_of(report: &ExploreReport) -> Status {
-    status(report.proved().next().is_some(), report.interrupted, report.summary.rows_checked > 0)
 }
 
 /// Says why there is no result, or not all of it, where no last line does.

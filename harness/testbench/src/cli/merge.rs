@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use sframe_inspect::command::{Failure, Status, print, print_json, status};
+use sframe_inspect::command::{Failure, Status, print, print_json};
 use sframe_judge::examine::listings::{Listing, Listings};
 use sframe_suite::provenance::{Began, Provenance};
 use sframe_suite::report::{Document, Report, Style, merge, run_summary};
@@ -65,8 +65,7 @@ impl Merge {
         if let Some(comparison) = comparison {
             return gate(&comparison, &joined, self.json);
         }
-        let summary = &joined.summary;
-        Ok(status(summary.unexpected > 0, summary.broken > 0, summary.counts.comparisons > 0))
+        Ok(joined.ending().into())
     }
 
     /// The code that the shards have listed in their journals. A shard may come

@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sframe_engine::Abi;
-use sframe_inspect::command::{
-    Failure, Status, Volume, detail, note, print, print_json, status, tell_line, volume,
-};
+use sframe_inspect::command::{Failure, Status, Volume, detail, note, print, print_json, tell_line, volume};
 use sframe_judge::examine::listings::{Listing, Listings};
 use sframe_judge::unwind::sframe_unwinder;
 use sframe_kit::text::{Text, counted, neutral};
@@ -225,7 +223,7 @@ impl Run {
             };
             tell_line(format_args!("nothing was compared: {why}"));
         }
-        status(summary.unexpected > 0, summary.broken > 0, compared)
+        report.ending().into()
     }
 
     /// Begins the run's journal, or continues it.

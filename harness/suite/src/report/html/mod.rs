@@ -127,6 +127,7 @@ enum Summary<'r> {
     Explore(&'r ExploreSummary),
 }
 
+/// A case as the page needs it. Its fields are what the script reads.
 #[derive(Serialize)]
 struct CaseView<'r> {
     id: &'r str,
