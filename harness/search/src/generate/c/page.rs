@@ -188,10 +188,8 @@ impl Page<'_> {
         ];
         for (strict, flags) in &ways {
             let mut shows = |complete: &Complete| Ok(self.observe(maker, draft, complete, strict)?.is_some());
-            if !shows(&all).map_err(complaint)? {
-                continue;
-            }
-            let complete = shortened(all.clone(), spec::MAX_LINES, &mut shows).map_err(complaint)?;
+            let shortened = shortened(all.clone(), spec::MAX_LINES, &mut shows).map_err(complaint)?;
+            let Some(complete) = shortened else { continue };
             if let Some(observed) = self.observe(maker, draft, &complete, flags).map_err(complaint)? {
                 return Ok(Shown { complete, flags: flags.to_vec(), observed });
             }

@@ -10,7 +10,7 @@ use super::difference::{Demands, Difference, Part, TIMED_OUT, ask};
 use super::feature::open_readings;
 use super::plan::{FunctionPlan, RowPlan, SectionPlan};
 use super::reader::Reader;
-use crate::generate::reduction::Reduction;
+use crate::generate::reduction::{self, Smaller};
 
 /// Sections that are tried for one difference, at most.
 const TRIES: u32 = 300;
@@ -35,29 +35,26 @@ pub fn reduce(
         Part::Process => ENDING_TRIES,
         _ => TRIES,
     };
-    let mut shows = |plan: &SectionPlan| -> Result<_, ExternalError> {
+    let shows = |plan: &SectionPlan| -> Result<_, ExternalError> {
         let Ok((case, differences)) = ask(reader, plan.clone(), demands)? else { return Ok(None) };
         let found = differences.found.into_iter().find(|found| found.is_like(difference));
         Ok(found.map(|found| (case, found)))
     };
-    let Some(mut reduction) = Reduction::of([plan.clone()], tries, &mut shows)? else { return Ok(None) };
     // What the specification leaves open, and the plan does not depend on, stays out of it.
     let readings = open_readings(plan);
     let is_open = |plan: &SectionPlan| open_readings(plan).is_subset(&readings);
-    reduction.by_first(|plan| smaller(plan).into_iter().filter(is_open))?;
-    Ok(Some(reduction.end().1))
+    let smaller = |plan: &SectionPlan| {
+        let mut all = smaller(plan);
+        all.retain(is_open);
+        all
+    };
+    Ok(reduction::reduce([plan.clone()], tries, smaller, shows)?.map(|(_, known)| known))
 }
 
 /// What a plan becomes without one part, or with a plainer one: the greatest steps first.
 fn smaller(plan: &SectionPlan) -> Vec<SectionPlan> {
-    let mut all = Vec::new();
-    let mut with = |change: &dyn Fn(&mut SectionPlan)| {
-        let mut smaller = plan.clone();
-        change(&mut smaller);
-        if smaller != *plan {
-            all.push(smaller);
-        }
-    };
+    let mut all = Smaller::than(plan);
+    let mut with = |change: &dyn Fn(&mut SectionPlan)| all.with(change);
     let count = plan.functions.len();
     for half in halves(count) {
         with(&|plan| drop(plan.functions.drain(half.clone())));
@@ -142,7 +139,7 @@ fn smaller(plan: &SectionPlan) -> Vec<SectionPlan> {
             smaller_row(plan, &mut |change| with(&|plan| change(&mut plan.functions[index].rows[row])));
         }
     }
-    all
+    all.plans()
 }
 
 /// Tries a change.
