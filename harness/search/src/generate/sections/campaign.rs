@@ -263,7 +263,7 @@ fn join(causes: &mut Causes) {
     all.sort_by_key(|(cause, _)| cause.features.len());
     for (cause, (counts, example)) in all {
         let explains = |known: &Cause, seen: &Counts| {
-            (known.part, known.field, &known.site) == (cause.part, cause.field, &cause.site)
+            (known.part, &known.field, &known.site) == (cause.part, &cause.field, &cause.site)
                 && known.features.is_subset(&cause.features)
                 && counts.keys().any(|of| seen.contains_key(of))
         };

@@ -13,8 +13,8 @@ use super::difference::{Difference, Part};
 pub struct Cause {
     /// What is different.
     pub part: Part,
-    /// The field.
-    pub field: &'static str,
+    /// Its fields that differ, or how it differs as a whole.
+    pub field: String,
     /// Where a process ended in its source, if it said so.
     pub site: Option<String>,
     /// What the smallest section with the difference has that plain sections do not have.
@@ -25,7 +25,7 @@ impl Cause {
     /// Returns whether a difference is of this kind.
     #[must_use]
     pub fn is_of(&self, difference: &Difference) -> bool {
-        (self.part, self.field, &self.site) == (difference.part, difference.field, &difference.site)
+        (self.part, &self.field, &self.site) == (difference.part, &difference.field, &difference.site)
     }
 }
 

@@ -11,7 +11,7 @@
 //! | `steps.rs` | steps that follow from a plan |
 //! | `fault.rs` | what breaks one rule, and what a reader says of it |
 //! | `case.rs` | a section with all questions and answers |
-//! | `difference.rs`, `found.rs` | where a reader's answers differ |
+//! | `difference.rs` | where a reader's answers differ |
 //! | `reader.rs` | the readers that are asked |
 //! | `feature.rs` | what is special about a plan, and which readings it depends on |
 //! | `reduce.rs` | the smallest section with a difference |
@@ -27,7 +27,6 @@ mod dialect;
 mod difference;
 mod fault;
 mod feature;
-mod found;
 mod plan;
 mod reader;
 mod reduce;

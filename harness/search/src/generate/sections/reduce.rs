@@ -5,6 +5,7 @@ use sframe_judge::external::ExternalError;
 use sframe_vectors::{Base, Equation, FreType, PcType, Recovery};
 
 use super::case::Case;
+use super::choose::least_width;
 use super::dialect::Dialect;
 use super::difference::{Demands, Difference, Part, TIMED_OUT, ask};
 use super::feature::open_readings;
@@ -197,19 +198,16 @@ fn smaller_function(plan: &SectionPlan, index: usize, with: &mut Try<'_, Functio
             row.start = 4 * start;
         }
         function.size = u32::try_from(16.max(4 * function.rows.len())).unwrap_or(function.size);
-        function.fre_type = FreType::Addr1;
-        if function.size > 255 {
-            function.fre_type = FreType::Addr2;
-        }
+        function.fre_type = least_width(last_start(function));
     });
-    let last = function.rows.iter().map(|row| row.start).max().unwrap_or(0);
+    let last = last_start(function);
     with(&|function| function.size = function.size.min(last.saturating_add(4).max(16)));
-    let least = match last {
-        0..=0xff => FreType::Addr1,
-        0x100..=0xffff => FreType::Addr2,
-        _ => FreType::Addr4,
-    };
-    with(&|function| function.fre_type = least);
+    with(&|function| function.fre_type = least_width(last));
+}
+
+/// Where the last row starts.
+fn last_start(function: &FunctionPlan) -> u32 {
+    function.rows.iter().map(|row| row.start).max().unwrap_or(0)
 }
 
 fn smaller_row(plan: &SectionPlan, with: &mut Try<'_, RowPlan>) {
@@ -248,7 +246,9 @@ fn smaller_row(plan: &SectionPlan, with: &mut Try<'_, RowPlan>) {
     // Of one width at a time, so that what differs with the width stays.
     for (from, to) in [(32_768_i64, 40_000_i64), (128, 200)] {
         let nearer = move |offset: &mut i64| {
-            if offset.unsigned_abs() > to.unsigned_abs() && offset.unsigned_abs() >= from.unsigned_abs() {
+            let is_far =
+                offset.unsigned_abs() > to.unsigned_abs() && offset.unsigned_abs() >= from.unsigned_abs();
+            if is_far && *offset != ordinary {
                 *offset = if *offset < 0 { -to } else { to };
             }
         };
