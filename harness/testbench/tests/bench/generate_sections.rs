@@ -9,11 +9,11 @@ use serde_json::Value;
 use sframe_engine::{Abi, Version};
 use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::external::{ExternalError, SectionReply};
-use sframe_search::generate::Search;
 use sframe_search::generate::sections::{
-    ALL_PARTS, CampaignOptions, Case, Cause, Demands, EngineReader, Example, Found, Part, Reader,
-    SectionPlan, Strictness, campaign, features, vector_file,
+    ALL_PARTS, CampaignOptions, Case, Cause, Demands, EngineReader, Example, Part, Reader, SectionPlan,
+    Sections, Strictness, campaign, features, vector_file,
 };
+use sframe_search::generate::{Found, Search};
 use sframe_vectors::{
     Address, Answer, Base, Equation, Fde, PcType, Recovery, Reject, RejectKind, Row, SectionAnswer,
     SectionPart, SectionQuestion, Suite, Vector,
@@ -46,8 +46,13 @@ impl Reader for Wrong {
     }
 }
 
-fn found(mistake: fn(&SectionQuestion, &mut SectionAnswer), options: &CampaignOptions) -> Found {
+fn found(mistake: fn(&SectionQuestion, &mut SectionAnswer), options: &CampaignOptions) -> Found<Sections> {
     campaign(&|| Ok(Box::new(Wrong(mistake)) as Box<dyn Reader>), options, &|| ()).expect("answers")
+}
+
+/// The causes of what was found, each with its smallest section.
+fn causes(found: &Found<Sections>) -> Vec<(&Cause, &Example)> {
+    found.causes().filter_map(|(cause, group)| Some((cause, group.first.as_ref()?))).collect()
 }
 
 /// A fixed sample has all versions and ABIs, and all that the plans can have; the engine reads it as it is
@@ -57,11 +62,11 @@ fn found(mistake: fn(&SectionQuestion, &mut SectionAnswer), options: &CampaignOp
 #[case(true)]
 fn the_engine_reads_what_is_planned(#[case] open: bool) {
     let found = found(|_, _| (), &options(800, open));
-    assert!(found.causes.is_empty(), "{:#?}", found.causes.keys());
-    assert_eq!(found.contradictions, []);
-    assert_eq!((found.sections, found.agree), (800, 800));
-    assert!((100..400).contains(&found.broken), "{}", found.broken);
-    assert!(found.compared > 20_000, "{}", found.compared);
+    assert!(found.groups.is_empty(), "{:#?}", found.groups);
+    let counts = found.counts;
+    assert_eq!((counts.sections, counts.agree), (800, 800));
+    assert!((100..400).contains(&counts.broken), "{}", counts.broken);
+    assert!(counts.compared > 20_000, "{}", counts.compared);
 
     let plans: Vec<SectionPlan> = (0..800).map(|number| SectionPlan::random(0, number, open)).collect();
     let kinds: BTreeSet<_> = plans.iter().map(|plan| (plan.version, plan.abi)).collect();
@@ -212,14 +217,13 @@ fn a_mistake_is_noticed(
     #[case] alone: bool,
 ) {
     let found = found(mistake, &options(400, false));
-    let causes: Vec<(&Cause, &Example)> =
-        found.causes.iter().map(|(cause, (_, example))| (cause, example)).collect();
+    let causes = causes(&found);
     let (cause, example) = causes
         .iter()
         .find(|(cause, _)| cause.part == part && cause.field.starts_with(field))
         .expect("the mistake");
     assert!(with.iter().all(|feature| cause.features.contains(feature)), "{cause}");
-    assert!(found.agree < found.sections);
+    assert!(found.counts.agree < found.counts.sections);
     if alone {
         // Few causes for one mistake, and nothing that has not to do with it.
         assert!(
@@ -249,7 +253,7 @@ fn what_is_printed_is_a_vector() {
     }
     let found = found(|_, it| change_rules(it, |rules| rules.start += 1), &options(100, false));
     let reduced: Vec<String> =
-        found.causes.values().filter_map(|(_, example)| example.vector.clone()).collect();
+        causes(&found).into_iter().filter_map(|(_, example)| example.vector.clone()).collect();
     assert!(!reduced.is_empty());
     for file in &files {
         load(file, "it", &suite);
@@ -287,9 +291,9 @@ fn only_the_engine_has_to_notice_what_is_broken() {
     let mut answers = options(400, false);
     answers.demands.strictness = Strictness::Answers;
     let others = found(forgives, &answers);
-    assert!(others.causes.is_empty(), "{:#?}", others.causes.keys());
-    assert!(!others.unnoticed.is_empty());
-    assert!(!found(forgives, &options(400, false)).causes.is_empty());
+    assert!(others.groups.is_empty(), "{:#?}", others.groups);
+    assert!(!others.counts.unnoticed.is_empty());
+    assert!(!causes(&found(forgives, &options(400, false))).is_empty());
     let refuses: fn(&SectionQuestion, &mut SectionAnswer) = |_, it| {
         let broken =
             |fde: &Fde| fde.reject.is_some() || fde.rows.iter().any(|row| matches!(row, Row::Reject(_)));
@@ -298,13 +302,13 @@ fn only_the_engine_has_to_notice_what_is_broken() {
             *it = SectionAnswer { reject, ..SectionAnswer::default() };
         }
     };
-    assert!(found(refuses, &answers).causes.is_empty());
+    assert!(found(refuses, &answers).groups.is_empty());
     let moves: fn(&SectionQuestion, &mut SectionAnswer) = |_, it| {
         if let Some(Fde { start: Some(Address(start)), .. }) = fdes(it).first_mut() {
             *start ^= 0x100;
         }
     };
-    assert!(!found(moves, &answers).causes.is_empty());
+    assert!(!causes(&found(moves, &answers)).is_empty());
 }
 
 /// Only the parts that a reader answers are compared.
@@ -314,8 +318,8 @@ fn parts_that_are_not_answered_are_not_judged() {
     let mut some = options(200, false);
     some.demands.parts = vec![SectionPart::Fdes, SectionPart::Lookups];
     let found = found(silent, &some);
-    assert!(found.causes.is_empty(), "{:#?}", found.causes.keys());
-    assert_eq!(found.parts_not_answered, ["header", "steps"]);
+    assert!(found.groups.is_empty(), "{:#?}", found.groups);
+    assert_eq!(found.counts.parts_not_answered, ["header", "steps"]);
 }
 
 /// The writer of the engine is judged, too: it has no way to write two rows of one start in different

@@ -98,7 +98,7 @@ impl Page<'_> {
         let Some(assembler) = producer.assembler.map(|assembler| assembler.name) else {
             return Err("the toolchain does not say which assembler it has".to_owned());
         };
-        let has = |toolchain: &str| match elsewhere.get(toolchain) {
+        let has = |toolchain: &str| match elsewhere.get(toolchain).map(|tried| &tried.result) {
             // It is the one that has it.
             None | Some(Elsewhere::Same) => Some(true),
             Some(Elsewhere::Unjudged { .. }) => None,

@@ -9,7 +9,7 @@ use super::quirk::Quirk;
 use super::sections::Sections;
 use super::state::{Source, Wrong};
 use super::writer::{Program, write};
-use crate::generate::outcome::Outcome;
+use crate::generate::outcome::{Outcome, complaint};
 use crate::generate::reduction::{self, Smaller};
 
 /// What must stay when a program gets smaller.
@@ -178,26 +178,4 @@ fn fault_of(known: &Known, program: &Program, judged: &Judged, symptom: &Symptom
         Symptom::Refused(_) => false,
     };
     judged.faults.iter().find(shows).cloned()
-}
-
-/// The first complaint of an assembler or linker, without the place.
-pub(super) fn complaint(said: &str) -> String {
-    let line = said.lines().find(|line| line.contains("rror: ") || line.contains("Internal error"));
-    let line = line.or_else(|| said.lines().next());
-    let line = line.unwrap_or_default();
-    line.rsplit_once("rror: ").map_or(line, |(_, message)| message).trim().to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn complaints_are_reduced_to_what_they_say() {
-        let said = "generated.s: Assembler messages:\ngenerated.s:12: Error: no such instruction: `x'\n";
-        assert_eq!(complaint(said), "no such instruction: `x'");
-        assert_eq!(complaint("killed"), "killed");
-        let crash = "x.s: Assembler messages:\nx.s: Internal error (Segmentation fault).\n";
-        assert_eq!(complaint(crash), "x.s: Internal error (Segmentation fault).");
-    }
 }

@@ -6,6 +6,7 @@ use sframe_suite::corpus::{Error, Maker};
 use super::build::Level;
 use super::links::{Form, ObjectForm};
 use super::reduce::Reduced;
+use crate::generate::outcome;
 use crate::generate::reduction::{self, Smaller};
 
 /// How many programs are made to find lines that are not needed.
@@ -138,7 +139,7 @@ pub(super) fn complete(maker: &Maker, abi: Abi, level: Level, reduced: &Reduced)
 
 pub(super) fn complaint(error: Error) -> String {
     match error {
-        Error::Compiler { stderr, .. } => super::shape::complaint(&stderr),
+        Error::Compiler { stderr, .. } => outcome::complaint(&stderr),
         error => sframe_kit::text::with_causes(&error),
     }
 }

@@ -1,7 +1,6 @@
 //! What another toolchain makes of the smallest program with a fault.
 
 use object::{Object as _, ObjectSymbol as _};
-use serde::Serialize;
 use sframe_engine::Abi;
 use sframe_suite::corpus::{Error, Maker};
 
@@ -10,33 +9,15 @@ use super::flags::knows;
 use super::judge::{Fault, Judged, judge};
 use super::oracle::OF_FILE;
 use super::reduce::Reduced;
-use super::shape::{Section, complaint};
-use crate::generate::Elsewhere;
-use crate::generate::outcome::Outcome;
-
-/// What a toolchain makes of an example.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Tried {
-    /// What it makes of it.
-    #[serde(flatten)]
-    pub result: Elsewhere,
-    /// The flags that it does not know, and was not given.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub without: Vec<String>,
-}
-
-impl std::fmt::Display for Tried {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.result.fmt(f)?;
-        if self.without.is_empty() { Ok(()) } else { write!(f, " (without {})", self.without.join(" ")) }
-    }
-}
+use super::shape::Section;
+use crate::generate::outcome::{Outcome, complaint};
+use crate::generate::{Elsewhere, Tried};
 
 /// Makes the smallest program with a fault with another toolchain, at the same level.
 ///
 /// # Errors
 /// The toolchain does not compile for the ABI, or can't be started.
-pub fn try_with(
+pub(super) fn try_with(
     maker: &Maker,
     abi: Abi,
     level: Level,

@@ -243,6 +243,22 @@ fn smaller_row(plan: &SectionPlan, with: &mut Try<'_, RowPlan>) {
     };
     with(&|row| rules(row, &|rules| plainer(&mut rules.ra, usual_ra, -8)));
     with(&|row| rules(row, &|rules| plainer(&mut rules.fp, usual_fp, -16)));
+    // The least of the registers whose number does not fit into four bits.
+    let least = |base: &mut Base| {
+        if let Base::Register(number @ 17..) = base {
+            *number = 16;
+        }
+    };
+    with(&|row| {
+        rules(row, &|rules| {
+            least(&mut rules.cfa.base);
+            for recovery in [&mut rules.ra, &mut rules.fp] {
+                if let Recovery::Rule(rule) = recovery {
+                    least(&mut rule.base);
+                }
+            }
+        });
+    });
     // Of one width at a time, so that what differs with the width stays.
     for (from, to) in [(32_768_i64, 40_000_i64), (128, 200)] {
         let nearer = move |offset: &mut i64| {
