@@ -37,7 +37,8 @@ pub(super) trait Subject: Sync {
         counts: &mut <Self::Terms as Terms>::Counts,
     ) -> Result<Vec<Finding<Self>>, ErrorOf<Self>>;
 
-    /// Reduces a case. Returns what it is one of then, and what is to be shown; `None` if it stays as it was found.
+    /// Reduces a case. Returns what it is one of then, and what is to be shown; `None` if it stays as it was
+    /// found.
     fn reduce(&self, kind: &KindOf<Self>, case: &Self::Case) -> Result<Option<Shown<Self>>, ErrorOf<Self>>;
 }
 
@@ -96,8 +97,8 @@ impl Search {
         self.stop.reason().is_some()
     }
 
-    /// Tries all numbers, groups what is found, and reduces the first case of each group. `done` is called after each
-    /// number.
+    /// Tries all numbers, groups what is found, and reduces the first case of each group. `done` is called
+    /// after each number.
     ///
     /// # Errors
     /// A judge can't be started, or what was found can't be reduced.

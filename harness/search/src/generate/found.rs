@@ -44,9 +44,10 @@ pub enum Kind<C> {
 /// Cases of one kind.
 #[derive(Clone, Debug, Serialize)]
 pub struct Group<E> {
-    /// In how many functions or sections it is; in how many programs or builds, of what was not made or judged.
+    /// In how many functions or sections it is; in how many programs or builds, of what was not made or
+    /// judged.
     pub count: u64,
-    /// The same, by version and ABI, of sections.
+    /// Of sections: in how many of each version and ABI.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub of: BTreeMap<String, u64>,
     /// One of them, if it was looked for.
@@ -115,7 +116,8 @@ impl<S: Terms> Found<S> {
     }
 }
 
-/// How a search ends that has made or compared anything, or not, and may have found more than each part of it has.
+/// How a search ends that has made or compared anything, or not, and may have found more than each part of it
+/// has.
 pub fn end_of<'f, S: Terms + 'f>(
     all: impl IntoIterator<Item = &'f Found<S>>,
     (is_wrong, is_broken): (bool, bool),
@@ -280,8 +282,8 @@ pub trait Programs: Terms<Error = Error> {
 }
 
 impl<S: Programs> Found<S> {
-    /// Asks all toolchains that compile for an ABI, but the one that was searched, about the smallest programs; about
-    /// those with what is known, too, if that is wanted.
+    /// Asks all toolchains that compile for an ABI, but the one that was searched, about the smallest
+    /// programs; about those with what is known, too, if that is wanted.
     ///
     /// # Errors
     /// A toolchain can't be started.

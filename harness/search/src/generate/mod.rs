@@ -1,9 +1,9 @@
 //! Generates programs and sections, and judges what toolchains, unwinders and the bench itself say of them.
 //!
-//! There are three subjects: functions in [`assembly`], programs in [`c`], and [`sections`]. Each has its plans, its
-//! writer and its judge. How a search goes (`campaign.rs`), how its cases are reduced (`reduction.rs`), what becomes of
-//! a program (`outcome.rs`), what was found and how the search ends (`found.rs`), and how a cause is written as the
-//! page of a fault (`draft.rs`), is the same for all.
+//! There are three subjects: functions in [`assembly`], programs in [`c`], and [`sections`]. Each has its
+//! plans, its writer and its judge. How a search goes (`campaign.rs`), how its cases are reduced
+//! (`reduction.rs`), what becomes of a program (`outcome.rs`), what was found and how the search ends
+//! (`found.rs`), and how a cause is written as the page of a fault (`draft.rs`), is the same for all.
 
 pub mod assembly;
 pub mod c;

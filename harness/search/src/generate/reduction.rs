@@ -25,9 +25,9 @@ impl<'p, P: Clone + PartialEq> Smaller<'p, P> {
     }
 }
 
-/// Reduces the first of some plans that shows something, if one does, and returns what is known of the smallest one.
-/// Every plan that is `smaller` than the best is tried, the greatest step first, as long as one of them shows it: what
-/// was dropped may make other things needless. At most `most` plans are tried.
+/// Reduces the first of some plans that shows something, if one does, and returns what is known of the
+/// smallest one. Every plan that is `smaller` than the best is tried, the greatest step first, as long as one
+/// of them shows it: what was dropped may make other things needless. At most `most` plans are tried.
 pub(super) fn reduce<P: PartialEq, K, E>(
     plans: impl IntoIterator<Item = P>,
     most: u32,

@@ -17,7 +17,6 @@ mod plan;
 mod quirk;
 mod reduce;
 mod refusal;
-mod sections;
 mod state;
 mod writer;
 
@@ -29,9 +28,8 @@ pub use judge::{Fault, Judged, judge, judge_by};
 pub use known::Known;
 pub use model::Model;
 pub use page::{Page, name_of};
-pub use plan::{Action, Column, FunctionPlan, Misdeclared, Part, Plan, Setup};
+pub use plan::{Action, Column, FunctionPlan, Misdeclared, Part, Plan, Sections, Setup};
 pub use quirk::Quirk;
 pub use reduce::{Reduced, Symptom, reduce};
-pub use sections::Sections;
 pub use state::{Claim, Kind, Source, State, Value, Wrong};
 pub use writer::{Program, SITES, Site, write};

@@ -4,9 +4,8 @@ use sframe_suite::corpus::{Error, Maker};
 
 use super::judge::{Fault, Judged, judge};
 use super::known::Known;
-use super::plan::{Column, FunctionPlan, Part, Plan, Setup};
+use super::plan::{Column, FunctionPlan, Part, Plan, Sections, Setup};
 use super::quirk::Quirk;
-use super::sections::Sections;
 use super::state::{Source, Wrong};
 use super::writer::{Program, write};
 use crate::generate::outcome::{Outcome, complaint};
@@ -76,7 +75,8 @@ pub(super) fn is_alone(judged: &Judged, fault: &Fault) -> bool {
     !judged.faults.iter().any(|other| other.function == fault.function && other.source != fault.source)
 }
 
-/// What a program becomes without one function, or with one that lacks a part or has one that is chosen more plainly.
+/// What a program becomes without one function, or with one that lacks a part or has one that is chosen more
+/// plainly.
 fn smaller(plan: &Plan) -> Vec<Plan> {
     let mut all = Smaller::than(plan);
     all.with(|plan| plan.sections = Sections::USUAL);

@@ -1,4 +1,5 @@
-//! The smallest program with a fault in one piece, as pages have it: complete, and with as few lines as show it.
+//! The smallest program with a fault in one piece, as pages have it: complete, and with as few lines as show
+//! it.
 
 use sframe_engine::Abi;
 use sframe_suite::corpus::{Error, Maker};
@@ -168,8 +169,8 @@ pub(super) fn files(lines: &[Line]) -> Vec<String> {
     (0..count).map(text).filter(|text| !text.is_empty()).collect()
 }
 
-/// Makes a program smaller as long as it shows what it should; `None` if it does not. `most` is the number of lines that
-/// it should have at most.
+/// Makes a program smaller as long as it shows what it should; `None` if it does not. `most` is the number of
+/// lines that it should have at most.
 ///
 /// # Errors
 /// Those of `shows`.
@@ -197,7 +198,8 @@ pub(super) fn shortened(
     Ok(Some(if best.count() > most { best.joined() } else { best }))
 }
 
-/// What a program becomes without some of its lines: items, lines that follow one another, or pairs of braces.
+/// What a program becomes without some of its lines: items, lines that follow one another, or pairs of
+/// braces.
 fn without_lines(complete: &Complete) -> Vec<Complete> {
     let lines = &complete.lines;
     let mut parts = Vec::new();

@@ -12,9 +12,8 @@ use sframe_judge::vocabulary::LayoutFact;
 use sframe_kit::Blame;
 
 use super::contradictions::{Contradiction, blames};
-use super::oracle::{Item, NotJudged, Seen, Witness, ask};
+use super::oracle::{Item, NotJudged, Seen, Spot, Witness, ask};
 use super::shape::{Cause, Section, operation_before};
-use super::spot::Spot;
 use sframe_suite::faults::{SeenPlace, without_numbers};
 
 /// An instruction of a listing.
@@ -174,7 +173,8 @@ pub fn judge(bytes: &[u8]) -> Result<Judged, NotJudged> {
     Ok(judged)
 }
 
-/// What is wrong, once for each place, verdict and section. What is wrong at the same instruction in both is wrong in both.
+/// What is wrong, once for each place, verdict and section. What is wrong at the same instruction in both is
+/// wrong in both.
 fn faults(sframe: Option<&Seen>, cfi: Option<&Seen>, difference: Option<&DiffReport>) -> Vec<Fault> {
     let mut faults = Vec::new();
     // Each fault of a section as a whole is one.

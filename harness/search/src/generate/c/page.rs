@@ -10,7 +10,7 @@ use sframe_judge::finding::Finding;
 use sframe_kit::Blame;
 use sframe_suite::corpus::{Error, Maker};
 use sframe_suite::faults::{Observed, filled_in};
-use sframe_suite::spec::{self, Assembler, Component, Fault, FaultySection, Linker};
+use sframe_suite::spec::{self, Assembler, Component, Fault, FaultySection, Linker, Producer};
 
 use super::example::{Complete, complaint, complete, files, shortened};
 use super::expected_rules::expected_rules;
@@ -123,13 +123,8 @@ impl Page<'_> {
             Blame::ProducerAssembler => {
                 let usual = if is_clang { Assembler::Llvm } else { Assembler::Gas };
                 let name = own.assembler.as_ref().map_or(usual, |tool| tool.name);
-                Component::Assembler(draft::versions(
-                    name,
-                    abi,
-                    &makers,
-                    &|producer| producer.assembler,
-                    &has,
-                ))
+                let tool = |producer: Producer| producer.assembler;
+                Component::Assembler(draft::versions(name, abi, &makers, &tool, &has))
             }
             Blame::ProducerLinker => {
                 let usual = if is_clang { Linker::Lld } else { Linker::Ld };

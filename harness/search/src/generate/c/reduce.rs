@@ -180,7 +180,8 @@ fn plainer(statement: &mut Statement) {
     }
 }
 
-/// Changes the statement of a number, by its list and its position there. Those in the blocks of others count.
+/// Changes the statement of a number, by its list and its position there. Those in the blocks of others
+/// count.
 fn change_nth(plan: &mut Plan, mut number: usize, with: impl Fn(&mut Vec<Statement>, usize)) {
     fn change(
         body: &mut Vec<Statement>,

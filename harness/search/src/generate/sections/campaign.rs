@@ -210,8 +210,8 @@ impl Asked<'_> {
     }
 }
 
-/// Counts a cause for another one that needs less: of any version and ABI if that needs something special, and of the
-/// same ones if plain sections have it.
+/// Counts a cause for another one that needs less: of any version and ABI if that needs something special,
+/// and of the same ones if plain sections have it.
 fn join(found: &mut Found<Sections>) {
     let needs = |kind: &Kind<Cause>| match kind {
         Kind::Cause(cause) => cause.features.len(),

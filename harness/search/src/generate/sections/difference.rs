@@ -82,7 +82,8 @@ pub(super) const TIMED_OUT: &str = "timed out";
 pub enum Strictness {
     /// There is no better answer than its own, and it rejects what is broken, for the right reason.
     Exact,
-    /// Its answers are ones that the vectors accept. Whether it notices what is broken is counted, and not judged.
+    /// Its answers are ones that the vectors accept. Whether it notices what is broken is counted, and not
+    /// judged.
     Answers,
 }
 

@@ -142,8 +142,9 @@ impl Programs {
         Ok(work)
     }
 
-    /// Searches with each toolchain and ABI that is wanted, and asks all others about the smallest programs, also about
-    /// those with what is known; `None` to ask nobody. `campaign` gets the function to call after each program.
+    /// Searches with each toolchain and ABI that is wanted, and asks all others about the smallest programs,
+    /// also about those with what is known; `None` to ask nobody. `campaign` gets the function to call after
+    /// each program.
     pub(super) fn search<S: generate::Programs>(
         &self,
         stop: &StopRequest,

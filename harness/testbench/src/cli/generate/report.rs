@@ -64,7 +64,8 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    /// Writes one, and says why it is a program and a spec alone. What can't be written is reported, and not an error.
+    /// Writes one, and says why it is a program and a spec alone. What can't be written is reported, and not
+    /// an error.
     pub(super) fn add(
         &mut self,
         name: String,
