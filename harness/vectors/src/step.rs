@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::number::Address;
 
 /// A frame with the state of the program, and the result of one step.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
     /// The frame.
@@ -16,7 +16,7 @@ pub struct Step {
     /// even if none is known.
     pub registers: Option<BTreeMap<u32, Address>>,
     /// The content of memory: 8-byte numbers. Nothing else can be read.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub memory: BTreeMap<Address, Address>,
     /// The number of bits of an address that are not part of an authentication code (AArch64).
     /// If left out, nothing is stripped.

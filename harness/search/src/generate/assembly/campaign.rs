@@ -1,22 +1,21 @@
-//! Generates, makes and judges many programs, and groups what is found.
+//! Searches with generated assembly.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 
 use sframe_engine::Abi;
-use sframe_suite::corpus::{Error, Maker, is_crash};
+use sframe_suite::corpus::{Error, Maker};
 use sframe_suite::spec::Faults;
 
 use super::crash::Crash;
-use super::found::{Cause, Example, Found, Group, cause, declared};
+use super::found::{Assembly, Cause, Counts, Example, cause, declared};
 use super::judge::{Fault, Judged, judge};
 use super::known::Known;
 use super::plan::Plan;
-use super::quirk::Quirk;
-use super::reduce::{Reduced, Symptom, complaint, is_alone, reduce};
+use super::reduce::{Reduced, Symptom, is_alone, reduce};
 use super::writer::{Program, write};
-use crate::generate::Search;
-use crate::generate::outcome::Outcome;
+use crate::generate::campaign::{Finding, Search, Shown, Subject};
+use crate::generate::outcome::{Outcome, complaint, not_made};
+use crate::generate::{Found, Kind};
 
 /// Which programs.
 #[derive(Clone, Debug)]
@@ -42,71 +41,25 @@ pub fn campaign(
     options: &CampaignOptions,
     faults: &Faults,
     done: &(dyn Fn() + Sync),
-) -> Result<Found, Error> {
+) -> Result<Found<Assembly>, Error> {
     let known = Known::of(faults, &maker.producer(abi)?);
-    let CampaignOptions { search, functions, misdeclares, reduces_known } = options;
-    let draw = if *misdeclares { Plan::misdeclared } else { Plan::random };
-    let mut found = Found::default();
-    let mut cases: BTreeMap<Raw, Case> = BTreeMap::new();
-    let interrupted = search.programs(
-        |number| trial(maker, &known, number, draw(abi, search.seed, number, *functions)),
-        |trial| {
-            for (raw, case) in found.add(&known, &trial) {
-                match cases.entry(raw) {
-                    Entry::Vacant(vacant) => _ = vacant.insert(case),
-                    Entry::Occupied(first) => first.into_mut().join(case),
-                }
-            }
-        },
-        done,
-    )?;
-    found.interrupted = interrupted;
-    let reduced = search.reduced(cases, |(raw, case)| {
-        let is_wanted = *reduces_known || matches!(raw, Raw::Unknown(_) | Raw::Refused(..));
-        match &case.symptom {
-            Some(symptom) if is_wanted => reduce(maker, &known, &case.plan, &case.functions, symptom),
-            _ => Ok(None),
-        }
-    })?;
-    for ((raw, case), reduced) in reduced {
-        // A tool that does not do the same twice leaves the program as it was found.
-        let reduced = reduced.or_else(|| case.first.clone());
-        found.add_case(raw, &case, reduced);
-    }
-    Ok(found)
+    options.search.run(&Functions { maker, abi, options, known }, done)
 }
 
-/// A cause as it looks before it is reduced.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Raw {
-    Known(Quirk),
-    Crash(Crash),
-    Unknown(Cause),
-    Refused(String, bool),
+struct Functions<'c> {
+    maker: &'c Maker,
+    abi: Abi,
+    options: &'c CampaignOptions,
+    known: Known,
 }
 
-/// Functions with one cause: in one program, or in all, of which it has the first then.
+/// What shows something: in one program, or in all, of which it is the first then.
 struct Case {
     number: u64,
     plan: Plan,
     functions: Vec<u32>,
-    /// By what it is known while the program is reduced, if it shows the cause alone.
-    symptom: Option<Symptom>,
-    /// The program as it was found.
-    first: Option<Reduced>,
-    /// How many; of programs that are refused, how many of these.
-    count: u64,
-}
-
-impl Case {
-    /// Counts what another program has. The first one that shows the cause alone stands for all.
-    fn join(&mut self, other: Self) {
-        let count = self.count + other.count;
-        if self.symptom.is_none() && other.symptom.is_some() {
-            *self = other;
-        }
-        self.count = count;
-    }
+    /// By what it is known while the program is reduced.
+    symptom: Symptom,
 }
 
 /// One program.
@@ -120,20 +73,19 @@ struct Trial {
     left: Option<(Plan, Program, Outcome<Judged, String>)>,
 }
 
-/// Makes and judges a program; without the functions that the assembler is known to crash on, if it does.
+/// Makes and judges a program: without the functions that the assembler is known to crash on, if it does.
 fn trial(maker: &Maker, known: &Known, number: u64, plan: Plan) -> Result<Trial, Error> {
     let mut trial = Trial { number, plan: plan.clone(), crashes: Vec::new(), left: None };
     let mut left = plan;
     while !left.functions.is_empty() {
         let program = write(&left);
         let outcome = Outcome::of(program.make(maker), |bytes| judge(&program, bytes))?;
-        if let Outcome::Refused(stderr) = &outcome {
-            let said = complaint(stderr);
-            if let Some((crash, functions)) = known.crash(&said, &program) {
-                left.functions.retain(|function| !functions.contains(&function.number));
-                trial.crashes.push((crash, said, functions));
-                continue;
-            }
+        if let Outcome::Refused(stderr) = &outcome
+            && let Some((crash, functions)) = known.crash(stderr, &program)
+        {
+            left.functions.retain(|function| !functions.contains(&function.number));
+            trial.crashes.push((crash, complaint(stderr), functions));
+            continue;
         }
         trial.left = Some((left, program, outcome));
         break;
@@ -141,54 +93,61 @@ fn trial(maker: &Maker, known: &Known, number: u64, plan: Plan) -> Result<Trial,
     Ok(trial)
 }
 
-impl Found {
-    /// Adds a program. What is wrong with it is returned.
-    fn add(&mut self, known: &Known, trial: &Trial) -> Vec<(Raw, Case)> {
-        let case = |functions, symptom, first| Case {
-            number: trial.number,
-            plan: trial.plan.clone(),
-            functions,
-            symptom,
-            first,
-            count: 1,
-        };
+impl Subject for Functions<'_> {
+    type Terms = Assembly;
+    type Judge = ();
+    type Trial = Trial;
+    type Case = Case;
+
+    const KEEPS_JUDGES: bool = false;
+
+    fn start(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn attempt(&self, (): &mut (), number: u64) -> Result<Trial, Error> {
+        let draw = if self.options.misdeclares { Plan::misdeclared } else { Plan::random };
+        let plan = draw(self.abi, self.options.search.seed, number, self.options.functions);
+        trial(self.maker, &self.known, number, plan)
+    }
+
+    fn add(&self, (): &mut (), trial: Trial, counts: &mut Counts) -> Result<Vec<Finding<Self>>, Error> {
+        let number = trial.number;
+        let case = |functions, symptom| Some(Case { number, plan: trial.plan.clone(), functions, symptom });
         let mut all = Vec::new();
         for (crash, said, functions) in &trial.crashes {
-            let count = functions.len() as u64;
-            let case = case(functions.clone(), Some(Symptom::Refused(said.clone())), None);
-            all.push((Raw::Crash(*crash), Case { count, ..case }));
+            let case = case(functions.clone(), Symptom::Refused(said.clone()));
+            let known = Finding::of(Kind::Known(crash.page().to_owned()), functions.len() as u64);
+            all.push(Finding { case, ..known });
         }
-        let Some((plan, program, outcome)) = &trial.left else { return all };
-        let as_found = |fault: Option<&Fault>| Reduced {
-            program: program.clone(),
-            plan: plan.clone(),
-            fault: fault.cloned(),
+        let Some((plan, program, outcome)) = &trial.left else { return Ok(all) };
+        let as_found = |fault: Option<&Fault>, says: Option<String>| {
+            let (program, plan) = (program.clone(), plan.clone());
+            Some(example(number, Reduced { program, plan, fault: fault.cloned() }, says))
         };
         let judged = match outcome {
             Outcome::Judged(judged) => judged,
-            Outcome::Unjudged(message) => {
-                self.contradictions.push((trial.number, message.clone()));
-                return all;
+            Outcome::Unjudged(why) => {
+                all.push(Finding {
+                    example: as_found(None, None),
+                    ..Finding::of(Kind::Unjudged(why.clone()), 1)
+                });
+                return Ok(all);
             }
             Outcome::Refused(stderr) => {
                 let said = complaint(stderr);
                 let functions = plan.functions.iter().map(|function| function.number).collect();
-                let symptom = Symptom::Refused(said.clone());
-                let raw = Raw::Refused(said, is_crash(stderr));
-                all.push((raw, case(functions, Some(symptom), Some(as_found(None)))));
-                return all;
+                let (case, example) =
+                    (case(functions, Symptom::Refused(said.clone())), as_found(None, Some(said)));
+                all.push(Finding { case, example, ..Finding::of(not_made(stderr), 1) });
+                return Ok(all);
             }
         };
-        self.programs += 1;
-        self.functions += plan.functions.len() as u64;
-        self.left_out += judged.left_out.len() as u64;
-        self.noticed += judged.noticed.len() as u64;
-        self.compared += judged.compared;
-        for (form, count) in &program.forms {
-            *self.forms.entry(form).or_default() += u64::from(*count);
+        counts.add(plan, program, judged);
+        for message in &judged.contradictions {
+            let contradiction = Finding::of(Kind::Contradiction(message.clone()), 1);
+            all.push(Finding { example: as_found(None, None), ..contradiction });
         }
-        let contradictions = judged.contradictions.iter().map(|message| (trial.number, message.clone()));
-        self.contradictions.extend(contradictions);
         let mut seen = Vec::new();
         for fault in &judged.faults {
             let Some(site) = program.sites.get(fault.site) else { continue };
@@ -198,61 +157,73 @@ impl Found {
             }
             seen.push((fault.source, fault.function));
             let functions = vec![fault.function];
-            match known.explain(program, judged, fault) {
+            match self.known.explain(program, judged, fault) {
                 Some(quirks) => {
                     let is_alone = quirks.len() == 1;
                     all.extend(quirks.into_iter().map(|quirk| {
-                        let symptom = is_alone.then_some(Symptom::Explained(fault.source, quirk));
-                        (Raw::Known(quirk), case(functions.clone(), symptom, None))
+                        let explained = || case(functions.clone(), Symptom::Explained(fault.source, quirk));
+                        let known = Finding::of(Kind::Known(quirk.page().to_owned()), 1);
+                        Finding { case: is_alone.then(explained).flatten(), ..known }
                     }));
                 }
                 None => {
                     let (source, wrong, is_alone) = (fault.source, fault.wrong, is_alone(judged, fault));
-                    let symptom = Symptom::Unexplained { source, wrong, is_alone };
-                    let raw = Raw::Unknown(cause(fault, &site.declared));
-                    all.push((raw, case(functions, Some(symptom), Some(as_found(Some(fault))))));
+                    let case = case(functions, Symptom::Unexplained { source, wrong, is_alone });
+                    let kind = Kind::Cause(cause(fault, &site.declared));
+                    all.push(Finding { case, example: as_found(Some(fault), None), ..Finding::of(kind, 1) });
                 }
             }
         }
-        all
+        Ok(all)
     }
 
-    /// Adds what is left of the first program of a case.
-    fn add_case(&mut self, raw: Raw, case: &Case, reduced: Option<Reduced>) {
-        let refused = match &raw {
-            Raw::Refused(said, _) => Some(said.clone()),
-            Raw::Crash(_) => case.symptom.as_ref().and_then(Symptom::refused),
-            Raw::Known(_) | Raw::Unknown(_) => None,
-        };
-        let left = reduced.as_ref().and_then(|Reduced { program, fault, .. }| {
-            let fault = fault.as_ref()?;
-            Some(cause(fault, &declared(program, fault)))
-        });
-        let example = reduced.map(|reduced| {
-            let Reduced { program, fault, .. } = &reduced;
-            let site = fault.as_ref().and_then(|fault| program.sites.get(fault.site));
-            let function = site.or_else(|| program.sites.first()).map_or(0, |site| site.function);
-            Example {
-                program: case.number,
-                function,
-                code: site.map_or_else(String::new, |site| site.code.clone()),
-                says: fault.as_ref().map_or_else(String::new, |fault| fault.says.clone()),
-                truth: site.map_or_else(String::new, |site| site.state.to_string()),
-                source: program.source.clone(),
-                instructions: program.sites.len(),
-                elsewhere: BTreeMap::new(),
-                refused,
-                reduced,
-            }
-        });
-        let crash = matches!(raw, Raw::Crash(_) | Raw::Refused(_, true));
-        let group = Group { count: case.count, crash, first: example };
-        let known = match raw {
-            Raw::Known(quirk) => self.known.entry(quirk.page()).or_insert_with(Group::none),
-            Raw::Crash(crash) => self.known.entry(crash.page()).or_insert_with(Group::none),
-            Raw::Refused(said, _) => self.refused.entry(said).or_insert_with(Group::none),
-            Raw::Unknown(cause) => self.causes.entry(left.unwrap_or(cause)).or_insert_with(Group::none),
-        };
-        known.join(group);
+    fn reduce(&self, kind: &Kind<Cause>, case: &Case) -> Result<Option<Shown<Self>>, Error> {
+        if matches!(kind, Kind::Known(_)) && !self.options.reduces_known {
+            return Ok(None);
+        }
+        let Case { number, plan, functions, symptom } = case;
+        // A tool that does not do the same twice leaves the program as it was found.
+        let reduced = reduce(self.maker, &self.known, plan, functions, symptom)?;
+        Ok(reduced.map(|reduced| {
+            let kind = match (kind, &reduced.fault) {
+                (Kind::Cause(_), Some(fault)) => {
+                    Kind::Cause(cause(fault, &declared(&reduced.program, fault)))
+                }
+                (kind, _) => kind.clone(),
+            };
+            (kind, example(*number, reduced, symptom.refused()))
+        }))
+    }
+}
+
+/// What is shown of a program with a fault, or that the tools do not make, and say what.
+fn example(program: u64, reduced: Reduced, said: Option<String>) -> Example {
+    let Reduced { program: written, fault, .. } = &reduced;
+    let site = fault.as_ref().and_then(|fault| written.sites.get(fault.site));
+    let function = site.or_else(|| written.sites.first()).map_or(0, |site| site.function);
+    Example {
+        program,
+        function,
+        code: site.map_or_else(String::new, |site| site.code.clone()),
+        refused: said.is_some(),
+        says: said.or_else(|| Some(fault.as_ref()?.says.clone())).unwrap_or_default(),
+        truth: site.map_or_else(String::new, |site| site.state.to_string()),
+        source: written.source.clone(),
+        instructions: written.sites.len(),
+        elsewhere: BTreeMap::new(),
+        reduced,
+    }
+}
+
+impl Counts {
+    fn add(&mut self, plan: &Plan, program: &Program, judged: &Judged) {
+        self.programs += 1;
+        self.functions += plan.functions.len() as u64;
+        self.left_out += judged.left_out.len() as u64;
+        self.noticed += judged.noticed.len() as u64;
+        self.compared += judged.compared;
+        for (form, count) in &program.forms {
+            *self.forms.entry(form).or_default() += u64::from(*count);
+        }
     }
 }

@@ -1,17 +1,19 @@
-//! What a campaign has found.
+//! What is found in generated assembly, and what other toolchains make of that.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
+use sframe_engine::Abi;
+use sframe_suite::corpus::{Error, Maker};
 
 use super::directive::Directive;
-use super::judge::Fault;
+use super::judge::{Fault, Judged, judge};
 use super::reduce::Reduced;
 use super::state::{Source, Wrong};
 use super::writer::{Program, parts};
-use crate::generate::Elsewhere;
-use crate::generate::outcome::listed;
+use crate::generate::outcome::{Outcome, complaint};
+use crate::generate::{Elsewhere, Programs, Terms, Tried};
 
 /// What seems to be one cause.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -58,21 +60,18 @@ pub struct Example {
     pub instructions: usize,
     /// What other toolchains make of it, by name, if they were asked.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub elsewhere: BTreeMap<String, Elsewhere>,
-    /// What the tools say of it, if they do not make it.
+    pub elsewhere: BTreeMap<String, Tried>,
+    /// Whether the tools do not make it.
     #[serde(skip)]
-    pub refused: Option<String>,
+    pub refused: bool,
     /// The program itself, and its fault.
     #[serde(skip)]
     pub reduced: Reduced,
 }
 
-/// What a campaign has found of one toolchain and ABI.
+/// What was made of one toolchain and ABI, and judged.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Found {
-    /// Whether the search was interrupted, and programs are missing.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub interrupted: bool,
+pub struct Counts {
     /// Programs that were made.
     pub programs: u64,
     /// Functions in them.
@@ -84,30 +83,8 @@ pub struct Found {
     pub noticed: u64,
     /// Instructions that were compared.
     pub compared: u64,
-    /// What known mistakes explain, by their pages: in how many functions, and the smallest of them that has
-    /// no other.
-    pub known: BTreeMap<&'static str, Group>,
-    /// What is wrong besides, by cause: how many functions have it, and the first of them.
-    #[serde(serialize_with = "listed")]
-    pub causes: BTreeMap<Cause, Group>,
-    /// Programs that were not made, by what the tools said.
-    pub refused: BTreeMap<String, Group>,
-    /// Where the bench contradicts itself, and what it could not judge, by program.
-    pub contradictions: Vec<(u64, String)>,
     /// How often each form of a directive was used.
     pub forms: BTreeMap<&'static str, u64>,
-}
-
-/// Cases with one cause.
-#[derive(Clone, Debug, Serialize)]
-pub struct Group {
-    /// In how many functions; of what was not made for no known reason, in how many programs.
-    pub count: u64,
-    /// Whether the tools have crashed; otherwise, they may have refused what they do not know.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub crash: bool,
-    /// One of them, if it was looked for.
-    pub first: Option<Example>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
@@ -115,34 +92,51 @@ const fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-impl Found {
-    /// Whether a section is wrong in a way that no known mistake explains, or a tool has crashed so.
-    #[must_use]
-    pub fn has_unknown(&self) -> bool {
-        !self.causes.is_empty() || self.refused.values().any(|group| group.crash)
-    }
+/// Functions in assembly.
+#[derive(Clone, Copy, Debug)]
+pub struct Assembly;
 
-    /// The examples of what is found; of what is known, too, if that is wanted.
-    pub fn examples(&mut self, with_known: bool) -> impl Iterator<Item = &mut Example> {
-        let known = self.known.values_mut().filter(move |_| with_known);
-        let groups = known.chain(self.causes.values_mut()).chain(self.refused.values_mut());
-        groups.filter_map(|group| group.first.as_mut())
+impl Terms for Assembly {
+    type Counts = Counts;
+    type Cause = Cause;
+    type Example = Example;
+    type Error = Error;
+
+    fn size(example: &Example) -> usize {
+        example.instructions
     }
 }
 
-impl Group {
-    pub(super) const fn none() -> Self {
-        Self { count: 0, crash: false, first: None }
+impl Programs for Assembly {
+    fn try_with(maker: &Maker, _: Abi, example: &Example) -> Result<Option<Tried>, Error> {
+        let program = &example.reduced.program;
+        let result = match Outcome::of(program.make(maker), |bytes| judge(program, bytes))? {
+            Outcome::Judged(judged) => elsewhere(&judged, example),
+            Outcome::Unjudged(why) => Elsewhere::Unjudged { why },
+            Outcome::Refused(stderr) => match complaint(&stderr) {
+                says if example.refused && says == example.says => Elsewhere::Same,
+                says => Elsewhere::Refused { says },
+            },
+        };
+        Ok(Some(Tried { result, without: Vec::new() }))
     }
 
-    /// Joins two groups. The smaller example is kept.
-    pub(super) fn join(&mut self, other: Self) {
-        self.count += other.count;
-        self.crash |= other.crash;
-        let size = |example: &Option<Example>| example.as_ref().map_or(usize::MAX, |one| one.instructions);
-        if size(&other.first) < size(&self.first) {
-            self.first = other.first;
+    fn elsewhere(example: &mut Example) -> &mut BTreeMap<String, Tried> {
+        &mut example.elsewhere
+    }
+}
+
+fn elsewhere(judged: &Judged, example: &Example) -> Elsewhere {
+    let Some(fault) = &example.reduced.fault else { return Elsewhere::Right };
+    let of_section = |other: &&Fault| other.source == fault.source;
+    let mut others = judged.faults.iter().filter(of_section);
+    match judged.faults.iter().filter(of_section).find(|other| other.site == fault.site) {
+        Some(other) if other.says == fault.says => Elsewhere::Same,
+        Some(other) => Elsewhere::Other { says: other.says.clone() },
+        None if fault.source == Source::Sframe && judged.left_out.contains(&fault.function) => {
+            Elsewhere::LeftOut
         }
+        None => others.next().map_or(Elsewhere::Right, |other| Elsewhere::Other { says: other.says.clone() }),
     }
 }
 

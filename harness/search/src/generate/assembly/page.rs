@@ -34,8 +34,8 @@ pub struct Page<'p> {
 impl Page<'_> {
     /// Writes it below a folder that is laid out as the repository is: the page into `specs/faults`, its
     /// build into `corpus/faults`, a program of the corpus into `corpus/programs`, and its spec into `specs`,
-    /// which `bless --known` completes once the program is built. `others` are all toolchains that the example
-    /// was tried with.
+    /// which `bless --known` completes once the program is built. `others` are all toolchains that the
+    /// example was tried with.
     ///
     /// # Errors
     /// A run shows nothing, the program is too long for a page, or a file can't be written; in a sentence.
@@ -98,7 +98,7 @@ impl Page<'_> {
         let Some(assembler) = producer.assembler.map(|assembler| assembler.name) else {
             return Err("the toolchain does not say which assembler it has".to_owned());
         };
-        let has = |toolchain: &str| match elsewhere.get(toolchain) {
+        let has = |toolchain: &str| match elsewhere.get(toolchain).map(|tried| &tried.result) {
             // It is the one that has it.
             None | Some(Elsewhere::Same) => Some(true),
             Some(Elsewhere::Unjudged { .. }) => None,

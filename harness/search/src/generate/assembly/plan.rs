@@ -4,7 +4,6 @@
 use sframe_engine::Abi;
 
 use super::dialect::Habits;
-use super::sections::Sections;
 use super::state::Kind;
 use crate::generate::random::Random;
 
@@ -17,6 +16,37 @@ pub struct Plan {
     pub sections: Sections,
     /// The functions.
     pub functions: Vec<FunctionPlan>,
+}
+
+/// What `.cfi_sections` asks for. Command lines always ask for `.sframe`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sections {
+    /// The directive; empty for none.
+    pub directive: &'static str,
+    /// Whether `.eh_frame` has to be there. Nor does any directive ask for it.
+    pub eh_frame: bool,
+    /// Whether `.debug_frame` has to be there.
+    pub debug_frame: bool,
+}
+
+const fn asks(directive: &'static str, eh_frame: bool, debug_frame: bool) -> Sections {
+    Sections { directive, eh_frame, debug_frame }
+}
+
+impl Sections {
+    /// Without a directive.
+    pub const USUAL: Self = asks("", true, false);
+
+    /// With directives.
+    const ASKED: &[Self] = &[
+        asks(".cfi_sections .eh_frame", true, false),
+        asks(".cfi_sections .eh_frame, .sframe", true, false),
+        asks(".cfi_sections .sframe", false, false),
+        asks(".cfi_sections .debug_frame", false, true),
+        asks(".cfi_sections .debug_frame, .eh_frame", true, true),
+        asks(".cfi_sections .debug_frame, .sframe", false, true),
+        asks(".cfi_sections .eh_frame, .debug_frame, .sframe", true, true),
+    ];
 }
 
 /// A function.

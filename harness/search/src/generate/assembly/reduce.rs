@@ -4,13 +4,12 @@ use sframe_suite::corpus::{Error, Maker};
 
 use super::judge::{Fault, Judged, judge};
 use super::known::Known;
-use super::plan::{Column, FunctionPlan, Part, Plan, Setup};
+use super::plan::{Column, FunctionPlan, Part, Plan, Sections, Setup};
 use super::quirk::Quirk;
-use super::sections::Sections;
 use super::state::{Source, Wrong};
 use super::writer::{Program, write};
-use crate::generate::outcome::Outcome;
-use crate::generate::reduction::Reduction;
+use crate::generate::outcome::{Outcome, complaint};
+use crate::generate::reduction::{self, Smaller};
 
 /// What must stay when a program gets smaller.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,19 +63,11 @@ pub fn reduce(
     functions: &[u32],
     symptom: &Symptom,
 ) -> Result<Option<Reduced>, Error> {
-    let mut shows = |plan: &Plan| shown(maker, known, plan, symptom);
     let alone = plan.functions.iter().filter(|function| functions.contains(&function.number));
     let alone = alone.map(|function| Plan { functions: vec![function.clone()], ..plan.clone() });
-    let Some(mut reduction) = Reduction::of(alone.chain([plan.clone()]), u32::MAX, &mut shows)? else {
-        return Ok(None);
-    };
-    let usual = Plan { sections: Sections::USUAL, ..reduction.best().clone() };
-    if usual != *reduction.best() {
-        reduction.attempt(usual)?;
-    }
-    reduction.by_first(smaller)?;
-    let (plan, (program, fault)) = reduction.end();
-    Ok(Some(Reduced { program, plan, fault }))
+    let shows = |plan: &Plan| shown(maker, known, plan, symptom);
+    let reduced = reduction::reduce(alone.chain([plan.clone()]), u32::MAX, smaller, shows)?;
+    Ok(reduced.map(|(plan, (program, fault))| Reduced { program, plan, fault }))
 }
 
 /// Whether only one section is wrong in a function.
@@ -84,92 +75,66 @@ pub(super) fn is_alone(judged: &Judged, fault: &Fault) -> bool {
     !judged.faults.iter().any(|other| other.function == fault.function && other.source != fault.source)
 }
 
-/// What a program becomes without one function, or with less of one.
-fn smaller(plan: &Plan) -> impl Iterator<Item = Plan> + use<> {
-    let (plan, count) = (plan.clone(), plan.functions.len());
-    let without = |plan: &Plan, index| {
-        let mut plan = plan.clone();
-        plan.functions.remove(index);
-        plan
-    };
-    let without: Vec<Plan> = (0..count).filter(|_| count > 1).map(|index| without(&plan, index)).collect();
-    let with_less = (0..count).flat_map(move |index| {
-        let plan = plan.clone();
-        smaller_functions(&plan.functions[index]).into_iter().map(move |function| {
-            let mut plan = plan.clone();
-            plan.functions[index] = function;
-            plan
-        })
-    });
-    without.into_iter().chain(with_less)
+/// What a program becomes without one function, or with one that lacks a part or has one that is chosen more
+/// plainly.
+fn smaller(plan: &Plan) -> Vec<Plan> {
+    let mut all = Smaller::than(plan);
+    all.with(|plan| plan.sections = Sections::USUAL);
+    let count = plan.functions.len();
+    (0..count).filter(|_| count > 1).for_each(|index| all.with(|plan| drop(plan.functions.remove(index))));
+    for (index, function) in plan.functions.iter().enumerate() {
+        smaller_functions(function, &mut |change| all.with(|plan| change(&mut plan.functions[index])));
+    }
+    all.plans()
 }
 
-/// What a function becomes without one part, or with one that is chosen more plainly.
-fn smaller_functions(function: &FunctionPlan) -> Vec<FunctionPlan> {
-    let mut all = Vec::new();
-    let mut without = |change: &dyn Fn(&mut FunctionPlan)| {
-        let mut smaller = function.clone();
-        change(&mut smaller);
-        if smaller != *function {
-            all.push(smaller);
-        }
-    };
-    without(&|function| function.body.clear());
-    for index in 0..function.body.len() {
-        without(&|function| {
-            function.body.remove(index);
-        });
-    }
-    for index in (0..function.frame.len()).rev() {
-        without(&|function| {
-            function.frame.remove(index);
-        });
-    }
-    without(&|function| function.escapes = false);
-    without(&|function| function.is_simple = false);
-    without(&|function| function.column = Column::Usual);
-    without(&|function| function.kind.outermost = false);
-    without(&|function| function.kind.signal = false);
-    without(&|function| function.kind.key_b = false);
-    without(&|function| function.leaves_by_fp = false);
-    for index in 0..function.frame.len() {
-        without(&|function| function.frame[index].what = function.frame[index].what.smallest());
-    }
-    for index in 0..function.body.len() {
-        without(&|function| function.body[index].what = function.body[index].what.smallest());
-    }
+/// Tries a change.
+type Try<'t> = dyn FnMut(&dyn Fn(&mut FunctionPlan)) + 't;
+
+fn smaller_functions(function: &FunctionPlan, with: &mut Try<'_>) {
+    let (frame, body) = (function.frame.len(), function.body.len());
+    with(&|function| function.body.clear());
+    (0..body).for_each(|index| with(&|function| _ = function.body.remove(index)));
+    (0..frame).rev().for_each(|index| with(&|function| _ = function.frame.remove(index)));
+    with(&|function| function.escapes = false);
+    with(&|function| function.is_simple = false);
+    with(&|function| function.column = Column::Usual);
+    with(&|function| function.kind.outermost = false);
+    with(&|function| function.kind.signal = false);
+    with(&|function| function.kind.key_b = false);
+    with(&|function| function.leaves_by_fp = false);
+    (0..frame).for_each(|index| {
+        with(&|function| function.frame[index].what = function.frame[index].what.smallest());
+    });
+    (0..body).for_each(|index| {
+        with(&|function| function.body[index].what = function.body[index].what.smallest());
+    });
     // The first seeds choose like others, but all functions have the same ones then.
-    let seeds = |current: u64| (0..SEEDS).take_while(move |seed| *seed < current);
-    for index in 0..function.frame.len() {
-        for seed in seeds(function.frame[index].seed) {
-            without(&|function| function.frame[index].seed = seed);
-        }
+    let seeds = |current: u64| 0..SEEDS.min(current);
+    for (index, part) in function.frame.iter().enumerate() {
+        seeds(part.seed).for_each(|seed| with(&|function| function.frame[index].seed = seed));
     }
-    for index in 0..function.body.len() {
-        for seed in seeds(function.body[index].seed) {
-            without(&|function| function.body[index].seed = seed);
-        }
+    for (index, part) in function.body.iter().enumerate() {
+        seeds(part.seed).for_each(|seed| with(&|function| function.body[index].seed = seed));
     }
-    for seed in seeds(function.exit) {
-        without(&|function| function.exit = seed);
-    }
+    seeds(function.exit).for_each(|seed| with(&|function| function.exit = seed));
     // With a shorter frame, the ways out draw something else.
     let is_save = |part: &Part<Setup>| matches!(part.what, Setup::Save(_));
     for seed in 0..SEEDS {
         if function.frame.iter().any(is_save) {
-            without(&|function| {
+            with(&|function| {
                 function.frame.retain(|part| !is_save(part));
                 function.exit = seed;
             });
-            without(&|function| {
+            with(&|function| {
                 function.frame.retain(|part| !is_save(part));
                 function.body.clear();
                 function.exit = seed;
             });
         }
-        for removed in (0..function.frame.len() + function.body.len()).rev() {
-            without(&|function| {
-                match removed.checked_sub(function.frame.len()) {
+        for removed in (0..frame + body).rev() {
+            with(&|function| {
+                match removed.checked_sub(frame) {
                     Some(part) => _ = function.body.remove(part),
                     None => _ = function.frame.remove(removed),
                 }
@@ -177,7 +142,6 @@ fn smaller_functions(function: &FunctionPlan) -> Vec<FunctionPlan> {
             });
         }
     }
-    all
 }
 
 /// How many seeds are tried in place of one.
@@ -214,26 +178,4 @@ fn fault_of(known: &Known, program: &Program, judged: &Judged, symptom: &Symptom
         Symptom::Refused(_) => false,
     };
     judged.faults.iter().find(shows).cloned()
-}
-
-/// The first complaint of an assembler or linker, without the place.
-pub(super) fn complaint(said: &str) -> String {
-    let line = said.lines().find(|line| line.contains("rror: ") || line.contains("Internal error"));
-    let line = line.or_else(|| said.lines().next());
-    let line = line.unwrap_or_default();
-    line.rsplit_once("rror: ").map_or(line, |(_, message)| message).trim().to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn complaints_are_reduced_to_what_they_say() {
-        let said = "generated.s: Assembler messages:\ngenerated.s:12: Error: no such instruction: `x'\n";
-        assert_eq!(complaint(said), "no such instruction: `x'");
-        assert_eq!(complaint("killed"), "killed");
-        let crash = "x.s: Assembler messages:\nx.s: Internal error (Segmentation fault).\n";
-        assert_eq!(complaint(crash), "x.s: Internal error (Segmentation fault).");
-    }
 }

@@ -1,26 +1,26 @@
-//! Generates, makes and judges many programs, and groups what is found.
+//! Searches with generated programs in C.
 
 use std::collections::BTreeMap;
 
 use sframe_engine::Abi;
-use sframe_suite::corpus::{Error, Maker, is_crash};
+use sframe_suite::corpus::{Error, Maker};
+use sframe_suite::faults::without_addresses;
 use sframe_suite::spec::Faults;
 
 use super::build::{Build, LEVELS, Level, build};
-use super::contradictions::Contradiction;
 use super::draw::draw;
 use super::flags::known_flags;
-use super::found::{Contradicts, Differs, Example, Found, Group, Refused, Unjudged};
-use super::judge::{Fault, Judged, judge};
+use super::found::{C, Counts, Example, Shows};
+use super::judge::{Judged, judge};
 use super::known::{KnownCauses, Place};
 use super::oracle::NotJudged;
 use super::plan::{Plan, each};
 use super::reduce::{Reduced, Symptom, reduce};
-use super::shape::complaint;
+use super::shape::Cause;
 use super::writer::write;
-use crate::generate::Search;
-use crate::generate::outcome::Outcome;
-use sframe_suite::faults::without_addresses;
+use crate::generate::campaign::{Finding, Search, Shown, Subject};
+use crate::generate::outcome::{Outcome, complaint, not_made};
+use crate::generate::{Found, Kind};
 
 /// Which programs.
 #[derive(Clone, Debug)]
@@ -45,33 +45,21 @@ pub fn campaign(
     options: &CampaignOptions,
     faults: &Faults,
     done: &(dyn Fn() + Sync),
-) -> Result<Found, Error> {
+) -> Result<Found<C>, Error> {
     let causes = KnownCauses::of(faults, &maker.producer(abi)?, abi);
-    let known = known_flags(maker, abi)?;
-    let CampaignOptions { search, functions, links, reduces } = options;
-    let mut found = Found { flags: known.len(), ..Found::default() };
-    let mut tasks: Vec<Task> = Vec::new();
-    let attempt = |number| {
-        let plan = draw(search.seed, number, *functions);
-        let how = Build::draw(maker, abi, search.seed, number, &plan, &known, *links);
-        let outcome = |level| Ok((level, Outcome::of(build(maker, abi, &plan, &how, level), judge)?));
-        let levels = LEVELS.into_iter().map(outcome).collect::<Result<_, Error>>()?;
-        Ok(Trial { number, plan, build: how, levels })
-    };
-    let interrupted = search.programs(attempt, |trial| tasks.extend(found.add(&trial, &causes)), done)?;
-    found.interrupted = interrupted;
-    if !reduces {
-        return Ok(found);
-    }
-    let reduced = search.reduced(tasks, |Task { plan, build, level, symptom, .. }| {
-        reduce(maker, abi, plan, build, level, symptom, &causes)
-    })?;
-    for (task, reduced) in reduced {
-        if let Some(reduced) = reduced {
-            found.show(&task, &reduced);
-        }
-    }
+    let flags = known_flags(maker, abi)?;
+    let mut found = options.search.run(&InC { maker, abi, options, causes, flags: &flags }, done)?;
+    found.counts.flags = flags.len();
     Ok(found)
+}
+
+struct InC<'c> {
+    maker: &'c Maker,
+    abi: Abi,
+    options: &'c CampaignOptions,
+    causes: KnownCauses<'c>,
+    /// Those that the compiler knows.
+    flags: &'c [Vec<String>],
 }
 
 /// One program at all levels.
@@ -82,20 +70,28 @@ struct Trial {
     levels: Vec<(Level, Outcome<Judged, NotJudged>)>,
 }
 
-impl Trial {
-    /// Has this program reduced.
-    fn task(&self, level: Level, symptom: Symptom) -> Task {
-        Task { number: self.number, plan: self.plan.clone(), build: self.build.clone(), level, symptom }
-    }
-}
-
-/// What is to be reduced: the first program with something.
-struct Task {
-    number: u64,
+/// A program that shows something.
+struct Case {
     plan: Plan,
     build: Build,
-    level: Level,
     symptom: Symptom,
+    example: Example,
+}
+
+impl Trial {
+    /// What is shown of this program.
+    fn example(&self, level: Level, shows: Shows) -> Example {
+        let (program, flags) = (self.number, self.build.words(level));
+        let elsewhere = BTreeMap::new();
+        Example { program, level, shows, flags, source: Vec::new(), elsewhere, reduced: None }
+    }
+
+    /// What was found in it, which can be reduced.
+    fn finding<'c>(&self, kind: Kind<Cause>, symptom: Symptom, example: Example) -> Finding<InC<'c>> {
+        let (plan, build) = (self.plan.clone(), self.build.clone());
+        let case = Case { plan, build, symptom, example: example.clone() };
+        Finding { case: Some(case), example: Some(example), ..Finding::of(kind, 1) }
+    }
 }
 
 /// The files of a program, without what all programs have.
@@ -111,227 +107,192 @@ fn differing(checksums: &BTreeMap<Level, u64>) -> Option<(Level, Level)> {
     Some((first, other))
 }
 
-impl Found {
-    /// Adds a program, and returns what is to be reduced: what was not seen before.
-    fn add(&mut self, trial: &Trial, causes: &KnownCauses<'_>) -> Vec<Task> {
-        let mut tasks = Vec::new();
-        let mut checksums: BTreeMap<Level, u64> = BTreeMap::new();
+impl Trial {
+    /// Counts the program, and returns what was found.
+    fn findings<'c>(&self, causes: &KnownCauses<'_>, counts: &mut Counts) -> Vec<Finding<InC<'c>>> {
+        let mut all = Vec::new();
+        let (mut checksums, mut stops) = (BTreeMap::new(), BTreeMap::new());
         let mut is_judged = false;
-        let mut stops: BTreeMap<Level, String> = BTreeMap::new();
-        let ends = trial.levels.iter().any(|(_, outcome)| matches!(outcome, Outcome::Judged(_)));
-        for (level, outcome) in &trial.levels {
+        let ends = self.levels.iter().any(|(_, outcome)| matches!(outcome, Outcome::Judged(_)));
+        for (level, outcome) in &self.levels {
+            let says = |says: String| self.example(level, Shows::Says { says });
             let judged = match outcome {
                 Outcome::Judged(judged) => judged,
                 // It computes nothing there, though it has no undefined behaviour.
                 Outcome::Unjudged(NotJudged::Stops(why)) if ends => {
-                    stops.insert(level, without_addresses(why));
+                    stops.insert(*level, without_addresses(why));
                     continue;
                 }
                 Outcome::Unjudged(why) => {
                     let why = without_addresses(why.why());
-                    if let Some(known) = self.unjudged.get_mut(&why) {
-                        known.builds += 1;
-                        continue;
-                    }
-                    let (program, flags) = (trial.number, trial.build.words(level));
-                    let first = Unjudged { builds: 1, program, level, flags, source: Vec::new() };
-                    self.unjudged.insert(why.clone(), first);
-                    tasks.push(trial.task(level, Symptom::Unjudged(why)));
+                    let symptom = Symptom::Unjudged(why.clone());
+                    all.push(self.finding(Kind::Unjudged(why.clone()), symptom, says(why)));
                     continue;
                 }
+                // A crash that a page is about is known.
                 Outcome::Refused(stderr) => {
-                    self.add_refused(trial, level, stderr, causes);
+                    all.push(match causes.page_of_crash(stderr) {
+                        Some(page) => Finding::of(Kind::Known(page.to_owned()), 1),
+                        None => {
+                            let example = Some(says(complaint(stderr)));
+                            Finding { example, ..Finding::of(not_made(stderr), 1) }
+                        }
+                    });
                     continue;
                 }
             };
             is_judged = true;
-            self.count(judged);
+            counts.add(judged);
             checksums.extend(judged.checksum.map(|checksum| (*level, checksum)));
-            let flags = trial.build.words(level);
-            for (page, fault) in causes.causes_of(&judged.faults, &flags) {
+            for (page, fault) in causes.causes_of(&judged.faults, &self.build.words(level)) {
                 if let Some(page) = page {
-                    *self.known.entry(page.to_owned()).or_default() += 1;
-                } else if self.add_fault(trial, level, fault) {
-                    tasks.push(trial.task(level, Symptom::Fault(fault.cause.clone())));
+                    all.push(Finding::of(Kind::Known(page.to_owned()), 1));
+                    continue;
                 }
+                counts.places.entry(fault.cause.clone()).or_default().extend(Place::of(fault));
+                let example = self.example(level, Shows::Fault(Box::new(fault.clone())));
+                let (kind, symptom) = (Kind::Cause(fault.cause.clone()), Symptom::Fault(fault.cause.clone()));
+                all.push(self.finding(kind, symptom, example));
             }
             for found in &judged.contradictions {
-                if self.add_contradiction(trial, level, found) {
-                    tasks.push(trial.task(level, Symptom::Contradiction(found.kind.clone())));
-                }
+                let symptom = Symptom::Contradiction(found.kind.clone());
+                all.push(self.finding(
+                    Kind::Contradiction(found.kind.clone()),
+                    symptom,
+                    says(found.says.clone()),
+                ));
             }
         }
-        self.programs += u64::from(is_judged);
-        for function in &trial.plan.functions {
-            each(&function.body, &mut |statement| *self.statements.entry(statement.name()).or_default() += 1);
+        counts.programs += u64::from(is_judged);
+        for function in &self.plan.functions {
+            each(&function.body, &mut |statement| {
+                *counts.statements.entry(statement.name()).or_default() += 1
+            });
         }
-        let first = checksums.keys().next().copied();
+        let first = checksums.iter().next().map(|(level, checksum)| (*level, *checksum));
         let symptom = match (differing(&checksums), stops.iter().next(), first) {
             (Some((first, other)), ..) => Some((other, Symptom::Differs(first))),
-            (None, Some((level, why)), Some(first)) => Some((*level, Symptom::Stops(why.clone(), first))),
+            (None, Some((level, why)), Some((first, _))) => {
+                Some((*level, Symptom::Stops(why.clone(), first)))
+            }
             _ => None,
         };
-        match (symptom, checksums.values().next()) {
-            (Some((level, symptom)), _) => {
-                tasks.push(trial.task(level, symptom));
-                let flags = trial.build.words(level).split_off(1);
-                let source = Vec::new();
-                self.differ.push(Differs { program: trial.number, flags, checksums, stops, source });
-            }
-            (None, Some(checksum)) => {
-                self.checksums.insert(trial.number, *checksum);
-            }
-            (None, None) => {}
+        if let Some((level, symptom)) = symptom {
+            let example = self.example(level, Shows::Differs { checksums, stops });
+            all.push(self.finding(Kind::Differs(self.number), symptom, example));
+        } else if let Some((_, checksum)) = first {
+            counts.checksums.insert(self.number, checksum);
         }
-        tasks
+        all
+    }
+}
+
+impl Subject for InC<'_> {
+    type Terms = C;
+    type Judge = ();
+    type Trial = Trial;
+    type Case = Case;
+
+    const KEEPS_JUDGES: bool = false;
+
+    fn start(&self) -> Result<(), Error> {
+        Ok(())
     }
 
-    /// Adds a build that was not made. A crash that a page is about is known.
-    fn add_refused(&mut self, trial: &Trial, level: Level, stderr: &str, causes: &KnownCauses<'_>) {
-        if let Some(page) = causes.page_of_crash(stderr) {
-            *self.known.entry(page.to_owned()).or_default() += 1;
-            return;
-        }
-        let first = || Refused {
-            builds: 0,
-            crash: is_crash(stderr),
-            program: trial.number,
-            level,
-            flags: trial.build.words(level),
-        };
-        self.refused.entry(complaint(stderr)).or_insert_with(first).builds += 1;
+    fn attempt(&self, (): &mut (), number: u64) -> Result<Trial, Error> {
+        let (maker, abi, options) = (self.maker, self.abi, self.options);
+        let plan = draw(options.search.seed, number, options.functions);
+        let how = Build::draw(maker, abi, options.search.seed, number, &plan, self.flags, options.links);
+        let outcome = |level| Ok((level, Outcome::of(build(maker, abi, &plan, &how, level), judge)?));
+        let levels = LEVELS.into_iter().map(outcome).collect::<Result<_, Error>>()?;
+        Ok(Trial { number, plan, build: how, levels })
     }
 
-    fn count(&mut self, judged: &Judged) {
-        self.builds += 1;
-        self.rows += judged.rows;
-        self.exercised += judged.exercised;
-        self.explored += judged.explored;
-        self.comparisons += judged.comparisons;
-        for (reason, count) in &judged.left_out {
-            *self.left_out.entry(reason.clone()).or_default() += count;
-        }
-    }
-
-    /// Returns whether it is the first of its cause.
-    fn add_fault(&mut self, trial: &Trial, level: Level, fault: &Fault) -> bool {
-        if let Some(known) = self.causes.get_mut(&fault.cause) {
-            known.functions += 1;
-            known.places.extend(Place::of(fault));
-            return false;
-        }
-        let first = Example {
-            program: trial.number,
-            level,
-            fault: fault.clone(),
-            flags: trial.build.words(level),
-            source: Vec::new(),
-            elsewhere: BTreeMap::new(),
-            reduced: None,
-        };
-        let group = Group { functions: 1, first, places: Place::of(fault).into_iter().collect() };
-        self.causes.insert(fault.cause.clone(), group);
-        true
-    }
-
-    /// Returns whether it is the first of its kind.
-    fn add_contradiction(&mut self, trial: &Trial, level: Level, found: &Contradiction) -> bool {
-        if let Some(known) = self.contradictions.iter_mut().find(|known| known.found.kind == found.kind) {
-            known.places += 1;
-            return false;
-        }
-        self.contradictions.push(Contradicts {
-            program: trial.number,
-            level,
-            found: found.clone(),
-            places: 1,
-            flags: trial.build.words(level),
-            source: Vec::new(),
-        });
-        true
+    fn add(&self, (): &mut (), trial: Trial, counts: &mut Counts) -> Result<Vec<Finding<Self>>, Error> {
+        Ok(trial.findings(&self.causes, counts))
     }
 
     /// Shows the smallest program.
-    fn show(&mut self, task: &Task, reduced: &Reduced) {
-        let (source, flags) = (sources(&reduced.plan), reduced.build.words(task.level));
-        match &task.symptom {
-            Symptom::Fault(cause) => {
-                let known = self.causes.get_mut(cause).zip(reduced.fault(cause));
-                if let Some((known, fault)) = known {
-                    let first = &mut known.first;
-                    (first.fault, first.reduced) = (fault.clone(), Some(reduced.clone()));
-                    (first.flags, first.source) = (flags, source);
-                    known.places.extend(Place::of(fault));
-                }
-            }
-            Symptom::Contradiction(kind) => {
-                let says = reduced.judged.contradictions.iter().find(|found| found.kind == *kind);
-                let known = self.contradictions.iter_mut().find(|known| known.found.kind == *kind);
-                if let Some((known, says)) = known.zip(says) {
-                    (known.found, known.flags, known.source) = (says.clone(), flags, source);
-                }
-            }
-            Symptom::Unjudged(why) => {
-                if let Some(known) = self.unjudged.get_mut(why) {
-                    (known.flags, known.source) = (flags, source);
-                }
-            }
-            Symptom::Differs(_) | Symptom::Stops(..) => {
-                if let Some(known) = self.differ.iter_mut().find(|known| known.program == task.number) {
-                    (known.flags, known.source) = (flags, source);
-                }
-            }
+    fn reduce(&self, kind: &Kind<Cause>, case: &Case) -> Result<Option<Shown<Self>>, Error> {
+        let Case { plan, build, symptom, example } = case;
+        let level = example.level;
+        if !self.options.reduces {
+            return Ok(None);
         }
+        let reduced = reduce(self.maker, self.abi, plan, build, level, symptom, &self.causes)?;
+        Ok(reduced.map(|reduced| (kind.clone(), shown(example.clone(), symptom, reduced))))
     }
+}
+
+fn shown(example: Example, symptom: &Symptom, reduced: Reduced) -> Example {
+    let fault = |cause| reduced.fault(cause).cloned().map(|fault| Shows::Fault(Box::new(fault)));
+    let contradiction = |kind: &String| {
+        let found = reduced.judged.contradictions.iter().find(|found| found.kind == *kind)?;
+        Some(Shows::Says { says: found.says.clone() })
+    };
+    let shows = match symptom {
+        Symptom::Fault(cause) => fault(cause),
+        Symptom::Contradiction(kind) => contradiction(kind),
+        Symptom::Unjudged(_) | Symptom::Differs(_) | Symptom::Stops(..) => None,
+    };
+    let (flags, source) = (reduced.build.words(example.level), sources(&reduced.plan));
+    Example { shows: shows.unwrap_or(example.shows), flags, source, reduced: Some(reduced), ..example }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::shape::{Cause, Section};
+    use super::super::links::Link;
+    use super::super::shape::Section;
     use super::*;
-    use crate::generate::c::judge::Line;
+    use crate::generate::c::judge::{Fault, Line};
     use sframe_judge::finding::Address;
     use sframe_suite::faults::SeenPlace;
     use sframe_suite::spec::{Producer, Sign};
 
+    fn trial(levels: Vec<(Level, Outcome<Judged, NotJudged>)>) -> Trial {
+        let build = Build { flags: Vec::new(), link: Link::plain(1) };
+        Trial { number: 4, plan: draw(0, 0, 3), build, levels }
+    }
+
+    /// What is found, with its symptom, and what else is counted.
+    fn found(trial: &Trial, causes: &KnownCauses<'_>) -> (Vec<Finding<InC<'static>>>, Counts) {
+        let mut counts = Counts::default();
+        (trial.findings(causes, &mut counts), counts)
+    }
+
+    fn computes(checksum: u64) -> Outcome<Judged, NotJudged> {
+        Outcome::Judged(Judged { checksum: Some(checksum), ..Judged::default() })
+    }
+
     #[test]
     fn a_program_that_depends_on_its_level_is_found() {
-        let trial = |other| {
-            let judged = |checksum| Outcome::Judged(Judged { checksum: Some(checksum), ..Judged::default() });
-            let levels = vec![("-O0", judged(7)), ("-O1", judged(7)), ("-O2", judged(other))];
-            let plan = draw(0, 0, 3);
-            let build = Build { flags: Vec::new(), link: super::super::links::Link::plain(1) };
-            Trial { number: 4, plan, build, levels }
+        let trial = |other| trial(vec![("-O0", computes(7)), ("-O1", computes(7)), ("-O2", computes(other))]);
+        let (all, counts) = found(&trial(7), &KnownCauses::default());
+        assert_eq!((all.len(), counts.checksums.get(&4)), (0, Some(&7)));
+        let (all, _) = found(&trial(8), &KnownCauses::default());
+        let [Finding { kind: Kind::Differs(4), case: Some(Case { symptom, example, .. }), .. }] = &all[..]
+        else {
+            panic!("{} findings", all.len());
         };
-        let mut found = Found::default();
-        let causes = KnownCauses::default();
-        assert!(found.add(&trial(7), &causes).is_empty());
-        assert_eq!((found.differ.len(), found.checksums.get(&4)), (0, Some(&7)));
-        let tasks = found.add(&trial(8), &causes);
-        assert!(matches!(tasks[..], [Task { level: "-O2", symptom: Symptom::Differs("-O0"), .. }]));
-        assert_eq!(found.differ[0].checksums, [("-O0", 7), ("-O1", 7), ("-O2", 8)].into());
+        assert_eq!((symptom, example.level), (&Symptom::Differs("-O0"), "-O2"));
+        let Shows::Differs { checksums, .. } = &example.shows else { panic!("{:?}", example.shows) };
+        assert_eq!(*checksums, [("-O0", 7), ("-O1", 7), ("-O2", 8)].into());
     }
 
     /// What stops at all levels is our mistake, and what stops at some is the compiler's.
     #[test]
     fn a_program_that_stops_at_one_level_is_found() {
-        let trial = |first| {
-            let stops = || Outcome::Unjudged(NotJudged::Stops("it ends otherwise: Exit(0x3)".to_owned()));
-            let ends = Judged { checksum: Some(7), ..Judged::default() };
-            let first = if first { stops() } else { Outcome::Judged(ends) };
-            let build = Build { flags: Vec::new(), link: super::super::links::Link::plain(1) };
-            Trial { number: 4, plan: draw(0, 0, 3), build, levels: vec![("-O0", first), ("-O1", stops())] }
+        let stops = || Outcome::Unjudged(NotJudged::Stops("it ends otherwise: Exit(0x3)".to_owned()));
+        let (all, _) = found(&trial(vec![("-O0", computes(7)), ("-O1", stops())]), &KnownCauses::default());
+        let [Finding { kind: Kind::Differs(4), case: Some(Case { symptom, example, .. }), .. }] = &all[..]
+        else {
+            panic!("{} findings", all.len());
         };
-        let mut found = Found::default();
-        let tasks = found.add(&trial(false), &KnownCauses::default());
-        let [Task { level: "-O1", symptom: Symptom::Stops(why, "-O0"), .. }] = &tasks[..] else {
-            panic!("another task");
-        };
-        assert_eq!(found.differ[0].stops, [("-O1", why.clone())].into());
-        assert!(found.unjudged.is_empty());
-        let tasks = found.add(&trial(true), &KnownCauses::default());
-        assert!(matches!(tasks[..], [Task { symptom: Symptom::Unjudged(_), .. }]));
-        assert_eq!((found.differ.len(), found.unjudged.len()), (1, 1));
+        let Symptom::Stops(why, "-O0") = symptom else { panic!("{symptom:?}") };
+        let Shows::Differs { stops: ended, .. } = &example.shows else { panic!("{:?}", example.shows) };
+        assert_eq!(*ended, [("-O1", why.clone())].into());
+        let (all, _) = found(&trial(vec![("-O0", stops()), ("-O1", stops())]), &KnownCauses::default());
+        assert!(all.iter().all(|finding| matches!(finding.kind, Kind::Unjudged(_))) && all.len() == 2);
     }
 
     /// A fault that has a page is counted, and is no cause.
@@ -381,15 +342,16 @@ mod tests {
             let place = SeenPlace { cfa, row_begins, row_ends };
             let fault = Fault { cause, function, listing, before_row, place, layout, code_in, ..fault };
             let judged = Judged { faults: vec![fault], ..Judged::default() };
-            let levels = vec![("-O0", Outcome::Judged(judged))];
-            let build = Build { flags: vec![known.with.clone()], link: super::super::links::Link::plain(1) };
-            let trial = Trial { number: 4, plan: draw(0, 0, 3), build, levels };
-            let mut found = Found::default();
-            assert!(found.add(&trial, &KnownCauses::of(&faults, has, known.abi)).is_empty(), "{name}");
-            assert_eq!((found.known.get(name), found.causes.len()), (Some(&1), 0), "{name}");
+            let build = Build { flags: vec![known.with.clone()], link: Link::plain(1) };
+            let trial = Trial { build, ..trial(vec![("-O0", Outcome::Judged(judged))]) };
+            let kinds = |producer| -> Vec<Kind<Cause>> {
+                let (all, _) = found(&trial, &KnownCauses::of(&faults, producer, known.abi));
+                all.into_iter().map(|finding| finding.kind).collect()
+            };
+            let page = Kind::Known(name.to_owned());
+            assert_eq!(kinds(has), std::slice::from_ref(&page), "{name}");
             // The other compiler may have the same fault; it is not this page's.
-            found.add(&trial, &KnownCauses::of(&faults, other, known.abi));
-            assert_eq!(found.known.get(name), Some(&1), "{name}");
+            assert!(!kinds(other).contains(&page), "{name}");
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The smallest program with a fault in one piece, as pages have it: complete, and with as few lines as show it.
+//! The smallest program with a fault in one piece, as pages have it: complete, and with as few lines as show
+//! it.
 
 use sframe_engine::Abi;
 use sframe_suite::corpus::{Error, Maker};
@@ -6,6 +7,8 @@ use sframe_suite::corpus::{Error, Maker};
 use super::build::Level;
 use super::links::{Form, ObjectForm};
 use super::reduce::Reduced;
+use crate::generate::outcome;
+use crate::generate::reduction::{self, Smaller};
 
 /// How many programs are made to find lines that are not needed.
 const MOST_TRIES: u32 = 1000;
@@ -137,7 +140,7 @@ pub(super) fn complete(maker: &Maker, abi: Abi, level: Level, reduced: &Reduced)
 
 pub(super) fn complaint(error: Error) -> String {
     match error {
-        Error::Compiler { stderr, .. } => super::shape::complaint(&stderr),
+        Error::Compiler { stderr, .. } => outcome::complaint(&stderr),
         error => sframe_kit::text::with_causes(&error),
     }
 }
@@ -166,8 +169,8 @@ pub(super) fn files(lines: &[Line]) -> Vec<String> {
     (0..count).map(text).filter(|text| !text.is_empty()).collect()
 }
 
-/// Makes a program smaller as long as it shows what it should. `most` is the number of lines that it should
-/// have at most.
+/// Makes a program smaller as long as it shows what it should; `None` if it does not. `most` is the number of
+/// lines that it should have at most.
 ///
 /// # Errors
 /// Those of `shows`.
@@ -175,12 +178,11 @@ pub(super) fn shortened(
     complete: Complete,
     most: usize,
     shows: &mut dyn FnMut(&Complete) -> Result<bool, Error>,
-) -> Result<Complete, Error> {
-    let first = complete.first.clone();
-    let lines = without_lines(complete.lines, &mut |lines| {
-        shows(&Complete { lines: lines.to_vec(), first: first.clone() })
-    })?;
-    let mut best = Complete { lines, first }.indented();
+) -> Result<Option<Complete>, Error> {
+    let shown = |complete: &Complete| Ok::<_, Error>(shows(complete)?.then_some(()));
+    let reduced = reduction::reduce([complete], MOST_TRIES, without_lines, shown)?;
+    let Some((best, ())) = reduced else { return Ok(None) };
+    let mut best = best.indented();
     let changes = [
         |best: &Complete| Some(best.replaced(HIDDEN, "")),
         |best: &Complete| best.with_run_inlined(),
@@ -193,46 +195,27 @@ pub(super) fn shortened(
             best = smaller;
         }
     }
-    Ok(if best.count() > most { best.joined() } else { best })
+    Ok(Some(if best.count() > most { best.joined() } else { best }))
 }
 
-/// Drops lines as long as a program shows what it should.
-fn without_lines(
-    mut lines: Vec<Line>,
-    shows: &mut dyn FnMut(&[Line]) -> Result<bool, Error>,
-) -> Result<Vec<Line>, Error> {
-    let mut tries = 0;
-    loop {
-        let before = lines.len();
-        let mut changes = |lines: &mut Vec<Line>, parts: &dyn Fn(&[Line]) -> Vec<Vec<usize>>| {
-            let mut all = parts(lines);
-            // What is called comes before what calls it.
-            while let Some(part) = all.pop() {
-                if tries >= MOST_TRIES || part.iter().any(|index| *index >= lines.len()) {
-                    continue;
-                }
-                let left = lines.iter().enumerate().filter(|(index, _)| !part.contains(index));
-                let smaller: Vec<Line> = left.map(|(_, line)| line.clone()).collect();
-                tries += 1;
-                if shows(&smaller)? {
-                    *lines = smaller;
-                    all = parts(lines).into_iter().take(all.len()).collect();
-                }
-            }
-            Ok::<_, Error>(())
-        };
-        changes(&mut lines, &items)?;
-        for size in [6, 3, 2, 1] {
-            changes(&mut lines, &|lines| {
-                let last = lines.len().saturating_sub(size - 1);
-                (0..last).map(|start| (start..start + size).collect()).collect()
-            })?;
-        }
-        changes(&mut lines, &braces)?;
-        if lines.len() == before || tries >= MOST_TRIES {
-            return Ok(lines);
-        }
+/// What a program becomes without some of its lines: items, lines that follow one another, or pairs of
+/// braces.
+fn without_lines(complete: &Complete) -> Vec<Complete> {
+    let lines = &complete.lines;
+    let mut parts = Vec::new();
+    // What is called comes before what calls it.
+    parts.extend(items(lines).into_iter().rev());
+    for size in [6, 3, 2, 1] {
+        let last = lines.len().saturating_sub(size - 1);
+        parts.extend((0..last).rev().map(|start| (start..start + size).collect()));
     }
+    parts.extend(braces(lines).into_iter().rev());
+    let mut all = Smaller::than(complete);
+    for part in parts {
+        let mut index = 0..;
+        all.with(|all| all.lines.retain(|_| index.next().is_some_and(|index| !part.contains(&index))));
+    }
+    all.plans()
 }
 
 /// What braces and parentheses do to the depth.
@@ -287,13 +270,15 @@ mod tests {
         let all = lines(
             "int a;\nint f(void)\n{\n    if (a) {\n        a = 1;\n        g();\n    }\n    return 1;\n}\nint b;",
         );
-        let mut shows = |lines: &[Line]| {
-            let text = files(lines).concat();
+        let shows = |complete: &Complete| {
+            let text = files(&complete.lines).concat();
             let is_whole = text.matches('{').count() == text.matches('}').count();
-            Ok(is_whole && text.contains("g();") && text.contains("int f"))
+            Ok::<_, Error>((is_whole && text.contains("g();") && text.contains("int f")).then_some(()))
         };
-        let left = without_lines(all, &mut shows).expect("lines");
-        assert_eq!(files(&left), ["int f(void)\n        g();\n"]);
+        let all = Complete { lines: all, first: Vec::new() };
+        let left = reduction::reduce([all], MOST_TRIES, without_lines, shows).expect("no error");
+        let (left, ()) = left.expect("a program");
+        assert_eq!(files(&left.lines), ["int f(void)\n        g();\n"]);
     }
 
     #[test]
@@ -312,10 +297,12 @@ mod tests {
                 && text.matches('{').count() == text.matches('}').count()
                 && (!text.contains("u32") || text.contains("typedef")))
         };
-        let small = shortened(all.clone(), 30, &mut |complete| is_whole(complete)).expect("a program");
+        let small = shortened(all.clone(), 30, &mut |complete| is_whole(complete));
+        let small = small.expect("no error").expect("a program");
         assert_eq!(files(&small.lines), ["unsigned f(unsigned x)\n{\n    x += 1;\n    return x;\n}\n"]);
         assert_eq!(small.first, ["unsigned x = 1;", "x += f(x);"]);
-        let smaller = shortened(all, 5, &mut |complete| is_whole(complete)).expect("a program");
+        let smaller = shortened(all, 5, &mut |complete| is_whole(complete));
+        let smaller = smaller.expect("no error").expect("a program");
         assert_eq!(smaller.count() + 1, small.count());
     }
 

@@ -1,28 +1,32 @@
-//! What a campaign has found.
+//! What is found in generated programs in C, and what other toolchains make of that.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use object::{Object as _, ObjectSymbol as _};
 use serde::Serialize;
+use sframe_engine::Abi;
+use sframe_suite::corpus::{Error, Maker};
 
-use super::build::Level;
-use super::contradictions::Contradiction;
-use super::judge::Fault;
+use super::build::{Build, Level, build};
+use super::flags::knows;
+use super::judge::{Fault, Judged, judge};
 use super::known::Place;
-use super::other_toolchain::Tried;
+use super::oracle::OF_FILE;
 use super::reduce::Reduced;
-use super::shape::Cause;
-use crate::generate::outcome::listed;
+use super::shape::{Cause, Section};
+use crate::generate::outcome::{Outcome, complaint};
+use crate::generate::{Elsewhere, Programs, Terms, Tried};
 
-/// The first case of a cause.
+/// A program that shows something.
 #[derive(Clone, Debug, Serialize)]
 pub struct Example {
     /// The program, by its number.
     pub program: u64,
     /// The level that it was found at.
     pub level: Level,
-    /// What is wrong there, and who says so.
+    /// What it shows.
     #[serde(flatten)]
-    pub fault: Fault,
+    pub shows: Shows,
     /// The flags of the compiler and the linker.
     pub flags: Vec<String>,
     /// The files of the smallest program, without what all have. Empty if it was not reduced.
@@ -35,88 +39,40 @@ pub struct Example {
     pub reduced: Option<Reduced>,
 }
 
-/// Cases with one cause.
+/// What a program shows.
 #[derive(Clone, Debug, Serialize)]
-pub struct Group {
-    /// How many functions have it.
-    pub functions: u64,
-    /// The first of them.
-    pub first: Example,
-    /// The instructions where they are wrong.
-    #[serde(skip)]
-    pub places: BTreeSet<Place>,
+#[serde(untagged)]
+pub enum Shows {
+    /// A fault: what is wrong, and who says so.
+    Fault(Box<Fault>),
+    /// What is said of it.
+    Says {
+        /// In a sentence.
+        says: String,
+    },
+    /// That it computes something else at some level.
+    Differs {
+        /// What it computes.
+        checksums: BTreeMap<Level, u64>,
+        /// How it ends where it does not come to its end.
+        stops: BTreeMap<Level, String>,
+    },
 }
 
-/// Where the bench contradicts itself.
-#[derive(Clone, Debug, Serialize)]
-pub struct Contradicts {
-    /// The first program.
-    pub program: u64,
-    /// Its level.
-    pub level: Level,
-    /// What contradicts what.
-    #[serde(flatten)]
-    pub found: Contradiction,
-    /// At how many places.
-    pub places: u64,
-    /// The flags of the compiler and the linker.
-    pub flags: Vec<String>,
-    /// The files of the smallest program, without what all have. Empty if it was not reduced.
-    pub source: Vec<String>,
+impl Example {
+    /// The fault that it shows, if that is what it does.
+    #[must_use]
+    pub fn fault(&self) -> Option<&Fault> {
+        match &self.shows {
+            Shows::Fault(fault) => Some(fault),
+            Shows::Says { .. } | Shows::Differs { .. } => None,
+        }
+    }
 }
 
-/// A program that computes something else at some level.
-#[derive(Clone, Debug, Serialize)]
-pub struct Differs {
-    /// The program.
-    pub program: u64,
-    /// What it computes.
-    pub checksums: BTreeMap<Level, u64>,
-    /// How it ends where it does not come to its end.
-    pub stops: BTreeMap<Level, String>,
-    /// The flags of the compiler and the linker, without the level.
-    pub flags: Vec<String>,
-    /// The files of the smallest program, without what all have. Empty if it was not reduced.
-    pub source: Vec<String>,
-}
-
-/// Builds that could not be judged.
-#[derive(Clone, Debug, Serialize)]
-pub struct Unjudged {
-    /// How many.
-    pub builds: u64,
-    /// The first program.
-    pub program: u64,
-    /// Its level.
-    pub level: Level,
-    /// The flags of the compiler and the linker.
-    pub flags: Vec<String>,
-    /// The files of the smallest program, without what all have. Empty if it was not reduced.
-    pub source: Vec<String>,
-}
-
-/// Builds that were not made.
-#[derive(Clone, Debug, Serialize)]
-pub struct Refused {
-    /// How many.
-    pub builds: u64,
-    /// Whether a tool has crashed; otherwise, it may have refused what it does not know.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub crash: bool,
-    /// The first program.
-    pub program: u64,
-    /// Its level.
-    pub level: Level,
-    /// The flags of the compiler and the linker.
-    pub flags: Vec<String>,
-}
-
-/// What a campaign has found of one toolchain and ABI.
+/// What was made of one toolchain and ABI, and judged.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Found {
-    /// Whether the search was interrupted, and programs are missing.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub interrupted: bool,
+pub struct Counts {
     /// Programs of which at least one build was judged.
     pub programs: u64,
     /// Builds that were judged.
@@ -131,19 +87,6 @@ pub struct Found {
     pub comparisons: u64,
     /// Functions that `.sframe` leaves out, by reason.
     pub left_out: BTreeMap<String, u64>,
-    /// Faults that have a page, by its name: how many functions have them.
-    pub known: BTreeMap<String, u64>,
-    /// What is wrong besides, by cause.
-    #[serde(serialize_with = "listed")]
-    pub causes: BTreeMap<Cause, Group>,
-    /// Programs that compute something else at some level.
-    pub differ: Vec<Differs>,
-    /// Where the bench contradicts itself, by kind.
-    pub contradictions: Vec<Contradicts>,
-    /// Builds that could not be judged, by reason.
-    pub unjudged: BTreeMap<String, Unjudged>,
-    /// Builds that were not made, by what the tools said.
-    pub refused: BTreeMap<String, Refused>,
     /// How often programs do what.
     pub statements: BTreeMap<&'static str, u64>,
     /// How many flags the compiler knows of those that can be drawn.
@@ -151,4 +94,153 @@ pub struct Found {
     /// What programs compute, by number, where all levels agree.
     #[serde(skip)]
     pub checksums: BTreeMap<u64, u64>,
+    /// The instructions where functions are wrong, by cause.
+    #[serde(skip)]
+    pub places: BTreeMap<Cause, BTreeSet<Place>>,
+}
+
+impl Counts {
+    pub(super) fn add(&mut self, judged: &Judged) {
+        self.builds += 1;
+        self.rows += judged.rows;
+        self.exercised += judged.exercised;
+        self.explored += judged.explored;
+        self.comparisons += judged.comparisons;
+        for (reason, count) in &judged.left_out {
+            *self.left_out.entry(reason.clone()).or_default() += count;
+        }
+    }
+}
+
+/// Programs in C.
+#[derive(Clone, Copy, Debug)]
+pub struct C;
+
+impl Terms for C {
+    type Counts = Counts;
+    type Cause = Cause;
+    type Example = Example;
+    type Error = Error;
+
+    fn size(example: &Example) -> usize {
+        example.source.iter().map(String::len).sum()
+    }
+}
+
+impl Programs for C {
+    fn try_with(maker: &Maker, abi: Abi, example: &Example) -> Result<Option<Tried>, Error> {
+        let shown = example.reduced.as_ref().zip(example.fault());
+        shown.map(|(reduced, fault)| try_with(maker, abi, example.level, reduced, fault)).transpose()
+    }
+
+    fn elsewhere(example: &mut Example) -> &mut BTreeMap<String, Tried> {
+        &mut example.elsewhere
+    }
+}
+
+/// Makes the smallest program with a fault with another toolchain, at the same level.
+///
+/// # Errors
+/// The toolchain does not compile for the ABI, or can't be started.
+fn try_with(maker: &Maker, abi: Abi, level: Level, reduced: &Reduced, fault: &Fault) -> Result<Tried, Error> {
+    let (plan, mut how, mut without) = (&reduced.plan, reduced.build.clone(), Vec::new());
+    if maker.toolchain().one_unit {
+        how.link.objects.truncate(1);
+    }
+    // What is said of the fault needs the file, too.
+    let make = |how: &Build| {
+        let judge = |bytes: &[u8]| judge(bytes).map(|judged| elsewhere(&judged, bytes, fault));
+        Outcome::of(build(maker, abi, plan, how, level), judge)
+    };
+    let mut outcome = make(&how)?;
+    if matches!(outcome, Outcome::Refused(_)) {
+        without = drop_unknown(maker, abi, &mut how)?;
+        if !without.is_empty() {
+            outcome = make(&how)?;
+        }
+    }
+    let result = match outcome {
+        Outcome::Judged(result) => result,
+        Outcome::Unjudged(why) => Elsewhere::Unjudged { why: why.why().to_owned() },
+        Outcome::Refused(stderr) => Elsewhere::Refused { says: complaint(&stderr) },
+    };
+    Ok(Tried { result, without })
+}
+
+/// Drops the flags that a toolchain does not know.
+fn drop_unknown(maker: &Maker, abi: Abi, how: &mut Build) -> Result<Vec<String>, Error> {
+    let mut dropped = Vec::new();
+    let mut is_known = |flags: &[String]| {
+        let is_known = knows(maker, abi, flags)?;
+        if !is_known {
+            dropped.extend_from_slice(flags);
+        }
+        Ok::<_, Error>(is_known)
+    };
+    let mut flags = Vec::new();
+    for group in std::mem::take(&mut how.flags) {
+        if is_known(&group)? {
+            flags.push(group);
+        }
+    }
+    how.flags = flags;
+    let mut flags = Vec::new();
+    for flag in std::mem::take(&mut how.link.flags) {
+        if is_known(std::slice::from_ref(&flag))? {
+            flags.push(flag);
+        }
+    }
+    how.link.flags = flags;
+    Ok(dropped)
+}
+
+/// A function's name, without what compilers add to that of a part or a copy.
+fn base(name: &str) -> &str {
+    match name.find('.') {
+        Some(0) | None => name,
+        Some(at) => &name[..at],
+    }
+}
+
+fn elsewhere(judged: &Judged, bytes: &[u8], fault: &Fault) -> Elsewhere {
+    let name = base(&fault.function);
+    let mut here = judged.faults.iter().filter(|other| base(&other.function) == name);
+    if here.clone().any(|other| other.cause == fault.cause) {
+        return Elsewhere::Same;
+    }
+    if let Some(other) = here.next() {
+        return Elsewhere::Other { says: other.cause.to_string() };
+    }
+    if fault.cause.section != Section::EhFrame && judged.without_fde.iter().any(|other| base(other) == name) {
+        return Elsewhere::LeftOut;
+    }
+    let file = object::File::parse(bytes);
+    let has_it = file.is_ok_and(|file| {
+        let mut names = file.symbols().filter_map(|symbol| symbol.name().ok().map(base));
+        names.any(|other| other == name)
+    });
+    // It may have been inlined. What is wrong with a section as a whole is in no function.
+    if has_it || name == OF_FILE {
+        Elsewhere::Right
+    } else {
+        Elsewhere::Unjudged { why: format!("it has no function {name}") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_faults_in_the_same_function_count() {
+        let wrong = |faults| Judged { faults, ..Judged::default() };
+        let says = |judged: &Judged| elsewhere(judged, b"", &Fault::of("f1", "wrong-fp"));
+        assert_eq!(says(&wrong(vec![Fault::of("f1.cold", "wrong-fp")])), Elsewhere::Same);
+        assert!(matches!(says(&wrong(vec![Fault::of("f1", "wrong-cfa")])), Elsewhere::Other { .. }));
+        let other = wrong(vec![Fault::of("f10", "wrong-fp")]);
+        assert!(matches!(says(&other), Elsewhere::Unjudged { why } if why == "it has no function f1"));
+        assert_eq!(elsewhere(&other, b"", &Fault::of(OF_FILE, "decode-error")), Elsewhere::Right);
+        let left_out = Judged { without_fde: ["f1".to_owned()].into(), ..Judged::default() };
+        assert_eq!(says(&left_out), Elsewhere::LeftOut);
+    }
 }

@@ -12,9 +12,8 @@ use sframe_judge::vocabulary::LayoutFact;
 use sframe_kit::Blame;
 
 use super::contradictions::{Contradiction, blames};
-use super::oracle::{Item, NotJudged, Seen, Witness, ask};
+use super::oracle::{Item, NotJudged, Seen, Spot, Witness, ask};
 use super::shape::{Cause, Section, operation_before};
-use super::spot::Spot;
 use sframe_suite::faults::{SeenPlace, without_numbers};
 
 /// An instruction of a listing.
@@ -74,21 +73,14 @@ pub struct Fault {
     pub spot: Option<Spot>,
 }
 
-#[cfg(test)]
 impl Fault {
-    /// One of a function, for tests.
-    pub(super) fn of(function: &str, wrong: &str) -> Self {
+    /// One that nothing else is known of.
+    fn new(cause: Cause, witness: Witness, function: &str, message: String) -> Self {
         Self {
-            cause: Cause {
-                wrong: wrong.to_owned(),
-                section: Section::Both,
-                blame: Blame::CompilerOrCfi,
-                row: "CFA = SP+N".to_owned(),
-                after: "pop".to_owned(),
-            },
-            witness: Witness::Run,
+            cause,
+            witness,
             function: function.to_owned(),
-            message: String::new(),
+            message,
             listing: Vec::new(),
             before_row: None,
             evidence: Vec::new(),
@@ -97,6 +89,19 @@ impl Fault {
             code_in: None,
             spot: None,
         }
+    }
+
+    /// One of a function, for tests.
+    #[cfg(test)]
+    pub(super) fn of(function: &str, wrong: &str) -> Self {
+        let cause = Cause {
+            wrong: wrong.to_owned(),
+            section: Section::Both,
+            blame: Blame::CompilerOrCfi,
+            row: "CFA = SP+N".to_owned(),
+            after: "pop".to_owned(),
+        };
+        Self::new(cause, Witness::Run, function, String::new())
     }
 }
 
@@ -168,7 +173,8 @@ pub fn judge(bytes: &[u8]) -> Result<Judged, NotJudged> {
     Ok(judged)
 }
 
-/// What is wrong, once for each place, verdict and section. What is wrong at the same instruction in both is wrong in both.
+/// What is wrong, once for each place, verdict and section. What is wrong at the same instruction in both is
+/// wrong in both.
 fn faults(sframe: Option<&Seen>, cfi: Option<&Seen>, difference: Option<&DiffReport>) -> Vec<Fault> {
     let mut faults = Vec::new();
     // Each fault of a section as a whole is one.
@@ -220,24 +226,10 @@ fn faults(sframe: Option<&Seen>, cfi: Option<&Seen>, difference: Option<&DiffRep
             row: without_numbers(&found.sframe),
             after: after.to_owned(),
         };
-        let evidence =
-            found.evidence.iter().map(|evidence| format!("{}: {}", evidence.witness, evidence.says));
         faults.push(Fault {
-            cause,
-            witness: Witness::Comparison,
-            function: found.function.clone(),
-            message: found.message.clone(),
-            listing: found
-                .instructions
-                .iter()
-                .map(|line| Line { is_wrong: line.pc == found.pc, pc: line.pc, text: line.text.clone() })
-                .collect(),
-            before_row: None,
-            evidence: evidence.collect(),
-            place: SeenPlace::default(),
-            layout: Vec::new(),
-            code_in: None,
-            spot: None,
+            listing: listing(found.instructions.iter().map(|line| (line.pc, &line.text)), Some(found.pc)),
+            evidence: evidence(found.evidence.iter().map(|it| (&it.witness, &it.says))),
+            ..Fault::new(cause, Witness::Comparison, &found.function, found.message.clone())
         });
     }
     let uncovered = difference.iter().flat_map(|difference| &difference.uncovered);
@@ -265,23 +257,26 @@ fn left_out(function: &Uncovered) -> Fault {
         row: "none".to_owned(),
         after: "the entry".to_owned(),
     };
+    let message = format!("{name} ({}): {}", function.extent.start, function.message);
     Fault {
-        cause,
-        witness: Witness::Comparison,
-        function: name.clone(),
-        message: format!("{name} ({}): {}", function.extent.start, function.message),
-        listing: Vec::new(),
-        before_row: None,
         evidence: is_of_linker.then(|| PLT_LAYOUT.to_owned()).into_iter().collect(),
-        place: SeenPlace::default(),
         layout: is_of_linker.then_some(LayoutFact::LinkageTable).into_iter().collect(),
-        code_in: None,
-        spot: None,
+        ..Fault::new(cause, Witness::Comparison, name, message)
     }
 }
 
+/// Instructions, of which one may be what a finding is about.
+fn listing<'l>(lines: impl Iterator<Item = (Address, &'l String)>, wrong: Option<Address>) -> Vec<Line> {
+    lines.map(|(pc, text)| Line { is_wrong: Some(pc) == wrong, pc, text: text.clone() }).collect()
+}
+
+/// What witnesses say.
+fn evidence<W: fmt::Display, S: fmt::Display>(said: impl Iterator<Item = (W, S)>) -> Vec<String> {
+    said.map(|(witness, says)| format!("{witness}: {says}")).collect()
+}
+
 fn fault(item: &Item, section: Section) -> Fault {
-    let Finding { verdict, blame, row, message, listing, evidence, .. } = &item.finding;
+    let Finding { verdict, blame, row, message, .. } = &item.finding;
     let cause = Cause {
         wrong: verdict.as_str().to_owned(),
         section,
@@ -289,27 +284,15 @@ fn fault(item: &Item, section: Section) -> Fault {
         row: row.as_ref().map_or_else(|| "none".to_owned(), |row| without_numbers(&row.rules.to_string())),
         after: operation_before(&item.finding, item.is_entry),
     };
+    let said = &item.finding.evidence;
     Fault {
-        cause,
-        witness: item.witness,
-        function: item.function().to_owned(),
-        message: message.to_string(),
-        listing: listing
-            .iter()
-            .map(|line| Line {
-                is_wrong: Some(line.pc) == item.finding.pc,
-                pc: line.pc,
-                text: line.text.clone(),
-            })
-            .collect(),
+        listing: listing(item.finding.listing.iter().map(|line| (line.pc, &line.text)), item.finding.pc),
         before_row: item.before_row.clone(),
-        evidence: evidence
-            .iter()
-            .map(|evidence| format!("{}: {}", evidence.witness, evidence.says))
-            .collect(),
+        evidence: evidence(said.iter().map(|it| (&it.witness, &it.says))),
         place: SeenPlace::of(&item.finding),
-        layout: evidence.iter().filter_map(Evidence::layout).collect(),
+        layout: said.iter().filter_map(Evidence::layout).collect(),
         code_in: item.code_in.clone(),
         spot: item.spot.clone(),
+        ..Fault::new(cause, item.witness, item.function(), message.to_string())
     }
 }

@@ -8,8 +8,8 @@ use sframe_suite::faults::{self, SeenCause, WrongRow, without_numbers};
 use sframe_suite::spec::{self, CfaError, Component, Faults, Producer, Sign};
 
 use super::judge::{Fault, Line};
+use super::oracle::Spot;
 use super::shape::Cause;
-use super::spot::Spot;
 
 /// The known causes that builds of one toolchain and ABI can have.
 #[derive(Clone, Debug, Default)]

@@ -1,10 +1,12 @@
 //! What a run and an exploration say of a program with one section.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use serde::Serialize;
-use sframe_engine::{Base, InstructionPointer};
+use sframe_engine::{Abi, Base, InstructionPointer, RowRules};
+use sframe_isa::Disassembly;
 use sframe_judge::examine::coverage::Explored;
 use sframe_judge::examine::observed::TrueFrame;
 use sframe_judge::examine::{ExamineOptions, examine};
@@ -13,9 +15,8 @@ use sframe_judge::finding::Finding;
 use sframe_judge::target::{Linked, Loaded, Module, Target};
 use sframe_judge::truth::cross_check::Traces;
 use sframe_judge::unwind::sframe_unwinder;
+use sframe_judge::vocabulary::Verdict;
 use sframe_machine::{End, Options};
-
-use super::spot::Spot;
 
 /// What stands for the function of a finding about a section as a whole.
 pub(super) const OF_FILE: &str = "?";
@@ -102,6 +103,42 @@ impl Item {
         self.witness == Witness::Run
     }
 }
+
+/// A place at which a row is wrong. Addresses are those of the process.
+#[derive(Clone, Debug)]
+pub struct Spot {
+    /// The instruction.
+    pub(super) pc: u64,
+    /// The row's first instruction.
+    pub(super) row_pc: u64,
+    /// Where the function starts.
+    pub(super) function: u64,
+    /// What the row says, and what of it is wrong.
+    pub(super) row: (Abi, RowRules, Verdict),
+    /// The code around it.
+    pub(super) code: Arc<Disassembly>,
+}
+
+impl Spot {
+    /// That of a finding about a row.
+    pub(super) fn of(finding: &Finding, module: &Module<'_>) -> Option<Self> {
+        let pc = module.loaded(Linked(finding.pc?.0)).0;
+        let row_pc = module.loaded(Linked(finding.row_pc?.0)).0;
+        let found = finding.row.as_ref()?;
+        let row = (module.subject.abi()?, found.rules, finding.verdict);
+        let function = row_pc.wrapping_sub(found.start.0);
+        Some(Self { pc, row_pc, function, row, code: module.code_around(Loaded(pc)) })
+    }
+}
+
+/// The code is that of the program.
+impl PartialEq for Spot {
+    fn eq(&self, other: &Self) -> bool {
+        (self.pc, self.row_pc, self.row) == (other.pc, other.row_pc, other.row)
+    }
+}
+
+impl Eq for Spot {}
 
 /// Runs and explores a program with one section.
 pub(super) fn ask(target: &Target<'_>) -> Result<Seen, NotJudged> {

@@ -10,12 +10,13 @@ use sframe_judge::finding::Finding;
 use sframe_kit::Blame;
 use sframe_suite::corpus::{Error, Maker};
 use sframe_suite::faults::{Observed, filled_in};
-use sframe_suite::spec::{self, Assembler, Component, Fault, FaultySection, Linker};
+use sframe_suite::spec::{self, Assembler, Component, Fault, FaultySection, Linker, Producer};
 
 use super::example::{Complete, complaint, complete, files, shortened};
 use super::expected_rules::expected_rules;
 use super::flags::{COMMON, Compiler};
-use super::found::{Example, Group};
+use super::found::Example;
+use super::known::Place;
 use super::reduce::Reduced;
 use super::shape::{Cause, Section, operation_before};
 use crate::generate::Elsewhere;
@@ -34,8 +35,10 @@ pub struct Page<'p> {
     pub abi: Abi,
     /// The cause.
     pub cause: &'p Cause,
-    /// What is known of it.
-    pub group: &'p Group,
+    /// The smallest program that shows it.
+    pub example: &'p Example,
+    /// The instructions where functions are wrong.
+    pub places: &'p BTreeSet<Place>,
     /// The seed of its program.
     pub seed: u64,
 }
@@ -81,7 +84,7 @@ impl Page<'_> {
         others: &[Maker],
         folder: &Path,
     ) -> Result<Written, String> {
-        let Some(reduced) = &self.group.first.reduced else {
+        let Some(reduced) = &self.example.reduced else {
             return Err("its program was not reduced".to_owned());
         };
         let name = self.name(maker);
@@ -100,7 +103,7 @@ impl Page<'_> {
 
     /// The component that is to blame, in the versions that were seen to have the fault.
     fn component(&self, maker: &Maker, others: &[Maker]) -> Result<Component, String> {
-        let (abi, elsewhere) = (self.abi, &self.group.first.elsewhere);
+        let (abi, elsewhere) = (self.abi, &self.example.elsewhere);
         let is_clang = Compiler::of(maker, abi) == Compiler::Clang;
         let own = &maker.toolchain().properties;
         let makers: Vec<&Maker> = std::iter::once(maker).chain(others).collect();
@@ -120,13 +123,8 @@ impl Page<'_> {
             Blame::ProducerAssembler => {
                 let usual = if is_clang { Assembler::Llvm } else { Assembler::Gas };
                 let name = own.assembler.as_ref().map_or(usual, |tool| tool.name);
-                Component::Assembler(draft::versions(
-                    name,
-                    abi,
-                    &makers,
-                    &|producer| producer.assembler,
-                    &has,
-                ))
+                let tool = |producer: Producer| producer.assembler;
+                Component::Assembler(draft::versions(name, abi, &makers, &tool, &has))
             }
             Blame::ProducerLinker => {
                 let usual = if is_clang { Linker::Lld } else { Linker::Ld };
@@ -139,8 +137,10 @@ impl Page<'_> {
 
     /// The page as far as it is known without a program.
     fn draft(&self, maker: &Maker, others: &[Maker], name: &str) -> Result<Fault, String> {
-        let Group { first, places, .. } = self.group;
-        let Example { program, level, fault, elsewhere, .. } = first;
+        let Example { program, level, elsewhere, .. } = self.example;
+        let Some(fault) = self.example.fault() else {
+            return Err("it is not about a place".to_owned());
+        };
         let known = format!(
             "Program {program} of the seed {} has it at {level}, reduced: {}.",
             self.seed, fault.message
@@ -152,6 +152,7 @@ impl Page<'_> {
         let component = self.component(maker, others)?;
         let blank = draft::blank((maker, self.abi), name, fault.function.clone(), component);
         let (title, summary) = (self.title(), draft::summary(known, elsewhere));
+        let places: BTreeSet<Place> = self.places.iter().cloned().chain(Place::of(fault)).collect();
         let signs = places.iter().map(|place| place.known(self.abi, self.cause)).collect();
         Ok(Fault { title, summary, section, signs, ..blank })
     }
@@ -172,7 +173,7 @@ impl Page<'_> {
 
     /// The smallest complete program.
     fn shown(&self, maker: &Maker, reduced: &Reduced, draft: &Fault) -> Result<Shown, String> {
-        let level = self.group.first.level;
+        let level = self.example.level;
         let all = complete(maker, self.abi, level, reduced)?;
         let mut plain = vec![level.to_owned()];
         plain.extend(reduced.build.flags.iter().flatten().cloned());
@@ -188,10 +189,8 @@ impl Page<'_> {
         ];
         for (strict, flags) in &ways {
             let mut shows = |complete: &Complete| Ok(self.observe(maker, draft, complete, strict)?.is_some());
-            if !shows(&all).map_err(complaint)? {
-                continue;
-            }
-            let complete = shortened(all.clone(), spec::MAX_LINES, &mut shows).map_err(complaint)?;
+            let shortened = shortened(all.clone(), spec::MAX_LINES, &mut shows).map_err(complaint)?;
+            let Some(complete) = shortened else { continue };
             if let Some(observed) = self.observe(maker, draft, &complete, flags).map_err(complaint)? {
                 return Ok(Shown { complete, flags: flags.to_vec(), observed });
             }
@@ -260,7 +259,7 @@ impl Page<'_> {
         page: &Result<(), String>,
     ) -> Vec<(String, String)> {
         let (program, title, abi) = (program_name(name), self.title(), self.abi);
-        let level = self.group.first.level.trim_start_matches('-');
+        let level = self.example.level.trim_start_matches('-');
         let mut parts = files(&shown.complete.lines).into_iter();
         let first = parts.next().unwrap_or_default();
         let main = shown.complete.main();

@@ -6,12 +6,12 @@ use sframe_suite::corpus::{Error, Maker};
 use super::build::{Build, Level, build};
 use super::judge::{Fault, Judged, judge};
 use super::known::KnownCauses;
-use super::links::{Form, ObjectForm};
+use super::links::{Form, Link, ObjectForm};
 use super::oracle::NotJudged;
-use super::plan::{Attribute, Convention, Ending, Hint, Plan, Statement};
+use super::plan::{Attribute, Convention, Ending, FunctionPlan, Hint, Plan, Statement, each};
 use super::shape::Cause;
 use crate::generate::outcome::Outcome;
-use crate::generate::reduction::Reduction;
+use crate::generate::reduction::{self, Smaller};
 use sframe_suite::faults::without_addresses;
 
 /// What must stay when a program gets smaller.
@@ -65,197 +65,142 @@ pub fn reduce(
     known: &KnownCauses<'_>,
 ) -> Result<Option<Reduced>, Error> {
     let trial = Trial { maker, abi, level, symptom, known };
-    let mut shows = |(plan, build): &(Plan, Build)| trial.shown(plan, build);
     let whole = [(plan.clone(), build.clone())];
-    let Some(mut reduction) = Reduction::of(whole, MOST_TRIES, &mut shows)? else { return Ok(None) };
     let is_one_unit = maker.toolchain().one_unit;
-    reduction.by_kind(&STEPS, |step, (plan, build), number| {
-        let (mut plan, mut build) = (plan.clone(), build.clone());
-        let is_there = step(&mut plan, &mut build, number);
-        plan.drop_unused();
-        if is_one_unit {
-            build.link.objects.truncate(1);
-        }
-        is_there.then_some((plan, build))
-    })?;
-    let ((plan, build), judged) = reduction.end();
-    Ok(Some(Reduced { plan, build, judged }))
+    let shows = |(plan, build): &(Plan, Build)| trial.shown(plan, build);
+    let reduced = reduction::reduce(whole, MOST_TRIES, |whole| smaller(whole, is_one_unit), shows)?;
+    Ok(reduced.map(|((plan, build), judged)| Reduced { plan, build, judged }))
 }
 
-/// Makes the change of a number. Returns whether there is one of that number.
-type Step = fn(&mut Plan, &mut Build, usize) -> bool;
-
-/// What is dropped first takes the most with it.
-const STEPS: [Step; 9] = [
-    plain_link,
-    one_root,
-    drop_flag,
-    empty_function,
-    drop_function,
-    one_file,
-    drop_statement,
-    unwrap,
-    plainer,
-];
-
-fn plain_link(_: &mut Plan, build: &mut Build, index: usize) -> bool {
-    let flags = build.link.flags.len();
-    match index {
-        0 => build.link = super::links::Link::plain(build.link.objects.len()),
-        1 => build.link.form = Form::Static,
-        2 => build.link.objects.iter_mut().for_each(|object| *object = ObjectForm::PLAIN),
-        3 => build.link.flags.clear(),
-        index if index - 4 < flags => {
-            build.link.flags.remove(index - 4);
-        }
-        index if index - 4 - flags < build.link.objects.len() => {
-            build.link.objects[index - 4 - flags] = ObjectForm::PLAIN;
-        }
-        _ => return false,
+/// What a program becomes by one change. What is dropped first takes the most with it.
+fn smaller(whole: &(Plan, Build), is_one_unit: bool) -> Vec<(Plan, Build)> {
+    let mut all = Smaller::than(whole);
+    plainer_builds(&mut all, &whole.1);
+    smaller_functions(&mut all, &whole.0);
+    let mut statements = 0;
+    for function in &whole.0.functions {
+        each(&function.body, &mut |_| statements += 1);
     }
-    true
-}
-
-fn one_root(plan: &mut Plan, _: &mut Build, index: usize) -> bool {
-    // First any function that the others call.
-    let Some(function) = plan.functions.len().checked_sub(index + 1) else { return false };
-    let number = plan.functions[function].number;
-    if plan.roots == [number] {
-        return true;
-    }
-    plan.roots = vec![number];
-    true
-}
-
-fn drop_flag(_: &mut Plan, build: &mut Build, index: usize) -> bool {
-    if index == 0 {
-        build.flags.clear();
-        return true;
-    }
-    if index > build.flags.len() {
-        return false;
-    }
-    build.flags.remove(index - 1);
-    true
-}
-
-fn empty_function(plan: &mut Plan, _: &mut Build, index: usize) -> bool {
-    let Some(function) = plan.functions.get_mut(index) else { return false };
-    function.body.clear();
-    function.ending = Ending::Value;
-    true
-}
-
-fn drop_function(plan: &mut Plan, _: &mut Build, index: usize) -> bool {
-    if index >= plan.functions.len() {
-        return false;
-    }
-    let number = plan.functions.remove(index).number;
-    plan.roots.retain(|root| *root != number);
-    true
-}
-
-fn one_file(plan: &mut Plan, build: &mut Build, index: usize) -> bool {
-    if index > 0 {
-        return false;
-    }
-    plan.files = 1;
-    for function in &mut plan.functions {
-        (function.file, function.is_visible) = (0, false);
-    }
-    build.link.objects.truncate(1);
-    true
-}
-
-/// Changes the statement of a number, with those before it counted, and the blocks in them. The change
-/// takes the list and the position.
-fn change(
-    body: &mut Vec<Statement>,
-    left: &mut usize,
-    with: &mut dyn FnMut(&mut Vec<Statement>, usize),
-) -> bool {
-    for position in 0..body.len() {
-        if *left == 0 {
-            with(body, position);
-            return true;
-        }
-        *left -= 1;
-        if body[position].blocks_mut().into_iter().any(|block| change(block, left, with)) {
-            return true;
-        }
-    }
-    false
-}
-
-fn change_nth(plan: &mut Plan, index: usize, with: &mut dyn FnMut(&mut Vec<Statement>, usize)) -> bool {
-    let mut left = index;
-    plan.functions.iter_mut().any(|function| change(&mut function.body, &mut left, with))
-}
-
-fn drop_statement(plan: &mut Plan, _: &mut Build, index: usize) -> bool {
-    change_nth(plan, index, &mut |body, position| {
-        body.remove(position);
-    })
-}
-
-/// What a statement holds, instead of it.
-fn unwrap(plan: &mut Plan, _: &mut Build, index: usize) -> bool {
-    change_nth(plan, index, &mut |body, position| {
+    let mut change = |with: fn(&mut Vec<Statement>, usize)| {
+        (0..statements).for_each(|number| all.with(|(plan, _)| change_nth(plan, number, with)));
+    };
+    change(|body, position| drop(body.remove(position)));
+    // What a statement holds, instead of it.
+    change(|body, position| {
         let inner: Vec<Statement> = body[position].blocks().into_iter().flatten().cloned().collect();
         if !inner.is_empty() {
             body.splice(position..=position, inner);
         }
-    })
+    });
+    plainer_functions(&mut all, whole.0.functions.len());
+    (0..statements).for_each(|number| {
+        all.with(|(plan, _)| change_nth(plan, number, |body, position| plainer(&mut body[position])));
+    });
+    let mut plans = all.plans();
+    for (plan, build) in &mut plans {
+        plan.drop_unused();
+        if is_one_unit {
+            build.link.objects.truncate(1);
+        }
+    }
+    plans
 }
 
-/// Plainer choices: in functions first, then in statements.
-fn plainer(plan: &mut Plan, _: &mut Build, index: usize) -> bool {
-    const OF_FUNCTION: usize = 5;
-    let functions = plan.functions.len();
-    if index < functions * OF_FUNCTION {
-        let function = &mut plan.functions[index / OF_FUNCTION];
-        match index % OF_FUNCTION {
-            0 => function.ending = Ending::Value,
-            1 => function.convention = Convention::Plain,
-            2 => function.attribute = Attribute::None,
-            3 => function.is_visible = false,
-            _ => {
-                function.convention = match function.convention {
-                    Convention::Many(more) => Convention::Many(more / 2),
-                    Convention::Structure(words) => Convention::Structure((words / 2).max(1)),
-                    other => other,
-                }
-            }
-        }
-        return true;
+fn plainer_builds(all: &mut Smaller<'_, (Plan, Build)>, build: &Build) {
+    let Link { flags, objects, .. } = &build.link;
+    all.with(|(_, build)| build.link = Link::plain(objects.len()));
+    all.with(|(_, build)| build.link.form = Form::Static);
+    all.with(|(_, build)| build.link.objects.fill(ObjectForm::PLAIN));
+    all.with(|(_, build)| build.link.flags.clear());
+    (0..flags.len()).for_each(|index| all.with(|(_, build)| drop(build.link.flags.remove(index))));
+    (0..objects.len()).for_each(|index| all.with(|(_, build)| build.link.objects[index] = ObjectForm::PLAIN));
+    all.with(|(_, build)| build.flags.clear());
+    (0..build.flags.len()).for_each(|index| all.with(|(_, build)| drop(build.flags.remove(index))));
+}
+
+fn smaller_functions(all: &mut Smaller<'_, (Plan, Build)>, plan: &Plan) {
+    // First any function that the others call.
+    for function in plan.functions.iter().rev() {
+        all.with(|(plan, _)| plan.roots = vec![function.number]);
     }
-    change_nth(plan, index - functions * OF_FUNCTION, &mut |body, position| {
-        let statement = &mut body[position];
-        match statement {
-            Statement::Compute(number) | Statement::Float(number) => *number %= 5,
-            Statement::Call { inner, .. } => *inner = None,
-            Statement::Indirect(callees) => callees.truncate(1),
-            Statement::Allocate(words) | Statement::VariableArray { words, .. } => *words = 1,
-            Statement::Array { words, align, .. } => {
-                if *words > 1 {
-                    *words /= 2;
-                } else {
-                    *align = 4;
-                }
-            }
-            Statement::If { hint, otherwise, .. } => {
-                *hint = Hint::None;
-                otherwise.clear();
-            }
-            Statement::Loop { turns, .. } => *turns = 1,
-            Statement::Switch(cases) | Statement::Goto(cases) => {
-                cases.pop();
-            }
-            Statement::Jump { levels } => *levels = 0,
-            Statement::Registers(which) => *which = 0,
-            _ => {}
+    for index in 0..plan.functions.len() {
+        all.with(|(plan, _)| {
+            plan.functions[index].body.clear();
+            plan.functions[index].ending = Ending::Value;
+        });
+    }
+    for (index, function) in plan.functions.iter().enumerate() {
+        all.with(|(plan, _)| {
+            plan.functions.remove(index);
+            plan.roots.retain(|root| *root != function.number);
+        });
+    }
+    all.with(|(plan, build)| {
+        plan.files = 1;
+        for function in &mut plan.functions {
+            (function.file, function.is_visible) = (0, false);
         }
-    })
+        build.link.objects.truncate(1);
+    });
+}
+
+fn plainer_functions(all: &mut Smaller<'_, (Plan, Build)>, count: usize) {
+    for index in 0..count {
+        let mut with =
+            |change: fn(&mut FunctionPlan)| all.with(|(plan, _)| change(&mut plan.functions[index]));
+        with(|function| function.ending = Ending::Value);
+        with(|function| function.convention = Convention::Plain);
+        with(|function| function.attribute = Attribute::None);
+        with(|function| function.is_visible = false);
+        with(|function| match &mut function.convention {
+            Convention::Many(more) => *more /= 2,
+            Convention::Structure(words) => *words = (*words / 2).max(1),
+            _ => {}
+        });
+    }
+}
+
+fn plainer(statement: &mut Statement) {
+    match statement {
+        Statement::Compute(number) | Statement::Float(number) => *number %= 5,
+        Statement::Call { inner, .. } => *inner = None,
+        Statement::Indirect(callees) => callees.truncate(1),
+        Statement::Allocate(words) | Statement::VariableArray { words, .. } => *words = 1,
+        Statement::Array { words: words @ 2.., .. } => *words /= 2,
+        Statement::Array { align, .. } => *align = 4,
+        Statement::If { hint, otherwise, .. } => {
+            *hint = Hint::None;
+            otherwise.clear();
+        }
+        Statement::Loop { turns, .. } => *turns = 1,
+        Statement::Switch(cases) | Statement::Goto(cases) => _ = cases.pop(),
+        Statement::Jump { levels } => *levels = 0,
+        Statement::Registers(which) => *which = 0,
+        _ => {}
+    }
+}
+
+/// Changes the statement of a number, by its list and its position there. Those in the blocks of others
+/// count.
+fn change_nth(plan: &mut Plan, mut number: usize, with: impl Fn(&mut Vec<Statement>, usize)) {
+    fn change(
+        body: &mut Vec<Statement>,
+        left: &mut usize,
+        with: &dyn Fn(&mut Vec<Statement>, usize),
+    ) -> bool {
+        for position in 0..body.len() {
+            if *left == 0 {
+                with(body, position);
+                return true;
+            }
+            *left -= 1;
+            if body[position].blocks_mut().into_iter().any(|block| change(block, left, with)) {
+                return true;
+            }
+        }
+        false
+    }
+    plan.functions.iter_mut().any(|function| change(&mut function.body, &mut number, &with));
 }
 
 /// How programs are made, and what they have to show.

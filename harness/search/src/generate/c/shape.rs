@@ -5,7 +5,6 @@ use std::fmt;
 use serde::Serialize;
 use sframe_judge::finding::Finding;
 use sframe_kit::Blame;
-use sframe_suite::faults::without_numbers;
 
 /// Which sections are wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -75,29 +74,4 @@ pub(super) fn operation_before(finding: &Finding, is_entry: bool) -> String {
     let before = finding.pc.and_then(|pc| finding.listing.iter().rfind(|line| line.pc < pc));
     let operation = before.and_then(|line| line.text.split_whitespace().next());
     operation.unwrap_or("nothing").to_owned()
-}
-
-/// The first complaint of a compiler, assembler or linker, without the place.
-pub(super) fn complaint(said: &str) -> String {
-    // The surest words first; what follows from others comes last.
-    const WORDS: [&str; 4] = ["undefined reference", "internal compiler error", "rror: ", "ld: "];
-    let lines = || said.lines().filter(|line| !line.contains("returned 1 exit status"));
-    let complaint = WORDS.iter().find_map(|words| lines().find(|line| line.contains(words)));
-    let line = complaint.or_else(|| lines().next()).unwrap_or_default();
-    let message = line.rsplit_once("rror: ").map_or(line, |(_, message)| message);
-    without_numbers(message.trim())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn complaints_are_reduced_to_what_they_say() {
-        let said = "unit0.c: In function 'f':\nunit0.c:3:9: error: expected ';'\ncollect2: error: ld returned 1 exit status";
-        assert_eq!(complaint(said), "expected ';'");
-        let said =
-            "/usr/bin/ld: unit0.o: relocation R_390_12 overflows\ncollect2: error: ld returned 1 exit status";
-        assert_eq!(complaint(said), "/usr/bin/ld: unit0.o: relocation R_N_N overflows");
-    }
 }

@@ -1,20 +1,22 @@
-//! Makes many sections, asks a reader about them, and groups what is found.
+//! Searches with generated sections: asks a reader about them, and groups what is found.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use sframe_engine::{Abi, Version};
 use sframe_judge::external::ExternalError;
+use sframe_suite::faults::without_numbers;
 use sframe_vectors::SectionPart;
 
-use super::cause::{Cause, Causes, Count, Counts, Example, Found};
+use super::cause::{Cause, Counts, Example, Sections};
 use super::difference::{Demands, Difference, Differences, ask};
-use super::feature::{clauses, features, open_readings, readings};
+use super::feature::{clauses, features, readings};
 use super::plan::SectionPlan;
 use super::reader::Reader;
 use super::reduce::reduce;
 use super::vector::vector_file;
-use crate::generate::search::{End, Search, Share};
+use crate::generate::campaign::{Finding, Search, Shown, Subject};
+use crate::generate::{Found, Group, Kind, Terms};
 
 /// Which sections, and what is asked about them.
 #[derive(Clone, Debug)]
@@ -31,8 +33,6 @@ pub struct CampaignOptions {
 
 /// Causes that are reduced, at most, for a version and an ABI.
 const REDUCED: usize = 60;
-/// Contradictions that are kept.
-const CONTRADICTIONS: usize = 20;
 
 /// Starts a reader.
 type Start<'s, 'r> = &'s (dyn Fn() -> Result<Box<dyn Reader + 'r>, ExternalError> + Sync + 's);
@@ -45,132 +45,140 @@ pub fn campaign<'r>(
     start: Start<'_, 'r>,
     options: &CampaignOptions,
     done: &(dyn Fn() + Sync),
-) -> Result<Found, ExternalError> {
-    let CampaignOptions { search, demands, .. } = options;
-    let mut seen = Seen { demands, reducer: start()?, found: Found::default(), known: Vec::new() };
-    seen.note_parts();
-    let restarts = AtomicU32::new(0);
-    let attempt = |reader: &mut Box<dyn Reader + 'r>, number| {
-        let before = reader.restarts();
-        let outcome = outcome(&mut **reader, options, number);
-        restarts.fetch_add(reader.restarts() - before, Ordering::Relaxed);
-        outcome
-    };
-    let mut add = |outcome: Option<Outcome>| outcome.map_or(Ok(()), |outcome| seen.add(outcome));
-    let end = search.run(Share::Equal, start, &attempt, &mut add, done)?;
-    let mut found = seen.found;
-    match end {
-        End::Complete => {}
-        End::Interrupted => found.interrupted = true,
-        // What was found until then is told.
-        End::Failed(why) => found.gave_up = Some(why.to_string()),
-    }
-    found.restarts = restarts.into_inner();
-    join(&mut found.causes);
+) -> Result<Found<Sections>, ExternalError> {
+    let readers = Readers { start, options, restarts: AtomicU32::new(0) };
+    let mut found = options.search.run(&readers, done)?;
+    let all = [
+        (SectionPart::Header, "header"),
+        (SectionPart::Fdes, "fdes"),
+        (SectionPart::Lookups, "lookups"),
+        (SectionPart::Steps, "steps"),
+    ];
+    let missing = all.iter().filter(|(part, _)| !options.demands.parts.contains(part));
+    found.counts.parts_not_answered = missing.map(|(_, name)| *name).collect();
+    found.counts.restarts = readers.restarts.into_inner();
+    // What was found until then is told.
+    found.counts.gave_up = found.failed.as_ref().map(ToString::to_string);
+    join(&mut found);
     Ok(found)
+}
+
+struct Readers<'s, 'r> {
+    start: Start<'s, 'r>,
+    options: &'s CampaignOptions,
+    restarts: AtomicU32,
+}
+
+/// A reader, and the causes that are known of it, by version and ABI.
+struct Asked<'r> {
+    reader: Box<dyn Reader + 'r>,
+    known: Vec<(Cause, (Version, Abi))>,
 }
 
 /// What came of one section.
 enum Outcome {
-    Asked { number: u64, plan: Box<SectionPlan>, differences: Differences },
-    Contradiction { number: u64, message: String },
+    /// It is of another version or ABI than those that are asked about.
+    Unwanted,
+    Asked(Box<SectionPlan>, Differences),
+    Contradiction(String),
 }
 
-/// Asks about one section. `None` if it is not wanted.
-fn outcome(
-    reader: &mut dyn Reader,
-    options: &CampaignOptions,
-    number: u64,
-) -> Result<Option<Outcome>, ExternalError> {
-    let CampaignOptions { search, versions, abis, demands } = options;
-    let plan = SectionPlan::random(search.seed, number, demands.open);
-    let is_wanted = (versions.is_empty() || versions.contains(&plan.version))
-        && (abis.is_empty() || abis.contains(&plan.abi));
-    if !is_wanted {
-        return Ok(None);
-    }
-    Ok(Some(match ask(reader, plan, demands)? {
-        Ok((case, differences)) => Outcome::Asked { number, plan: Box::new(case.plan), differences },
-        Err(error) => Outcome::Contradiction { number, message: error.to_string() },
-    }))
-}
+impl<'r> Subject for Readers<'_, 'r> {
+    type Terms = Sections;
+    type Judge = Asked<'r>;
+    type Trial = (u64, Outcome);
+    type Case = ();
 
-/// A cause that is known, with the smallest section that has it.
-struct Known {
-    cause: Cause,
-    plan: Option<SectionPlan>,
-}
+    const KEEPS_JUDGES: bool = true;
 
-/// What was found.
-struct Seen<'s, 'r> {
-    demands: &'s Demands,
-    /// The reader that is asked about smaller sections.
-    reducer: Box<dyn Reader + 'r>,
-    found: Found,
-    /// The causes, in the order in which they were found.
-    known: Vec<Known>,
-}
-
-impl Seen<'_, '_> {
-    fn note_parts(&mut self) {
-        let all = [
-            (SectionPart::Header, "header"),
-            (SectionPart::Fdes, "fdes"),
-            (SectionPart::Lookups, "lookups"),
-            (SectionPart::Steps, "steps"),
-        ];
-        let missing = all.iter().filter(|(part, _)| !self.demands.parts.contains(part));
-        self.found.parts_not_answered = missing.map(|(_, name)| *name).collect();
+    fn start(&self) -> Result<Asked<'r>, ExternalError> {
+        Ok(Asked { reader: (self.start)()?, known: Vec::new() })
     }
 
-    fn add(&mut self, outcome: Outcome) -> Result<(), ExternalError> {
-        let (number, plan, differences) = match outcome {
-            Outcome::Contradiction { number, message } => {
-                self.found.contradicting += 1;
-                if self.found.contradictions.len() < CONTRADICTIONS {
-                    self.found.contradictions.push((number, message));
-                }
-                return Ok(());
+    fn attempt(&self, asked: &mut Asked<'r>, number: u64) -> Result<(u64, Outcome), ExternalError> {
+        let CampaignOptions { search, versions, abis, demands } = self.options;
+        let plan = SectionPlan::random(search.seed, number, demands.open);
+        let is_wanted = (versions.is_empty() || versions.contains(&plan.version))
+            && (abis.is_empty() || abis.contains(&plan.abi));
+        if !is_wanted {
+            return Ok((number, Outcome::Unwanted));
+        }
+        let before = asked.reader.restarts();
+        let answered = ask(&mut *asked.reader, plan, demands);
+        self.restarts.fetch_add(asked.reader.restarts() - before, Ordering::Relaxed);
+        let outcome = match answered? {
+            Ok((case, differences)) => Outcome::Asked(Box::new(case.plan), differences),
+            Err(error) => Outcome::Contradiction(error.to_string()),
+        };
+        Ok((number, outcome))
+    }
+
+    fn add(
+        &self,
+        asked: &mut Asked<'r>,
+        (number, outcome): (u64, Outcome),
+        counts: &mut Counts,
+    ) -> Result<Vec<Finding<Self>>, ExternalError> {
+        let (plan, differences) = match outcome {
+            Outcome::Unwanted => return Ok(Vec::new()),
+            Outcome::Asked(plan, differences) => (plan, differences),
+            Outcome::Contradiction(message) => {
+                let kind = Kind::Contradiction(without_numbers(&message));
+                let example = Some(Example { section: number, message, ..Example::default() });
+                return Ok(vec![Finding { example, ..Finding::of(kind, 1) }]);
             }
-            Outcome::Asked { number, plan, differences } => (number, plan, differences),
         };
         if let Some(reason) = differences.unsupported {
-            *self.found.skipped.entry(reason).or_default() += 1;
-            return Ok(());
+            *counts.skipped.entry(reason).or_default() += 1;
+            return Ok(Vec::new());
         }
-        self.found.sections += 1;
-        self.found.broken += u64::from(plan.is_broken());
-        self.found.agree += u64::from(differences.found.is_empty());
-        self.found.compared += differences.compared;
+        counts.sections += 1;
+        counts.broken += u64::from(plan.is_broken());
+        counts.agree += u64::from(differences.found.is_empty());
+        counts.compared += differences.compared;
         if differences.unnoticed {
             let rule = plan.broken_rules().next().map_or("none", |rule| rule.name);
-            *self.found.unnoticed.entry(rule).or_default() += 1;
+            *counts.unnoticed.entry(rule).or_default() += 1;
         }
+        // A section has a cause once, however many of its functions show it.
+        let (mut all, mut causes): (Vec<Finding<Self>>, _) = (Vec::new(), BTreeSet::new());
         for difference in &differences.found {
-            self.add_difference(number, &plan, difference)?;
+            let (cause, example) = asked.cause(number, &plan, difference, &self.options.demands)?;
+            if causes.insert(cause.clone()) {
+                let of = Some(format!("v{} {}", plan.version, plan.abi));
+                all.push(Finding { of, example, ..Finding::of(Kind::Cause(cause), 1) });
+            }
         }
-        Ok(())
+        Ok(all)
     }
 
-    fn add_difference(
+    /// They are reduced when they are found: that is how it is known which cause they have.
+    fn reduce(&self, _: &Kind<Cause>, (): &()) -> Result<Option<Shown<Self>>, ExternalError> {
+        Ok(None)
+    }
+}
+
+impl Asked<'_> {
+    /// The cause of a difference, and what is shown of it if it is new.
+    fn cause(
         &mut self,
         number: u64,
         plan: &SectionPlan,
         difference: &Difference,
-    ) -> Result<(), ExternalError> {
+        demands: &Demands,
+    ) -> Result<(Cause, Option<Example>), ExternalError> {
         let of = (plan.version, plan.abi);
         let has = features(plan, difference.function, difference.row);
-        if let Some(cause) = self.known_cause(of, difference, &has)? {
-            self.count(cause, number, of, None);
-            return Ok(());
+        let alike = |known: &&(Cause, _)| known.0.is_of(difference) && known.1 == of;
+        // All that its smallest section has is also in this one; the one with the most of that.
+        let explains = |known: &&(Cause, _)| alike(known) && known.0.features.is_subset(&has);
+        let explaining = self.known.iter().filter(explains).map(|(cause, _)| cause);
+        if let Some(cause) = explaining.max_by_key(|cause| cause.features.len()) {
+            return Ok((cause.clone(), None));
         }
-        let alike = |known: &&Known| known.cause.is_of(difference) && self.is_seen(&known.cause, of);
-        let reduced = if self.known.iter().filter(alike).count() < REDUCED {
-            reduce(&mut *self.reducer, plan, difference, self.demands)?
-        } else {
-            None
-        };
-        let (features, plan, example) = match reduced {
+        let is_rare = self.known.iter().filter(alike).count() < REDUCED;
+        let reduced = if is_rare { reduce(&mut *self.reader, plan, difference, demands)? } else { None };
+        let (features, example) = match reduced {
             Some((case, difference)) => {
                 let features = features(&case.plan, difference.function, difference.row);
                 let name = format!("generated-{number}");
@@ -182,7 +190,7 @@ impl Seen<'_, '_> {
                     vector: Some(vector_file(&case.vector, &name, "What is generated and reduced.")),
                     bytes: case.vector.bytes.len(),
                 };
-                (features, Some(case.plan), example)
+                (features, example)
             }
             None => {
                 let example = Example {
@@ -190,130 +198,40 @@ impl Seen<'_, '_> {
                     message: difference.message.clone(),
                     readings: readings(plan).into_iter().map(str::to_owned).collect(),
                     clauses: clauses(plan),
-                    vector: None,
-                    bytes: 0,
+                    ..Example::default()
                 };
-                (has, None, example)
+                (has, example)
             }
         };
         let Difference { part, field, site, .. } = difference.clone();
         let cause = Cause { part, field, site, features };
-        if !self.known.iter().any(|known| known.cause == cause) {
-            self.known.push(Known { cause: cause.clone(), plan });
-        }
-        self.count(cause, number, of, Some(example));
-        Ok(())
-    }
-
-    /// Whether a cause was seen of a version and an ABI.
-    fn is_seen(&self, cause: &Cause, of: (Version, Abi)) -> bool {
-        self.found.causes.get(cause).is_some_and(|(counts, _)| counts.contains_key(&of))
-    }
-
-    /// Returns the cause that is known and explains a difference: all that its smallest section has is also in
-    /// this one; and if it was seen of another version or ABI only, the same section of this version
-    /// and ABI has it.
-    fn known_cause(
-        &mut self,
-        of: (Version, Abi),
-        difference: &Difference,
-        has: &BTreeSet<&'static str>,
-    ) -> Result<Option<Cause>, ExternalError> {
-        let explains = |known: &&Known| known.cause.is_of(difference) && known.cause.features.is_subset(has);
-        let mut possible: Vec<&Known> = self.known.iter().filter(explains).collect();
-        // The one with the most features that this section has.
-        possible
-            .sort_by_key(|known| (!self.is_seen(&known.cause, of), usize::MAX - known.cause.features.len()));
-        for known in possible {
-            if self.is_seen(&known.cause, of) {
-                return Ok(Some(known.cause.clone()));
-            }
-            let Some(plan) = known.plan.as_ref().and_then(|plan| moved(plan, of)) else { continue };
-            let Ok((_, differences)) = ask(&mut *self.reducer, plan, self.demands)? else { continue };
-            if differences.found.iter().any(|found| found.is_like(difference)) {
-                return Ok(Some(known.cause.clone()));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Counts a section with a cause. Of one that is new, the example is given.
-    fn count(&mut self, cause: Cause, number: u64, of: (Version, Abi), example: Option<Example>) {
-        let causes = &mut self.found.causes;
-        if let Some(example) = example {
-            let (_, first) = causes.entry(cause.clone()).or_insert_with(|| (Counts::new(), example.clone()));
-            // The smallest of all.
-            if example.vector.is_some() && (first.vector.is_none() || example.bytes < first.bytes) {
-                *first = example;
-            }
-        }
-        let Some((counts, _)) = causes.get_mut(&cause) else { return };
-        let count = counts.entry(of).or_insert(Count { sections: 0, first: number, last: number });
-        // A section has a cause once, however many of its functions show it.
-        if count.sections == 0 || count.last != number {
-            count.sections += 1;
-        }
-        count.last = number;
+        self.known.push((cause.clone(), of));
+        Ok((cause, Some(example)))
     }
 }
 
-/// Counts a cause for another one that was found later: one of the same version and ABI that needs less.
-fn join(causes: &mut Causes) {
-    let mut all: Vec<(Cause, (Counts, Example))> = std::mem::take(causes).into_iter().collect();
-    all.sort_by_key(|(cause, _)| cause.features.len());
-    for (cause, (counts, example)) in all {
-        let explains = |known: &Cause, seen: &Counts| {
-            (known.part, known.field, &known.site) == (cause.part, cause.field, &cause.site)
-                && known.features.is_subset(&cause.features)
-                && counts.keys().any(|of| seen.contains_key(of))
+/// Counts a cause for another one that needs less: of any version and ABI if that needs something special,
+/// and of the same ones if plain sections have it.
+fn join(found: &mut Found<Sections>) {
+    let needs = |kind: &Kind<Cause>| match kind {
+        Kind::Cause(cause) => cause.features.len(),
+        _ => 0,
+    };
+    let mut all: Vec<_> = std::mem::take(&mut found.groups).into_iter().collect();
+    all.sort_by_key(|(kind, _)| needs(kind));
+    let mut groups: BTreeMap<Kind<Cause>, Group<Example>> = BTreeMap::new();
+    for (kind, group) in all {
+        let explains = |known: &Kind<Cause>, seen: &BTreeMap<String, u64>| match (known, &kind) {
+            (Kind::Cause(known), Kind::Cause(cause)) => {
+                (known.part, &known.field, &known.site) == (cause.part, &cause.field, &cause.site)
+                    && known.features.is_subset(&cause.features)
+                    && (!known.features.is_empty() || group.of.keys().any(|of| seen.contains_key(of)))
+            }
+            _ => false,
         };
-        match causes.iter_mut().find(|(known, (seen, _))| explains(known, seen)) {
-            Some((_, (seen, _))) => {
-                for (of, count) in counts {
-                    let known = seen.entry(of).or_insert(Count { sections: 0, ..count });
-                    known.sections += count.sections;
-                    known.first = known.first.min(count.first);
-                    known.last = known.last.max(count.last);
-                }
-            }
-            None => {
-                causes.insert(cause, (counts, example));
-            }
-        }
+        let known = groups.iter().find(|(known, other)| explains(known, &other.of));
+        let known = known.map_or_else(|| kind.clone(), |(known, _)| known.clone());
+        groups.entry(known).or_default().join(group, Sections::size);
     }
-}
-
-/// A section of another version and ABI, as far as those have what is in it.
-fn moved(plan: &SectionPlan, (version, abi): (Version, Abi)) -> Option<SectionPlan> {
-    let has_usual_ra = plan.fixed_ra == plan.abi.fixed_ra_offset();
-    let mut moved = SectionPlan { version, abi, ..plan.clone() };
-    if has_usual_ra {
-        moved.fixed_ra = abi.fixed_ra_offset();
-    }
-    let (from, to) = (plan.usual_ra(), moved.usual_ra());
-    for row in moved.functions.iter_mut().flat_map(|function| &mut function.rows) {
-        if let Some(rules) = &mut row.rules {
-            if rules.ra == from {
-                rules.ra = to;
-            }
-            let is_scaled = |abi: Abi| abi.cfa_offset_scaling().is_some();
-            if is_scaled(abi) != is_scaled(plan.abi) {
-                let to_scaled =
-                    if is_scaled(abi) { rules.cfa.offset.checked_mul(8)?.checked_add(160) } else { None };
-                rules.cfa.offset = to_scaled.unwrap_or(rules.cfa.offset / 8);
-            }
-        }
-    }
-    if !abi.signs_return_addresses() {
-        for function in &mut moved.functions {
-            function.key_b = false;
-            function.rows.iter_mut().for_each(|row| row.mangled = false);
-        }
-    }
-    moved.pcrel &= version.has_pcrel_starts();
-    moved.frame_pointer &= version.has_frame_pointer_flag();
-    if !version.marks_signal_frames() {
-        moved.functions.iter_mut().for_each(|function| function.signal = false);
-    }
-    (open_readings(&moved).is_subset(&open_readings(plan))).then_some(moved)
+    found.groups = groups;
 }

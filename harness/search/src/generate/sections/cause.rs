@@ -4,17 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::Serialize;
-use sframe_engine::{Abi, Version};
+use sframe_judge::external::ExternalError;
 
 use super::difference::{Difference, Part};
+use crate::generate::Terms;
 
 /// What seems to be one cause.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Cause {
     /// What is different.
     pub part: Part,
-    /// The field.
-    pub field: &'static str,
+    /// Its fields that differ, or how it differs as a whole.
+    pub field: String,
     /// Where a process ended in its source, if it said so.
     pub site: Option<String>,
     /// What the smallest section with the difference has that plain sections do not have.
@@ -25,7 +26,7 @@ impl Cause {
     /// Returns whether a difference is of this kind.
     #[must_use]
     pub fn is_of(&self, difference: &Difference) -> bool {
-        (self.part, self.field, &self.site) == (difference.part, difference.field, &difference.site)
+        (self.part, &self.field, &self.site) == (difference.part, &difference.field, &difference.site)
     }
 }
 
@@ -43,23 +44,12 @@ impl fmt::Display for Cause {
     }
 }
 
-/// In how many sections a cause was seen, of one version and ABI.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Count {
-    /// Sections.
-    pub sections: u64,
-    /// The number of the first one.
-    pub first: u64,
-    /// The number of the last one.
-    pub last: u64,
-}
-
-/// The first section of a cause, reduced.
-#[derive(Clone, Debug, Serialize)]
+/// The first section of a cause, reduced, or one that the bench contradicts itself about.
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Example {
     /// The number of the section.
     pub section: u64,
-    /// What is different in it.
+    /// What is wrong with it.
     pub message: String,
     /// Readings of the specification on which the expected answer depends.
     pub readings: Vec<String>,
@@ -71,16 +61,13 @@ pub struct Example {
     pub bytes: usize,
 }
 
-/// What a campaign has found of one reader.
+/// What one reader was asked.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Found {
+pub struct Counts {
     /// The reader.
     pub name: String,
     /// Its version.
     pub version: String,
-    /// Whether the search was interrupted, and sections are missing.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub interrupted: bool,
     /// Sections that were asked about.
     pub sections: u64,
     /// Those that break a rule.
@@ -97,46 +84,22 @@ pub struct Found {
     pub unnoticed: BTreeMap<&'static str, u64>,
     /// How often the reader had to be restarted.
     pub restarts: u32,
-    /// What is wrong, by cause.
-    #[serde(serialize_with = "causes")]
-    pub causes: Causes,
-    /// Where the bench contradicts itself, by section.
-    pub contradictions: Vec<(u64, String)>,
-    /// How many contradictions there were.
-    pub contradicting: u64,
     /// Why the reader can't be asked any more, if it can't.
     pub gave_up: Option<String>,
 }
 
-/// Causes, each with how often it was seen, by version and ABI, and its first section.
-pub type Causes = BTreeMap<Cause, (Counts, Example)>;
+/// Sections.
+#[derive(Clone, Copy, Debug)]
+pub struct Sections;
 
-/// How often a cause was seen, by version and ABI.
-pub type Counts = BTreeMap<(Version, Abi), Count>;
+impl Terms for Sections {
+    type Counts = Counts;
+    type Cause = Cause;
+    type Example = Example;
+    type Error = ExternalError;
 
-fn causes<S: serde::Serializer>(causes: &Causes, serializer: S) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    struct Of {
-        version: u8,
-        abi: Abi,
-        #[serde(flatten)]
-        count: Count,
+    /// What was not reduced is the greatest.
+    fn size(example: &Example) -> usize {
+        if example.vector.is_some() { example.bytes } else { usize::MAX - 1 }
     }
-    #[derive(Serialize)]
-    struct Entry<'e> {
-        #[serde(flatten)]
-        cause: &'e Cause,
-        sections: u64,
-        of: Vec<Of>,
-        first: &'e Example,
-    }
-    serializer.collect_seq(causes.iter().map(|(cause, (counts, first))| {
-        let of = |((version, abi), count): (&(Version, Abi), &Count)| Of {
-            version: version.number(),
-            abi: *abi,
-            count: *count,
-        };
-        let sections = counts.values().map(|count| count.sections).sum();
-        Entry { cause, sections, of: counts.iter().map(of).collect(), first }
-    }))
 }

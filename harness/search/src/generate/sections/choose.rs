@@ -126,7 +126,7 @@ impl SectionPlan {
         let mut function = FunctionPlan {
             start: 0,
             size,
-            fre_type: usual_width(size),
+            fre_type: least_width(size),
             pc_type: if is_mask { PcType::Mask } else { PcType::Inc },
             rep_size,
             flex: self.version.has_flex_fdes() && random.percent(35),
@@ -141,7 +141,7 @@ impl SectionPlan {
         let greatest = starts.iter().copied().max().unwrap_or(0);
         // Any width that holds all starts.
         let widths = [FreType::Addr1, FreType::Addr2, FreType::Addr4];
-        let holds = |width: &FreType| *width as usize >= usual_width(greatest) as usize;
+        let holds = |width: &FreType| *width as usize >= least_width(greatest) as usize;
         if random.percent(25) || !holds(&function.fre_type) {
             let wide: Vec<FreType> = widths.into_iter().filter(holds).collect();
             function.fre_type = *random.pick(&wide);
@@ -327,9 +327,9 @@ impl SectionPlan {
     }
 }
 
-/// The width of row starts that assemblers choose for a function of this size.
-fn usual_width(size: u32) -> FreType {
-    match size {
+/// The least width of row starts that holds a number: assemblers choose that of the function's size.
+pub(super) const fn least_width(number: u32) -> FreType {
+    match number {
         0..=0xff => FreType::Addr1,
         0x100..=0xffff => FreType::Addr2,
         _ => FreType::Addr4,

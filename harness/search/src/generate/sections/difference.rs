@@ -1,11 +1,14 @@
 //! Where the answers of a reader differ from those that follow from the plan.
 
-use std::collections::BTreeSet;
-use std::fmt::{self, Debug, Display};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{self, Display};
 
 use serde::Serialize;
 use sframe_judge::external::{ExternalError, SectionReply};
-use sframe_vectors::{Fde, Header, Reject, RejectKind, Row, Rules, SectionAnswer, SectionPart};
+use sframe_judge::vocabulary::Verdict;
+use sframe_vectors::{
+    Answer, Change, PcKind, Query, Question, Row, SectionPart, Unreadable, compare_partly, is_refused,
+};
 
 use super::case::{Case, CaseError};
 use super::plan::SectionPlan;
@@ -42,13 +45,25 @@ impl Display for Part {
     }
 }
 
+impl From<Query> for Part {
+    fn from(query: Query) -> Self {
+        match query {
+            Query::Opening => Self::Opening,
+            Query::Header => Self::Header,
+            Query::Fde(_) | Query::Row(..) => Self::Fde,
+            Query::Lookup(_) => Self::Lookup,
+            Query::Step(_) => Self::Step,
+        }
+    }
+}
+
 /// A difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// What is different.
     pub part: Part,
-    /// The field.
-    pub field: &'static str,
+    /// Its fields that differ, or how it differs as a whole.
+    pub field: String,
     /// Where a process ended in its source, if it said so.
     pub site: Option<String>,
     /// The function, by its index.
@@ -62,12 +77,13 @@ pub struct Difference {
 /// The field of a reader that gives no answer in time.
 pub(super) const TIMED_OUT: &str = "timed out";
 
-/// What is demanded of a reader where a section breaks a rule.
+/// What is demanded of a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strictness {
-    /// It rejects what is broken, for the right reason.
+    /// There is no better answer than its own, and it rejects what is broken, for the right reason.
     Exact,
-    /// It answers. Whether it notices what is broken is counted, and not judged.
+    /// Its answers are ones that the vectors accept. Whether it notices what is broken is counted, and not
+    /// judged.
     Answers,
 }
 
@@ -78,7 +94,7 @@ pub struct Demands {
     pub open: bool,
     /// The parts that it answers.
     pub parts: Vec<SectionPart>,
-    /// What is demanded where a section breaks a rule.
+    /// What is demanded of it.
     pub strictness: Strictness,
 }
 
@@ -110,277 +126,100 @@ pub(super) fn ask(
     Ok(Ok((case, differences)))
 }
 
-/// Compares a reply with the answers that follow from the plan.
+/// Compares a reply with the answers that follow from the plan, as the vectors are compared.
 #[must_use]
 pub fn differences(case: &Case, reply: &SectionReply, demands: &Demands) -> Differences {
-    let (result, wrong) = (Differences::default(), BTreeSet::new());
-    let mut all = Comparison { case, strictness: demands.strictness, result, wrong };
-    match reply {
-        SectionReply::Unsupported(reason) => all.result.unsupported = Some(reason.clone()),
+    let (mut result, all_is_read) = (Differences::default(), Unreadable::new());
+    let (answer, unreadable) = match reply {
+        SectionReply::Unsupported(reason) => {
+            return Differences { unsupported: Some(reason.clone()), ..result };
+        }
         SectionReply::Fault(fault) => {
             let field = match fault.verdict {
-                sframe_judge::vocabulary::Verdict::Crashed => "crashed",
-                sframe_judge::vocabulary::Verdict::TimedOut => TIMED_OUT,
+                Verdict::Crashed => "crashed",
+                Verdict::TimedOut => TIMED_OUT,
                 _ => "no answer of the protocol",
             };
-            all.add(Part::Process, field, (None, None), fault.message.clone());
+            let (field, site, message) = (field.to_owned(), site(&fault.message), fault.message.clone());
+            let part = Part::Process;
+            result.found.push(Difference { part, field, site, function: None, row: None, message });
+            return result;
         }
-        SectionReply::Answer(answer) => all.compare(answer, &demands.parts),
-        SectionReply::Partly(_, unreadable) => {
-            let why = unreadable.values().next().cloned().unwrap_or_default();
-            all.add(Part::Process, "an answer that can't be read", (None, None), why);
+        SectionReply::Answer(answer) => (answer, &all_is_read),
+        SectionReply::Partly(answer, unreadable) => (answer, unreadable),
+    };
+    let compared = compare_partly(&case.vector, answer, unreadable, &demands.parts);
+    result.compared = compared.answered.values().sum();
+    let is_exact = demands.strictness == Strictness::Exact;
+    let wrong = compared.differences.into_iter().map(|difference| (difference, true));
+    let worse = compared.quality.into_iter().map(|difference| (difference, is_exact));
+    let mut all: Vec<_> = wrong.chain(worse).collect();
+    all.sort_by_key(|(difference, _)| difference.query);
+    // Functions of which a part is wrong: what follows from that is not told again.
+    let mut parts: BTreeMap<usize, Part> = BTreeMap::new();
+    for (difference, is_wrong) in all {
+        let query = difference.query;
+        if !is_exact && case.must_reject(query) {
+            result.unnoticed |= !is_refused(query, answer);
+            continue;
+        }
+        let (part, (function, row)) = (Part::from(query), case.place(query));
+        let follows = function.is_some_and(|function| *parts.entry(function).or_insert(part) < part);
+        let field = field_of(&difference.changes);
+        let same =
+            |known: &Difference| (known.part, &known.field, known.function) == (part, &field, function);
+        if is_wrong && !follows && !result.found.iter().any(same) {
+            let message = difference.message;
+            result.found.push(Difference { part, field, site: None, function, row, message });
         }
     }
-    all.result
+    result
 }
 
-/// A function and a row of it, as far as they are known.
-type Place = (Option<usize>, Option<usize>);
-
-pub(super) struct Comparison<'c> {
-    pub(super) case: &'c Case,
-    strictness: Strictness,
-    pub(super) result: Differences,
-    /// Functions of which a part before is wrong: what follows from that is not reported again.
-    pub(super) wrong: BTreeSet<usize>,
+/// The names of the fields that differ; of an answer that differs as a whole, how.
+fn field_of(changes: &[Change]) -> String {
+    let name = |change: &Change| match &*change.field {
+        "" => Change { excess: None, ..change.clone() }.to_string(),
+        field => field.to_owned(),
+    };
+    changes.iter().map(name).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ")
 }
 
-impl Comparison<'_> {
-    pub(super) fn add(&mut self, part: Part, field: &'static str, place: Place, message: String) {
-        let (function, row) = place;
-        let same = |known: &Difference| (known.part, known.field, known.function) == (part, field, function);
-        if !self.result.found.iter().any(same) {
-            let site = (part == Part::Process).then(|| site(&message)).flatten();
-            self.result.found.push(Difference { part, field, site, function, row, message });
+impl Case {
+    /// Whether the answer to a question is a rejection.
+    fn must_reject(&self, query: Query) -> bool {
+        let vector = &self.vector;
+        let fde = |index: usize| vector.fdes.get(index);
+        match query {
+            Query::Opening => vector.reject.is_some(),
+            Query::Fde(index) => fde(index).is_some_and(|fde| fde.reject.is_some()),
+            Query::Row(index, row) => {
+                fde(index).and_then(|fde| fde.rows.get(row)).is_some_and(Row::is_rejected)
+            }
+            Query::Lookup(index) => {
+                vector.lookups.get(index).is_some_and(|lookup| matches!(lookup.answer, Answer::Reject(_)))
+            }
+            Query::Header | Query::Step(_) => false,
         }
     }
 
-    pub(super) fn differ(
-        &mut self,
-        part: Part,
-        field: &'static str,
-        place: Place,
-        expected: &dyn Debug,
-        got: &dyn Debug,
-    ) {
-        let at = match place {
-            (Some(function), Some(row)) => format!("FDE {function}, row {row}: "),
-            (Some(function), None) => format!("FDE {function}: "),
-            (None, _) => String::new(),
+    /// The function and the row that a question is about.
+    fn place(&self, query: Query) -> (Option<usize>, Option<usize>) {
+        let answer = match query {
+            Query::Opening | Query::Header => None,
+            Query::Fde(function) => return (Some(function), None),
+            Query::Row(function, row) => return (Some(function), Some(row)),
+            Query::Lookup(index) => self.vector.lookups.get(index).map(|lookup| lookup.answer.clone()),
+            Query::Step(index) => self.vector.steps.get(index).and_then(|step| {
+                let return_address = step.frame.kind == PcKind::Return;
+                self.plan.look_up(Question { pc: step.frame.pc, return_address })
+            }),
         };
-        self.add(part, field, place, format!("{at}{field}: expected {expected:?}, got {got:?}"));
-    }
-
-    fn compare(&mut self, answer: &SectionAnswer, parts: &[SectionPart]) {
-        self.result.compared += 1;
-        let vector = &self.case.vector;
-        match (&answer.reject, &vector.reject) {
-            (None, None) => {}
-            (Some(got), Some(expected)) => {
-                if !self.is_rejected(Some(got), expected) {
-                    self.differ(
-                        Part::Opening,
-                        "kind of rejection",
-                        (None, None),
-                        &shown(expected),
-                        &shown(got),
-                    );
-                }
-                return;
-            }
-            (Some(got), None) => {
-                // Whether one broken function spoils the section is up to the reader.
-                if self.strictness == Strictness::Exact || !self.case.plan.is_broken() {
-                    self.differ(Part::Opening, "rejected", (None, None), &"a section", &shown(got));
-                }
-                return;
-            }
-            (None, Some(expected)) => {
-                if !self.is_rejected(None, expected) {
-                    self.differ(Part::Opening, "not rejected", (None, None), &shown(expected), &"a section");
-                }
-                return;
-            }
+        match answer {
+            None | Some(Answer::NoFde | Answer::Reject(_)) => (None, None),
+            Some(Answer::NoRow(function) | Answer::Outermost(function)) => (Some(function), None),
+            Some(Answer::Row(function, row)) => (Some(function), Some(row)),
         }
-        if parts.contains(&SectionPart::Header) {
-            self.header(answer.header.as_ref(), vector.header.as_ref());
-        }
-        if parts.contains(&SectionPart::Fdes) {
-            self.fdes(answer.fdes.as_deref(), &vector.fdes);
-        }
-        if parts.contains(&SectionPart::Lookups) {
-            self.lookups(answer.lookups.as_deref(), &vector.lookups);
-        }
-        if parts.contains(&SectionPart::Steps) {
-            self.steps(answer.steps.as_deref(), &vector.steps);
-        }
-    }
-
-    /// Returns whether a rejection is what is demanded of the reader.
-    pub(super) fn is_rejected(&mut self, got: Option<&Reject>, expected: &Reject) -> bool {
-        match (self.strictness, got) {
-            (Strictness::Answers, Some(_)) => true,
-            (Strictness::Answers, None) => {
-                self.result.unnoticed = true;
-                true
-            }
-            (Strictness::Exact, None) => false,
-            (Strictness::Exact, Some(got)) => {
-                let offset = got.offset.zip(expected.offset).is_none_or(|(got, expected)| got == expected);
-                got.kind == RejectKind::Unspecified || got.kind == expected.kind && offset
-            }
-        }
-    }
-
-    fn header(&mut self, got: Option<&Header>, expected: Option<&Header>) {
-        let (Some(got), Some(expected)) = (got, expected) else {
-            self.differ(Part::Header, "missing", (None, None), &"a header", &got);
-            return;
-        };
-        self.result.compared += 1;
-        if got == expected {
-            return;
-        }
-        let fields: [(&str, &dyn Debug, &dyn Debug); 11] = [
-            ("version", &expected.version, &got.version),
-            ("ABI", &expected.abi, &got.abi),
-            ("flags", &expected.flags, &got.flags),
-            ("fixed FP", &expected.fixed_fp, &got.fixed_fp),
-            ("fixed RA", &expected.fixed_ra, &got.fixed_ra),
-            ("auxiliary length", &expected.aux_len, &got.aux_len),
-            ("number of FDEs", &expected.num_fdes, &got.num_fdes),
-            ("number of rows", &expected.num_fres, &got.num_fres),
-            ("length of rows", &expected.fre_len, &got.fre_len),
-            ("offset of FDEs", &expected.fdeoff, &got.fdeoff),
-            ("offset of rows", &expected.freoff, &got.freoff),
-        ];
-        self.fields(Part::Header, (None, None), &fields);
-    }
-
-    /// Compares fields by how they are written.
-    fn fields(
-        &mut self,
-        part: Part,
-        place: Place,
-        fields: &[(&'static str, &dyn Debug, &dyn Debug)],
-    ) -> bool {
-        for (field, expected, got) in fields {
-            if format!("{expected:?}") != format!("{got:?}") {
-                self.differ(part, field, place, expected, got);
-                // A reader that is wrong about where something is misreads all that follows.
-                if part != Part::Header {
-                    return false;
-                }
-            }
-        }
-        true
-    }
-
-    /// Returns the pairs of answers and questions, if there is an answer to each.
-    pub(super) fn pairs<'p, T: Debug, U>(
-        &mut self,
-        part: Part,
-        got: Option<&'p [T]>,
-        expected: &'p [U],
-    ) -> Vec<(&'p T, &'p U)> {
-        let count = got.map(<[T]>::len);
-        match got {
-            Some(got) if got.len() == expected.len() => got.iter().zip(expected).collect(),
-            _ => {
-                self.differ(part, "number of answers", (None, None), &expected.len(), &count);
-                Vec::new()
-            }
-        }
-    }
-
-    fn fdes(&mut self, got: Option<&[Fde]>, expected: &[Fde]) {
-        for (index, (got, expected)) in self.pairs(Part::Fde, got, expected).into_iter().enumerate() {
-            self.result.compared += 1;
-            if !self.fde(index, got, expected) {
-                self.wrong.insert(index);
-            }
-        }
-    }
-
-    fn fde(&mut self, index: usize, got: &Fde, expected: &Fde) -> bool {
-        if got == expected {
-            return true;
-        }
-        let place = (Some(index), None);
-        if let Some(reject) = &expected.reject {
-            let right = self.is_rejected(got.reject.as_ref(), reject);
-            if !right {
-                self.differ(Part::Fde, "not rejected", place, &shown(reject), &shown(&got.reject));
-            }
-            return right;
-        }
-        if let Some(reject) = &got.reject {
-            let broken = self.case.plan.functions.get(index).is_some_and(|function| function.is_broken());
-            if broken && self.strictness == Strictness::Answers {
-                return true;
-            }
-            self.differ(Part::Fde, "rejected", place, &"a function", &shown(reject));
-            return false;
-        }
-        let fields: [(&str, &dyn Debug, &dyn Debug); 9] = [
-            ("start", &shown(&expected.start), &shown(&got.start)),
-            ("size", &expected.size, &got.size),
-            ("FRE type", &expected.fre_type, &got.fre_type),
-            ("PC type", &expected.pc_type, &got.pc_type),
-            ("FDE type", &expected.fde_type, &got.fde_type),
-            ("key", &expected.pauth_key, &got.pauth_key),
-            ("signal", &expected.signal, &got.signal),
-            ("block size", &expected.rep_size, &got.rep_size),
-            ("outermost", &expected.outermost, &got.outermost),
-        ];
-        if !self.fields(Part::Fde, place, &fields) {
-            return false;
-        }
-        let mut same = true;
-        for (row, pair) in expected.rows.iter().enumerate() {
-            let place = (Some(index), Some(row));
-            match (pair, got.rows.get(row)) {
-                (Row::Reject(expected), got) => {
-                    let reject = match got {
-                        Some(Row::Reject(reject)) => Some(reject),
-                        _ => None,
-                    };
-                    if !self.is_rejected(reject, expected) {
-                        self.differ(Part::Fde, "row not rejected", place, &shown(expected), &shown(&got));
-                        same = false;
-                    }
-                    return same;
-                }
-                (Row::Rules(expected), Some(Row::Rules(got))) => same &= self.rules(place, expected, got),
-                (_, Some(Row::Reject(reject))) => {
-                    self.differ(Part::Fde, "row rejected", place, &shown(pair), &shown(reject));
-                    return false;
-                }
-                (_, None) => {
-                    self.differ(Part::Fde, "number of rows", place, &expected.rows.len(), &got.rows.len());
-                    return false;
-                }
-            }
-        }
-        if got.rows.len() != expected.rows.len() {
-            self.differ(Part::Fde, "number of rows", place, &expected.rows.len(), &got.rows.len());
-            return false;
-        }
-        same
-    }
-
-    fn rules(&mut self, place: Place, expected: &Rules, got: &Rules) -> bool {
-        if expected == got {
-            return true;
-        }
-        let fields: [(&str, &dyn Debug, &dyn Debug); 5] = [
-            ("row start", &expected.start, &got.start),
-            ("CFA", &shown(&expected.cfa), &shown(&got.cfa)),
-            ("RA", &shown(&expected.ra), &shown(&got.ra)),
-            ("FP", &shown(&expected.fp), &shown(&got.fp)),
-            ("mangled", &expected.mangled, &got.mangled),
-        ];
-        self.fields(Part::Fde, place, &fields)
     }
 }
 
@@ -388,20 +227,7 @@ impl Difference {
     /// Returns whether it is the same thing that is wrong.
     #[must_use]
     pub fn is_like(&self, other: &Self) -> bool {
-        (self.part, self.field, &self.site) == (other.part, other.field, &other.site)
-    }
-}
-
-/// A value as the vectors write it.
-pub(super) fn shown(value: &impl Serialize) -> Shown {
-    Shown(super::vector::flow_of(value))
-}
-
-pub(super) struct Shown(String);
-
-impl Debug for Shown {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        (self.part, &self.field, &self.site) == (other.part, &other.field, &other.site)
     }
 }
 

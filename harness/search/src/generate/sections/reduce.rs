@@ -5,12 +5,13 @@ use sframe_judge::external::ExternalError;
 use sframe_vectors::{Base, Equation, FreType, PcType, Recovery};
 
 use super::case::Case;
+use super::choose::least_width;
 use super::dialect::Dialect;
 use super::difference::{Demands, Difference, Part, TIMED_OUT, ask};
 use super::feature::open_readings;
 use super::plan::{FunctionPlan, RowPlan, SectionPlan};
 use super::reader::Reader;
-use crate::generate::reduction::Reduction;
+use crate::generate::reduction::{self, Smaller};
 
 /// Sections that are tried for one difference, at most.
 const TRIES: u32 = 300;
@@ -35,29 +36,26 @@ pub fn reduce(
         Part::Process => ENDING_TRIES,
         _ => TRIES,
     };
-    let mut shows = |plan: &SectionPlan| -> Result<_, ExternalError> {
+    let shows = |plan: &SectionPlan| -> Result<_, ExternalError> {
         let Ok((case, differences)) = ask(reader, plan.clone(), demands)? else { return Ok(None) };
         let found = differences.found.into_iter().find(|found| found.is_like(difference));
         Ok(found.map(|found| (case, found)))
     };
-    let Some(mut reduction) = Reduction::of([plan.clone()], tries, &mut shows)? else { return Ok(None) };
     // What the specification leaves open, and the plan does not depend on, stays out of it.
     let readings = open_readings(plan);
     let is_open = |plan: &SectionPlan| open_readings(plan).is_subset(&readings);
-    reduction.by_first(|plan| smaller(plan).into_iter().filter(is_open))?;
-    Ok(Some(reduction.end().1))
+    let smaller = |plan: &SectionPlan| {
+        let mut all = smaller(plan);
+        all.retain(is_open);
+        all
+    };
+    Ok(reduction::reduce([plan.clone()], tries, smaller, shows)?.map(|(_, known)| known))
 }
 
 /// What a plan becomes without one part, or with a plainer one: the greatest steps first.
 fn smaller(plan: &SectionPlan) -> Vec<SectionPlan> {
-    let mut all = Vec::new();
-    let mut with = |change: &dyn Fn(&mut SectionPlan)| {
-        let mut smaller = plan.clone();
-        change(&mut smaller);
-        if smaller != *plan {
-            all.push(smaller);
-        }
-    };
+    let mut all = Smaller::than(plan);
+    let mut with = |change: &dyn Fn(&mut SectionPlan)| all.with(change);
     let count = plan.functions.len();
     for half in halves(count) {
         with(&|plan| drop(plan.functions.drain(half.clone())));
@@ -142,7 +140,7 @@ fn smaller(plan: &SectionPlan) -> Vec<SectionPlan> {
             smaller_row(plan, &mut |change| with(&|plan| change(&mut plan.functions[index].rows[row])));
         }
     }
-    all
+    all.plans()
 }
 
 /// Tries a change.
@@ -200,19 +198,16 @@ fn smaller_function(plan: &SectionPlan, index: usize, with: &mut Try<'_, Functio
             row.start = 4 * start;
         }
         function.size = u32::try_from(16.max(4 * function.rows.len())).unwrap_or(function.size);
-        function.fre_type = FreType::Addr1;
-        if function.size > 255 {
-            function.fre_type = FreType::Addr2;
-        }
+        function.fre_type = least_width(last_start(function));
     });
-    let last = function.rows.iter().map(|row| row.start).max().unwrap_or(0);
+    let last = last_start(function);
     with(&|function| function.size = function.size.min(last.saturating_add(4).max(16)));
-    let least = match last {
-        0..=0xff => FreType::Addr1,
-        0x100..=0xffff => FreType::Addr2,
-        _ => FreType::Addr4,
-    };
-    with(&|function| function.fre_type = least);
+    with(&|function| function.fre_type = least_width(last));
+}
+
+/// Where the last row starts.
+fn last_start(function: &FunctionPlan) -> u32 {
+    function.rows.iter().map(|row| row.start).max().unwrap_or(0)
 }
 
 fn smaller_row(plan: &SectionPlan, with: &mut Try<'_, RowPlan>) {
@@ -248,10 +243,28 @@ fn smaller_row(plan: &SectionPlan, with: &mut Try<'_, RowPlan>) {
     };
     with(&|row| rules(row, &|rules| plainer(&mut rules.ra, usual_ra, -8)));
     with(&|row| rules(row, &|rules| plainer(&mut rules.fp, usual_fp, -16)));
+    // The least of the registers whose number does not fit into four bits.
+    let least = |base: &mut Base| {
+        if let Base::Register(number @ 17..) = base {
+            *number = 16;
+        }
+    };
+    with(&|row| {
+        rules(row, &|rules| {
+            least(&mut rules.cfa.base);
+            for recovery in [&mut rules.ra, &mut rules.fp] {
+                if let Recovery::Rule(rule) = recovery {
+                    least(&mut rule.base);
+                }
+            }
+        });
+    });
     // Of one width at a time, so that what differs with the width stays.
     for (from, to) in [(32_768_i64, 40_000_i64), (128, 200)] {
         let nearer = move |offset: &mut i64| {
-            if offset.unsigned_abs() > to.unsigned_abs() && offset.unsigned_abs() >= from.unsigned_abs() {
+            let is_far =
+                offset.unsigned_abs() > to.unsigned_abs() && offset.unsigned_abs() >= from.unsigned_abs();
+            if is_far && *offset != ordinary {
                 *offset = if *offset < 0 { -to } else { to };
             }
         };

@@ -1,22 +1,19 @@
 //! `generate assembly`: functions whose true unwind state is known by construction.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use sframe_engine::Abi;
 use sframe_inspect::command::{Failure, Status, print, print_json, tell};
-use sframe_kit::text::{Text, counted, neutral};
-use sframe_search::generate::ask_others;
+use sframe_kit::text::{Text, counted};
+use sframe_search::generate::Kind;
 use sframe_search::generate::assembly::{
-    CampaignOptions, Cause, Found, Group, Page, Plan, campaign, name_of, try_with, write,
+    self as functions, CampaignOptions, Counts, Example, Page, Plan, campaign, name_of, write,
 };
-use sframe_suite::corpus::Maker;
 
-use super::programs::{All, Programs, each};
-use super::stop::{conclusion, stop_request};
-use crate::cli::{definitions, numbers};
+use super::programs::{Programs, Searched};
+use super::report::{Pages, Shown, conclusion, show_elsewhere, stop_request};
+use crate::cli::numbers;
 
 #[derive(Args)]
 pub(super) struct Assembly {
@@ -50,152 +47,81 @@ impl Assembly {
         }
         let stop = stop_request()?;
         let options = CampaignOptions {
-            search: self.of.search(&stop),
+            search: self.of.numbers(&stop),
             functions: self.functions,
             misdeclares: self.wrong,
             reduces_known: self.known,
         };
         let faults = self.of.faults()?;
-        let mut all =
-            self.of.campaigns(&stop, |maker, abi, done| campaign(maker, abi, &options, &faults, done))?;
-        let makers = self.of.all_that_are_there()?;
-        let is_stopped = || stop.reason().is_some();
-        for (toolchain, abis) in &mut all {
-            for found in abis.values_mut().filter(|_| !is_stopped()) {
-                verify(found, toolchain, &makers, self.known)?;
-            }
+        let searched = self.of.search(&stop, Some(self.known), |maker, abi, done| {
+            campaign(maker, abi, &options, &faults, done)
+        })?;
+        if let Some(folder) = self.pages.as_ref().filter(|_| !searched.is_stopped) {
+            tell(&self.write_pages(&searched, folder));
         }
-        if let Some(folder) = self.pages.as_ref().filter(|_| !is_stopped()) {
-            let mut pages =
-                Pages { of: self, makers: &makers, folder, written: BTreeMap::new(), notes: Text::default() };
-            each(&all, &makers).for_each(|(maker, abi, found)| pages.write(abi, found, maker));
-            tell(&pages.notes);
-        }
-        let mut founds = all.values().flat_map(BTreeMap::values);
-        let contradicts = founds.clone().any(|found| !found.contradictions.is_empty());
-        let sum = |of: fn(&Found) -> u64| founds.clone().map(of).sum::<u64>();
-        let causes = counted(sum(|found| found.causes.len() as u64), "unknown cause");
-        let programs = sum(|found| found.programs);
-        let facts = vec![causes, counted(programs, "program")];
-        let status = match () {
-            () if contradicts || is_stopped() => Status::Broken,
-            () if founds.any(|found| found.has_unknown()) => Status::Finding,
-            () if programs > 0 => Status::AsExpected,
-            () => Status::NothingCompared,
-        };
+        let causes = counted(searched.sum(|found| found.causes().count() as u64), "unknown cause");
+        let programs = searched.sum(|found| found.counts.programs);
+        let status = searched.status(false, programs > 0);
         if self.of.json {
-            print_json(&all)?;
+            print_json(&searched.all)?;
         } else {
-            let mut text = text(&all);
-            conclusion(status, is_stopped(), facts).show(&mut text);
+            let mut text = searched.text(made);
+            let facts = vec![causes, counted(programs, "program")];
+            conclusion(status, searched.is_stopped, facts).show(&mut text);
             print(&text)?;
         }
         Ok(status)
     }
-}
 
-/// The pages of what is found.
-struct Pages<'p> {
-    of: &'p Assembly,
-    makers: &'p [Maker],
-    folder: &'p Path,
-    /// Those that are there, with the toolchain and the ABI that they were written for.
-    written: BTreeMap<String, String>,
-    /// What was written, and what could not be.
-    notes: Text,
-}
-
-impl Pages<'_> {
-    /// Writes those of what one toolchain has for one ABI. What can't be written is reported, and not an
-    /// error.
-    fn write(&mut self, abi: Abi, found: &Found, maker: &Maker) {
-        let known = found.known.iter().filter(|_| self.of.known);
-        let known = known.map(|(page, group)| ((*page).to_owned(), format!("Known as {page}"), group));
-        let of_cause = |cause: &Cause| {
-            let title: String = cause.to_string().chars().take(100).collect();
-            (name_of(maker, abi, cause), title)
-        };
-        let causes = found.causes.iter().map(|(cause, group)| {
-            let (name, title) = of_cause(cause);
-            (name, title, group)
-        });
-        for (name, title, group) in causes.chain(known) {
-            let Some(example) = &group.first else { continue };
-            // One page is about all toolchains and ABIs.
-            if let Some(first) = self.written.get(&name) {
-                self.notes.line(format!("{}: written for {}", neutral(&name), neutral(first)));
-                continue;
-            }
-            let page = Page { name: &name, title: &title, example, seed: self.of.of.seed };
-            match page.write(maker, &self.of.of.roots, self.makers, self.folder) {
-                Ok(()) => {
-                    self.notes.line(format!("{}: written", neutral(&name)));
-                    self.written.insert(name, format!("{}, {abi}", maker.toolchain().name));
-                }
-                Err(why) => self.notes.line(format!("{}: no page: {}", neutral(&name), neutral(&why))),
+    /// Writes the pages of all causes, and of what is known, if that is wanted. Returns what was written.
+    fn write_pages(&self, searched: &Searched<functions::Assembly>, folder: &Path) -> Text {
+        let mut pages = Pages::default();
+        for (maker, abi, found) in searched.each() {
+            for (kind, group) in &found.groups {
+                let (name, title) = match kind {
+                    Kind::Cause(cause) => {
+                        (name_of(maker, abi, cause), cause.to_string().chars().take(100).collect())
+                    }
+                    Kind::Known(page) if self.known => (page.clone(), format!("Known as {page}")),
+                    _ => continue,
+                };
+                let Some(example) = &group.first else { continue };
+                pages.add(name, (maker, abi), |name| {
+                    let page = Page { name, title: &title, example, seed: self.of.seed };
+                    page.write(maker, &self.of.roots, &searched.makers, folder).map(|()| None)
+                });
             }
         }
+        pages.notes
     }
 }
 
-/// Asks all other toolchains about the smallest programs with what is found.
-fn verify(found: &mut Found, toolchain: &str, makers: &[Maker], with_known: bool) -> Result<(), Failure> {
-    for example in found.examples(with_known) {
-        let abi = example.reduced.program.abi;
-        let asked = ask_others(makers, toolchain, abi, |maker| try_with(maker, example));
-        example.elsewhere = asked.map_err(definitions::failure)?;
+fn made(counts: &Counts, more: &mut Text) -> String {
+    if counts.noticed > 0 {
+        more.line(format!("  {} wrong on purpose and found", counted(counts.noticed, "function")));
     }
-    Ok(())
+    format!(
+        "{}, {}, {} of them not in .sframe, {} compared",
+        counted(counts.programs, "program"),
+        counted(counts.functions, "function"),
+        counts.left_out,
+        counted(counts.compared, "instruction")
+    )
 }
 
-fn text(all: &All<Found>) -> Text {
-    let mut text = Text::default();
-    for (toolchain, abis) in all {
-        for (abi, found) in abis {
-            text.line(format!(
-                "{}, {abi}: {}, {}, {} of them not in .sframe, {} compared",
-                neutral(toolchain),
-                counted(found.programs, "program"),
-                counted(found.functions, "function"),
-                found.left_out,
-                counted(found.compared, "instruction")
-            ));
-            if found.noticed > 0 {
-                text.line(format!("  {} wrong on purpose and found", counted(found.noticed, "function")));
-            }
-            for (page, group) in &found.known {
-                text.line(format!("  known, {page}: {}", counted(group.count, "function")));
-            }
-            for (cause, group) in &found.causes {
-                text.line(format!("  {cause}: {}", counted(group.count, "function")));
-                example(group, &mut text);
-            }
-            for (said, group) in &found.refused {
-                let why = if group.crash { "a tool crashes" } else { "refused" };
-                let programs = counted(group.count, "program");
-                text.line(format!("  {programs} not made, {why}: {}", neutral(said)));
-                example(group, &mut text);
-            }
-            for (program, message) in &found.contradictions {
-                text.line(format!("  CONTRADICTION in program {program}: {}", neutral(message)));
-            }
+impl Shown for functions::Assembly {
+    const OF: &'static str = "function";
+
+    fn show(example: &Example, text: &mut Text) {
+        let mut place = format!("program {}, f{}", example.program, example.function);
+        if !example.code.is_empty() {
+            let _ = write!(place, ", before {}: {}; it is: {}", example.code, example.says, example.truth);
         }
-    }
-    text
-}
-
-fn example(group: &Group, text: &mut Text) {
-    let Some(example) = &group.first else { return };
-    let mut place = format!("program {}, f{}", example.program, example.function);
-    if !example.says.is_empty() {
-        let _ = write!(place, ", before {}: {}; it is: {}", example.code, example.says, example.truth);
-    }
-    text.line(format!("      {place}"));
-    for (toolchain, result) in &example.elsewhere {
-        text.line(format!("      with {}: {}", neutral(toolchain), neutral(&result.to_string())));
-    }
-    for line in shown(&example.source) {
-        text.line(format!("      |{}", line.replace('\t', "    ")));
+        text.line(format!("      {place}"));
+        show_elsewhere(&example.elsewhere, text);
+        for line in shown(&example.source) {
+            text.line(format!("      |{}", line.replace('\t', "    ")));
+        }
     }
 }
 

@@ -3,8 +3,8 @@
 mod assembly;
 mod c;
 mod programs;
+mod report;
 mod sections;
-mod stop;
 
 use clap::{Args, Subcommand};
 use sframe_inspect::command::{Failure, Status};

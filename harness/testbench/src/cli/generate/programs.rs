@@ -6,28 +6,61 @@ use std::time::Instant;
 
 use clap::Args;
 use sframe_engine::Abi;
-use sframe_inspect::command::{Failure, detail_since};
+use sframe_inspect::command::{Failure, Status, detail_since};
 use sframe_judge::examine::stop::StopRequest;
-use sframe_search::generate::Search;
+use sframe_kit::text::{Text, neutral};
+use sframe_search::generate::{self, Found, Search, Terms, end_of};
 use sframe_suite::corpus::{Error, Maker, Toolchain};
 use sframe_suite::spec::{Faults, parse_abi};
 
+use super::report::{Shown, show};
 use crate::cli::definitions;
 use crate::cli::numbers;
 use crate::cli::options::{at_home, demand, pages, parse_jobs, set_jobs};
 use crate::cli::run::progress_bar;
 
-/// What was found, by toolchain and ABI.
-pub(super) type All<F> = BTreeMap<String, BTreeMap<Abi, F>>;
+/// What a search has found.
+pub(super) struct Searched<S: Terms> {
+    /// By toolchain and ABI.
+    pub(super) all: BTreeMap<String, BTreeMap<Abi, Found<S>>>,
+    /// All toolchains that are installed, if they were asked about the smallest programs.
+    pub(super) makers: Vec<Maker>,
+    /// Whether the search was ended by an interrupt.
+    pub(super) is_stopped: bool,
+}
 
-/// What was found with each toolchain that is there, and for each ABI.
-pub(super) fn each<'a, F>(
-    all: &'a All<F>,
-    makers: &'a [Maker],
-) -> impl Iterator<Item = (&'a Maker, Abi, &'a F)> {
-    let maker = |name: &String| makers.iter().find(|maker| maker.toolchain().name == *name);
-    let there = all.iter().filter_map(move |(toolchain, abis)| Some((maker(toolchain)?, abis)));
-    there.flat_map(|(maker, abis)| abis.iter().map(move |(abi, found)| (maker, *abi, found)))
+impl<S: Shown> Searched<S> {
+    /// What was found with each toolchain that was opened again, and for each ABI.
+    pub(super) fn each(&self) -> impl Iterator<Item = (&Maker, Abi, &Found<S>)> {
+        let maker = |name: &String| self.makers.iter().find(|maker| maker.toolchain().name == *name);
+        let there = self.all.iter().filter_map(move |(toolchain, abis)| Some((maker(toolchain)?, abis)));
+        there.flat_map(|(maker, abis)| abis.iter().map(move |(abi, found)| (maker, *abi, found)))
+    }
+
+    /// Adds a number of all.
+    pub(super) fn sum(&self, of: impl Fn(&Found<S>) -> u64) -> u64 {
+        self.all.values().flat_map(BTreeMap::values).map(of).sum()
+    }
+
+    /// How the search ends. Something may also be wrong between toolchains.
+    pub(super) fn status(&self, differs: bool, has_compared: bool) -> Status {
+        end_of(self.all.values().flat_map(BTreeMap::values), (differs, self.is_stopped), has_compared)
+    }
+
+    /// Shows all of it, each toolchain and ABI below a line about what was made.
+    pub(super) fn text(&self, made: impl Fn(&S::Counts, &mut Text) -> String) -> Text {
+        let mut text = Text::default();
+        for (toolchain, abis) in &self.all {
+            for (abi, found) in abis {
+                let mut more = Text::default();
+                let made = made(&found.counts, &mut more);
+                text.line(format!("{}, {abi}: {made}", neutral(toolchain)));
+                text.append(&more);
+                show(found, &mut text);
+            }
+        }
+        text
+    }
 }
 
 /// Which programs are made, and by what.
@@ -81,7 +114,7 @@ impl Programs {
     }
 
     /// The programs that are tried.
-    pub(super) fn search(&self, stop: &StopRequest) -> Search {
+    pub(super) fn numbers(&self, stop: &StopRequest) -> Search {
         let numbers = self.first..self.first.saturating_add(self.programs);
         Search { seed: self.seed, numbers, stop: stop.clone() }
     }
@@ -107,32 +140,46 @@ impl Programs {
         Ok(work)
     }
 
-    /// Runs a campaign for each toolchain and ABI that is wanted. It gets the function to call after each
-    /// program.
-    pub(super) fn campaigns<F>(
+    /// Searches with each toolchain and ABI that is wanted, and asks all others about the smallest programs,
+    /// also about those with what is known; `None` to ask nobody. `campaign` gets the function to call after
+    /// each program.
+    pub(super) fn search<S: generate::Programs>(
         &self,
         stop: &StopRequest,
-        campaign: impl Fn(&Maker, Abi, &(dyn Fn() + Sync)) -> Result<F, Error>,
-    ) -> Result<All<F>, Failure> {
+        asks_about_known: Option<bool>,
+        campaign: impl Fn(&Maker, Abi, &(dyn Fn() + Sync)) -> Result<Found<S>, Error>,
+    ) -> Result<Searched<S>, Failure> {
         let work = self.open()?;
         let count = work.iter().map(|(_, abis)| abis.len() as u64).sum::<u64>() * self.programs;
         let bar = progress_bar(count, "programs");
-        let mut all: All<F> = BTreeMap::new();
+        let mut all: BTreeMap<String, BTreeMap<Abi, Found<S>>> = BTreeMap::new();
         for (maker, abis) in &work {
             // What was not begun is not told.
             for abi in abis.iter().take_while(|_| stop.reason().is_none()) {
                 let start = Instant::now();
-                let found = campaign(maker, *abi, &|| bar.inc(1)).map_err(definitions::failure)?;
+                let mut found = campaign(maker, *abi, &|| bar.inc(1)).map_err(definitions::failure)?;
+                if let Some(error) = found.failed.take() {
+                    return Err(definitions::failure(error));
+                }
                 detail_since(start, || format!("{}, {abi}", maker.toolchain().name));
                 all.entry(maker.toolchain().name.clone()).or_default().insert(*abi, found);
             }
         }
         bar.finish_and_clear();
-        Ok(all)
+        let mut makers = Vec::new();
+        if let Some(with_known) = asks_about_known {
+            makers = self.all_that_are_there()?;
+            for (toolchain, abis) in &mut all {
+                for (abi, found) in abis.iter_mut().filter(|_| stop.reason().is_none()) {
+                    found.ask_others((toolchain, *abi), &makers, with_known).map_err(definitions::failure)?;
+                }
+            }
+        }
+        Ok(Searched { all, makers, is_stopped: stop.reason().is_some() })
     }
 
     /// Opens all toolchains that are installed: the selected ones, and those of the corpus.
-    pub(super) fn all_that_are_there(&self) -> Result<Vec<Maker>, Failure> {
+    fn all_that_are_there(&self) -> Result<Vec<Maker>, Failure> {
         let mut all = self.definitions()?;
         for toolchain in Toolchain::load_all(&self.corpus).map_err(definitions::failure)? {
             if toolchain.derive.is_none() && !all.iter().any(|other| other.name == toolchain.name) {

@@ -6,14 +6,14 @@ use sframe_inspect::command::{Failure, Status, Volume, print, print_json, volume
 use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::external::{ExternalError, StopsPerCase};
 use sframe_kit::text::{Text, counted, grouped, neutral};
-use sframe_search::generate::Search;
 use sframe_search::generate::sections::{
-    ALL_PARTS, CampaignOptions, Case, Cause, Counts, Demands, EngineReader, Example, Found, Reader,
-    SectionPlan, Strictness, campaign, vector_file,
+    self as readers, ALL_PARTS, CampaignOptions, Case, Demands, EngineReader, Example, Reader, SectionPlan,
+    Strictness, campaign, vector_file,
 };
+use sframe_search::generate::{Found, Search, end_of};
 use sframe_suite::spec::parse_abi;
 
-use super::stop::{conclusion, stop_request};
+use super::report::{Shown, conclusion, show, stop_request};
 use crate::cli::numbers;
 use crate::cli::options::{parse_jobs, set_jobs};
 use crate::cli::run::progress_bar;
@@ -102,17 +102,11 @@ impl Sections {
         let failed = |error: ExternalError| Failure::broken(format!("error: --unwinder: {error}"));
         let mut found = found.map_err(failed)?;
         let hello = external.as_ref().map(|external| external.hello());
-        found.name = hello.map_or("sframe-engine", |hello| &hello.name).to_owned();
-        found.version = hello.map_or(env!("CARGO_PKG_VERSION"), |hello| &hello.version).to_owned();
-        let is_ours = external.is_none() && !found.causes.is_empty();
-        let status = match () {
-            () if found.contradicting > 0 || is_ours || found.gave_up.is_some() || found.interrupted => {
-                Status::Broken
-            }
-            () if !found.causes.is_empty() => Status::Finding,
-            () if found.sections > 0 => Status::AsExpected,
-            () => Status::NothingCompared,
-        };
+        found.counts.name = hello.map_or("sframe-engine", |hello| &hello.name).to_owned();
+        found.counts.version = hello.map_or(env!("CARGO_PKG_VERSION"), |hello| &hello.version).to_owned();
+        // A mistake of the engine is one of the bench.
+        let is_ours = external.is_none() && found.causes().next().is_some();
+        let status = end_of([&found], (false, is_ours), found.counts.sections > 0);
         if self.json {
             print_json(&found)?;
         } else if volume() != Volume::Quiet || status != Status::AsExpected {
@@ -134,63 +128,52 @@ impl Sections {
     }
 }
 
-fn text(found: &Found, status: Status) -> Text {
-    let mut text = Text::default();
-    for (cause, (counts, first)) in &found.causes {
-        cause_text(cause, counts, first, &mut text);
-    }
-    for (number, message) in &found.contradictions {
-        text.line(format!("CONTRADICTION in section {number}: {}", neutral(message)));
-    }
-    if found.contradicting > found.contradictions.len() as u64 {
-        text.line(format!("{} contradictions altogether", grouped(found.contradicting)));
-    }
-    for (reason, count) in &found.skipped {
+fn text(found: &Found<readers::Sections>, status: Status) -> Text {
+    let (mut text, counts) = (Text::default(), &found.counts);
+    show(found, &mut text);
+    for (reason, count) in &counts.skipped {
         text.line(format!("{} sections skipped: {}", grouped(*count), neutral(reason)));
     }
-    if !found.parts_not_answered.is_empty() {
-        text.line(format!(
-            "not asked, because it does not answer them: {}",
-            found.parts_not_answered.join(", ")
-        ));
+    if !counts.parts_not_answered.is_empty() {
+        let parts = counts.parts_not_answered.join(", ");
+        text.line(format!("not asked, because it does not answer them: {parts}"));
     }
-    for (rule, count) in &found.unnoticed {
+    for (rule, count) in &counts.unnoticed {
         text.line(format!("not noticed, and not checked: {rule}, in {}", counted(*count, "section")));
     }
-    let gave_up = found.gave_up.as_ref().map(|reason| format!("given up: {}", neutral(reason)));
+    let gave_up = counts.gave_up.as_ref().map(|reason| format!("given up: {}", neutral(reason)));
     let causes = format!(
         "{} {}: {}",
-        neutral(&found.name),
-        neutral(&found.version),
-        counted(found.causes.len() as u64, "cause")
+        neutral(&counts.name),
+        neutral(&counts.version),
+        counted(found.causes().count() as u64, "cause")
     );
     let sections = format!(
         "{} of {} answered correctly; {} of them break a rule",
-        grouped(found.agree),
-        counted(found.sections, "section"),
-        grouped(found.broken)
+        grouped(counts.agree),
+        counted(counts.sections, "section"),
+        grouped(counts.broken)
     );
     let answers = format!(
         "{} compared, {}",
-        counted(found.compared, "answer"),
-        counted(found.restarts.into(), "restart")
+        counted(counts.compared, "answer"),
+        counted(counts.restarts.into(), "restart")
     );
     let facts = gave_up.into_iter().chain([causes, sections, answers]).collect();
     conclusion(status, found.interrupted, facts).show(&mut text);
     text
 }
 
-fn cause_text(cause: &Cause, counts: &Counts, first: &Example, text: &mut Text) {
-    let sections: u64 = counts.values().map(|count| count.sections).sum();
-    text.line(format!("{cause}: {} sections", grouped(sections)));
-    let of =
-        counts.iter().map(|((version, abi), count)| format!("v{version} {abi} {}", grouped(count.sections)));
-    text.line(format!("    {}", of.collect::<Vec<_>>().join(", ")));
-    text.line(format!("    section {}: {}", first.section, neutral(&first.message)));
-    if !first.readings.is_empty() {
-        text.line(format!("    readings: {}", first.readings.join(", ")));
-    }
-    for line in first.vector.iter().flat_map(|vector| vector.lines()) {
-        text.line(format!("    |{line}"));
+impl Shown for readers::Sections {
+    const OF: &'static str = "section";
+
+    fn show(example: &Example, text: &mut Text) {
+        text.line(format!("      section {}: {}", example.section, neutral(&example.message)));
+        if !example.readings.is_empty() {
+            text.line(format!("      readings: {}", example.readings.join(", ")));
+        }
+        for line in example.vector.iter().flat_map(|vector| vector.lines()) {
+            text.line(format!("      |{line}"));
+        }
     }
 }

@@ -14,8 +14,7 @@ use sframe_suite::corpus::{Error, MadeProgram, Maker};
 
 use super::dialect::{Dialect, Move};
 use super::directive::{Cfa, Declared, Directive, Operation, Saved, plain};
-use super::plan::{Column, FunctionPlan, Misdeclared, Plan, Setup};
-use super::sections::Sections;
+use super::plan::{Column, FunctionPlan, Misdeclared, Plan, Sections, Setup};
 use super::state::{State, Value};
 use crate::generate::random::Random;
 

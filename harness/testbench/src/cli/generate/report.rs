@@ -1,0 +1,102 @@
+//! What a search has found, for people, and how it ends.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
+use sframe_engine::Abi;
+use sframe_inspect::command::{Failure, Status};
+use sframe_judge::examine::stop::StopRequest;
+use sframe_kit::conclusion::{Conclusion, Ending};
+use sframe_kit::text::{Text, counted, grouped, neutral};
+use sframe_search::generate::{Found, Kind, Terms, Tried};
+use sframe_suite::corpus::Maker;
+
+use crate::cli::interrupt::requests_here;
+
+/// What is shown of what is found.
+pub(super) trait Shown: Terms<Cause: Display> {
+    /// What has a cause.
+    const OF: &'static str;
+
+    /// Shows an example.
+    fn show(example: &Self::Example, text: &mut Text);
+}
+
+/// Shows all groups, each with its example.
+pub(super) fn show<S: Shown>(found: &Found<S>, text: &mut Text) {
+    for (kind, group) in &found.groups {
+        let count = |of| counted(group.count, of);
+        text.line(match kind {
+            Kind::Known(page) => format!("  known, {}: {}", neutral(page), count("case")),
+            Kind::Cause(cause) => format!("  {}: {}", neutral(&cause.to_string()), count(S::OF)),
+            Kind::Differs(program) => format!("  program {program} depends on its level:"),
+            Kind::Crashed(said) => {
+                format!("  {} not made, a tool crashes: {}", count("program"), neutral(said))
+            }
+            Kind::Refused(said) => format!("  {} not made, refused: {}", count("program"), neutral(said)),
+            Kind::Unjudged(why) => format!("  NOT JUDGED: {}: {}", count("program"), neutral(why)),
+            Kind::Contradiction(kind) => format!("  CONTRADICTION at {}: {}", count("place"), neutral(kind)),
+        });
+        if !group.of.is_empty() {
+            let of = group.of.iter().map(|(of, count)| format!("{of} {}", grouped(*count)));
+            text.line(format!("      {}", of.collect::<Vec<_>>().join(", ")));
+        }
+        if let (Some(example), false) = (&group.first, matches!(kind, Kind::Known(_))) {
+            S::show(example, text);
+        }
+    }
+}
+
+/// Shows what other toolchains make of an example.
+pub(super) fn show_elsewhere(elsewhere: &BTreeMap<String, Tried>, text: &mut Text) {
+    for (toolchain, tried) in elsewhere {
+        text.line(format!("      with {}: {}", neutral(toolchain), neutral(&tried.to_string())));
+    }
+}
+
+/// The pages of what is found.
+#[derive(Default)]
+pub(super) struct Pages {
+    /// Those that are there, with the toolchain and the ABI that they were written for.
+    written: BTreeMap<String, String>,
+    /// What was written, and what could not be.
+    pub(super) notes: Text,
+}
+
+impl Pages {
+    /// Writes one, and says why it is a program and a spec alone. What can't be written is reported, and not
+    /// an error.
+    pub(super) fn add(
+        &mut self,
+        name: String,
+        (maker, abi): (&Maker, Abi),
+        write: impl FnOnce(&str) -> Result<Option<String>, String>,
+    ) {
+        // One page is about all toolchains and ABIs.
+        if let Some(first) = self.written.get(&name) {
+            return self.notes.line(format!("{}: written for {}", neutral(&name), neutral(first)));
+        }
+        self.notes.line(match write(&name) {
+            Ok(None) => format!("{}: written", neutral(&name)),
+            Ok(Some(why)) => {
+                format!("{}: a program and a spec, but no page: {}", neutral(&name), neutral(&why))
+            }
+            Err(why) => return self.notes.line(format!("{}: no page: {}", neutral(&name), neutral(&why))),
+        });
+        self.written.insert(name, format!("{}, {abi}", maker.toolchain().name));
+    }
+}
+
+/// Returns what ends a search at an interrupt.
+pub(super) fn stop_request() -> Result<StopRequest, Failure> {
+    requests_here().map_err(|error| Failure::broken(format!("error: interrupts can't be received: {error}")))
+}
+
+/// How a search ends.
+pub(super) fn conclusion(status: Status, is_stopped: bool, mut facts: Vec<String>) -> Conclusion {
+    if !is_stopped {
+        return Conclusion { ending: status.into(), facts };
+    }
+    facts.insert(0, "the search is incomplete, and nothing is reduced".to_owned());
+    Conclusion { ending: Ending::Interrupted, facts }
+}
