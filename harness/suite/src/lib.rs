@@ -4,7 +4,7 @@
 //! ```text
 //! spec YAML -> yaml -> spec --+
 //! manifest --> corpus --------+-> suite -> case (isolated in a process) -> report
-//!                                               `-> matrix, faults, study, clauses
+//!                                               `-> matrix, faults, clauses
 //! ```
 //!
 //! What judges one program is in the crate `sframe_judge`. To run all specs with an
@@ -26,7 +26,6 @@ pub mod schema;
 pub mod signs;
 pub mod spec;
 pub mod stacks;
-pub mod study;
 pub mod suite;
 pub mod vectors;
 pub mod yaml;

@@ -8,10 +8,7 @@ mod settle;
 pub(crate) mod stand_in;
 
 pub use known_findings::{KnownText, known_findings};
-pub use reason::{
-    BrokenReason, BrokenRun, NOTHING_COMPARED, NoSuchPlace, NoWorker, OutputDifference, SkipReason,
-    broken_reason,
-};
+pub use reason::{BrokenReason, NOTHING_COMPARED, NoSuchPlace, NoWorker, SkipReason};
 pub use report::{CaseReport, CaseResult, Outcome, SeenKnown, SignalCounts};
 pub use settle::{Settled, settle};
 
@@ -34,7 +31,9 @@ use sframe_judge::compare::ByTopmost;
 use sframe_judge::examine::counts::Counts;
 use sframe_judge::examine::coverage::{Coverage, RowCounts, UnexercisedRow};
 use sframe_judge::examine::listings::Listing;
-use sframe_judge::examine::{Breakpoint, Examination, ExamineOptions, Probe, Signals, examine_with};
+use sframe_judge::examine::{
+    Breakpoint, BrokenRun, Examination, ExamineOptions, Probe, Signals, broken_reason, examine_with,
+};
 use sframe_judge::explore::{Explorer, Progress};
 use sframe_judge::external::{External, ExternalError, UnwinderExamination};
 use sframe_judge::finding::{Finding, Message};

@@ -8,7 +8,7 @@ use sframe_elf::sframe_section::Input;
 use sframe_engine::{Fde, InstructionPointer};
 use sframe_inspect::dump::{Dump, text};
 use sframe_judge::examine::coverage::RowUse;
-use sframe_judge::examine::{ExamineOptions, examine};
+use sframe_judge::examine::{ExamineOptions, broken_reason, examine};
 use sframe_judge::explore::ExploreError;
 use sframe_judge::finding::{Finding, FindingRow, Witness};
 use sframe_judge::target::files::{Files, FilesError, LibraryFolders};
@@ -21,7 +21,6 @@ use sframe_kit::text::counted;
 use sframe_machine::{MachineError, Options};
 
 use super::explored::explored;
-use crate::case::broken_reason;
 use crate::spec::{Blame, Example, FaultySection, NO_ROW};
 
 /// The witness that is the run itself.

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use sframe_elf::file::read;
 use sframe_elf::find_sframe::find_sframe;
 use sframe_engine::Abi;
-use sframe_judge::examine::{ExamineOptions, examine};
+use sframe_judge::examine::{ExamineOptions, broken_reason, examine};
 use sframe_judge::target::files::{Files, LibraryFolders};
 use sframe_judge::target::{MadeSections, SectionSource, Target};
 use sframe_judge::unwind::sframe_unwinder;
@@ -22,7 +22,6 @@ use super::result::{LinkOutcome, LinkResult};
 use super::tools::{Command, Ran, Tools};
 use super::unable::Unable;
 use super::wanted::Placement;
-use crate::case::broken_reason;
 use crate::corpus::is_crash;
 use crate::suite::shard::Shard;
 

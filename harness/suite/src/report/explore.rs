@@ -10,12 +10,12 @@ use sframe_judge::explore::{
     Certainty, Doubt, Exploration, ExploredFinding, ExploredForm, FunctionRows, RowCounts, Undecided,
 };
 use sframe_judge::finding::{Finding, Group};
-use sframe_judge::target::{Module as Image, Target};
+use sframe_judge::target::{Module as Image, Origin, Target};
 use sframe_kit::text::{Text, counted, grouped};
 use sha2::{Digest as _, Sha256};
 
 use super::diagnostic::{Described, Style, help, not_shown, note, quoted, with_option};
-use super::document::{JudgedImage, Origin, SCHEMA, named_by};
+use super::document::{JudgedImage, SCHEMA, named_by};
 use super::file_name;
 use super::known::located;
 use super::no_result::NoResult;

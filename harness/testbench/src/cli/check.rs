@@ -213,7 +213,9 @@ impl Check {
             });
             // Rows that were not explored for that are no more than not executed.
             if stop.reason() == Some(StopReason::Interrupted) {
-                report.broken.get_or_insert_with(|| sframe_suite::case::BrokenRun::Interrupted.to_string());
+                report
+                    .broken
+                    .get_or_insert_with(|| sframe_judge::examine::BrokenRun::Interrupted.to_string());
             }
         }
         let (seen, explored) = report.findings.split_at_mut(of_run);

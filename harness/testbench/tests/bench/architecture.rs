@@ -24,7 +24,6 @@ const CRATES: [(&str, &[&str]); 13] = [
             "clauses",
             "failure",
             "faults",
-            "study",
             "report",
             "meanings",
             "matrix",
@@ -45,6 +44,7 @@ const CRATES: [(&str, &[&str]); 13] = [
     (
         "judge",
         &[
+            "study",
             "explore",
             "external",
             "moments",

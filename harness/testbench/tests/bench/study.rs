@@ -7,6 +7,7 @@ use rstest::rstest;
 use serde_json::Value;
 use sframe_judge::compare::{Reliabilities, WalkEnd};
 use sframe_judge::examine::{Examination, ExamineOptions, examine};
+use sframe_judge::study::{Executed, Study, StudyOptions, Unwinders, Walks};
 use sframe_judge::target::Target;
 use sframe_judge::unwind::{
     Backtrace, CfiUnwinder, End, Frame, FramePointerUnwinder, Unwinder, Viewpoint, sframe_unwinder,
@@ -14,7 +15,7 @@ use sframe_judge::unwind::{
 use sframe_judge::vocabulary::Topmost;
 use sframe_kit::text::grouped;
 use sframe_machine::Options;
-use sframe_suite::study::{Executed, Study, StudyOptions, StudyReport, Unwinders, Walks};
+use sframe_suite::report::StudyReport;
 
 use crate::command::{bench, bench_in, json, status};
 use crate::common::repository;

@@ -11,7 +11,7 @@ use sframe_engine::{
 };
 use sframe_engine::{ReturnAddress, Step, StepError};
 use sframe_judge::examine::counts::Counts;
-use sframe_judge::examine::{Examination, ExamineOptions, examine};
+use sframe_judge::examine::{Examination, ExamineOptions, broken_reason, examine};
 use sframe_judge::finding::Finding;
 use sframe_judge::target::Target;
 use sframe_judge::target::files::Files;
@@ -19,7 +19,7 @@ use sframe_judge::truth::cross_check::Traces;
 use sframe_judge::unwind::{Backtrace, End, Frame, Unwinder, Viewpoint, sframe_unwinder};
 use sframe_judge::vocabulary::{Trace, Verdict};
 use sframe_machine::{Options, Pattern, WitnessFaults};
-use sframe_suite::case::{CaseReport, Outcome, broken_reason};
+use sframe_suite::case::{CaseReport, Outcome};
 use sframe_suite::corpus::Manifest;
 use sframe_suite::suite::{Filter, Suite, SuiteError};
 use sha2::{Digest, Sha256};

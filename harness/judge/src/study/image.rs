@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::target::{MadeSection, Module, Origin};
 use serde::{Deserialize, Serialize};
 use sframe_engine::{Version, write};
 use sframe_inspect::diff::{Reason, Uncovered, diff_file};
-use sframe_judge::target::{MadeSection, Module};
-
-use crate::report::Origin;
 
 /// Sizes of an image's tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -66,7 +64,9 @@ impl VersionSize {
 }
 
 impl ImageSizes {
-    pub(super) fn of(module: &Module<'_>) -> Self {
+    /// Measures those of an image.
+    #[must_use]
+    pub fn of(module: &Module<'_>) -> Self {
         let header = module.section.as_ref().map(|section| *section.header());
         let made = module.made().and_then(Result::ok).map(MadeSection::size);
         let own = module.subject.sframe.map(|section| section.data.len());
@@ -85,7 +85,7 @@ impl ImageSizes {
     }
 
     /// Adds those of another image.
-    pub(super) fn add(&mut self, other: &Self) {
+    pub fn add(&mut self, other: &Self) {
         self.versions.iter_mut().zip(&other.versions).for_each(|(own, other)| own.add(other));
         self.code = self.code.saturating_add(other.code);
         self.sframe = self.sframe.saturating_add(other.sframe);
@@ -112,7 +112,8 @@ pub struct Skipped {
 impl Skipped {
     /// Returns what a section lacks: of the file's own as `diff` finds it, of one that was made as
     /// the conversion has said. `None` if there is no section, or nothing to compare it with.
-    pub(super) fn of(module: &Module<'_>) -> Option<Self> {
+    #[must_use]
+    pub fn of(module: &Module<'_>) -> Option<Self> {
         match (Origin::of(module), module.made()) {
             (Origin::Sframe, _) => {
                 let report = diff_file(module.image.bytes(), "").ok()?;
@@ -128,7 +129,7 @@ impl Skipped {
     }
 
     /// Adds what another section lacks.
-    pub(super) fn add(&mut self, other: &Self) {
+    pub fn add(&mut self, other: &Self) {
         self.functions = self.functions.saturating_add(other.functions);
         self.bytes = self.bytes.zip(other.bytes).map(|(bytes, others)| bytes.saturating_add(others));
         for (reason, count) in &other.reasons {

@@ -6,15 +6,18 @@ use serde::{Deserialize, Serialize};
 use sframe_inspect::command::Volume;
 use sframe_judge::compare::Reliabilities;
 use sframe_judge::finding::{Blame, Confidence, Finding};
-use sframe_judge::target::Target;
+use sframe_judge::study::{Executed, ImageSizes, Skipped, Study, StudyOptions, WAYS};
+use sframe_judge::target::{Origin, Target};
 use sframe_judge::vocabulary::{Topmost, Verdict};
 use sframe_kit::conclusion::{Conclusion, Ending};
 use sframe_kit::text::{Text, counted, first_of, grouped};
 
-use super::image::{ImageSizes, Skipped};
-use super::walks::{Executed, WAYS};
-use super::{Study, StudyOptions};
-use crate::report::{NoResult, Origin, SCHEMA};
+use super::document::SCHEMA;
+use super::no_result::NoResult;
+
+mod page;
+
+pub use page::{PageError, study_page};
 
 /// The output of `study --json`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -327,7 +330,7 @@ impl WrongRow {
 
 /// A part of a whole in per cent. 100 % is all of it, and 0 % is nothing: what is nearly so is not
 /// rounded to it.
-pub(super) fn share(part: u64, all: u64) -> String {
+fn share(part: u64, all: u64) -> String {
     if all == 0 {
         return "-".to_owned();
     }

@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use sframe_elf::file::read;
 use sframe_engine::Version;
 use sframe_judge::compare::Reliabilities;
+use sframe_judge::study::{Executed, ImageSizes, VersionSize, WAYS, Walks};
+use sframe_judge::target::Origin;
 use sframe_judge::vocabulary::Topmost;
 use sframe_kit::text::{counted, grouped};
 use sframe_vectors::words::of_json;
 
-use super::image::{ImageSizes, VersionSize};
-use super::report::{ImageStudy, StudyReport, WrongRow, share};
-use super::walks::{Executed, WAYS, Walks};
-use crate::report::{Origin, cell};
+use super::{ImageStudy, StudyReport, WrongRow, share};
+use crate::report::markdown::cell;
 
 /// The largest report that is read, in bytes.
 const MAX_REPORT: u64 = 256 << 20;
@@ -70,7 +70,7 @@ struct Group {
 ///
 /// # Errors
 /// A report can't be read, or no report exists.
-pub fn page(folder: &Path) -> Result<String, PageError> {
+pub fn study_page(folder: &Path) -> Result<String, PageError> {
     let mut files = Vec::new();
     reports(folder, &mut files)?;
     files.sort();

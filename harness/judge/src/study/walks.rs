@@ -3,15 +3,15 @@
 use std::num::NonZeroU64;
 use std::ops::Range;
 
+use crate::calls::Readings;
+use crate::compare::{ByTopmost, Disagreement, Reliabilities, Topmosts, Truth, Value};
+use crate::examine::Probe;
+use crate::examine::sampling::Strides;
+use crate::target::sections::Sections;
+use crate::target::{Loaded, Target};
+use crate::unwind::{Backtrace, End, Frame, Unwinder, Viewpoint};
+use crate::vocabulary::{Reliability, Verdict};
 use serde::{Deserialize, Serialize};
-use sframe_judge::calls::Readings;
-use sframe_judge::compare::{ByTopmost, Disagreement, Reliabilities, Topmosts, Truth, Value};
-use sframe_judge::examine::Probe;
-use sframe_judge::examine::sampling::Strides;
-use sframe_judge::target::sections::Sections;
-use sframe_judge::target::{Loaded, Target};
-use sframe_judge::unwind::{Backtrace, End, Frame, Unwinder, Viewpoint};
-use sframe_judge::vocabulary::{Reliability, Verdict};
 use sframe_machine::{Bottom, Change, Moment};
 
 use super::Unwinders;
@@ -77,10 +77,10 @@ pub struct Executed {
 }
 
 /// A way to walk stacks, as reports name it, and its walks.
-type Way = (&'static str, fn(&Executed) -> &Walks);
+pub type Way = (&'static str, fn(&Executed) -> &Walks);
 
-/// All of them.
-pub(super) const WAYS: [Way; 4] = [
+/// All ways.
+pub const WAYS: [Way; 4] = [
     ("SFrame", |executed| &executed.sframe),
     ("CFI", |executed| &executed.cfi),
     ("frame pointers", |executed| &executed.frame_pointers),

@@ -6,28 +6,22 @@
 //! same way. [`Walks`] says what counts as right.
 
 mod image;
-mod page;
-mod report;
 mod walks;
 
 use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Arc;
 
-use sframe_judge::examine::progress::Progress;
-use sframe_judge::examine::sampling::Sampling;
-use sframe_judge::examine::stop::StopRequest;
-use sframe_judge::examine::{Examination, ExamineOptions, examine_with};
-use sframe_judge::target::Target;
-use sframe_judge::truth::cross_check::Traces;
-use sframe_judge::unwind::{
-    CfiUnwinder, CodeReadingUnwinder, FramePointerUnwinder, Unwinder, sframe_unwinder,
-};
+use crate::examine::progress::Progress;
+use crate::examine::sampling::Sampling;
+use crate::examine::stop::StopRequest;
+use crate::examine::{Examination, ExamineOptions, examine_with};
+use crate::target::Target;
+use crate::truth::cross_check::Traces;
+use crate::unwind::{CfiUnwinder, CodeReadingUnwinder, FramePointerUnwinder, Unwinder, sframe_unwinder};
 use sframe_machine::{MachineError, Options};
 
-pub use image::{ImageSizes, Skipped};
-pub use page::{PageError, page};
-pub use report::{ImageStudy, StudyReport, WrongRow};
-pub use walks::{Executed, MAX_DEPTH, Walks};
+pub use image::{ImageSizes, Skipped, VersionSize};
+pub use walks::{Executed, MAX_DEPTH, WAYS, Walks, Way};
 
 /// How often each row is compared for findings, at each place that uses it.
 const PER_PLACE: NonZeroU32 = NonZeroU32::MIN.saturating_add(2);
