@@ -1,29 +1,12 @@
 //! How errors of this crate end a command.
 
-use std::io::IsTerminal as _;
-
+use sframe_corpus::failure::of_documents;
 use sframe_inspect::command::Failure;
-use sframe_kit::text::Text;
 
-use crate::corpus;
 use crate::links::CaseError;
 use crate::suite::SuiteError;
-use crate::yaml::{self, Source};
-
-/// The failure of a command that can't read some documents. Each error is shown
-/// with the line that it points at.
-#[must_use]
-pub fn of_documents(errors: &[yaml::Error]) -> Failure {
-    let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let mut text = Text::default();
-    for (index, error) in errors.iter().enumerate() {
-        if index > 0 {
-            text.blank();
-        }
-        text.append(&error.render(colour));
-    }
-    Failure::unusable_text(text)
-}
+use sframe_corpus::corpus;
+use sframe_corpus::yaml::{self, Source};
 
 /// The failure of a command that can't read vectors. As of other documents, each error is shown with the line that it
 /// points at, if there is one.
@@ -58,11 +41,5 @@ impl From<CaseError> for Failure {
             CaseError::File(error) => error.into(),
             folder @ CaseError::Folder { .. } => Self::unusable(format!("error: {folder}")),
         }
-    }
-}
-
-impl From<yaml::Error> for Failure {
-    fn from(error: yaml::Error) -> Self {
-        of_documents(&[error])
     }
 }

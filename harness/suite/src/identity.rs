@@ -12,7 +12,7 @@ use sframe_judge::finding::{Finding, FindingRow, FunctionCode};
 use sframe_judge::vocabulary::Verdict;
 use sframe_kit::text::{counted, grouped};
 
-use crate::spec::CfaError;
+use sframe_corpus::spec::CfaError;
 
 /// What a finding is known by.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize, JsonSchema)]

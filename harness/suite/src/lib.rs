@@ -12,7 +12,6 @@
 
 pub mod case;
 pub mod clauses;
-pub mod corpus;
 pub mod export;
 pub mod failure;
 pub mod faults;
@@ -23,9 +22,6 @@ pub mod meanings;
 pub mod provenance;
 pub mod report;
 pub mod schema;
-pub mod signs;
-pub mod spec;
 pub mod stacks;
 pub mod suite;
 pub mod vectors;
-pub mod yaml;

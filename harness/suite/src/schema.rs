@@ -11,7 +11,7 @@ use sframe_vectors::{Mistakes, Profiles, Readings};
 
 use crate::export::{ExportedVectors, VectorFile};
 use crate::report::{Baseline, CheckReport, ExploreReport, Report};
-use crate::spec::{Fault, KnownFindings, Spec};
+use sframe_corpus::spec::{Fault, KnownFindings, Spec};
 
 /// A kind of document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

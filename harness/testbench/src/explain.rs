@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use sframe_corpus::spec::{Fault, Faults};
 use sframe_elf::kernel::FormKind;
 use sframe_engine::lint::{RULES, Rule};
 use sframe_inspect::diff::{Field, Reason};
@@ -26,7 +27,6 @@ use sframe_suite::links::{LinkFault, LinkOutcome};
 use sframe_suite::matrix::{MadeAs, Standing};
 use sframe_suite::meanings::meanings;
 use sframe_suite::report::{CheckReport, MISSING_FDE, MISSING_FDE_MEANS, NoResult};
-use sframe_suite::spec::{Fault, Faults};
 
 /// A name, and what it means.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

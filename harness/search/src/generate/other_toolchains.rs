@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use sframe_corpus::corpus::{Error, Maker, Toolchain};
 use sframe_engine::Abi;
-use sframe_suite::corpus::{Error, Maker, Toolchain};
 
 /// What a toolchain makes of an example.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

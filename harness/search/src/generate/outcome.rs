@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
+use sframe_corpus::corpus::{Error, MadeProgram};
 use sframe_judge::vocabulary::Verdict;
-use sframe_suite::corpus::{Error, MadeProgram};
 
 /// What became of a program.
 pub(super) enum Outcome<J, W> {

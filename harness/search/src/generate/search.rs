@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use rayon::prelude::*;
+use sframe_corpus::corpus::Error;
 use sframe_judge::examine::stop::StopRequest;
-use sframe_suite::corpus::Error;
 
 /// Which of a seed's programs or sections are tried.
 #[derive(Clone, Debug)]

@@ -11,7 +11,7 @@ use sframe_judge::vocabulary::{End, Verdict};
 use sframe_kit::text::{counted, grouped};
 
 use crate::case::CaseReport;
-use crate::spec::{BuildFacts, Exception, Frames, Percent, Signal, Spec, Stop, Sweep};
+use sframe_corpus::spec::{BuildFacts, Exception, Frames, Percent, Signal, Spec, Stop, Sweep};
 
 /// Returns the finding if a stop's expectations were not met.
 pub(crate) fn judge_stop(stop: &Stop, (hits, arrival): &(u32, Option<Arrival>)) -> Vec<Finding> {

@@ -23,10 +23,10 @@ use sha2::{Digest as _, Sha256};
 use crate::case::judge::{
     judge_coverage, judge_ends, judge_excluded, judge_signals, judge_stop, judge_sweep,
 };
-use crate::corpus::Build;
-use crate::signs::point_out;
-use crate::spec::{BuildFacts, Faults, Location, Producer, Spec, Stop, Sweep};
-use crate::yaml::{self, Source};
+use sframe_corpus::corpus::Build;
+use sframe_corpus::signs::point_out;
+use sframe_corpus::spec::{BuildFacts, Faults, Location, Producer, Spec, Stop, Sweep};
+use sframe_corpus::yaml::{self, Source};
 use sframe_judge::compare::ByTopmost;
 use sframe_judge::examine::counts::Counts;
 use sframe_judge::examine::coverage::{Coverage, RowCounts, UnexercisedRow};

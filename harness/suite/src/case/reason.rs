@@ -9,9 +9,9 @@ use sframe_judge::target::TargetError;
 use sframe_kit::text::{counted, with_causes};
 use sframe_machine::{Broken, MachineError};
 
-use crate::corpus;
-use crate::spec::Location;
-use crate::yaml;
+use sframe_corpus::corpus;
+use sframe_corpus::spec::Location;
+use sframe_corpus::yaml;
 
 /// Why a case is broken: the bench could not do its work.
 #[derive(Debug, thiserror::Error)]

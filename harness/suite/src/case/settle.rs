@@ -9,8 +9,8 @@ use sframe_judge::triage::BEYOND_THE_FORMAT;
 use sframe_judge::vocabulary::{QualifiedName, Verdict};
 
 use crate::case::SeenKnown;
-use crate::signs::is_of_its_fault;
-use crate::spec::{Known, NO_ROW, RowOffset};
+use sframe_corpus::signs::is_of_its_fault;
+use sframe_corpus::spec::{Known, NO_ROW, RowOffset};
 
 /// Findings, compared with a list of known failures.
 #[derive(Debug, Default)]

@@ -4,7 +4,7 @@
 use sframe_judge::target::Target;
 
 use crate::case::resolve;
-use crate::spec::{BuildFacts, Location, OneOrMany, Selector, Spec};
+use sframe_corpus::spec::{BuildFacts, Location, OneOrMany, Selector, Spec};
 
 /// Removes from a spec what does not apply to a build, and returns the places among
 /// it. A build that can't be opened has no `target`.

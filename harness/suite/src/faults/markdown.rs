@@ -8,7 +8,7 @@ use super::report::FaultReport;
 use super::text::{known_upstream, reached};
 use crate::links::LinkPage;
 use crate::report::{block, cell, code};
-use crate::spec::{Example, Fault, Site};
+use sframe_corpus::spec::{Example, Fault, Site};
 
 /// Writes the page of a fault that cases of `links` show.
 #[must_use]

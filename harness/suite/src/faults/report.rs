@@ -5,13 +5,11 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::builds::build_of;
-use super::observe::{ObserveError, Observed};
 use super::reach::{Reach, reaches};
-use super::reproduce::Reproduction;
 use crate::links::{LinkPage, LinkPages};
-use crate::spec::Fault;
 use crate::suite::{Suite, SuiteError};
+use sframe_corpus::faults::{ObserveError, Observed, Reproduction, build_of};
+use sframe_corpus::spec::Fault;
 
 /// Version of the document's format.
 const SCHEMA: u32 = 1;

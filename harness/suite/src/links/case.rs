@@ -17,9 +17,9 @@ use sframe_judge::vocabulary::suggest::closest;
 use super::functions::Functions;
 use super::options;
 use super::page::{LinkPage, LinkPages};
-use crate::corpus::Toolchain;
-use crate::spec::text;
-use crate::yaml::{Error, Source};
+use sframe_corpus::corpus::Toolchain;
+use sframe_corpus::spec::text;
+use sframe_corpus::yaml::{Error, Source};
 
 named! {
     /// A kind of tool that handles `.sframe`.

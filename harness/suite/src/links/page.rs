@@ -8,8 +8,8 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::spec::{Upstream, yaml_files};
-use crate::yaml::{Error, Source};
+use sframe_corpus::spec::{Upstream, yaml_files};
+use sframe_corpus::yaml::{Error, Source};
 
 /// A fault of a linker, or of what rewrites files.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]

@@ -22,8 +22,8 @@ use super::result::{LinkOutcome, LinkResult};
 use super::tools::{Command, Ran, Tools};
 use super::unable::Unable;
 use super::wanted::Placement;
-use crate::corpus::is_crash;
-use crate::suite::shard::Shard;
+use sframe_corpus::corpus::is_crash;
+use sframe_corpus::shard::Shard;
 
 /// Which cases are tried, and how.
 #[derive(Clone, Debug, Default)]

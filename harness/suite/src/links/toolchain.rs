@@ -8,9 +8,9 @@ use tempfile::TempDir;
 
 use super::case::{LinkCases, Tool};
 use super::tools::{Command, Ran, Subject, Tools};
-use crate::corpus::{Maker, is_crash};
-use crate::spec::Faults;
-use crate::yaml;
+use sframe_corpus::corpus::{Maker, is_crash};
+use sframe_corpus::spec::Faults;
+use sframe_corpus::yaml;
 
 /// The linker of a toolchain.
 pub struct ToolchainLinker {

@@ -20,9 +20,9 @@ use super::judge::LinkFault;
 use super::known::KnownLink;
 use super::options;
 use super::unable::Unable;
-use crate::corpus::{SEARCH_PATH, in_root, is_crash, run_command, scratch_inside, scratch_parent};
-use crate::spec::Faults;
-use crate::yaml::{self, Source};
+use sframe_corpus::corpus::{SEARCH_PATH, in_root, is_crash, run_command, scratch_inside, scratch_parent};
+use sframe_corpus::spec::Faults;
+use sframe_corpus::yaml::{self, Source};
 
 /// What stands for all ABIs that have no command of their own.
 const ALL_ABIS: &str = "all";

@@ -9,7 +9,7 @@ use sframe_kit::text::counted;
 
 use super::compare::{Comparison, Kind, KindDetail, Standing, kind_of};
 use super::text::{Group, groups};
-use crate::spec::Blame;
+use sframe_corpus::spec::Blame;
 
 /// The most places of a cause that are listed.
 pub(super) const PLACES: usize = 6;

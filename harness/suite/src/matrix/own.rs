@@ -9,10 +9,10 @@ use sframe_machine::Options;
 use super::fit::{self, Fitted};
 use super::references::References;
 use crate::case::{Case, CaseReport, CaseResult, Demands, UnderTest};
-use crate::corpus::{Attempt, Build, Toolchain};
-use crate::spec::{Faults, Producer, Spec};
 use crate::suite::{self, Suite};
-use crate::yaml::Source;
+use sframe_corpus::corpus::{Attempt, Build, Toolchain};
+use sframe_corpus::spec::{Faults, Producer, Spec};
+use sframe_corpus::yaml::Source;
 
 /// The specs of some builds that a toolchain has made.
 #[derive(Debug)]

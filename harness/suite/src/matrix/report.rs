@@ -7,9 +7,9 @@ use serde::Serialize;
 use sframe_engine::Abi;
 
 use super::compare::{Comparison, Standing};
-use crate::corpus::{Attempt, AttemptResult, Refusal, ToolVersions, Toolchain};
 use crate::links::LinksReport;
 use crate::provenance::Provenance;
+use sframe_corpus::corpus::{Attempt, AttemptResult, Refusal, ToolVersions, Toolchain};
 
 /// The version of the document format. What is `not_checked` was `not_judged` in version 1.
 pub const SCHEMA: u32 = 2;

@@ -11,7 +11,7 @@ use sframe_kit::text::{Text, counted, first_of, grouped};
 use super::causes::{PLACES, causes};
 use super::compare::{Comparison, Kind, KindDetail, Standing};
 use super::report::{Counts, MatrixReport, ToolchainResult};
-use crate::corpus::Refusal;
+use sframe_corpus::corpus::Refusal;
 
 /// The most ids of a group that are shown.
 const IDS: usize = 4;

@@ -16,7 +16,7 @@ use super::in_baseline::InBaseline;
 use super::{Report, RunIdentity};
 use crate::case::{CaseReport, Outcome};
 use crate::identity::{Identity, differences};
-use crate::suite::shard::Shard;
+use sframe_corpus::shard::Shard;
 
 /// The version of the file format.
 const SCHEMA: u32 = 2;

@@ -11,7 +11,7 @@ use sframe_judge::vocabulary::Verdict;
 use sframe_kit::text::{Text, counted};
 
 use super::omission;
-use crate::spec::Blame;
+use sframe_corpus::spec::Blame;
 
 /// How text is highlighted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

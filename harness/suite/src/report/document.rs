@@ -32,8 +32,8 @@ use super::no_result::NoResult;
 use super::{RunIdentity, file_name};
 use crate::case::{BrokenReason, CaseReport, NOTHING_COMPARED, Outcome, SeenKnown, SignalCounts};
 use crate::provenance::Provenance;
-use crate::spec::{Fault, Faults};
-use crate::suite::shard::Shard;
+use sframe_corpus::shard::Shard;
+use sframe_corpus::spec::{Fault, Faults};
 
 /// The version of the document format.
 /// The version of the format of reports. What is `excluded` and `rows_checked` was `set_aside` and `rows_judged` in version 1.

@@ -22,7 +22,7 @@ use super::no_result::NoResult;
 use super::summary::{IN_FULL, SHOWN, show_accepted};
 use crate::case::{Outcome, SeenKnown, Settled, settle};
 use crate::provenance::Provenance;
-use crate::spec::{Fault, Known, KnownFile};
+use sframe_corpus::spec::{Fault, Known, KnownFile};
 
 /// The result of exploring a file.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

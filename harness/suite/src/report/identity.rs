@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::case::UnderTest;
 use crate::provenance::started;
-use crate::suite::shard::Shard;
 use crate::suite::{Filter, Plan, Suite, made_of};
+use sframe_corpus::shard::Shard;
 
 /// Everything that determines the results of a run, on any machine. Reports
 /// with a different identity come from another run, and are neither joined nor

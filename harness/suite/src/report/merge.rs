@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Report, RunIdentity, SCHEMA};
 use crate::case::CaseReport;
-use crate::suite::shard::Shard;
+use sframe_corpus::shard::Shard;
 
 /// Why reports are not the shards of one run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn each_name_is_a_clause_of_a_version() {
         let catalogue = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../specs/clauses.yaml");
-        let catalogue = crate::spec::catalogue::Catalogue::load(&catalogue).expect("the catalogue");
+        let catalogue = sframe_corpus::spec::catalogue::Catalogue::load(&catalogue).expect("the catalogue");
         let known: BTreeSet<String> = catalogue.clauses.into_iter().map(|clause| clause.id).collect();
         for name in CLAUSES.iter().flat_map(|(_, names)| *names) {
             assert!((1..=3).any(|version| known.contains(&format!("v{version}-{name}"))), "{name}");

@@ -23,8 +23,8 @@ use sframe_kit::json::SCHEMA;
 use super::filter::Filter;
 use super::made_of;
 use super::plan::Plan;
-use super::shard::Shard;
 use crate::case::{Case, CaseReport, CaseResult, Outcome, UnderTest};
+use sframe_corpus::shard::Shard;
 
 /// Its name in a report folder.
 pub const FILE_NAME: &str = "cases.jsonl";

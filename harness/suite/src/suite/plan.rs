@@ -7,7 +7,7 @@ use sframe_machine::Options;
 
 use super::journal::Journal;
 use crate::case::{Demands, UnderTest};
-use crate::spec::Faults;
+use sframe_corpus::spec::Faults;
 
 /// How cases are run.
 #[derive(Clone)]

@@ -24,9 +24,9 @@ use sframe_machine::{Options, Pattern};
 use super::guard::run_guarded;
 use super::plan::Plan;
 use crate::case::{BrokenReason, Case, CaseResult, Demands, NoWorker, UnderTest, stand_in};
-use crate::corpus::Build;
-use crate::spec::{BuildFacts, Known, Producer, Spec};
-use crate::yaml::Source;
+use sframe_corpus::corpus::Build;
+use sframe_corpus::spec::{BuildFacts, Known, Producer, Spec};
+use sframe_corpus::yaml::Source;
 
 /// The first message to a worker.
 #[derive(Deserialize, Serialize)]
@@ -64,7 +64,7 @@ pub enum WorkerError {
     Json(#[from] serde_json::Error),
     /// A spec is invalid, although the other process could read it.
     #[error(transparent)]
-    Spec(#[from] crate::yaml::Error),
+    Spec(#[from] sframe_corpus::yaml::Error),
 }
 
 /// The workers of a run.

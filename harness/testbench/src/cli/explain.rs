@@ -1,9 +1,9 @@
 //! `explain`: what names in reports mean.
 
 use clap::Args;
+use sframe_corpus::spec::Faults;
 use sframe_inspect::command::{Failure, Status, print, print_json};
 use sframe_kit::text::{Text, neutral, wrapped};
-use sframe_suite::spec::Faults;
 
 use super::options::at_home;
 use crate::explain::{Explanation, explain, explanations, of_faults};

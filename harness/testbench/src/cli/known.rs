@@ -3,15 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use sframe_corpus::failure::of_documents;
+use sframe_corpus::spec::{Faults, KnownFile};
+use sframe_corpus::yaml;
 use sframe_engine::Abi;
 use sframe_inspect::command::{Failure, has_place, tell_line};
 use sframe_judge::finding::Finding;
 use sframe_kit::text::grouped;
 use sframe_suite::case::{KnownText, known_findings};
-use sframe_suite::failure::of_documents;
 use sframe_suite::report::{CheckReport, ExploreReport};
-use sframe_suite::spec::{Faults, KnownFile};
-use sframe_suite::yaml;
 
 use super::options::{at_home, demand};
 use super::report;

@@ -5,17 +5,17 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use sframe_corpus::failure::of_documents;
+use sframe_corpus::shard::Shard;
+use sframe_corpus::spec::{Faults, parse_abi};
 use sframe_engine::Abi;
 use sframe_inspect::command::{
     Failure, Status, Volume, detail_since, print, print_json, status, tell_line, volume,
 };
 use sframe_judge::vocabulary::suggest::hint;
 use sframe_kit::text::counted;
-use sframe_suite::failure::of_documents;
 use sframe_suite::links::{self, LinkCases, LinksReport, LinksTable, Selection, Subject, Tool};
 use sframe_suite::report::Document;
-use sframe_suite::spec::{Faults, parse_abi};
-use sframe_suite::suite::shard::Shard;
 
 use super::numbers;
 use super::options::{at_home, demand};

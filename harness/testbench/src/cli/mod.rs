@@ -40,10 +40,10 @@ mod vectors;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
+use sframe_corpus::signs::point_out_differences;
+use sframe_corpus::spec::Faults;
 use sframe_inspect::command::help as inspect_help;
 use sframe_inspect::command::{self, Convert, Diff, Dump, Failure, Lint, Status, VolumeOptions};
-use sframe_suite::faults::point_out_differences;
-use sframe_suite::spec::Faults;
 
 /// The program that users call.
 const PROGRAM: &str = "sframe-testbench";

@@ -13,7 +13,7 @@ use syn::{Attribute, Item, ItemMod, ItemUse, UseTree, Visibility};
 use crate::common::repository;
 
 /// The crates, and the rooms of each, from the top down.
-const CRATES: [(&str, &[&str]); 13] = [
+const CRATES: [(&str, &[&str]); 14] = [
     ("fuzz", &["files"]),
     ("testbench", &["cli", "explain"]),
     ("search", &["generate", "mutate"]),
@@ -33,14 +33,11 @@ const CRATES: [(&str, &[&str]); 13] = [
             "stacks",
             "vectors",
             "case",
-            "signs",
             "provenance",
-            "corpus",
             "identity",
-            "spec",
-            "yaml",
         ],
     ),
+    ("corpus", &["faults", "signs", "corpus", "spec", "failure", "yaml", "shard"]),
     (
         "judge",
         &[

@@ -6,8 +6,8 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use sframe_corpus::corpus::Manifest;
 use sframe_judge::target::Target;
-use sframe_suite::corpus::Manifest;
 use sha2::{Digest as _, Sha256};
 
 use crate::command::{json, status};

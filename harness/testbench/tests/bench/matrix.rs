@@ -669,7 +669,7 @@ fn the_machines_own_compiler_is_compared_where_it_writes_sframe() {
 fn the_examples_are_definitions() {
     for name in ["host", "template"] {
         let path = repository().join("corpus/matrix").join(format!("{name}.yaml"));
-        let toolchain = sframe_suite::corpus::Toolchain::load(Path::new(&path)).expect("a definition");
+        let toolchain = sframe_corpus::corpus::Toolchain::load(Path::new(&path)).expect("a definition");
         assert_eq!(toolchain.name, name);
         assert!(toolchain.sframe_version.is_none(), "what they write is what they say");
     }

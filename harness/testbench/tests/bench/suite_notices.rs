@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use sframe_corpus::corpus::Manifest;
 use sframe_elf::object_file::ObjectFile;
 use sframe_engine::{
     Abi, Base, DwarfRegister, Fde, InstructionPointer, LookupAddress, Mangled, PauthKey, PauthMask, Pc,
@@ -20,7 +21,6 @@ use sframe_judge::unwind::{Backtrace, End, Frame, Unwinder, Viewpoint, sframe_un
 use sframe_judge::vocabulary::{Trace, Verdict};
 use sframe_machine::{Options, Pattern, WitnessFaults};
 use sframe_suite::case::{CaseReport, Outcome};
-use sframe_suite::corpus::Manifest;
 use sframe_suite::suite::{Filter, Suite, SuiteError};
 use sha2::{Digest, Sha256};
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
+use sframe_corpus::corpus::{Error, Maker, is_crash};
+use sframe_corpus::spec::Faults;
 use sframe_engine::Abi;
-use sframe_suite::corpus::{Error, Maker, is_crash};
-use sframe_suite::spec::Faults;
 
 use super::crash::Crash;
 use super::found::{Cause, Example, Found, Group, cause, declared};

@@ -1,6 +1,6 @@
 //! What another toolchain makes of the smallest program with a fault.
 
-use sframe_suite::corpus::{Error, Maker};
+use sframe_corpus::corpus::{Error, Maker};
 
 use super::found::Example;
 use super::judge::{Judged, judge};

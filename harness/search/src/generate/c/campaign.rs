@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use sframe_corpus::corpus::{Error, Maker, is_crash};
+use sframe_corpus::spec::Faults;
 use sframe_engine::Abi;
-use sframe_suite::corpus::{Error, Maker, is_crash};
-use sframe_suite::spec::Faults;
 
 use super::build::{Build, LEVELS, Level, build};
 use super::contradictions::Contradiction;
@@ -20,7 +20,7 @@ use super::shape::complaint;
 use super::writer::write;
 use crate::generate::Search;
 use crate::generate::outcome::Outcome;
-use sframe_suite::faults::without_addresses;
+use sframe_corpus::signs::without_addresses;
 
 /// Which programs.
 #[derive(Clone, Debug)]
@@ -290,9 +290,9 @@ mod tests {
     use super::super::shape::{Cause, Section};
     use super::*;
     use crate::generate::c::judge::Line;
+    use sframe_corpus::signs::SeenPlace;
+    use sframe_corpus::spec::{Producer, Sign};
     use sframe_judge::finding::Address;
-    use sframe_suite::faults::SeenPlace;
-    use sframe_suite::spec::{Producer, Sign};
 
     #[test]
     fn a_program_that_depends_on_its_level_is_found() {

@@ -15,7 +15,7 @@ use super::contradictions::{Contradiction, blames};
 use super::oracle::{Item, NotJudged, Seen, Witness, ask};
 use super::shape::{Cause, Section, operation_before};
 use super::spot::Spot;
-use sframe_suite::faults::{SeenPlace, without_numbers};
+use sframe_corpus::signs::{SeenPlace, without_numbers};
 
 /// An instruction of a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]

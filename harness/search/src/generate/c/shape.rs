@@ -3,9 +3,9 @@
 use std::fmt;
 
 use serde::Serialize;
+use sframe_corpus::signs::without_numbers;
 use sframe_judge::finding::Finding;
 use sframe_kit::Blame;
-use sframe_suite::faults::without_numbers;
 
 /// Which sections are wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]

@@ -19,7 +19,7 @@ use crate::case::{CaseReport, Outcome, SeenKnown};
 use crate::identity::{Identity, Places};
 use crate::provenance::Provenance;
 use crate::report::{NoResult, Report, RunIdentity, SCHEMA, file_name};
-use crate::suite::shard::Shard;
+use sframe_corpus::shard::Shard;
 
 /// Why a document can't be compared.
 #[derive(Debug, thiserror::Error)]

@@ -40,7 +40,7 @@ use super::{
 use crate::case::{CaseReport, Outcome, SeenKnown};
 use crate::meanings::meanings;
 use crate::provenance::Provenance;
-use crate::spec::Fault;
+use sframe_corpus::spec::Fault;
 
 const PAGE: &str = include_str!("page.html");
 const SCRIPT: &str = include_str!("page.js");

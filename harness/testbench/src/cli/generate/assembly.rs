@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use sframe_corpus::corpus::Maker;
 use sframe_engine::Abi;
 use sframe_inspect::command::{Failure, Status, print, print_json, tell};
 use sframe_kit::text::{Text, counted, neutral};
@@ -12,7 +13,6 @@ use sframe_search::generate::ask_others;
 use sframe_search::generate::assembly::{
     CampaignOptions, Cause, Found, Group, Page, Plan, campaign, name_of, try_with, write,
 };
-use sframe_suite::corpus::Maker;
 
 use super::programs::{All, Programs, each};
 use super::stop::{conclusion, stop_request};

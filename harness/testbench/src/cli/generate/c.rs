@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use sframe_corpus::corpus::Maker;
 use sframe_engine::Abi;
 use sframe_inspect::command::{Failure, Status, print, print_json, tell};
 use sframe_kit::text::{Text, counted, grouped, neutral};
@@ -11,7 +12,6 @@ use sframe_search::generate::ask_others;
 use sframe_search::generate::c::{
     CampaignOptions, Example, Found, Group, Page, Refused, Written, campaign, draw, try_with, write,
 };
-use sframe_suite::corpus::Maker;
 
 use super::programs::{All, Programs, each};
 use super::stop::{conclusion, stop_request};

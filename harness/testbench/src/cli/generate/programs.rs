@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
+use sframe_corpus::corpus::{Error, Maker, Toolchain};
+use sframe_corpus::failure::of_documents;
+use sframe_corpus::spec::{Faults, parse_abi};
 use sframe_engine::Abi;
 use sframe_inspect::command::{Failure, detail_since};
 use sframe_judge::examine::stop::StopRequest;
 use sframe_search::generate::Search;
-use sframe_suite::corpus::{Error, Maker, Toolchain};
-use sframe_suite::failure::of_documents;
-use sframe_suite::spec::{Faults, parse_abi};
 
 use crate::cli::definitions;
 use crate::cli::numbers;

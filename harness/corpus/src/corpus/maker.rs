@@ -66,7 +66,7 @@ impl Maker {
     }
 
     /// The linker that the compiler for an ABI calls, as it says; `None` if it compiles for no such ABI, or does not say.
-    pub(crate) fn linker(&self, abi: Abi) -> Option<String> {
+    pub fn linker(&self, abi: Abi) -> Option<String> {
         let tools = self.tools(abi).ok()?;
         if let Some(linker) = &tools.linker {
             return Some(linker.clone());
@@ -80,12 +80,12 @@ impl Maker {
     }
 
     /// Makes a folder that the tools see.
-    pub(crate) fn folder(&self) -> std::io::Result<TempDir> {
+    pub fn folder(&self) -> std::io::Result<TempDir> {
         tempfile::Builder::new().prefix("links-").tempdir_in(self.scratch.path())
     }
 
     /// Runs a command in such a folder.
-    pub(crate) fn run_in(&self, folder: &Path, words: &[String]) -> Result<Ran, Error> {
+    pub fn run_in(&self, folder: &Path, words: &[String]) -> Result<Ran, Error> {
         // Commands run in the folder of the sources, beside it.
         let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let enter = ["sh", "-c", "cd \"../$0\" && exec \"$@\"", &name].map(str::to_owned);

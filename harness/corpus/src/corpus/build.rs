@@ -13,7 +13,6 @@ use super::Error;
 /// One program, compiled by one toolchain for one ABI in one variant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[non_exhaustive]
 pub struct Build {
     /// `<toolchain>/<abi>/<program>.<variant>`.
     pub id: String,

@@ -43,15 +43,14 @@ mod tool;
 
 pub use abi::parse_abi;
 pub use cfa_error::{CfaError, InvalidCfaError};
-pub(crate) use de::text;
+pub use de::text;
 pub use fault::{Component, Example, Fault, FaultySection, RowBegins, Sign, Site, Upstream, UpstreamState};
 pub use faults::Faults;
 pub use faults::MAX_LINES;
 pub use format::{Distrust, Ends, Exception, Known, Signal, Skip, Spec, Sweep, Targets};
 pub use frames::Frames;
 pub use known::{KnownFile, KnownFinding, KnownFindings};
-pub(crate) use load::yaml_files;
-pub use load::{SpecFolder, load_dir, load_what_can_be};
+pub use load::{SpecFolder, load_dir, load_what_can_be, yaml_files};
 pub use location::{InvalidLocation, Location};
 pub use one_or_many::OneOrMany;
 pub use pattern::{InvalidPattern, NamePattern};

@@ -41,7 +41,7 @@ mod workshop;
 
 pub use attempt::{Attempt, AttemptOptions, AttemptResult, Attempts, Refusal, ToolVersions, WorkFolder};
 pub use build::{Build, LibraryBuild};
-pub(crate) use command::run as run_command;
+pub use command::{Ended, Ran, run as run_command};
 pub use conversion::Derive;
 pub use error::{Error, is_crash};
 pub use example::{MadeExample, example_folder};
@@ -51,6 +51,6 @@ pub use manifest::Manifest;
 pub use program::{Program, ProgramLibrary, ProgramObject};
 pub use properties::Properties;
 pub use rebuild::{Change, Difference, Rebuild, RebuildReport, rebuild};
-pub(crate) use scratch::{SEARCH_PATH, in_root, scratch_inside, scratch_parent};
+pub use scratch::{SEARCH_PATH, in_root, scratch_inside, scratch_parent};
 pub use toolchain::{AbiTools, Excluded, Root, Toolchain};
 pub use variant::{VARIANTS, Variant};

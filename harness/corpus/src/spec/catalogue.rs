@@ -128,7 +128,8 @@ impl Catalogue {
     }
 
     /// The error for an ID that is not in the catalogue.
-    pub(crate) fn unknown(&self, id: &str) -> String {
+    #[must_use]
+    pub fn unknown(&self, id: &str) -> String {
         unknown("clause", id, self.clauses.iter().map(|clause| clause.id.as_str()))
     }
 }

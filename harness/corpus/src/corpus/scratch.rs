@@ -18,20 +18,20 @@ const SCRATCH: &str = "build";
 const SOURCES: &str = "programs";
 
 /// Where commands in a root are looked for.
-pub(crate) const SEARCH_PATH: &str = "/usr/bin:/bin";
+pub const SEARCH_PATH: &str = "/usr/bin:/bin";
 
 /// Returns where scratch folders are created: below a root, or otherwise in `parent`.
-pub(crate) fn scratch_parent(root: Option<&Path>, parent: &Path) -> PathBuf {
+pub fn scratch_parent(root: Option<&Path>, parent: &Path) -> PathBuf {
     root.map_or_else(|| parent.to_path_buf(), |root| root.join(SCRATCH))
 }
 
 /// Returns a scratch folder below a root as commands in the root see it.
-pub(crate) fn scratch_inside(folder: &Path) -> PathBuf {
+pub fn scratch_inside(folder: &Path) -> PathBuf {
     Path::new("/").join(SCRATCH).join(folder.file_name().unwrap_or_default())
 }
 
 /// Returns a command to which words are to be added, in a folder as a root has it, without this machine's surroundings.
-pub(crate) fn in_root(root: &Path, folder: &Path, search_path: &OsStr) -> Command {
+pub fn in_root(root: &Path, folder: &Path, search_path: &OsStr) -> Command {
     let mut command = Command::new("chroot");
     command.arg(root).args(["/usr/bin/env", "-i", "-C"]).arg(folder);
     let mut path = OsString::from("PATH=");

@@ -16,28 +16,35 @@ const MOST: u64 = 64 << 20;
 const LOOK: Duration = Duration::from_millis(20);
 
 /// The result of a command.
-pub(crate) struct Ran {
-    pub(crate) ended: Ended,
-    pub(crate) stdout: String,
-    pub(crate) stderr: String,
+pub struct Ran {
+    /// How it ended.
+    pub ended: Ended,
+    /// What it has written to standard output.
+    pub stdout: String,
+    /// What it has written to standard error.
+    pub stderr: String,
 }
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub enum Ended {
+    /// It has exited, or a signal has ended it.
     ByItself(ExitStatus),
+    /// It was killed at the limit.
     TimedOut(Duration),
+    /// It was killed because it had written too much.
     TooMuch,
 }
 
 impl Ended {
-    pub(crate) fn is_success(self) -> bool {
+    /// Whether its status is 0.
+    pub fn is_success(self) -> bool {
         matches!(self, Self::ByItself(status) if status.success())
     }
 
     /// Whether it was ended by a signal, or had to be. Of what has crashed in a wrapper, shells and containers make
     /// status 128 and the signal's number.
-    pub(crate) fn is_crash(self) -> bool {
+    pub fn is_crash(self) -> bool {
         // SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGKILL and SIGSEGV, as Linux has them.
         const SIGNALS: [i32; 7] = [4, 5, 6, 7, 8, 9, 11];
         match self {
@@ -61,11 +68,7 @@ impl std::fmt::Display for Ended {
 }
 
 /// Runs a command to its end, or kills it with all its children at the limit.
-pub(crate) fn run(
-    mut command: Command,
-    input: Option<&str>,
-    limit: Option<Duration>,
-) -> std::io::Result<Ran> {
+pub fn run(mut command: Command, input: Option<&str>, limit: Option<Duration>) -> std::io::Result<Ran> {
     // Files, not pipes: nothing has to write or read while the command runs.
     let (mut stdout, mut stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);
     command.stdout(stdout.try_clone()?).stderr(stderr.try_clone()?);

@@ -63,7 +63,8 @@ impl Inner {
 
 impl Error {
     /// An error about the file as a whole.
-    pub(crate) fn of_file(path: &Path, message: String, help: Option<String>) -> Self {
+    #[must_use]
+    pub fn of_file(path: &Path, message: String, help: Option<String>) -> Self {
         Self(Box::new(Inner { path: path.to_path_buf(), message, help, place: None }))
     }
 

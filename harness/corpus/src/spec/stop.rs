@@ -65,7 +65,7 @@ impl Place {
 
 impl Stop {
     /// The path in the file of one of its keys, which other stops may share.
-    pub(crate) fn path_of(&self, key: &str) -> Vec<String> {
+    pub fn path_of(&self, key: &str) -> Vec<String> {
         self.place.path_of(key)
     }
 }

@@ -19,7 +19,7 @@
 //!     name: String,
 //! }
 //!
-//! let error = sframe_suite::yaml::from_str::<Item>(Path::new("item.yaml"), "nam: x\n")
+//! let error = sframe_corpus::yaml::from_str::<Item>(Path::new("item.yaml"), "nam: x\n")
 //!     .unwrap_err();
 //! assert_eq!(
 //!     error.to_string(),
@@ -41,7 +41,7 @@ use serde::de::DeserializeOwned;
 
 pub use error::Error;
 /// For a field with an enum of which a variant is written as a mapping with one key.
-pub(crate) use serde_yaml::with::singleton_map as one_key;
+pub use serde_yaml::with::singleton_map as one_key;
 pub use source::Source;
 
 /// The most mistakes reported for a file. To locate each, the file is read

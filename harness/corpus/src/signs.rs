@@ -492,7 +492,7 @@ pub fn is_of_its_fault(known: &Known, finding: &Finding, abi: Abi) -> bool {
 }
 
 /// Whether a finding has the signs of a fault, in a file that does not say whether it was made by what has the fault.
-pub(crate) fn may_look_like(finding: &Finding, name: &str) -> bool {
+pub fn may_look_like(finding: &Finding, name: &str) -> bool {
     finding.hint.as_ref().is_some_and(|hint| hint.to_string().starts_with(&looks_like(name)))
 }
 

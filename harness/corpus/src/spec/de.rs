@@ -19,7 +19,7 @@ where
 }
 
 /// Reads text that is written as such. The YAML library takes a number, or `false`, for its letters.
-pub(crate) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+pub fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     deserializer.deserialize_any(Text)
 }
 

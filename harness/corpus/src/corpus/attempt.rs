@@ -119,9 +119,19 @@ pub struct Attempt {
     pub kept: bool,
 }
 
+impl Attempt {
+    /// Returns the build, if it exists.
+    #[must_use]
+    pub fn build(&self) -> Option<&Build> {
+        match &self.result {
+            AttemptResult::Built(build) => Some(build),
+            _ => None,
+        }
+    }
+}
+
 /// The result of a requested build.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum AttemptResult {
     /// The files exist.
     Built(Box<Build>),

@@ -120,7 +120,7 @@ fn load_all(path: &Path) -> Result<(Spec, Source), Vec<Error>> {
 ///
 /// # Errors
 /// The folder can't be read, or a file has another extension for YAML.
-pub(crate) fn yaml_files(dir: &Path) -> Result<Vec<PathBuf>, Error> {
+pub fn yaml_files(dir: &Path) -> Result<Vec<PathBuf>, Error> {
     let unreadable = |error: io::Error| Error::of_file(dir, format!("cannot be read: {error}"), None);
     let mut files = Vec::new();
     for entry in fs::read_dir(dir).map_err(unreadable)? {
