@@ -1,12 +1,11 @@
 //! How errors of this crate end a command.
 
+use sframe_corpus::corpus;
 use sframe_corpus::failure::of_documents;
+use sframe_corpus::yaml::{self, Source};
 use sframe_inspect::command::Failure;
 
-use crate::links::CaseError;
 use crate::suite::SuiteError;
-use sframe_corpus::corpus;
-use sframe_corpus::yaml::{self, Source};
 
 /// The failure of a command that can't read vectors. As of other documents, each error is shown with the line that it
 /// points at, if there is one.
@@ -31,15 +30,6 @@ impl From<SuiteError> for Failure {
             SuiteError::Specs(errors) => of_documents(errors),
             SuiteError::Corpus(corpus::Error::Yaml(error)) => of_documents(std::slice::from_ref(error)),
             _ => Self::unusable(format!("error: {error}")),
-        }
-    }
-}
-
-impl From<CaseError> for Failure {
-    fn from(error: CaseError) -> Self {
-        match error {
-            CaseError::File(error) => error.into(),
-            folder @ CaseError::Folder { .. } => Self::unusable(format!("error: {folder}")),
         }
     }
 }

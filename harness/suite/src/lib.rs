@@ -16,7 +16,6 @@ pub mod export;
 pub mod failure;
 pub mod faults;
 pub mod identity;
-pub mod links;
 pub mod matrix;
 pub mod meanings;
 pub mod provenance;

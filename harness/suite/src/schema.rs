@@ -5,13 +5,13 @@ use schemars::generate::SchemaSettings;
 use schemars::transform::transform_subschemas;
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
+use sframe_corpus::spec::{Fault, KnownFindings, Spec};
 use sframe_judge::finding::Finding;
 use sframe_judge::moments::Stacks;
 use sframe_vectors::{Mistakes, Profiles, Readings};
 
 use crate::export::{ExportedVectors, VectorFile};
 use crate::report::{Baseline, CheckReport, ExploreReport, Report};
-use sframe_corpus::spec::{Fault, KnownFindings, Spec};
 
 /// A kind of document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

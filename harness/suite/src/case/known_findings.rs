@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use sframe_corpus::signs::is_of_its_fault;
+use sframe_corpus::spec::{CfaError, Known, KnownFinding, OneOrMany, RowOffset};
+use sframe_corpus::yaml;
 use sframe_engine::{Abi, Base};
 use sframe_judge::finding::{Blame, Finding};
 use sframe_judge::vocabulary::{QualifiedName, Verdict};
 use sframe_kit::text::neutral;
 
 use crate::case::settle::{places, starts};
-use sframe_corpus::signs::is_of_its_fault;
-use sframe_corpus::spec::{CfaError, Known, KnownFinding, OneOrMany, RowOffset};
-use sframe_corpus::yaml;
 
 /// The first line of a file.
 const HEAD: &str =

@@ -16,6 +16,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use sframe_corpus::corpus::Build;
+use sframe_corpus::signs::point_out;
+use sframe_corpus::spec::{BuildFacts, Faults, Location, Producer, Spec, Stop, Sweep};
+use sframe_corpus::yaml::{self, Source};
 use sframe_engine::Section;
 use sframe_machine::{Options, System};
 use sha2::{Digest as _, Sha256};
@@ -23,10 +27,6 @@ use sha2::{Digest as _, Sha256};
 use crate::case::judge::{
     judge_coverage, judge_ends, judge_excluded, judge_signals, judge_stop, judge_sweep,
 };
-use sframe_corpus::corpus::Build;
-use sframe_corpus::signs::point_out;
-use sframe_corpus::spec::{BuildFacts, Faults, Location, Producer, Spec, Stop, Sweep};
-use sframe_corpus::yaml::{self, Source};
 use sframe_judge::compare::ByTopmost;
 use sframe_judge::examine::counts::Counts;
 use sframe_judge::examine::coverage::{Coverage, RowCounts, UnexercisedRow};

@@ -2,16 +2,15 @@
 
 use std::time::Duration;
 
+use sframe_corpus::corpus;
+use sframe_corpus::spec::Location;
+use sframe_corpus::yaml;
 use sframe_elf::line_table::LinesError;
 use sframe_judge::examine::BrokenRun;
 use sframe_judge::external::{ExternalError, Fault};
 use sframe_judge::target::TargetError;
 use sframe_kit::text::{counted, with_causes};
 use sframe_machine::{Broken, MachineError};
-
-use sframe_corpus::corpus;
-use sframe_corpus::spec::Location;
-use sframe_corpus::yaml;
 
 /// Why a case is broken: the bench could not do its work.
 #[derive(Debug, thiserror::Error)]

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::Serialize;
-
-use super::reach::{Reach, reaches};
-use crate::links::{LinkPage, LinkPages};
-use crate::suite::{Suite, SuiteError};
 use sframe_corpus::faults::{ObserveError, Observed, Reproduction, build_of};
 use sframe_corpus::spec::Fault;
+use sframe_links::{LinkPage, LinkPages};
+
+use super::reach::{Reach, reaches};
+use crate::suite::{Suite, SuiteError};
 
 /// Version of the document's format.
 const SCHEMA: u32 = 1;

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use sframe_corpus::corpus::Build;
+use sframe_corpus::spec::{BuildFacts, Producer, Spec};
+use sframe_corpus::yaml::Source;
 use sframe_engine::InstructionPointer;
 use sframe_inspect::diff::diff_file;
 use sframe_judge::target::{Linked, Target};
 
 use crate::case::{Case, stand_in};
-use sframe_corpus::corpus::Build;
-use sframe_corpus::spec::{BuildFacts, Producer, Spec};
-use sframe_corpus::yaml::Source;
 
 /// A spec for a build of another toolchain.
 #[derive(Debug)]

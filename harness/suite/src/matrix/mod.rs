@@ -30,15 +30,15 @@ pub(crate) use causes::shape_of;
 use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
+use sframe_corpus::corpus::{Attempt, AttemptResult, Build, Toolchain};
+use sframe_corpus::spec::Spec;
+use sframe_corpus::yaml::Source;
 use sframe_judge::external::isolation::Isolation;
 use sframe_judge::unwind::sframe_unwinder;
 use sframe_machine::Options;
 
 use crate::case::{Case, CaseReport, CaseResult, Demands, UnderTest, spec_name};
 use crate::suite::{self, Suite};
-use sframe_corpus::corpus::{Attempt, AttemptResult, Build, Toolchain};
-use sframe_corpus::spec::Spec;
-use sframe_corpus::yaml::Source;
 
 pub use compare::{Comparison, Kind, KindDetail, Standing};
 pub use markdown::markdown;

@@ -2,6 +2,9 @@
 
 use std::path::Path;
 
+use sframe_corpus::corpus::{Attempt, Build, Toolchain};
+use sframe_corpus::spec::{Faults, Producer, Spec};
+use sframe_corpus::yaml::Source;
 use sframe_judge::external::isolation::Isolation;
 use sframe_judge::unwind::sframe_unwinder;
 use sframe_machine::Options;
@@ -10,9 +13,6 @@ use super::fit::{self, Fitted};
 use super::references::References;
 use crate::case::{Case, CaseReport, CaseResult, Demands, UnderTest};
 use crate::suite::{self, Suite};
-use sframe_corpus::corpus::{Attempt, Build, Toolchain};
-use sframe_corpus::spec::{Faults, Producer, Spec};
-use sframe_corpus::yaml::Source;
 
 /// The specs of some builds that a toolchain has made.
 #[derive(Debug)]

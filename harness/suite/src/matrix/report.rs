@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use sframe_corpus::corpus::{Attempt, AttemptResult, Refusal, ToolVersions, Toolchain};
 use sframe_engine::Abi;
+use sframe_links::LinksReport;
 
 use super::compare::{Comparison, Standing};
-use crate::links::LinksReport;
 use crate::provenance::Provenance;
-use sframe_corpus::corpus::{Attempt, AttemptResult, Refusal, ToolVersions, Toolchain};
 
 /// The version of the document format. What is `not_checked` was `not_judged` in version 1.
 pub const SCHEMA: u32 = 2;

@@ -7,6 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use sframe_corpus::shard::Shard;
+use sframe_corpus::spec::{Fault, Faults};
 use sframe_engine::Abi;
 use sframe_inspect::hazard::Hazard;
 use sframe_judge::compare::ByTopmost;
@@ -32,8 +34,6 @@ use super::no_result::NoResult;
 use super::{RunIdentity, file_name};
 use crate::case::{BrokenReason, CaseReport, NOTHING_COMPARED, Outcome, SeenKnown, SignalCounts};
 use crate::provenance::Provenance;
-use sframe_corpus::shard::Shard;
-use sframe_corpus::spec::{Fault, Faults};
 
 /// The version of the document format.
 /// The version of the format of reports. What is `excluded` and `rows_checked` was `set_aside` and `rows_judged` in version 1.

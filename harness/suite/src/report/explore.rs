@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use sframe_corpus::spec::{Fault, Known, KnownFile};
 use sframe_elf::link::{Module, Unapplied};
 use sframe_engine::Abi;
 use sframe_judge::explore::{
@@ -22,7 +23,6 @@ use super::no_result::NoResult;
 use super::summary::{IN_FULL, SHOWN, show_accepted};
 use crate::case::{Outcome, SeenKnown, Settled, settle};
 use crate::provenance::Provenance;
-use sframe_corpus::spec::{Fault, Known, KnownFile};
 
 /// The result of exploring a file.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

@@ -2,11 +2,11 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use sframe_corpus::shard::Shard;
 
 use crate::case::UnderTest;
 use crate::provenance::started;
 use crate::suite::{Filter, Plan, Suite, made_of};
-use sframe_corpus::shard::Shard;
 
 /// Everything that determines the results of a run, on any machine. Reports
 /// with a different identity come from another run, and are neither joined nor

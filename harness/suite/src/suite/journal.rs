@@ -16,6 +16,7 @@ use std::time::Duration;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use sframe_corpus::shard::Shard;
 use sframe_judge::examine::listings::Listing;
 use sframe_judge::external::isolation::LONGEST_LINE;
 use sframe_kit::json::SCHEMA;
@@ -24,7 +25,6 @@ use super::filter::Filter;
 use super::made_of;
 use super::plan::Plan;
 use crate::case::{Case, CaseReport, CaseResult, Outcome, UnderTest};
-use sframe_corpus::shard::Shard;
 
 /// Its name in a report folder.
 pub const FILE_NAME: &str = "cases.jsonl";

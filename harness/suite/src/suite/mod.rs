@@ -17,15 +17,15 @@ use std::sync::OnceLock;
 use std::time::Instant;
 
 use rayon::prelude::*;
+use sframe_corpus::corpus::{Build, Manifest};
+use sframe_corpus::spec::{Faults, Producer, Selector, Spec, SpecFolder, load_what_can_be};
+use sframe_corpus::yaml::Source;
 use sframe_machine::Options;
 use sha2::{Digest as _, Sha256};
 
 use crate::case::{Case, CaseReport, CaseResult, UnderTest, spec_name};
 use guard::run_guarded;
 use journal::JournalError;
-use sframe_corpus::corpus::{Build, Manifest};
-use sframe_corpus::spec::{Faults, Producer, Selector, Spec, SpecFolder, load_what_can_be};
-use sframe_corpus::yaml::Source;
 use sframe_judge::unwind::MakeUnwinder;
 use sframe_kit::text::with_causes;
 use workers::Workers;

@@ -9,10 +9,10 @@ use sframe_corpus::faults::{Reproduced, Reproduction, reproduce};
 use sframe_corpus::spec::Fault;
 use sframe_inspect::command::{Failure, Status, print, print_json, tell_line};
 use sframe_kit::text::{Text, with_causes};
+use sframe_links::LinkPage;
 use sframe_suite::faults::{
     FaultReport, FaultsReport, link_markdown, link_page, list, markdown, page, reproductions,
 };
-use sframe_suite::links::LinkPage;
 use sframe_suite::suite::{Filter, Suite};
 
 use super::definitions::{failure, load};

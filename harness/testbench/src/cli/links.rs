@@ -14,7 +14,7 @@ use sframe_inspect::command::{
 };
 use sframe_judge::vocabulary::suggest::hint;
 use sframe_kit::text::counted;
-use sframe_suite::links::{self, LinkCases, LinksReport, LinksTable, Selection, Subject, Tool};
+use sframe_links::{LinkCases, LinksReport, LinksTable, Selection, Subject, Tool};
 use sframe_suite::report::Document;
 
 use super::numbers;
@@ -107,7 +107,7 @@ impl Links {
                 sframe_version: self.sframe_version.unwrap_or(subject.sframe_version),
                 shard: self.shard,
             };
-            let results = links::run(&cases, subject, &subject.known, &selection)
+            let results = sframe_links::run(&cases, subject, &subject.known, &selection)
                 .map_err(|error| self.failure(&subject.name, &error))?;
             let is_all = self.shard.is_none() && self.sframe_version.is_none();
             let is_whole = self.only.is_empty() && self.abi.is_empty() && is_all;

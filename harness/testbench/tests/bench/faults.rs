@@ -12,7 +12,7 @@ use sframe_corpus::faults::{
     Observed, Reproduced, Reproduction, build_of, differences, is_current, keep, reproduce,
 };
 use sframe_corpus::spec::{Component, Fault, Faults, FaultySection};
-use sframe_suite::links::LinkPage;
+use sframe_links::LinkPage;
 use sframe_suite::suite::{Suite, SuiteError};
 
 use crate::command::{are_installed, bench, bench_in, copy_repository, json, status, toolchains};

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rstest::rstest;
 use sframe_corpus::spec::Faults;
-use sframe_suite::links::{LinkCases, Subject};
+use sframe_links::{LinkCases, Subject};
 
 use crate::common::repository;
 

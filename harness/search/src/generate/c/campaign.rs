@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use sframe_corpus::corpus::{Error, Maker, is_crash};
+use sframe_corpus::signs::without_addresses;
 use sframe_corpus::spec::Faults;
 use sframe_engine::Abi;
 
@@ -20,7 +21,6 @@ use super::shape::complaint;
 use super::writer::write;
 use crate::generate::Search;
 use crate::generate::outcome::Outcome;
-use sframe_corpus::signs::without_addresses;
 
 /// Which programs.
 #[derive(Clone, Debug)]

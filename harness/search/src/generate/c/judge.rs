@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::{Serialize, Serializer};
+use sframe_corpus::signs::{SeenPlace, without_numbers};
 use sframe_inspect::diff::{DiffReport, Difference, Field, Uncovered, diff_file};
 use sframe_judge::finding::{Address, Evidence, Finding};
 use sframe_judge::target::files::Files;
@@ -15,7 +16,6 @@ use super::contradictions::{Contradiction, blames};
 use super::oracle::{Item, NotJudged, Seen, Witness, ask};
 use super::shape::{Cause, Section, operation_before};
 use super::spot::Spot;
-use sframe_corpus::signs::{SeenPlace, without_numbers};
 
 /// An instruction of a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use sframe_corpus::corpus::{Error, Maker};
 use sframe_corpus::faults::{Observed, filled_in};
+use sframe_corpus::signs::without_numbers;
 use sframe_corpus::spec::{self, Assembler, Component, Fault, FaultySection, Linker};
 use sframe_engine::Abi;
 use sframe_judge::finding::Finding;
@@ -21,7 +22,6 @@ use super::shape::{Cause, Section, operation_before};
 use crate::generate::Elsewhere;
 use crate::generate::draft::{self, observed, program_name, write_files};
 use crate::generate::outcome::Outcome;
-use sframe_corpus::signs::without_numbers;
 
 /// What a compiler must not say of an example: it would not do what it seems to.
 const SOUND: [&str; 3] =

@@ -1,6 +1,7 @@
 //! The smallest program that shows something: parts of it are dropped while that stays.
 
 use sframe_corpus::corpus::{Error, Maker};
+use sframe_corpus::signs::without_addresses;
 use sframe_engine::Abi;
 
 use super::build::{Build, Level, build};
@@ -12,7 +13,6 @@ use super::plan::{Attribute, Convention, Ending, Hint, Plan, Statement};
 use super::shape::Cause;
 use crate::generate::outcome::Outcome;
 use crate::generate::reduction::Reduction;
-use sframe_corpus::signs::without_addresses;
 
 /// What must stay when a program gets smaller.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use sframe_corpus::shard::Shard;
 use sframe_judge::compare::{ByTopmost, Reliabilities};
 use sframe_judge::examine::coverage::{ExploredRows, RowCounts};
 use sframe_judge::external::UnwinderReport;
@@ -19,7 +20,6 @@ use crate::case::{CaseReport, Outcome, SeenKnown};
 use crate::identity::{Identity, Places};
 use crate::provenance::Provenance;
 use crate::report::{NoResult, Report, RunIdentity, SCHEMA, file_name};
-use sframe_corpus::shard::Shard;
 
 /// Why a document can't be compared.
 #[derive(Debug, thiserror::Error)]

@@ -7,7 +7,6 @@ use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
 use sframe_corpus::spec::{Upstream, yaml_files};
 use sframe_corpus::yaml::{Error, Source};
 

@@ -26,10 +26,10 @@ use sframe_engine::write::{Function, Section, WriteError};
 use sframe_engine::{Abi, Base, FdeType, Flags, PauthKey, PcType, Recovery, RecoveryRule, Row, Version};
 use tempfile::TempDir;
 
-use super::super::case::Tool;
-use super::super::run::has_section;
-use super::super::tools::{Command, Ran, Tools};
-use super::super::unable::Unable;
+use crate::case::Tool;
+use crate::run::has_section;
+use crate::tools::{Command, Ran, Tools};
+use crate::unable::Unable;
 
 /// A mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,16 +10,17 @@ use object::read::elf::{ElfFile64, FileHeader as _};
 use object::{Endianness, Object as _, ObjectSection as _};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use sframe_engine::Abi;
-use sframe_judge::vocabulary::named;
-use sframe_judge::vocabulary::suggest::closest;
-
-use super::functions::Functions;
-use super::options;
-use super::page::{LinkPage, LinkPages};
 use sframe_corpus::corpus::Toolchain;
 use sframe_corpus::spec::text;
 use sframe_corpus::yaml::{Error, Source};
+use sframe_engine::Abi;
+use sframe_inspect::command::Failure;
+use sframe_judge::vocabulary::named;
+use sframe_judge::vocabulary::suggest::closest;
+
+use crate::functions::Functions;
+use crate::options;
+use crate::page::{LinkPage, LinkPages};
 
 named! {
     /// A kind of tool that handles `.sframe`.
@@ -287,6 +288,15 @@ pub enum CaseError {
     /// A file is malformed, or what it says is not so.
     #[error(transparent)]
     File(#[from] Error),
+}
+
+impl From<CaseError> for Failure {
+    fn from(error: CaseError) -> Self {
+        match error {
+            CaseError::File(error) => error.into(),
+            folder @ CaseError::Folder { .. } => Self::unusable(format!("error: {folder}")),
+        }
+    }
 }
 
 /// All cases, and where their objects are.

@@ -9,20 +9,20 @@ use std::time::Duration;
 use glob::Pattern;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use sframe_corpus::corpus::{SEARCH_PATH, in_root, is_crash, run_command, scratch_inside, scratch_parent};
+use sframe_corpus::spec::Faults;
+use sframe_corpus::yaml::{self, Source};
 use sframe_engine::{Abi, Version};
 use sframe_inspect::lint::all_rules;
 use sframe_judge::vocabulary::suggest::{closest, unknown};
 use sframe_kit::text::with_causes;
 use tempfile::TempDir;
 
-use super::case::{LinkCases, Tool};
-use super::judge::LinkFault;
-use super::known::KnownLink;
-use super::options;
-use super::unable::Unable;
-use sframe_corpus::corpus::{SEARCH_PATH, in_root, is_crash, run_command, scratch_inside, scratch_parent};
-use sframe_corpus::spec::Faults;
-use sframe_corpus::yaml::{self, Source};
+use crate::case::{LinkCases, Tool};
+use crate::judge::LinkFault;
+use crate::known::KnownLink;
+use crate::options;
+use crate::unable::Unable;
 
 /// What stands for all ABIs that have no command of their own.
 const ALL_ABIS: &str = "all";

@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use sframe_engine::Abi;
 
-use super::known::{of_texts, patterns};
-use super::result::{LinkOutcome, LinkResult};
+use crate::known::{of_texts, patterns};
+use crate::result::{LinkOutcome, LinkResult};
 
 /// Cases that a tool can't do, with or without `.sframe`. A described tool that refuses another one does not do what it is
 /// described to do.

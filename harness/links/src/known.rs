@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 use sframe_engine::Abi;
 
-use super::judge::{LinkFault, LinkFinding};
-use super::result::{LinkOutcome, LinkResult};
+use crate::judge::{LinkFault, LinkFinding};
+use crate::result::{LinkOutcome, LinkResult};
 
 /// Findings that have one cause. Each kind has to be found in each case with each ABI, as far as these are judged; of a
 /// pattern of several cases, in one of them.

@@ -20,10 +20,10 @@ use sframe_judge::vocabulary::named;
 use sframe_kit::text::{counted, first_of};
 use sframe_kit::{Blame, FindingRow};
 
-use super::case::{Expected, LinkCase, Tool};
-use super::code::Text;
-use super::functions::{Functions, Rows, Table};
-use super::wanted::{Placement, Wanted};
+use crate::case::{Expected, LinkCase, Tool};
+use crate::code::Text;
+use crate::functions::{Functions, Rows, Table};
+use crate::wanted::{Inputs, Wanted};
 
 named! {
     /// A kind of fault in what a tool has made of `.sframe`.
@@ -138,17 +138,6 @@ const NOT_OF_LINKERS: [&str; 8] = [
 ];
 /// The rule that says that the segment ends after the section.
 const SEGMENT_LONGER: &str = "segment-longer";
-
-/// What is known of the inputs.
-#[derive(Clone, Copy)]
-pub(super) struct Inputs<'f> {
-    /// Each, in the order in which they are linked.
-    pub(super) files: &'f [Functions],
-    /// The rules of the linter that they break themselves.
-    pub(super) broken: &'f BTreeSet<&'static str>,
-    /// How the last tool places functions.
-    pub(super) placement: Placement,
-}
 
 /// Compares an output with the objects that it was made of.
 pub(super) fn judge(case: &LinkCase, inputs: Inputs<'_>, output: &[u8]) -> Result<Vec<LinkFinding>, String> {
@@ -561,8 +550,9 @@ mod tests {
     use sframe_engine::write;
     use sframe_inspect::lint::all_rules;
 
-    use super::super::case::LinkCases;
     use super::*;
+    use crate::case::LinkCases;
+    use crate::wanted::Placement;
 
     /// What changes code where it is keeps the rows of PLTs as well: none is lost, and none is cut.
     #[test]

@@ -27,7 +27,7 @@ pub use case::{CaseError, Expected, Generated, LinkCase, LinkCases, Patch, Step,
 pub use judge::{LinkFault, LinkFinding};
 pub use known::KnownLink;
 pub use page::{LinkPage, LinkPages};
-pub use report::{LinksReport, LinksTable};
+pub use report::{LinksReport, LinksTable, Row};
 pub use result::{LinkOutcome, LinkResult};
 pub use run::{Selection, run};
 pub use toolchain::ToolchainLinker;

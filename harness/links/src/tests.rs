@@ -11,7 +11,7 @@ use glob::Pattern;
 use sframe_engine::Abi;
 use sframe_inspect::command::Volume;
 
-use super::{KnownLink, LinkCases, LinkFault, LinkOutcome, LinkResult, LinksReport, Selection, Subject, run};
+use crate::{KnownLink, LinkCases, LinkFault, LinkOutcome, LinkResult, LinksReport, Selection, Subject, run};
 use model::{Mistake, Model};
 
 static CASES: LazyLock<LinkCases> = LazyLock::new(|| {

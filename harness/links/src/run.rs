@@ -5,6 +5,8 @@ use std::path::Path;
 
 use glob::Pattern;
 use rayon::prelude::*;
+use sframe_corpus::corpus::is_crash;
+use sframe_corpus::shard::Shard;
 use sframe_elf::file::read;
 use sframe_elf::find_sframe::find_sframe;
 use sframe_engine::Abi;
@@ -14,16 +16,14 @@ use sframe_judge::target::{MadeSections, SectionSource, Target};
 use sframe_judge::unwind::sframe_unwinder;
 use sframe_machine::Options;
 
-use super::case::{Expected, Folder, Input, LinkCase, LinkCases};
-use super::functions::Functions;
-use super::judge::{Inputs, LinkFault, LinkFinding, is_relocatable, judge, lint_rules, rules_of};
-use super::known::KnownLink;
-use super::result::{LinkOutcome, LinkResult};
-use super::tools::{Command, Ran, Tools};
-use super::unable::Unable;
-use super::wanted::Placement;
-use sframe_corpus::corpus::is_crash;
-use sframe_corpus::shard::Shard;
+use crate::case::{Expected, Folder, Input, LinkCase, LinkCases};
+use crate::functions::Functions;
+use crate::judge::{LinkFault, LinkFinding, is_relocatable, judge, lint_rules, rules_of};
+use crate::known::KnownLink;
+use crate::result::{LinkOutcome, LinkResult};
+use crate::tools::{Command, Ran, Tools};
+use crate::unable::Unable;
+use crate::wanted::{Inputs, Placement};
 
 /// Which cases are tried, and how.
 #[derive(Clone, Debug, Default)]

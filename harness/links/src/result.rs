@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use sframe_engine::Abi;
 use sframe_judge::vocabulary::named;
 
-use super::judge::LinkFinding;
+use crate::judge::LinkFinding;
 
 named! {
     /// What became of a case.

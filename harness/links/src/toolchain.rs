@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use sframe_engine::Abi;
-use tempfile::TempDir;
-
-use super::case::{LinkCases, Tool};
-use super::tools::{Command, Ran, Subject, Tools};
 use sframe_corpus::corpus::{Maker, is_crash};
 use sframe_corpus::spec::Faults;
 use sframe_corpus::yaml;
+use sframe_engine::Abi;
+use tempfile::TempDir;
+
+use crate::case::{LinkCases, Tool};
+use crate::tools::{Command, Ran, Subject, Tools};
 
 /// The linker of a toolchain.
 pub struct ToolchainLinker {

@@ -15,7 +15,7 @@ use sframe_elf::source::Source;
 use sframe_engine::write::{Function, Section};
 use sframe_engine::{Abi, ByteOrder};
 
-use super::case::Generated;
+use crate::case::Generated;
 
 impl Generated {
     /// Makes the object. Header and first row are those of another one, with other CFAs; `plain` leaves the section out.

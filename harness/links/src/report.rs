@@ -10,12 +10,12 @@ use sframe_inspect::command::Volume;
 use sframe_kit::conclusion::{Conclusion, Ending};
 use sframe_kit::text::{Text, counted, grouped};
 
-use super::judge::{LinkFault, LinkFinding};
-use super::known::KnownLink;
-use super::page::{LinkPage, LinkPages};
-use super::result::{LinkOutcome, LinkResult};
-use super::tools::Subject;
-use super::unable::Unable;
+use crate::judge::{LinkFault, LinkFinding};
+use crate::known::KnownLink;
+use crate::page::{LinkPage, LinkPages};
+use crate::result::{LinkOutcome, LinkResult};
+use crate::tools::Subject;
+use crate::unable::Unable;
 
 /// The version of the document format. In version 1, the outcome `unsupported` was `not-judged`.
 const SCHEMA: u32 = 2;
@@ -92,7 +92,7 @@ impl LinksReport {
     }
 
     /// What no result shows: why it proves too little, and what is known and not found.
-    pub(crate) fn without_result(&self) -> impl Iterator<Item = String> {
+    pub fn without_result(&self) -> impl Iterator<Item = String> {
         let stale = self.stale.iter().map(|why| format!("known, and no longer reproduced: {why}"));
         self.too_little.iter().cloned().chain(stale)
     }
@@ -327,7 +327,8 @@ impl LinksTable {
 
     /// The rows of the table, each a case with a cell for each report; and what the numbers in cells stand for: linkers
     /// and causes.
-    pub(crate) fn rows(&self) -> (Vec<Row<'_>>, Vec<(&str, &str)>) {
+    #[must_use]
+    pub fn rows(&self) -> (Vec<Row<'_>>, Vec<(&str, &str)>) {
         let mut causes: Vec<(&str, &str)> = Vec::new();
         let results = self.reports.iter().flat_map(|report| &report.results);
         let cases: BTreeSet<&str> = results.map(|result| result.case.as_str()).collect();
@@ -338,7 +339,7 @@ impl LinksTable {
 }
 
 /// A case, and what became of it with each linker.
-type Row<'t> = (&'t str, Vec<String>);
+pub type Row<'t> = (&'t str, Vec<String>);
 
 /// A cell of the table: what became of a case with each ABI, said once if it is the same.
 fn cell<'r>(report: &'r LinksReport, case: &str, causes: &mut Vec<(&'r str, &'r str)>) -> String {

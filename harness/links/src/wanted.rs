@@ -3,10 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::case::{LinkCase, Tool};
-use super::code::{Taken, Text};
-use super::functions::{Functions, Rows};
-use super::judge::Inputs;
+use crate::case::{LinkCase, Tool};
+use crate::code::{Taken, Text};
+use crate::functions::{Functions, Rows};
 
 /// How a tool places the functions of its inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +27,17 @@ impl Placement {
             Tool::Bolt => Self::Functions,
         }
     }
+}
+
+/// What is known of the inputs.
+#[derive(Clone, Copy)]
+pub(super) struct Inputs<'f> {
+    /// Each, in the order in which they are linked.
+    pub(super) files: &'f [Functions],
+    /// The rules of the linter that they break themselves.
+    pub(super) broken: &'f BTreeSet<&'static str>,
+    /// How the last tool places functions.
+    pub(super) placement: Placement,
 }
 
 /// What the output must say of its functions.

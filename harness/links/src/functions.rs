@@ -15,7 +15,7 @@ use sframe_engine::{Header, Row, Section};
 use sframe_kit::ranges::merge;
 use sframe_kit::text::counted;
 
-use super::code::Text;
+use crate::code::Text;
 
 /// What a section says of one function, wherever that is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -222,7 +222,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::links::case::LinkCases;
+    use crate::case::LinkCases;
 
     /// What is said to be different is, also where rows say the same at other places.
     #[test]
