@@ -17,9 +17,11 @@ use std::sync::OnceLock;
 use std::time::Instant;
 
 use rayon::prelude::*;
-use sframe_corpus::corpus::{Build, Manifest};
+use sframe_corpus::corpus::{self, Build, Manifest};
+use sframe_corpus::failure::of_documents;
 use sframe_corpus::spec::{Faults, Producer, Selector, Spec, SpecFolder, load_what_can_be};
 use sframe_corpus::yaml::Source;
+use sframe_inspect::command::Failure;
 use sframe_machine::Options;
 use sha2::{Digest as _, Sha256};
 
@@ -62,6 +64,16 @@ pub enum SuiteError {
     /// A filter names something that does not exist.
     #[error("{0}")]
     Filter(String),
+}
+
+impl From<SuiteError> for Failure {
+    fn from(error: SuiteError) -> Self {
+        match &error {
+            SuiteError::Specs(errors) => of_documents(errors),
+            SuiteError::Corpus(corpus::Error::Yaml(error)) => of_documents(std::slice::from_ref(error)),
+            _ => Self::unusable(format!("error: {error}")),
+        }
+    }
 }
 
 impl Suite {

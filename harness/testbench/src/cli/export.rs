@@ -12,8 +12,8 @@ use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::external::StopsPerCase;
 use sframe_judge::moments::Stacks;
 use sframe_kit::text::{Text, counted};
-use sframe_suite::export::{HeaderOptions, LARGEST, document, files, header as vectors_header};
-use sframe_suite::stacks::{
+use sframe_readers::export::{HeaderOptions, LARGEST, document, files, header as vectors_header};
+use sframe_readers::stacks::{
     Choice, LICENCE, OwnProgram, StacksReport, ask_engine, ask_external, export, header, text,
 };
 

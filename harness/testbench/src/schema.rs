@@ -10,12 +10,12 @@ use sframe_judge::finding::Finding;
 use sframe_judge::moments::Stacks;
 use sframe_vectors::{Mistakes, Profiles, Readings};
 
-use crate::export::{ExportedVectors, VectorFile};
-use crate::report::{Baseline, CheckReport, ExploreReport, Report};
+use sframe_readers::export::{ExportedVectors, VectorFile};
+use sframe_suite::report::{Baseline, CheckReport, ExploreReport, Report};
 
 /// A kind of document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// `report.json` of a run, also of a shard or of `merge`.
     Report,
     /// What `check --json` prints, and `report.json` of a check.
@@ -62,7 +62,7 @@ enum Line {
 impl Kind {
     /// Its schema, in the draft of 2020-12.
     #[must_use]
-    pub fn schema(self) -> Value {
+    pub(crate) fn schema(self) -> Value {
         match self {
             Self::Report => written::<Report>(),
             Self::Check => written::<CheckReport>(),
@@ -118,7 +118,7 @@ mod tests {
     use clap::ValueEnum as _;
     use std::path::Path;
 
-    const COMMAND: &str = "UPDATE_SCHEMA=1 cargo test --workspace --lib schema";
+    const COMMAND: &str = "UPDATE_SCHEMA=1 cargo test --workspace --bin sframe-testbench schema";
 
     fn assert_current(name: &str, kind: Kind) {
         let current = kind.schema();

@@ -14,7 +14,7 @@ use sframe_machine::Options;
 use super::LICENCE;
 use super::choose::{Candidates, Choice, choose};
 use super::coverage::Coverage;
-use crate::case::{BrokenReason, Case, Outcome, RunScope};
+use sframe_suite::case::{BrokenReason, Case, Outcome, RunScope};
 
 /// A program that is not of the corpus.
 pub struct OwnProgram {
