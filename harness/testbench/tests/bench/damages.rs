@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use crate::command::{bench, bench_in, conclusion, json as document, status};
 use crate::common::repository;
 use crate::damaged_builds;
-use crate::doctor::remove_section;
+use crate::damaged_builds::remove_section;
 use crate::reports::{index, unpacked};
 
 /// The cases that a damage is done to, one after the other.

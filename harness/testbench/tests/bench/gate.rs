@@ -6,8 +6,7 @@ use std::process::Output;
 
 use serde_json::{Value, json};
 
-use crate::command::{bench, conclusion, status};
-use crate::doctor::link_origins;
+use crate::command::{bench, conclusion, link_origins, status};
 use crate::reports;
 
 fn text(path: &Path) -> String {

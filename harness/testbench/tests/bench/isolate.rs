@@ -10,9 +10,8 @@ use sframe_corpus::corpus::Manifest;
 use sframe_judge::target::Target;
 use sha2::{Digest as _, Sha256};
 
-use crate::command::{json, status};
+use crate::command::{json, link_origins, status};
 use crate::common::repository;
-use crate::doctor::link_origins;
 use crate::reports;
 
 fn command(arguments: &[&str]) -> Command {

@@ -24,11 +24,9 @@ use sframe_suite::case::{CaseReport, Outcome};
 use sframe_suite::suite::{Filter, Suite, SuiteError};
 use sha2::{Digest, Sha256};
 
+use crate::command::link_origins;
 use crate::common;
-use crate::doctor::{
-    Changed, adds_8_to_the_cfa, build, check, link_origins, patch_first_row, section_offset,
-};
-use crate::rows;
+use crate::doctor::{Changed, adds_8_to_the_cfa, build, check, patch_first_row, rows_of, section_offset};
 
 fn verdicts(examination: &Examination) -> BTreeSet<String> {
     examination.findings.iter().map(|finding| finding.verdict.to_string()).collect()
@@ -317,7 +315,7 @@ fn frames_that_stand_unchanged_are_not_derived() {
 fn a_wrong_row_is_one_finding_for_each_place_at_any_depth() {
     let bytes = build("gnu-2.44/amd64/recursion.O0");
     let mut most = 0;
-    for at in rows::rows_of(&bytes, "main") {
+    for at in rows_of(&bytes, "main") {
         let mut bytes = bytes.clone();
         bytes[at] ^= 8;
         if Target::open(&bytes).is_err() {

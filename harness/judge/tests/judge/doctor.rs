@@ -1,6 +1,7 @@
-//! Builds and unwinders with deliberate faults.
+//! Builds, and builds and unwinders with deliberate faults, for the tests of the judge and of the bench.
 
-use std::path::Path;
+use std::ops::Range;
+use std::path::PathBuf;
 
 use sframe_engine::InstructionPointer;
 use sframe_judge::examine::{Examination, ExamineOptions, examine};
@@ -64,21 +65,38 @@ pub(crate) fn patch_first_row(bytes: &mut [u8], function: &str) {
     bytes[section_offset(bytes) + offset] += 8;
 }
 
-/// Gives another corpus the programs and the toolchains of this one.
-pub(crate) fn link_origins(corpus: &Path) {
-    for folder in ["programs", "toolchains"] {
-        let from = common::repository().join("corpus").join(folder).canonicalize().expect("a folder");
-        std::os::unix::fs::symlink(from, corpus.join(folder)).expect("a link");
-    }
+/// Returns where in the file the rows of a function are.
+pub(crate) fn rows_of(bytes: &[u8], function: &str) -> Range<usize> {
+    let target = Target::open(bytes).expect("a target");
+    let start = InstructionPointer::from(target.addresses_of(function)[0]);
+    let section = target.sections.at(start).expect("a section");
+    let fde = section.lookup_fde(start).expect("a sound section").expect("an FDE");
+    let others = section.fdes().flatten().map(|other| other.rows_offset);
+    let len = target.executable().subject.sframe.expect("a section").data.len();
+    let end = others.filter(|other| *other > fde.rows_offset).min().unwrap_or(len);
+    let offset = section_offset(bytes);
+    offset + fde.rows_offset..offset + end
 }
 
-/// Makes a file one without a section.
-pub(crate) fn remove_section(file: &mut [u8]) {
-    let name = file.windows(8).rposition(|bytes| bytes == b".sframe\0").expect("a section's name");
-    file[name + 6] = b'x';
-    // Nor does anything else say where it is: the types of section and segment.
-    for (mark, other) in [(0x6fff_fff4_u32, 1_u32), (0x6474_e554, 0)] {
-        let at = file.windows(4).rposition(|bytes| bytes == mark.to_le_bytes()).expect("a type");
-        file[at..at + 4].copy_from_slice(&other.to_le_bytes());
+/// The stride of a sweep that would take minutes: 1 with `SWEEPS=all`, as every night.
+pub(crate) fn stride(otherwise: usize) -> usize {
+    if std::env::var_os("SWEEPS").is_some_and(|sweeps| sweeps == "all") { 1 } else { otherwise }
+}
+
+/// All builds of `corpus/constructed`, by case and ABI.
+pub(crate) fn constructed() -> Vec<(String, PathBuf)> {
+    let folder = common::repository().join("corpus/constructed");
+    let mut builds = Vec::new();
+    for case in std::fs::read_dir(&folder).expect("a folder") {
+        let case = case.expect("an entry").path();
+        for abi in ["amd64", "aarch64", "aarch64_be", "s390x"] {
+            let file = case.join(abi);
+            if file.is_file() {
+                let name = file.strip_prefix(&folder).expect("within it").display().to_string();
+                builds.push((name, file));
+            }
+        }
     }
+    builds.sort();
+    builds
 }

@@ -3,15 +3,18 @@
 
 mod handmade;
 
+use std::path::PathBuf;
+
 use rayon::prelude::*;
 use sframe_judge::examine::{Breakpoint, Examination, ExamineOptions, examine};
+use sframe_judge::target::files::{Files, LibraryFolders};
 use sframe_judge::target::{Loaded, Target};
 use sframe_judge::unwind::{BlackBox, SframeUnwinder};
 use sframe_judge::vocabulary::Verdict;
 use sframe_machine::{AMD64, Broken, Cpu, End, Flow, Image, Machine, Moment, Options, S390X};
 
 use crate::common;
-use crate::robustness::stride;
+use crate::doctor::{build, stride};
 
 /// Runs a program with kept walks, and again with full ones. All results,
 /// including hits and order of the findings, have to be the same, except for
@@ -31,28 +34,35 @@ fn examine_both_ways(name: &str, target: &Target<'_>, options: &Options) -> Exam
     kept
 }
 
+/// All builds of the corpus. Each is beside its libraries.
+fn builds() -> Vec<PathBuf> {
+    let within = |folder: PathBuf| {
+        std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path())
+    };
+    let toolchains = within(common::repository().join("corpus/builds"));
+    let builds = toolchains.flat_map(within).flat_map(within);
+    builds.filter(|path| path.extension().is_none_or(|extension| extension != "so")).collect()
+}
+
 #[test]
 fn every_build_of_the_corpus_shows_the_same_both_ways() {
     // Enough for programs whose stacks are not deep. Only the beginning of the others is run, since
     // full walks would take hours.
     const BUDGET: u64 = 12_000;
-    let suite = common::suite();
-    let disagree: usize = suite
-        .manifest()
-        .builds
+    let disagree: usize = builds()
         .par_iter()
-        .map(|build| {
-            let files = build.files(suite.corpus()).expect("a build");
+        .map(|path| {
+            let files = Files::find(path, LibraryFolders::default()).expect("a build");
             let target = Target::open_files(&files).expect("a target");
             let mut options = Options { budget: BUDGET, ..Options::default() };
-            if build.program == "offset_limits" {
+            if path.file_stem().is_some_and(|program| program == "offset_limits") {
                 options.stack_size = 64 << 20;
             }
-            let examination = examine_both_ways(&build.id, &target, &options);
+            let examination = examine_both_ways(&path.display().to_string(), &target, &options);
             let spent = End::Broken(Broken::Budget(BUDGET));
             // `protector` correctly ends with a status other than 0.
             let is_end = matches!(examination.end, End::Exit(_)) || examination.end == spent;
-            assert!(is_end, "{}: {:?}", build.id, examination.end);
+            assert!(is_end, "{}: {:?}", path.display(), examination.end);
             usize::from(examination.agree < examination.counts.comparisons)
         })
         .sum();
@@ -71,8 +81,7 @@ fn sections_with_a_wrong_bit_show_the_same_both_ways() {
         "gnu-2.47/amd64/realign.O2",
         "gnu-2.47/s390x/recursion.O0",
     ] {
-        let path = common::repository().join("corpus/builds").join(id);
-        let bytes = std::fs::read(&path).expect("a build");
+        let bytes = build(id);
         let section = {
             let target = Target::open(&bytes).expect("a target");
             let data = target.executable().subject.sframe.expect("a section").data;
