@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+use sframe_corpus::spec::Spec;
+use sframe_corpus::yaml::Source;
 use sframe_elf::object_file::ObjectFile;
 use sframe_elf::sframe_section::Input;
 use sframe_engine::{Section, Version};
@@ -14,8 +16,6 @@ use sframe_inspect::lint::lint_file;
 use sframe_judge::target::Target;
 use sframe_kit::text::neutral;
 use sframe_machine::{Dynamic, Images, Machine, Options};
-use sframe_suite::spec::Spec;
-use sframe_suite::yaml::Source;
 
 use crate::Property;
 

@@ -34,6 +34,7 @@ pub mod external;
 pub mod finding;
 pub mod moments;
 pub mod process;
+pub mod study;
 pub mod target;
 pub mod triage;
 pub mod truth;

@@ -8,11 +8,10 @@ use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use sframe_corpus::spec::CfaError;
 use sframe_judge::finding::{Finding, FindingRow, FunctionCode};
 use sframe_judge::vocabulary::Verdict;
 use sframe_kit::text::{counted, grouped};
-
-use crate::spec::CfaError;
 
 /// What a finding is known by.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize, JsonSchema)]

@@ -4,7 +4,7 @@
 
 #[path = "../../inspect/benches/cost/mod.rs"]
 mod cost;
-#[path = "../tests/bench/kept_walks/handmade.rs"]
+#[path = "../../judge/tests/judge/kept_walks/handmade.rs"]
 mod handmade;
 
 use std::num::{NonZeroU32, NonZeroU64};

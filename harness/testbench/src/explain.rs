@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use sframe_corpus::spec::{Fault, Faults};
 use sframe_elf::kernel::FormKind;
 use sframe_engine::lint::{RULES, Rule};
 use sframe_inspect::diff::{Field, Reason};
@@ -17,15 +18,15 @@ use sframe_judge::examine::WalkEnds;
 use sframe_judge::examine::coverage::{Explored, UnexercisedRow};
 use sframe_judge::explore::{Certainty, Doubt, Undecided};
 use sframe_judge::finding::{Blame, Confidence, Side, Witness};
+use sframe_judge::target::Origin;
 use sframe_judge::vocabulary::suggest::closest;
 use sframe_judge::vocabulary::{End, Feature, Reliability, Topmost, Trace, Verdict};
+use sframe_links::{LinkFault, LinkOutcome};
 use sframe_search::mutate::Operator;
 use sframe_suite::case::Outcome;
-use sframe_suite::links::{LinkFault, LinkOutcome};
 use sframe_suite::matrix::{MadeAs, Standing};
 use sframe_suite::meanings::meanings;
-use sframe_suite::report::{CheckReport, MISSING_FDE, MISSING_FDE_MEANS, NoResult, Origin};
-use sframe_suite::spec::{Fault, Faults};
+use sframe_suite::report::{CheckReport, MISSING_FDE, MISSING_FDE_MEANS, NoResult};
 
 /// A name, and what it means.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -2,6 +2,7 @@
 
 mod cli;
 mod explain;
+mod schema;
 
 fn main() -> std::process::ExitCode {
     cli::main()

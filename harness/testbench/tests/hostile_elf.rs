@@ -20,13 +20,13 @@ use sframe_inspect::diff::diff_file;
 use sframe_inspect::dump::{self, Document};
 use sframe_inspect::lint::lint_file;
 use sframe_judge::examine::listings::{Listing, Listings};
-use sframe_judge::examine::{ExamineOptions, examine};
+use sframe_judge::examine::{ExamineOptions, broken_reason, examine};
 use sframe_judge::target::Target;
 use sframe_judge::target::files::Files;
 use sframe_judge::truth::cross_check::Traces;
 use sframe_judge::unwind::sframe_unwinder;
 use sframe_machine::Options;
-use sframe_suite::case::{BrokenReason, broken_reason};
+use sframe_suite::case::BrokenReason;
 use sframe_suite::report::{
     CheckReport, Style, check_summary, html_of_check, markdown_of_check, sarif_of_check,
 };

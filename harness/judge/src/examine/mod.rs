@@ -1,5 +1,6 @@
 //! Compares every instruction's backtrace with the call stack, for one program.
 
+mod broken;
 pub mod counts;
 pub mod coverage;
 mod deliveries;
@@ -52,6 +53,7 @@ use crate::truth::stores::{LastStores, Pointers, Written};
 use crate::unwind::{Backtrace, Unwinder, Viewpoint};
 use crate::vocabulary::{End, Feature, Verdict};
 
+pub use broken::{BrokenRun, OutputDifference, broken_reason};
 pub use deliveries::{BrokenDelivery, Deliveries, DeliveryFault, Signals};
 pub use ends::WalkEnds;
 pub use own_check::FailedCheck;

@@ -6,6 +6,7 @@ mod code_digest;
 pub mod files;
 pub(crate) mod layouts;
 mod made;
+mod origin;
 pub mod sections;
 
 use std::fmt;
@@ -18,6 +19,7 @@ use sframe_machine::{Image, Images, LoadError};
 pub use address::{Linked, Loaded};
 pub use code_digest::FunctionCode;
 pub use made::{Lacks, MadeSection, MadeSections, SectionSource};
+pub use origin::Origin;
 
 use crate::target::files::Files;
 use crate::target::made::Made;

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
 use std::path::Path;
 
-use sframe_engine::Abi;
-use sframe_judge::vocabulary::Verdict;
-use sframe_kit::text::with_causes;
-use sframe_suite::corpus::{MadeExample, Maker};
-use sframe_suite::faults::{Observed, keep};
-use sframe_suite::spec::{
+use sframe_corpus::corpus::{MadeExample, Maker};
+use sframe_corpus::faults::{Observed, keep};
+use sframe_corpus::spec::{
     self, Component, Example, Fault, FaultySection, NO_ROW, Producer, Tool, ToolName, ToolRange, ToolVersion,
     Upstream, UpstreamState,
 };
-use sframe_suite::yaml;
+use sframe_corpus::yaml;
+use sframe_engine::Abi;
+use sframe_judge::vocabulary::Verdict;
+use sframe_kit::text::with_causes;
 
 /// The page of a fault of a function, before anything else is known of it.
 pub(super) fn blank(
@@ -212,7 +212,7 @@ pub(super) fn write_files(folder: &Path, files: &[(String, String)]) -> Result<(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sframe_suite::spec::Compiler;
+    use sframe_corpus::spec::Compiler;
 
     #[test]
     fn a_range_of_versions_covers_what_was_seen() {

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
+use sframe_corpus::corpus::{Error, Maker, Toolchain};
 use sframe_engine::Abi;
 use sframe_inspect::command::{Status, status};
-use sframe_suite::corpus::{Error, Maker, Toolchain};
 
 /// What is found in one kind of search.
 pub trait Terms {

@@ -1,8 +1,8 @@
 //! What becomes of a program that a toolchain is given.
 
+use sframe_corpus::corpus::{Error, MadeProgram, is_crash};
+use sframe_corpus::signs::without_numbers;
 use sframe_judge::vocabulary::Verdict;
-use sframe_suite::corpus::{Error, MadeProgram, is_crash};
-use sframe_suite::faults::without_numbers;
 
 use super::found::Kind;
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use sframe_corpus::spec::{BuildFacts, Exception, Frames, Percent, Signal, Spec, Stop, Sweep};
 use sframe_judge::compare::WalkEnd;
 use sframe_judge::examine::coverage::{Coverage, RowUse, UnexercisedRow};
 use sframe_judge::examine::excluded::{self, Exclusion, is_too_much};
@@ -11,7 +12,6 @@ use sframe_judge::vocabulary::{End, Verdict};
 use sframe_kit::text::{counted, grouped};
 
 use crate::case::CaseReport;
-use crate::spec::{BuildFacts, Exception, Frames, Percent, Signal, Spec, Stop, Sweep};
 
 /// Returns the finding if a stop's expectations were not met.
 pub(crate) fn judge_stop(stop: &Stop, (hits, arrival): &(u32, Option<Arrival>)) -> Vec<Finding> {

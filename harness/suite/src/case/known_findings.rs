@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use sframe_corpus::signs::is_of_its_fault;
+use sframe_corpus::spec::{CfaError, Known, KnownFinding, OneOrMany, RowOffset};
+use sframe_corpus::yaml;
 use sframe_engine::{Abi, Base};
 use sframe_judge::finding::{Blame, Finding};
 use sframe_judge::vocabulary::{QualifiedName, Verdict};
 use sframe_kit::text::neutral;
 
 use crate::case::settle::{places, starts};
-use crate::signs::is_of_its_fault;
-use crate::spec::{CfaError, Known, KnownFinding, OneOrMany, RowOffset};
-use crate::yaml;
 
 /// The first line of a file.
 const HEAD: &str =
@@ -182,8 +182,8 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::spec::KnownFile;
-    use crate::yaml::Source;
+    use sframe_corpus::spec::KnownFile;
+    use sframe_corpus::yaml::Source;
 
     /// Names come from the files under test.
     #[test]

@@ -8,10 +8,7 @@ mod settle;
 pub(crate) mod stand_in;
 
 pub use known_findings::{KnownText, known_findings};
-pub use reason::{
-    BrokenReason, BrokenRun, NOTHING_COMPARED, NoSuchPlace, NoWorker, OutputDifference, SkipReason,
-    broken_reason,
-};
+pub use reason::{BrokenReason, NOTHING_COMPARED, NoSuchPlace, NoWorker, SkipReason};
 pub use report::{CaseReport, CaseResult, Outcome, SeenKnown, SignalCounts};
 pub use settle::{Settled, settle};
 
@@ -19,6 +16,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use sframe_corpus::corpus::Build;
+use sframe_corpus::signs::point_out;
+use sframe_corpus::spec::{BuildFacts, Faults, Location, Producer, Spec, Stop, Sweep};
+use sframe_corpus::yaml::{self, Source};
 use sframe_engine::Section;
 use sframe_machine::{Options, System};
 use sha2::{Digest as _, Sha256};
@@ -26,15 +27,13 @@ use sha2::{Digest as _, Sha256};
 use crate::case::judge::{
     judge_coverage, judge_ends, judge_excluded, judge_signals, judge_stop, judge_sweep,
 };
-use crate::corpus::Build;
-use crate::signs::point_out;
-use crate::spec::{BuildFacts, Faults, Location, Producer, Spec, Stop, Sweep};
-use crate::yaml::{self, Source};
 use sframe_judge::compare::ByTopmost;
 use sframe_judge::examine::counts::Counts;
 use sframe_judge::examine::coverage::{Coverage, RowCounts, UnexercisedRow};
 use sframe_judge::examine::listings::Listing;
-use sframe_judge::examine::{Breakpoint, Examination, ExamineOptions, Probe, Signals, examine_with};
+use sframe_judge::examine::{
+    Breakpoint, BrokenRun, Examination, ExamineOptions, Probe, Signals, broken_reason, examine_with,
+};
 use sframe_judge::explore::{Explorer, Progress};
 use sframe_judge::external::{External, ExternalError, UnwinderExamination};
 use sframe_judge::finding::{Finding, Message};

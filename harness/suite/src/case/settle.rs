@@ -3,14 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use sframe_corpus::signs::is_of_its_fault;
+use sframe_corpus::spec::{Known, NO_ROW, RowOffset};
 use sframe_engine::Abi;
 use sframe_judge::finding::{self, Address, Blame, Finding, FindingRow, KnownFault};
 use sframe_judge::triage::BEYOND_THE_FORMAT;
 use sframe_judge::vocabulary::{QualifiedName, Verdict};
 
 use crate::case::SeenKnown;
-use crate::signs::is_of_its_fault;
-use crate::spec::{Known, NO_ROW, RowOffset};
 
 /// Findings, compared with a list of known failures.
 #[derive(Debug, Default)]

@@ -1,10 +1,10 @@
 //! Specs are written for the code of the corpus. To builds of other toolchains they
 //! apply as far as is fair to any compiler.
 
+use sframe_corpus::spec::{BuildFacts, Location, OneOrMany, Selector, Spec};
 use sframe_judge::target::Target;
 
 use crate::case::resolve;
-use crate::spec::{BuildFacts, Location, OneOrMany, Selector, Spec};
 
 /// Removes from a spec what does not apply to a build, and returns the places among
 /// it. A build that can't be opened has no `target`.

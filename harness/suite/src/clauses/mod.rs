@@ -15,6 +15,6 @@ mod report;
 #[cfg(test)]
 mod tests;
 
-pub use crate::spec::catalogue::{Catalogue, Clause, Side};
 pub use proof::{Proof, Proofs, Proved, Verdict, prove};
 pub use report::{ClauseReport, ClausesReport, ClausesSummary};
+pub use sframe_corpus::spec::catalogue::{Catalogue, Clause, Side};

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::*;
-use crate::yaml::Source;
+use sframe_corpus::yaml::Source;
 
 const SOUND: &str = "\
 sections:
@@ -22,7 +22,7 @@ clauses:
   - {name: fre, versions: {3: '2.4'}, side: consumer, summary: It is a row.}
 ";
 
-fn read(text: &str) -> Result<Catalogue, Vec<crate::yaml::Error>> {
+fn read(text: &str) -> Result<Catalogue, Vec<sframe_corpus::yaml::Error>> {
     Catalogue::from_source(&Source::new(Path::new("clauses.yaml"), text))
 }
 

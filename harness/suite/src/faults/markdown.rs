@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
+use sframe_corpus::spec::{Example, Fault, Site};
 use sframe_kit::text::{Text, neutral};
+use sframe_links::LinkPage;
 
 use super::report::FaultReport;
 use super::text::{known_upstream, reached};
-use crate::links::LinkPage;
 use crate::report::{block, cell, code};
-use crate::spec::{Example, Fault, Site};
 
 /// Writes the page of a fault that cases of `links` show.
 #[must_use]

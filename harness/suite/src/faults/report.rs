@@ -5,12 +5,12 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::builds::build_of;
-use super::observe::{ObserveError, Observed};
+use sframe_corpus::faults::{ObserveError, Observed, Reproduction, build_of};
+use sframe_corpus::spec::{Fault, Faults};
+use sframe_links::{LinkPage, LinkPages};
+
 use super::reach::{Reach, reaches};
-use super::reproduce::Reproduction;
-use crate::links::{LinkPage, LinkPages};
-use crate::spec::{Fault, Faults};
+
 use crate::suite::{Suite, SuiteError};
 
 /// Version of the document's format.

@@ -1,12 +1,12 @@
 //! Faults for a terminal.
 
+use sframe_corpus::faults::{Reproduced, Reproduction};
+use sframe_corpus::spec::{Fault, FaultySection, Site, Upstream, UpstreamState};
 use sframe_kit::text::{Text, counted, wrapped};
+use sframe_links::LinkPage;
 
 use super::reach::Reach;
 use super::report::{FaultReport, FaultsReport};
-use super::reproduce::{Reproduced, Reproduction};
-use crate::links::LinkPage;
-use crate::spec::{Fault, FaultySection, Site, Upstream, UpstreamState};
 
 /// The width of lines of prose.
 const WIDTH: usize = 100;

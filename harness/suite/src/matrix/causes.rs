@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use sframe_corpus::spec::Blame;
 use sframe_engine::Abi;
 use sframe_judge::finding::Finding;
 use sframe_judge::vocabulary::Verdict;
@@ -9,7 +10,6 @@ use sframe_kit::text::counted;
 
 use super::compare::{Comparison, Kind, KindDetail, Standing, kind_of};
 use super::text::{Group, groups};
-use crate::spec::Blame;
 
 /// The most places of a cause that are listed.
 pub(super) const PLACES: usize = 6;

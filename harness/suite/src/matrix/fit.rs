@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use sframe_corpus::corpus::Build;
+use sframe_corpus::spec::{BuildFacts, Producer, Spec};
+use sframe_corpus::yaml::Source;
 use sframe_engine::InstructionPointer;
 use sframe_inspect::diff::diff_file;
 use sframe_judge::target::{Linked, Target};
 
 use crate::case::{Case, stand_in};
-use crate::corpus::Build;
-use crate::spec::{BuildFacts, Producer, Spec};
-use crate::yaml::Source;
 
 /// A spec for a build of another toolchain.
 #[derive(Debug)]
@@ -134,7 +134,7 @@ pub(super) fn base_name(function: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::corpus::Manifest;
+    use sframe_corpus::corpus::Manifest;
 
     #[test]
     fn functions_that_could_have_an_fde_are_found_without_running_them() {

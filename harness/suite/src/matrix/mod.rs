@@ -30,15 +30,15 @@ pub(crate) use causes::shape_of;
 use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
+use sframe_corpus::corpus::{Attempt, AttemptResult, Build, Toolchain};
+use sframe_corpus::spec::Spec;
+use sframe_corpus::yaml::Source;
 use sframe_judge::external::isolation::Isolation;
 use sframe_judge::unwind::sframe_unwinder;
 use sframe_machine::Options;
 
 use crate::case::{Case, CaseReport, CaseResult, Demands, UnderTest, spec_name};
-use crate::corpus::{Attempt, AttemptResult, Build, Toolchain};
-use crate::spec::Spec;
 use crate::suite::{self, Suite};
-use crate::yaml::Source;
 
 pub use compare::{Comparison, Kind, KindDetail, Standing};
 pub use markdown::markdown;
@@ -227,15 +227,4 @@ pub fn programs_of(suite: &Suite, specs: &[glob::Pattern]) -> BTreeSet<String> {
     let matches = |name: &str| specs.iter().any(|glob| glob.matches(name));
     let named = suite.specs().iter().filter(|(_, source)| specs.is_empty() || matches(spec_name(source)));
     named.map(|(spec, _)| spec.program.clone()).collect()
-}
-
-impl Attempt {
-    /// Returns the build, if it exists.
-    #[must_use]
-    pub fn build(&self) -> Option<&Build> {
-        match &self.result {
-            AttemptResult::Built(build) => Some(build),
-            _ => None,
-        }
-    }
 }

@@ -2,6 +2,9 @@
 
 use std::path::Path;
 
+use sframe_corpus::corpus::{Attempt, Build, Toolchain};
+use sframe_corpus::spec::{Faults, Producer, Spec};
+use sframe_corpus::yaml::Source;
 use sframe_judge::external::isolation::Isolation;
 use sframe_judge::unwind::sframe_unwinder;
 use sframe_machine::Options;
@@ -9,10 +12,7 @@ use sframe_machine::Options;
 use super::fit::{self, Fitted};
 use super::references::References;
 use crate::case::{Case, CaseReport, CaseResult, Demands, UnderTest};
-use crate::corpus::{Attempt, Build, Toolchain};
-use crate::spec::{Faults, Producer, Spec};
 use crate::suite::{self, Suite};
-use crate::yaml::Source;
 
 /// The specs of some builds that a toolchain has made.
 #[derive(Debug)]

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::corpus::{Build, Toolchain};
-use crate::spec::Producer;
 use crate::suite::Suite;
+use sframe_corpus::corpus::{Build, Toolchain};
+use sframe_corpus::spec::Producer;
 
 /// The toolchains of the corpus that others are compared with.
 #[derive(Debug, Default)]

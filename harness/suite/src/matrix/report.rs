@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use sframe_corpus::corpus::{Attempt, AttemptResult, Refusal, ToolVersions, Toolchain};
 use sframe_engine::Abi;
+use sframe_links::LinksReport;
 
 use super::compare::{Comparison, Standing};
-use crate::corpus::{Attempt, AttemptResult, Refusal, ToolVersions, Toolchain};
-use crate::links::LinksReport;
 use crate::provenance::Provenance;
 
 /// The version of the document format. What is `not_checked` was `not_judged` in version 1.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use sframe_corpus::corpus::Refusal;
 use sframe_engine::Abi;
 use sframe_inspect::command::Volume;
 use sframe_judge::finding::Address;
@@ -11,7 +12,6 @@ use sframe_kit::text::{Text, counted, first_of, grouped};
 use super::causes::{PLACES, causes};
 use super::compare::{Comparison, Kind, KindDetail, Standing};
 use super::report::{Counts, MatrixReport, ToolchainResult};
-use crate::corpus::Refusal;
 
 /// The most ids of a group that are shown.
 const IDS: usize = 4;

@@ -7,6 +7,7 @@ use std::marker::PhantomData;
 use schemars::JsonSchema;
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
+use sframe_corpus::shard::Shard;
 use sframe_judge::finding::Finding;
 use sframe_vectors::words::of_json;
 
@@ -16,7 +17,6 @@ use super::in_baseline::InBaseline;
 use super::{Report, RunIdentity};
 use crate::case::{CaseReport, Outcome};
 use crate::identity::{Identity, differences};
-use crate::suite::shard::Shard;
 
 /// The version of the file format.
 const SCHEMA: u32 = 2;

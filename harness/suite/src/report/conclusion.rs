@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sframe_judge::examine::counts::Counts;
 use sframe_judge::examine::coverage::ExploredRows;
+use sframe_judge::target::Origin;
 use sframe_judge::vocabulary::Verdict;
 use sframe_kit::conclusion::{Conclusion, Ending};
 use sframe_kit::text::{counted, first_of, grouped};
 
 use super::NoResult;
-use super::document::{CheckReport, JudgedImage, Origin, Report};
+use super::document::{CheckReport, JudgedImage, Report};
 use super::explore::ExploreReport;
 use crate::case::{Outcome, SeenKnown};
 

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use std::io::IsTerminal as _;
 
 use anstyle::{AnsiColor, Style as Ansi};
+use sframe_corpus::spec::Blame;
 use sframe_inspect::command::{Volume, volume};
 use sframe_judge::finding::{Finding, Group, Message, Witness};
 use sframe_judge::vocabulary::Verdict;
 use sframe_kit::text::{Text, counted};
 
 use super::omission;
-use crate::spec::Blame;
 
 /// How text is highlighted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

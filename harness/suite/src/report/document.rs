@@ -7,6 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use sframe_corpus::shard::Shard;
+use sframe_corpus::spec::{Fault, Faults};
 use sframe_engine::Abi;
 use sframe_inspect::hazard::Hazard;
 use sframe_judge::compare::ByTopmost;
@@ -14,11 +16,11 @@ use sframe_judge::examine::counts::Counts;
 use sframe_judge::examine::coverage::{ExploredRows, RowCounts, RowUse, UnexercisedRow};
 use sframe_judge::examine::excluded::{self, Exclusion, is_too_much};
 use sframe_judge::examine::sampling::Sampling;
-use sframe_judge::examine::{Examination, FailedCheck};
+use sframe_judge::examine::{BrokenRun, Examination, FailedCheck};
 use sframe_judge::explore::{Explorer, Progress};
 use sframe_judge::external::{UnwinderExamination, UnwinderReport};
 use sframe_judge::finding::{self, Finding, Group, groups};
-use sframe_judge::target::{Lacks, Module, Target};
+use sframe_judge::target::{Lacks, Module, Origin, Target};
 use sframe_judge::truth::control_flow::Features;
 use sframe_judge::vocabulary::{Feature, Verdict};
 use sframe_kit::percent::Percent;
@@ -30,10 +32,8 @@ use super::identity::Asked;
 use super::in_baseline::InBaseline;
 use super::no_result::NoResult;
 use super::{RunIdentity, file_name};
-use crate::case::{BrokenReason, BrokenRun, CaseReport, NOTHING_COMPARED, Outcome, SeenKnown, SignalCounts};
+use crate::case::{BrokenReason, CaseReport, NOTHING_COMPARED, Outcome, SeenKnown, SignalCounts};
 use crate::provenance::Provenance;
-use crate::spec::{Fault, Faults};
-use crate::suite::shard::Shard;
 
 /// The version of the document format.
 /// The version of the format of reports. What is `excluded` and `rows_checked` was `set_aside` and `rows_judged` in version 1.
@@ -393,28 +393,6 @@ pub struct JudgedImage {
     /// Whether it has call frame information.
     #[serde(skip)]
     pub has_cfi: bool,
-}
-
-/// Where a section comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Origin {
-    /// It is the file's `.sframe` section.
-    Sframe,
-    /// It was made from the file's `.eh_frame` section.
-    EhFrame,
-    /// The image has no section: its code has no FDEs.
-    None,
-}
-
-impl Origin {
-    pub(crate) fn of(module: &Module<'_>) -> Self {
-        match (&module.section, module.made()) {
-            (None, _) => Self::None,
-            (Some(_), None) => Self::Sframe,
-            (Some(_), Some(_)) => Self::EhFrame,
-        }
-    }
 }
 
 impl JudgedImage {

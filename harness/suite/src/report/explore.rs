@@ -4,25 +4,25 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use sframe_corpus::spec::{Fault, Known, KnownFile};
 use sframe_elf::link::{Module, Unapplied};
 use sframe_engine::Abi;
 use sframe_judge::explore::{
     Certainty, Doubt, Exploration, ExploredFinding, ExploredForm, FunctionRows, RowCounts, Undecided,
 };
 use sframe_judge::finding::{Finding, Group};
-use sframe_judge::target::{Module as Image, Target};
+use sframe_judge::target::{Module as Image, Origin, Target};
 use sframe_kit::text::{Text, counted, grouped};
 use sha2::{Digest as _, Sha256};
 
 use super::diagnostic::{Described, Style, help, not_shown, note, quoted, with_option};
-use super::document::{JudgedImage, Origin, SCHEMA, named_by};
+use super::document::{JudgedImage, SCHEMA, named_by};
 use super::file_name;
 use super::known::located;
 use super::no_result::NoResult;
 use super::summary::{IN_FULL, SHOWN, show_accepted};
 use crate::case::{Outcome, SeenKnown, Settled, settle};
 use crate::provenance::Provenance;
-use crate::spec::{Fault, Known, KnownFile};
 
 /// The result of exploring a file. Its fields are the keys of the document.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

@@ -4,9 +4,9 @@ use std::error::Error;
 use std::path::Path;
 
 use sframe_judge::examine::listings::Listings;
+use sframe_links::LinksTable;
 
 use super::{CheckReport, ExploreReport, ExploredFiles, Report};
-use crate::links::LinksTable;
 use crate::matrix::MatrixReport;
 use crate::provenance::Provenance;
 

@@ -13,10 +13,10 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::links::LinksTable;
     use crate::matrix::MatrixReport;
     use crate::report::{Document, Report};
     use sframe_judge::examine::listings::Listings;
+    use sframe_links::LinksTable;
 
     #[test]
     fn formats_write_exactly_the_files_that_they_name() {

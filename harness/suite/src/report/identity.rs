@@ -2,10 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use sframe_corpus::shard::Shard;
 
 use crate::case::UnderTest;
 use crate::provenance::started;
-use crate::suite::shard::Shard;
 use crate::suite::{Filter, Plan, Suite, made_of};
 
 /// Everything that determines the results of a run, on any machine. Reports

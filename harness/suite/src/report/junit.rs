@@ -9,6 +9,7 @@ use sframe_judge::examine::excluded::Exclusion;
 use sframe_judge::finding::{Finding, groups};
 use sframe_judge::vocabulary::Verdict;
 use sframe_kit::text::{Text, neutral};
+use sframe_links::{LinkOutcome, LinksTable};
 
 use super::diagnostic::Described;
 use super::diagnostic::not_shown;
@@ -16,7 +17,6 @@ use super::format::{Document, Format, Written};
 use super::summary::command_for;
 use super::{CheckReport, ExploreReport, NoResult, RefusedFile, Report};
 use crate::case::{CaseReport, Outcome};
-use crate::links::{LinkOutcome, LinksTable};
 use crate::provenance::Provenance;
 
 /// The most rows with findings that a failure describes; report.json has all of

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use sframe_corpus::spec::KnownFile;
 use sframe_judge::finding::Finding;
 use sframe_kit::text::counted;
 
 use super::CheckReport;
 use super::document::{named_by, verdicts};
 use crate::case::{Outcome, SeenKnown, Settled, settle};
-use crate::spec::KnownFile;
 
 impl CheckReport {
     /// Separates the findings that are failures from what the format can't express, and what a file explains. Its

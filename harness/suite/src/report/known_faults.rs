@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use sframe_corpus::spec::{Fault, Faults};
 use sframe_judge::explore::{Certainty, ExploredFinding};
 use sframe_judge::finding::{Finding, groups};
 
 use super::document::verdicts;
 use super::{CheckReport, ExploreReport};
 use crate::case::SeenKnown;
-use crate::spec::{Fault, Faults};
 
 impl CheckReport {
     /// Adds the pages of the faults that findings come from. If they are `accepted`, such findings are known.

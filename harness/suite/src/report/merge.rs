@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
+use sframe_corpus::shard::Shard;
 
 use super::{Report, RunIdentity, SCHEMA};
 use crate::case::CaseReport;
-use crate::suite::shard::Shard;
 
 /// Why reports are not the shards of one run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -20,6 +20,7 @@ mod markdown;
 mod merge;
 mod no_result;
 mod sarif;
+mod study;
 mod summary;
 mod unwinders;
 
@@ -35,7 +36,7 @@ pub use changes::{
 };
 pub use diagnostic::{Style, quoted};
 pub use document::{
-    CheckReport, CheckSummary, FeatureCount, JudgedImage, MISSING_FDE, MISSING_FDE_MEANS, Origin, Report,
+    CheckReport, CheckSummary, FeatureCount, JudgedImage, MISSING_FDE, MISSING_FDE_MEANS, Report,
     ReportSummary, SCHEMA,
 };
 pub use explore::{ExploreReport, ExploreSummary};
@@ -50,6 +51,7 @@ pub use markdown::{markdown, markdown_of_check};
 pub use merge::{MergeError, merge};
 pub use no_result::NoResult;
 pub use sarif::{sarif, sarif_of_check};
+pub use study::{ImageStudy, PageError, StudyReport, WrongRow, study_page};
 pub use summary::{check_summary, is_alike, run_summary};
 pub use unwinders::unwinder_summary;
 

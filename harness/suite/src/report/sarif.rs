@@ -8,6 +8,7 @@ use sframe_judge::examine::listings::{Listings, SourceLine};
 use sframe_judge::finding::{Finding, Group, groups};
 use sframe_judge::vocabulary::Verdict;
 use sframe_kit::sarif::{artifact, document, message, uri};
+use sframe_links::{LinkFault, LinkOutcome, LinksTable};
 
 use super::diagnostic::in_a_line;
 use super::document::{MISSING_FDE, MISSING_FDE_MEANS};
@@ -16,7 +17,6 @@ use super::html::verdicts_of_findings;
 use super::summary::command_for;
 use super::{CheckReport, ExploreReport, ExploredFiles, Report, file_name, fingerprint, omission};
 use crate::case::{CaseReport, Outcome, SeenKnown};
-use crate::links::{LinkFault, LinkOutcome, LinksTable};
 use crate::meanings::meanings;
 use crate::provenance::Provenance;
 

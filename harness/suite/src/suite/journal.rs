@@ -16,6 +16,7 @@ use std::time::Duration;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use sframe_corpus::shard::Shard;
 use sframe_judge::examine::listings::Listing;
 use sframe_judge::external::isolation::LONGEST_LINE;
 use sframe_kit::json::SCHEMA;
@@ -23,7 +24,6 @@ use sframe_kit::json::SCHEMA;
 use super::filter::Filter;
 use super::made_of;
 use super::plan::Plan;
-use super::shard::Shard;
 use crate::case::{Case, CaseReport, CaseResult, Outcome, UnderTest};
 
 /// Its name in a report folder.

@@ -6,7 +6,6 @@ pub mod journal;
 pub(crate) mod made_of;
 mod named;
 mod plan;
-pub mod shard;
 pub mod workers;
 
 pub use filter::Filter;
@@ -18,13 +17,15 @@ use std::sync::OnceLock;
 use std::time::Instant;
 
 use rayon::prelude::*;
+use sframe_corpus::corpus::{self, Build, Manifest};
+use sframe_corpus::failure::of_documents;
+use sframe_corpus::spec::{Faults, Producer, Selector, Spec, SpecFolder, load_what_can_be};
+use sframe_corpus::yaml::Source;
+use sframe_inspect::command::Failure;
 use sframe_machine::Options;
 use sha2::{Digest as _, Sha256};
 
 use crate::case::{Case, CaseReport, CaseResult, UnderTest, spec_name};
-use crate::corpus::{Build, Manifest};
-use crate::spec::{Faults, Producer, Selector, Spec, SpecFolder, load_what_can_be};
-use crate::yaml::Source;
 use guard::run_guarded;
 use journal::JournalError;
 use sframe_judge::unwind::MakeUnwinder;
@@ -56,13 +57,23 @@ pub struct Interrupted {
 pub enum SuiteError {
     /// The corpus's manifest can't be read.
     #[error("{}", with_causes(.0))]
-    Corpus(#[from] crate::corpus::Error),
+    Corpus(#[from] sframe_corpus::corpus::Error),
     /// Specs are wrong. Each error points into its file.
     #[error("{} of the specs can't be used", .0.len())]
-    Specs(Vec<crate::yaml::Error>),
+    Specs(Vec<sframe_corpus::yaml::Error>),
     /// A filter names something that does not exist.
     #[error("{0}")]
     Filter(String),
+}
+
+impl From<SuiteError> for Failure {
+    fn from(error: SuiteError) -> Self {
+        match &error {
+            SuiteError::Specs(errors) => of_documents(errors),
+            SuiteError::Corpus(corpus::Error::Yaml(error)) => of_documents(std::slice::from_ref(error)),
+            _ => Self::unusable(format!("error: {error}")),
+        }
+    }
 }
 
 impl Suite {
@@ -90,7 +101,7 @@ impl Suite {
         corpus: &Path,
         specs: &Path,
         filter: &Filter,
-    ) -> Result<(Self, Vec<crate::yaml::Error>), SuiteError> {
+    ) -> Result<(Self, Vec<sframe_corpus::yaml::Error>), SuiteError> {
         if !filter.names_specs() {
             return Ok((Self::open(corpus, specs)?, Vec::new()));
         }
@@ -109,7 +120,7 @@ impl Suite {
         corpus: &Path,
         specs: &Path,
         filter: &Filter,
-    ) -> Result<(Self, Vec<crate::yaml::Error>), SuiteError> {
+    ) -> Result<(Self, Vec<sframe_corpus::yaml::Error>), SuiteError> {
         let (suite, mut errors) = Self::load(corpus, specs)?;
         errors.extend(suite.specs.iter().flat_map(|(spec, source)| suite.unknown_toolchains(spec, source)));
         let (other, errors): (Vec<_>, Vec<_>) =
@@ -118,7 +129,7 @@ impl Suite {
     }
 
     /// Reads everything, and collects the mistakes in specs and pages of faults.
-    fn load(corpus: &Path, specs: &Path) -> Result<(Self, Vec<crate::yaml::Error>), SuiteError> {
+    fn load(corpus: &Path, specs: &Path) -> Result<(Self, Vec<sframe_corpus::yaml::Error>), SuiteError> {
         let manifest = Manifest::load(corpus)?;
         let producers = manifest.producers(corpus)?;
         let (SpecFolder { specs, faults }, errors) = load_what_can_be(specs).map_err(SuiteError::Specs)?;
@@ -126,7 +137,7 @@ impl Suite {
     }
 
     /// Reports what specs say about builds that the corpus does not have.
-    fn mistakes(&self) -> Vec<crate::yaml::Error> {
+    fn mistakes(&self) -> Vec<sframe_corpus::yaml::Error> {
         let of_spec = |(spec, source): &(Spec, Source)| {
             let unknown = self.unknown_toolchains(spec, source);
             let idle = if unknown.is_empty() { self.idle(spec, source) } else { unknown };
@@ -137,7 +148,7 @@ impl Suite {
 
     /// Reports errors for what applies to no build: the spec, or one of its
     /// entries. It would never be evaluated, and so never fail.
-    fn idle(&self, spec: &Spec, source: &Source) -> Vec<crate::yaml::Error> {
+    fn idle(&self, spec: &Spec, source: &Source) -> Vec<sframe_corpus::yaml::Error> {
         let cases = self.cases_of(spec, source);
         if cases.is_empty() {
             let message = format!("the corpus has no build of `{}` that this spec applies to", spec.program);
@@ -398,12 +409,12 @@ pub fn check_places(corpus: &Path, cases: &[Case<'_>]) -> Result<(), SuiteError>
     let first: BTreeMap<&Path, &Case<'_>> =
         cases.iter().filter(is_run).rev().map(|case| (case.source.path(), case)).collect();
     let errors = first.par_iter().flat_map_iter(|(_, case)| case.misplaced_places(corpus));
-    let errors: Vec<crate::yaml::Error> = errors.collect();
+    let errors: Vec<sframe_corpus::yaml::Error> = errors.collect();
     if errors.is_empty() { Ok(()) } else { Err(SuiteError::Specs(errors)) }
 }
 
 /// Whether a mistake is in a spec that a filter does not name, or in the page of a fault.
-fn is_about_another(error: &crate::yaml::Error, specs: &Path, filter: &Filter) -> bool {
+fn is_about_another(error: &sframe_corpus::yaml::Error, specs: &Path, filter: &Filter) -> bool {
     let stem = error.path().file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
     let is_spec = error.path().parent() == Some(specs);
     let is_folder = error.path() == specs;
@@ -411,7 +422,7 @@ fn is_about_another(error: &crate::yaml::Error, specs: &Path, filter: &Filter) -
 }
 
 /// Reports errors for clauses of versions that no build being run has.
-fn idle_clauses(spec: &Spec, source: &Source, cases: &[Case<'_>]) -> Vec<crate::yaml::Error> {
+fn idle_clauses(spec: &Spec, source: &Source, cases: &[Case<'_>]) -> Vec<sframe_corpus::yaml::Error> {
     let run = |case: &&Case<'_>| spec.skip_for(&case.facts()).is_none();
     let versions: BTreeSet<u8> = cases.iter().filter(run).map(|case| case.facts().sframe_version).collect();
     let mut errors = Vec::new();

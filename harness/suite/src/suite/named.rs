@@ -3,12 +3,12 @@
 
 use std::collections::BTreeSet;
 
+use sframe_corpus::corpus::example_folder;
+use sframe_corpus::spec::{OneOrMany, Spec};
+use sframe_corpus::yaml::{Error, Source};
 use sframe_judge::vocabulary::suggest::{closest, unknown};
 
 use super::Suite;
-use crate::corpus::example_folder;
-use crate::spec::{OneOrMany, Spec};
-use crate::yaml::{Error, Source};
 
 impl Suite {
     /// Reports errors for toolchains that are not in the corpus.

@@ -1,5 +1,6 @@
 //! How cases are run.
 
+use sframe_corpus::spec::Faults;
 use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::explore::Explorer;
 use sframe_judge::external::isolation::Isolation;
@@ -7,7 +8,6 @@ use sframe_machine::Options;
 
 use super::journal::Journal;
 use crate::case::{Demands, UnderTest};
-use crate::spec::Faults;
 
 /// How cases are run.
 #[derive(Clone)]

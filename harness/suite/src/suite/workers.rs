@@ -12,6 +12,9 @@ use std::sync::{Mutex, PoisonError};
 
 use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
+use sframe_corpus::corpus::Build;
+use sframe_corpus::spec::{BuildFacts, Known, Producer, Spec};
+use sframe_corpus::yaml::Source;
 use sframe_judge::external::External;
 use sframe_judge::external::isolation::{Isolation, LONGEST_LINE};
 use sframe_judge::external::process::{Fault, Process};
@@ -24,9 +27,6 @@ use sframe_machine::{Options, Pattern};
 use super::guard::run_guarded;
 use super::plan::Plan;
 use crate::case::{BrokenReason, Case, CaseResult, Demands, NoWorker, UnderTest, stand_in};
-use crate::corpus::Build;
-use crate::spec::{BuildFacts, Known, Producer, Spec};
-use crate::yaml::Source;
 
 /// The first message to a worker.
 #[derive(Deserialize, Serialize)]
@@ -64,7 +64,7 @@ pub enum WorkerError {
     Json(#[from] serde_json::Error),
     /// A spec is invalid, although the other process could read it.
     #[error(transparent)]
-    Spec(#[from] crate::yaml::Error),
+    Spec(#[from] sframe_corpus::yaml::Error),
 }
 
 /// The workers of a run.

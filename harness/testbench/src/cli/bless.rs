@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use rayon::prelude::*;
+use sframe_corpus::spec::bless;
 use sframe_inspect::command::{Failure, Status, print, write_file};
 use sframe_judge::unwind::sframe_unwinder;
 use sframe_kit::text::Text;
 use sframe_machine::Options;
 use sframe_suite::case::{Case, spec_name};
-use sframe_suite::spec::bless;
 use sframe_suite::suite::Filter;
 
 use super::options::{Folders, MachineOptions};

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
+use sframe_corpus::signs::point_out;
+use sframe_corpus::spec::Faults;
 use sframe_elf::object_file::MissingSection;
 use sframe_inspect::command::{
     Failure, Status, Volume, detail, detail_since, print, print_json, tell_line, volume,
@@ -21,10 +23,8 @@ use sframe_kit::percent::Percent;
 use sframe_kit::text::{counted, grouped};
 use sframe_machine::{LoadError, Options, Pattern};
 use sframe_suite::case::BrokenReason;
-use sframe_suite::faults::point_out;
 use sframe_suite::provenance::Began;
 use sframe_suite::report::{Asked, CheckReport, Document, Style, check_summary};
-use sframe_suite::spec::Faults;
 
 use super::isolation::ChildOptions;
 use super::known::KnownOptions;
@@ -213,7 +213,9 @@ impl Check {
             });
             // Rows that were not explored for that are no more than not executed.
             if stop.reason() == Some(StopReason::Interrupted) {
-                report.broken.get_or_insert_with(|| sframe_suite::case::BrokenRun::Interrupted.to_string());
+                report
+                    .broken
+                    .get_or_insert_with(|| sframe_judge::examine::BrokenRun::Interrupted.to_string());
             }
         }
         let (seen, explored) = report.findings.split_at_mut(of_run);

@@ -3,11 +3,11 @@
 use std::fmt::Display;
 
 use clap::Args;
+use sframe_corpus::failure::of_documents;
 use sframe_engine::Version;
 use sframe_inspect::command::{Failure, Status, Volume, parse_version, print, print_json, volume};
 use sframe_kit::text::Text;
 use sframe_suite::clauses::{Catalogue, ClausesReport, Proved, Side, prove};
-use sframe_suite::failure::of_documents;
 use sframe_suite::suite::Filter;
 
 use super::options::Folders;

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use sframe_corpus::corpus::{Error, Toolchain};
 use sframe_inspect::command::Failure;
 use sframe_judge::vocabulary::suggest::hint_or_all;
-use sframe_suite::corpus::{Error, Toolchain};
 use sframe_suite::suite::SuiteError;
 
 /// Reads the definition of a toolchain that compiles: a file, or the name of one in `all`, which

@@ -8,6 +8,8 @@ use std::thread::available_parallelism;
 use std::time::Instant;
 
 use clap::Args;
+use sframe_corpus::signs::point_out;
+use sframe_corpus::spec::{Faults, NamePattern};
 use sframe_elf::file::{MAX_BYTES, read};
 use sframe_inspect::command::{
     Failure, Inspect, Show, Status, Stop, Subject, SubjectError, Volume, detail, detail_since, each_file,
@@ -22,10 +24,8 @@ use sframe_judge::target::{Loaded, Target, TargetError};
 use sframe_judge::vocabulary::suggest::{hint, quoted_list};
 use sframe_kit::conclusion::Ending;
 use sframe_kit::text::counted;
-use sframe_suite::faults::point_out;
 use sframe_suite::provenance::Began;
 use sframe_suite::report::{Document, ExploreReport, ExploredFiles, RefusedFile, Style};
-use sframe_suite::spec::{Faults, NamePattern};
 
 use super::check::{JudgedSection, with_advice};
 use super::debug_files::{DebugOptions, OF_FILES, tell};

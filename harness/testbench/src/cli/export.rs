@@ -4,16 +4,16 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
+use sframe_corpus::failure::of_documents;
+use sframe_corpus::spec::catalogue::Catalogue;
 use sframe_elf::file;
 use sframe_inspect::command::{Failure, Status, detail, note, print, write_output};
 use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::external::StopsPerCase;
 use sframe_judge::moments::Stacks;
 use sframe_kit::text::{Text, counted};
-use sframe_suite::export::{HeaderOptions, LARGEST, document, files, header as vectors_header};
-use sframe_suite::failure::of_documents;
-use sframe_suite::spec::catalogue::Catalogue;
-use sframe_suite::stacks::{
+use sframe_readers::export::{HeaderOptions, LARGEST, document, files, header as vectors_header};
+use sframe_readers::stacks::{
     Choice, LICENCE, OwnProgram, StacksReport, ask_engine, ask_external, export, header, text,
 };
 

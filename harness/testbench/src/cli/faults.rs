@@ -4,15 +4,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 use rayon::prelude::*;
+use sframe_corpus::corpus::Toolchain;
+use sframe_corpus::faults::{Reproduced, Reproduction, reproduce};
+use sframe_corpus::spec::Fault;
 use sframe_inspect::command::{Failure, Status, print, print_json, tell_line};
 use sframe_kit::text::{Text, with_causes};
-use sframe_suite::corpus::Toolchain;
+use sframe_links::LinkPage;
 use sframe_suite::faults::{
-    FaultReport, FaultsReport, Reproduced, Reproduction, link_markdown, link_page, list, markdown, page,
-    reproduce, reproductions,
+    FaultReport, FaultsReport, link_markdown, link_page, list, markdown, page, reproductions,
 };
-use sframe_suite::links::LinkPage;
-use sframe_suite::spec::Fault;
 use sframe_suite::suite::{Filter, Suite};
 
 use super::definitions::{failure, load};

@@ -3,16 +3,16 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use sframe_corpus::failure::of_documents;
+use sframe_corpus::signs::point_out_differences;
+use sframe_corpus::spec::{Faults, KnownFile, KnownPlaces};
+use sframe_corpus::yaml;
 use sframe_engine::Abi;
 use sframe_inspect::command::{Diff, Failure, Lint, Status, has_place, tell_line};
 use sframe_judge::finding::Finding;
 use sframe_kit::text::grouped;
 use sframe_suite::case::{KnownText, known_findings};
-use sframe_suite::failure::of_documents;
-use sframe_suite::faults::point_out_differences;
 use sframe_suite::report::{CheckReport, ExploreReport};
-use sframe_suite::spec::{Faults, KnownFile, KnownPlaces};
-use sframe_suite::yaml;
 
 use super::options::pages;
 use super::report;

@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use sframe_corpus::shard::Shard;
+use sframe_corpus::spec::{Faults, parse_abi};
 use sframe_engine::Abi;
 use sframe_inspect::command::{
     Failure, Status, Volume, detail_since, print, print_json, status, tell_line, volume,
 };
 use sframe_judge::vocabulary::suggest::hint;
 use sframe_kit::text::counted;
-use sframe_suite::links::{self, KnownLink, LinkCases, LinksReport, LinksTable, Selection, Subject, Tool};
+use sframe_links::{KnownLink, LinkCases, LinksReport, LinksTable, Selection, Subject, Tool};
 use sframe_suite::report::Document;
-use sframe_suite::spec::{Faults, parse_abi};
-use sframe_suite::suite::shard::Shard;
 
 use super::numbers;
 use super::options::{at_home, demand, pages};
@@ -114,7 +114,7 @@ impl Links {
                 shard: self.shard,
                 keep: self.keep.clone(),
             };
-            let results = links::run(&cases, subject, &subject.known, &selection)
+            let results = sframe_links::run(&cases, subject, &subject.known, &selection)
                 .map_err(|error| self.failure(&subject.name, &error))?;
             let is_all = self.shard.is_none() && self.sframe_version.is_none();
             let is_whole = self.only.is_empty() && self.abi.is_empty() && is_all;

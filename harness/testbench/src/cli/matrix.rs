@@ -5,23 +5,23 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use sframe_corpus::corpus::{
+    Attempt, AttemptOptions, AttemptResult, Attempts, Maker, Properties, Toolchain, VARIANTS, WorkFolder,
+};
+use sframe_corpus::failure::of_documents;
+use sframe_corpus::spec::{Faults, parse_abi};
+use sframe_corpus::yaml::Source;
 use sframe_engine::Abi;
 use sframe_inspect::command::{Failure, Status, detail, note, print, print_json, volume};
 use sframe_judge::examine::listings::Listings;
 use sframe_judge::vocabulary::suggest::hint;
 use sframe_kit::text::{Text, counted, neutral};
+use sframe_links::{LinkCases, LinksReport, Selection, Subject, ToolchainLinker};
 use sframe_suite::case::{CaseReport, Outcome};
-use sframe_suite::corpus::{
-    Attempt, AttemptOptions, AttemptResult, Attempts, Maker, Properties, Toolchain, VARIANTS, WorkFolder,
-};
-use sframe_suite::failure::of_documents;
-use sframe_suite::links::{self, LinkCases, LinksReport, Selection, Subject, ToolchainLinker};
 use sframe_suite::matrix::{MatrixReport, Plan, References, Scope, ToolchainResult, programs_of, summary};
 use sframe_suite::provenance::Began;
 use sframe_suite::report::{Document, Report};
-use sframe_suite::spec::{Faults, parse_abi};
 use sframe_suite::suite::{Filter, Suite};
-use sframe_suite::yaml::Source;
 
 use super::definitions::{self, failure};
 use super::isolation::workers_of_strangers;
@@ -228,7 +228,7 @@ impl Matrix {
         let versions = result.builds.iter().filter_map(|build| build.sframe_version);
         let sframe_version = versions.max().unwrap_or(known.sframe_version);
         let selection = Selection { abis, sframe_version, ..Selection::default() };
-        let results = links::run(&cases, &linker, &known.known, &selection)
+        let results = sframe_links::run(&cases, &linker, &known.known, &selection)
             .map_err(|error| Failure::broken(format!("error: {}: {error}", toolchain.name)))?;
         let name = format!("linker of {}", toolchain.name);
         // What is known is known with objects of one version.

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use sframe_corpus::failure::of_documents;
+use sframe_corpus::spec::Faults;
+use sframe_corpus::yaml::Error;
 use sframe_inspect::command::{Failure, note};
 use sframe_machine::{Options, Pattern};
-use sframe_suite::failure::of_documents;
-use sframe_suite::spec::Faults;
 use sframe_suite::suite::{Filter, Suite};
-use sframe_suite::yaml::Error;
 
 use super::numbers;
 

@@ -7,12 +7,11 @@ use clap::Args;
 use sframe_elf::kernel::sections_of_kernels;
 use sframe_elf::object_file::ObjectFile;
 use sframe_inspect::command::{Failure, detail};
-use sframe_judge::examine::Examination;
 use sframe_judge::examine::stop::{StopReason, StopRequest};
+use sframe_judge::examine::{BrokenRun, Examination, OutputDifference, broken_reason};
 use sframe_judge::target::Target;
 use sframe_judge::target::files::{Files, FilesError, LibraryFolders};
 use sframe_machine::{LoadError, Options};
-use sframe_suite::case::{BrokenRun, OutputDifference, broken_reason};
 
 use super::debug_files::{DebugOptions, tell};
 use super::numbers;

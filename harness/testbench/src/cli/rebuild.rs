@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use sframe_corpus::corpus::{self, Error};
 use sframe_inspect::command::{Failure, Status, print, tell, tell_line};
 use sframe_kit::text::{Text, counted};
-use sframe_suite::corpus::{self, Error};
 use sframe_suite::suite::SuiteError;
 
 use super::options::{at_home, demand, parse_jobs};

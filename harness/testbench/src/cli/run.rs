@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use sframe_corpus::shard::Shard;
+use sframe_corpus::spec::parse_abi;
 use sframe_engine::Abi;
 use sframe_inspect::command::{Failure, Status, Volume, detail, note, print, print_json, tell_line, volume};
 use sframe_judge::examine::listings::{Listing, Listings};
@@ -13,9 +15,7 @@ use sframe_kit::text::{Text, counted, neutral};
 use sframe_suite::case::{CaseReport, CaseResult, Demands, Outcome, UnderTest};
 use sframe_suite::provenance::Began;
 use sframe_suite::report::{Document, Report, RunIdentity, Style, run_summary};
-use sframe_suite::spec::parse_abi;
 use sframe_suite::suite::journal::{Header, Journal, JournalError};
-use sframe_suite::suite::shard::Shard;
 use sframe_suite::suite::{Filter, Plan, check_places};
 
 use super::baseline::{self, gate};

@@ -3,11 +3,11 @@
 use std::num::{NonZeroU32, NonZeroU64};
 
 use clap::Args;
+use sframe_corpus::spec::Location;
 use sframe_inspect::command::Failure;
 use sframe_judge::examine::sampling::{Sampling, Start};
 use sframe_judge::target::Target;
 use sframe_suite::case::resolve;
-use sframe_suite::spec::Location;
 
 use super::numbers;
 use super::options::ADVANCED;

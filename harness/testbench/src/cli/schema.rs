@@ -1,8 +1,8 @@
 //! `schema`: JSON Schemas of documents.
 
+use crate::schema::Kind;
 use clap::Args;
 use sframe_inspect::command::{Failure, Status, print_json};
-use sframe_suite::schema::Kind;
 
 #[derive(Args)]
 pub(super) struct SchemaCommand {

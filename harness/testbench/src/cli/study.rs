@@ -8,10 +8,11 @@ use clap::Args;
 use sframe_inspect::command::{Failure, Status, print, print_json, status, tell_line, volume};
 use sframe_judge::examine::ExamineOptions;
 use sframe_judge::examine::stop::StopRequest;
+use sframe_judge::study::{Study, StudyOptions, Unwinders};
 use sframe_judge::target::{MadeSections, SectionSource, Target};
 use sframe_kit::text::Text;
 use sframe_suite::case::BrokenReason;
-use sframe_suite::study::{Study, StudyOptions, StudyReport, Unwinders, page};
+use sframe_suite::report::{StudyReport, study_page};
 
 use super::isolation::ChildOptions;
 use super::numbers;
@@ -42,7 +43,7 @@ pub(crate) struct StudyCommand {
 impl StudyCommand {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
         if let Some(folder) = &self.page {
-            let page = page(folder).map_err(|error| Failure::unusable(format!("error: {error}")))?;
+            let page = study_page(folder).map_err(|error| Failure::unusable(format!("error: {error}")))?;
             let mut text = Text::default();
             page.lines().for_each(|line| text.line(line));
             print(&text)?;

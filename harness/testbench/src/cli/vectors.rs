@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
+use sframe_corpus::failure::of_vectors;
+use sframe_corpus::yaml::{Source, mistake_in};
 use sframe_inspect::command::{
     Failure, Status, Volume, detail_since, print, print_json, status, tell_line, volume,
 };
@@ -11,9 +13,7 @@ use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::external::{ExternalError, StopsPerCase};
 use sframe_judge::vocabulary::suggest::hint;
 use sframe_kit::text::counted;
-use sframe_suite::failure::of_vectors;
-use sframe_suite::vectors::{Way, Ways, ask_engine, ask_external, ask_model};
-use sframe_suite::yaml::{Source, mistake_in};
+use sframe_readers::vectors::{Way, Ways, ask_engine, ask_external, ask_model};
 use sframe_vectors::{AlternativeEntry, Catalogue, Profile, Suite, Vector, reading_of};
 
 use super::export::ask_stacks;

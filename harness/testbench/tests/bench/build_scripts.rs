@@ -7,8 +7,8 @@ use std::time::SystemTime;
 
 use rstest::rstest;
 use serde::Deserialize;
-use sframe_suite::corpus::Root;
-use sframe_suite::yaml;
+use sframe_corpus::corpus::Root;
+use sframe_corpus::yaml;
 
 use crate::common::repository;
 

@@ -155,3 +155,11 @@ pub(crate) fn copy_specs(to: &Path) {
         }
     }
 }
+
+/// Gives another corpus the programs and the toolchains of this one.
+pub(crate) fn link_origins(corpus: &Path) {
+    for folder in ["programs", "toolchains"] {
+        let from = repository().join("corpus").join(folder).canonicalize().expect("a folder");
+        std::os::unix::fs::symlink(from, corpus.join(folder)).expect("a link");
+    }
+}

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use serde::Deserialize;
 use serde_json::Value;
+use sframe_corpus::corpus::{MadeExample, Toolchain};
+use sframe_corpus::faults::{digest_of, record, recorded};
+use sframe_corpus::spec::Example;
 use sframe_engine::Abi;
 use sframe_judge::vocabulary::Verdict;
-use sframe_suite::corpus::{MadeExample, Toolchain};
-use sframe_suite::faults::{digest_of, record, recorded};
-use sframe_suite::spec::Example;
 
 use crate::command::{bench, json, status, toolchains};
 use crate::common::repository;
@@ -87,7 +87,7 @@ fn cases() -> Vec<(String, Case)> {
     names.sort();
     let read = |path: PathBuf| {
         let name = path.file_name().expect("a name").to_str().expect("text").to_owned();
-        let case = sframe_suite::yaml::read(&path.join("case.yaml"));
+        let case = sframe_corpus::yaml::read(&path.join("case.yaml"));
         (name, case.unwrap_or_else(|error| panic!("{error}")))
     };
     names.into_iter().map(read).collect()

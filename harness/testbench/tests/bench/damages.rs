@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::command::{bench, bench_in, conclusion, json as document, status};
 use crate::common::repository;
-use crate::doctor::remove_section;
+use crate::damaged_builds::remove_section;
 use crate::reports::{index, unpacked};
 use crate::{damaged_builds, damaged_readers};
 

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use rayon::prelude::*;
 use rstest::rstest;
 use serde_json::Value;
-use sframe_suite::corpus::{MadeExample, Toolchain};
-use sframe_suite::faults::{
+use sframe_corpus::corpus::{MadeExample, Toolchain};
+use sframe_corpus::faults::{
     Observed, Reproduced, Reproduction, build_of, differences, is_current, keep, reproduce,
 };
-use sframe_suite::links::LinkPage;
-use sframe_suite::spec::{Component, Fault, Faults, FaultySection};
+use sframe_corpus::spec::{Component, Fault, Faults, FaultySection};
+use sframe_links::LinkPage;
 use sframe_suite::suite::{Suite, SuiteError};
 
 use crate::command::{are_installed, bench, bench_in, copy_repository, json, status, toolchains};

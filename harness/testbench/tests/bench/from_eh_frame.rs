@@ -14,6 +14,8 @@ use object::{Endianness, U32};
 use rayon::prelude::*;
 use rstest::rstest;
 use serde::Deserialize;
+use sframe_corpus::corpus::Build;
+use sframe_corpus::yaml;
 use sframe_elf::object_file::{ObjectFile, SectionBytes};
 use sframe_engine::constants::{SFRAME_F_FDE_FUNC_START_PCREL, SFRAME_F_FDE_SORTED};
 use sframe_engine::{
@@ -25,8 +27,6 @@ use sframe_inspect::dump::{Dump, Faults};
 use sframe_inspect::lint::lint_file;
 use sframe_judge::target::Target;
 use sframe_judge::target::files::Files;
-use sframe_suite::corpus::Build;
-use sframe_suite::yaml;
 
 use crate::command::{bench_in, json};
 use crate::common;

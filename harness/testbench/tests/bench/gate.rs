@@ -6,8 +6,7 @@ use std::process::Output;
 
 use serde_json::{Value, json};
 
-use crate::command::{bench, conclusion, status};
-use crate::doctor::link_origins;
+use crate::command::{bench, conclusion, link_origins, status};
 use crate::reports;
 
 fn text(path: &Path) -> String {
@@ -199,7 +198,7 @@ fn failures_of_the_baseline_are_none_of_the_run() {
     let name = |name: &str| at(name).display().to_string();
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut manifest =
-        sframe_suite::corpus::Manifest::load(&repository.join("corpus")).expect("the manifest");
+        sframe_corpus::corpus::Manifest::load(&repository.join("corpus")).expect("the manifest");
     let ids = ["gnu-2.47/amd64/realign.O2", "gnu-2.47/amd64/leaf.O2", "gnu-2.47/amd64/recursion.O2"];
     manifest.builds.retain(|build| ids.contains(&build.id.as_str()));
     std::fs::create_dir_all(at("corpus/builds/gnu-2.47/amd64")).expect("a folder");
@@ -440,7 +439,7 @@ fn the_files_of_the_corpus_are_those_of_its_manifest() {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let build = "gnu-2.47/amd64/leaf.O2";
     let mut manifest =
-        sframe_suite::corpus::Manifest::load(&repository.join("corpus")).expect("the manifest");
+        sframe_corpus::corpus::Manifest::load(&repository.join("corpus")).expect("the manifest");
     manifest.check_files(&repository.join("corpus")).expect("the committed corpus");
     let file = corpus.join("builds").join(build);
     std::fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");

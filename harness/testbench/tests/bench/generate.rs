@@ -6,6 +6,9 @@ use std::process::Command;
 
 use object::{Object as _, ObjectSection as _};
 use serde_json::Value;
+use sframe_corpus::corpus::{Maker, Toolchain};
+use sframe_corpus::faults::{Observed, build_of, differences, is_current};
+use sframe_corpus::spec::Faults;
 use sframe_engine::Abi;
 use sframe_judge::examine::{ExamineOptions, examine};
 use sframe_judge::target::Target;
@@ -15,9 +18,6 @@ use sframe_machine::Options;
 use sframe_search::generate::assembly::{
     Action, Fault, FunctionPlan, Judged, Misdeclared, Plan, Program, Source, Wrong, judge, judge_by, write,
 };
-use sframe_suite::corpus::{Maker, Toolchain};
-use sframe_suite::faults::{Observed, build_of, differences, is_current};
-use sframe_suite::spec::Faults;
 
 use crate::command::{are_installed, bench, copy_repository, toolchains};
 use crate::common::repository;

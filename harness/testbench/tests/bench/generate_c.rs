@@ -5,12 +5,12 @@ use std::process::Command;
 
 use object::{Object as _, ObjectSection as _};
 use serde_json::Value;
+use sframe_corpus::corpus::{Maker, Recipe};
+use sframe_corpus::faults::{Observed, build_of, differences, is_current};
+use sframe_corpus::spec::Faults;
 use sframe_engine::Abi;
 use sframe_kit::Blame;
 use sframe_search::generate::c::{Build, Judged, Link, Plan, Section, Statement, draw, judge};
-use sframe_suite::corpus::{Maker, Recipe};
-use sframe_suite::faults::{Observed, build_of, differences, is_current};
-use sframe_suite::spec::Faults;
 
 use crate::command::{bench, copy_repository};
 use crate::common::repository;

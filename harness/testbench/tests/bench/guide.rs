@@ -18,9 +18,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
+use sframe_corpus::spec::Blame;
 use sframe_inspect::hazard::HazardKind;
 use sframe_judge::vocabulary::{End, Feature, Verdict};
-use sframe_suite::spec::Blame;
 
 use crate::command::{copy_repository, has_gcc_with_sframe};
 

@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 use rayon::prelude::*;
 use rstest::rstest;
 use serde_json::{Value, json};
+use sframe_corpus::spec::Spec;
+use sframe_corpus::yaml::{self, Source};
 use sframe_inspect::command::Volume;
 use sframe_kit::text::Text;
 use sframe_suite::report::{Baseline, Report, Style, merge, run_summary};
-use sframe_suite::spec::Spec;
-use sframe_suite::yaml::{self, Source};
 
 use crate::common::repository;
 

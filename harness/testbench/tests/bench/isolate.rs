@@ -6,13 +6,12 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use sframe_corpus::corpus::Manifest;
 use sframe_judge::target::Target;
-use sframe_suite::corpus::Manifest;
 use sha2::{Digest as _, Sha256};
 
-use crate::command::{json, status};
+use crate::command::{json, link_origins, status};
 use crate::common::repository;
-use crate::doctor::link_origins;
 use crate::reports;
 
 fn command(arguments: &[&str]) -> Command {

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use rstest::rstest;
-use sframe_suite::links::{LinkCases, Subject};
-use sframe_suite::spec::Faults;
+use sframe_corpus::spec::Faults;
+use sframe_links::{LinkCases, Subject};
 
 use crate::common::repository;
 

@@ -5,12 +5,12 @@ use std::process::Output;
 
 use rstest::rstest;
 use serde_json::Value;
+use sframe_corpus::spec::Blame;
 use sframe_elf::object_file::ObjectFile;
 use sframe_judge::target::files::Files;
 use sframe_judge::target::{MadeSections, SectionSource, Target};
 use sframe_judge::unwind::sframe_unwinder;
 use sframe_judge::vocabulary::Verdict;
-use sframe_suite::spec::Blame;
 
 use crate::command::{bench, bench_in, json, status};
 use crate::common::{repository, suite};

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use rstest::rstest;
+use sframe_corpus::spec::Blame;
 use sframe_judge::calls::ExclusionReason;
 use sframe_judge::examine::excluded::Exclusion;
 use sframe_judge::finding::{Address, Confidence, Finding, FindingRow, Message};
@@ -12,7 +13,6 @@ use sframe_judge::vocabulary::Verdict;
 use sframe_kit::text::neutral;
 use sframe_suite::case::{CaseReport, Outcome};
 use sframe_suite::report::{Report, junit, markdown};
-use sframe_suite::spec::Blame;
 
 use crate::command::bench;
 

@@ -13,6 +13,7 @@ use tempfile::TempDir;
 
 use crate::command::{conclusion, json, status};
 use crate::common::repository;
+use crate::damaged_builds::remove_section;
 use crate::doctor;
 use crate::doctor::patch_first_row;
 use crate::reproduce::reproduce;
@@ -204,7 +205,7 @@ esac"#;
     let vendor = Vendor::new(script, "excluded: [{program: alloca, reason: It is not for this test.}]\n");
     vendor.delivers_builds("gnu-2.47", "leaf");
     let mut bare = doctor::build("gnu-2.47/amd64/recursion.O2");
-    doctor::remove_section(&mut bare);
+    remove_section(&mut bare);
     vendor.delivers("recursion.O2", &bare);
     vendor.delivers("recursion.O2-pie", &doctor::build("gnu-2.47/aarch64/recursion.O2-pie"));
 
@@ -669,7 +670,7 @@ fn the_machines_own_compiler_is_compared_where_it_writes_sframe() {
 fn the_examples_are_definitions() {
     for name in ["host", "template"] {
         let path = repository().join("corpus/matrix").join(format!("{name}.yaml"));
-        let toolchain = sframe_suite::corpus::Toolchain::load(Path::new(&path)).expect("a definition");
+        let toolchain = sframe_corpus::corpus::Toolchain::load(Path::new(&path)).expect("a definition");
         assert_eq!(toolchain.name, name);
         assert!(toolchain.sframe_version.is_none(), "what they write is what they say");
     }

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use sframe_corpus::corpus::{Manifest, Toolchain};
+use sframe_corpus::spec::{Assembler, Compiler, Linker, Spec, Tool};
 use sframe_judge::unwind::sframe_unwinder;
 use sframe_machine::Options;
 use sframe_suite::case::{Case, Outcome};
-use sframe_suite::corpus::{Manifest, Toolchain};
-use sframe_suite::spec::{Assembler, Compiler, Linker, Spec, Tool};
 use sframe_suite::suite::{Filter, Suite};
 use tempfile::TempDir;
 

@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use sframe_corpus::spec::{Faults, UpstreamState};
 use sframe_kit::text::{counted, grouped};
 use sframe_suite::report::Report;
-use sframe_suite::spec::{Faults, UpstreamState};
 use sframe_suite::suite::Filter;
 
 use crate::common::{repository, suite};

@@ -11,14 +11,10 @@ use sframe_engine::{
 };
 
 use crate::common;
+use crate::doctor::stride;
 
 /// The header up to the auxiliary header, in bytes.
 const HEADER_SIZE: usize = 28;
-
-/// The stride of a sweep that would take minutes: 1 with `SWEEPS=all`, as every night.
-pub(crate) fn stride(otherwise: usize) -> usize {
-    if std::env::var_os("SWEEPS").is_some_and(|sweeps| sweeps == "all") { 1 } else { otherwise }
-}
 
 /// The section of a build.
 struct Sample {

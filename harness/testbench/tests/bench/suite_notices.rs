@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use sframe_corpus::corpus::Manifest;
 use sframe_elf::object_file::ObjectFile;
 use sframe_engine::{
     Abi, Base, DwarfRegister, Fde, InstructionPointer, LookupAddress, Mangled, PauthKey, PauthMask, Pc,
@@ -11,7 +12,7 @@ use sframe_engine::{
 };
 use sframe_engine::{ReturnAddress, Step, StepError};
 use sframe_judge::examine::counts::Counts;
-use sframe_judge::examine::{Examination, ExamineOptions, examine};
+use sframe_judge::examine::{Examination, ExamineOptions, broken_reason, examine};
 use sframe_judge::finding::Finding;
 use sframe_judge::target::Target;
 use sframe_judge::target::files::Files;
@@ -19,16 +20,13 @@ use sframe_judge::truth::cross_check::Traces;
 use sframe_judge::unwind::{Backtrace, End, Frame, Unwinder, Viewpoint, sframe_unwinder};
 use sframe_judge::vocabulary::{Trace, Verdict};
 use sframe_machine::{Options, Pattern, WitnessFaults};
-use sframe_suite::case::{CaseReport, Outcome, broken_reason};
-use sframe_suite::corpus::Manifest;
+use sframe_suite::case::{CaseReport, Outcome};
 use sframe_suite::suite::{Filter, Suite, SuiteError};
 use sha2::{Digest, Sha256};
 
+use crate::command::link_origins;
 use crate::common;
-use crate::doctor::{
-    Changed, adds_8_to_the_cfa, build, check, link_origins, patch_first_row, section_offset,
-};
-use crate::rows;
+use crate::doctor::{Changed, adds_8_to_the_cfa, build, check, patch_first_row, rows_of, section_offset};
 
 fn verdicts(examination: &Examination) -> BTreeSet<String> {
     examination.findings.iter().map(|finding| finding.verdict.to_string()).collect()
@@ -317,7 +315,7 @@ fn frames_that_stand_unchanged_are_not_derived() {
 fn a_wrong_row_is_one_finding_for_each_place_at_any_depth() {
     let bytes = build("gnu-2.44/amd64/recursion.O0");
     let mut most = 0;
-    for at in rows::rows_of(&bytes, "main") {
+    for at in rows_of(&bytes, "main") {
         let mut bytes = bytes.clone();
         bytes[at] ^= 8;
         if Target::open(&bytes).is_err() {

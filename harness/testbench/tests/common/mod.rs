@@ -1,14 +1,13 @@
 //! What the tests share.
 
-use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use sframe_suite::suite::{Suite, SuiteError};
 
-/// The top of the repository.
-pub(crate) fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
+#[path = "../../../judge/tests/judge/common.rs"]
+mod place;
+
+pub(crate) use place::repository;
 
 /// The committed specs and corpus, read once for all tests of a process.
 pub(crate) fn suite() -> &'static Suite {

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use sframe_corpus::corpus::{Error, Maker};
+use sframe_corpus::spec::Faults;
 use sframe_engine::Abi;
-use sframe_suite::corpus::{Error, Maker};
-use sframe_suite::spec::Faults;
 
 use super::crash::Crash;
 use super::found::{Assembly, Cause, Counts, Example, cause, declared};

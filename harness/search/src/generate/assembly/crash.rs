@@ -116,7 +116,7 @@ mod tests {
 
     use super::super::directive::plain;
     use super::*;
-    use sframe_suite::spec::Faults;
+    use sframe_corpus::spec::Faults;
 
     #[test]
     fn every_crash_has_a_page_that_says_the_same() {

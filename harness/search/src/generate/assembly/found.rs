@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
+use sframe_corpus::corpus::{Error, Maker};
 use sframe_engine::Abi;
-use sframe_suite::corpus::{Error, Maker};
 
 use super::directive::Directive;
 use super::judge::{Fault, Judged, judge};

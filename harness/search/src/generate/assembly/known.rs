@@ -1,7 +1,7 @@
 //! Which of the known mistakes and crashes a toolchain can have: those of its assembler in its version, as
 //! their pages say.
 
-use sframe_suite::spec::{Faults, Producer};
+use sframe_corpus::spec::{Faults, Producer};
 
 use super::crash::Crash;
 use super::explanation::explanation;

@@ -3,12 +3,12 @@
 
 use std::path::Path;
 
+use sframe_corpus::corpus::Maker;
+use sframe_corpus::faults::filled_in;
+use sframe_corpus::spec::{Component, Fault, FaultySection};
 use sframe_engine::Abi;
 use sframe_judge::vocabulary::Verdict;
 use sframe_kit::text::with_causes;
-use sframe_suite::corpus::Maker;
-use sframe_suite::faults::filled_in;
-use sframe_suite::spec::{Component, Fault, FaultySection};
 
 use super::dialect::Dialect;
 use super::found::Example;

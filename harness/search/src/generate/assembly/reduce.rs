@@ -1,6 +1,6 @@
 //! The smallest program that shows a fault: parts of a plan are dropped while the fault stays.
 
-use sframe_suite::corpus::{Error, Maker};
+use sframe_corpus::corpus::{Error, Maker};
 
 use super::judge::{Fault, Judged, judge};
 use super::known::Known;

@@ -1,7 +1,7 @@
 //! Makes a program at a level of optimisation.
 
+use sframe_corpus::corpus::{Error, MadeProgram, Maker, Recipe, RecipeObject};
 use sframe_engine::Abi;
-use sframe_suite::corpus::{Error, MadeProgram, Maker, Recipe, RecipeObject};
 
 use super::flags::{self, Compiler};
 use super::links::{self, Link, ObjectForm};

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use sframe_corpus::corpus::{Error, Maker};
+use sframe_corpus::signs::without_addresses;
+use sframe_corpus::spec::Faults;
 use sframe_engine::Abi;
-use sframe_suite::corpus::{Error, Maker};
-use sframe_suite::faults::without_addresses;
-use sframe_suite::spec::Faults;
 
 use super::build::{Build, LEVELS, Level, build};
 use super::draw::draw;
@@ -245,9 +245,9 @@ mod tests {
     use super::super::shape::Section;
     use super::*;
     use crate::generate::c::judge::{Fault, Line};
+    use sframe_corpus::signs::SeenPlace;
+    use sframe_corpus::spec::{Producer, Sign};
     use sframe_judge::finding::Address;
-    use sframe_suite::faults::SeenPlace;
-    use sframe_suite::spec::{Producer, Sign};
 
     fn trial(levels: Vec<(Level, Outcome<Judged, NotJudged>)>) -> Trial {
         let build = Build { flags: Vec::new(), link: Link::plain(1) };

@@ -1,8 +1,8 @@
 //! The smallest program with a fault in one piece, as pages have it: complete, and with as few lines as show
 //! it.
 
+use sframe_corpus::corpus::{Error, Maker};
 use sframe_engine::Abi;
-use sframe_suite::corpus::{Error, Maker};
 
 use super::build::Level;
 use super::links::{Form, ObjectForm};

@@ -1,8 +1,8 @@
 //! The flags of compilers that change how frames are made.
 
 use rayon::prelude::*;
+use sframe_corpus::corpus::{Error, Maker, Recipe};
 use sframe_engine::Abi;
-use sframe_suite::corpus::{Error, Maker, Recipe};
 
 use crate::generate::Random;
 
@@ -208,11 +208,11 @@ fn compiles(maker: &Maker, abi: Abi, flags: &[String]) -> Result<(), Error> {
     let text = "void _start(void) { for (;;) __asm__ volatile(\"\"); }\n".to_owned();
     let mut compile: Vec<String> = COMMON.iter().map(|flag| (*flag).to_owned()).collect();
     compile.extend(flags.iter().cloned());
-    let object = sframe_suite::corpus::RecipeObject {
+    let object = sframe_corpus::corpus::RecipeObject {
         sources: vec![name.clone()],
         flags: Vec::new(),
         writes_sframe: true,
-        joint: sframe_suite::corpus::Joint::Apart,
+        joint: sframe_corpus::corpus::Joint::Apart,
     };
     let link = super::links::Form::Static.flags().iter().map(|flag| (*flag).to_owned()).collect();
     maker.link(abi, &Recipe { sources: vec![(name, text)], objects: vec![object], compile, link }).map(|_| ())

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use object::{Object as _, ObjectSymbol as _};
 use serde::Serialize;
+use sframe_corpus::corpus::{Error, Maker};
 use sframe_engine::Abi;
-use sframe_suite::corpus::{Error, Maker};
 
 use super::build::{Build, Level, build};
 use super::flags::knows;

@@ -14,7 +14,7 @@ use sframe_kit::Blame;
 use super::contradictions::{Contradiction, blames};
 use super::oracle::{Item, NotJudged, Seen, Spot, Witness, ask};
 use super::shape::{Cause, Section, operation_before};
-use sframe_suite::faults::{SeenPlace, without_numbers};
+use sframe_corpus::signs::{SeenPlace, without_numbers};
 
 /// An instruction of a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use sframe_corpus::signs::{self, SeenCause, WrongRow, without_numbers};
+use sframe_corpus::spec::{self, CfaError, Component, Faults, Producer, Sign};
 use sframe_engine::Abi;
-use sframe_suite::faults::{self, SeenCause, WrongRow, without_numbers};
-use sframe_suite::spec::{self, CfaError, Component, Faults, Producer, Sign};
 
 use super::judge::{Fault, Line};
 use super::oracle::Spot;
@@ -14,7 +14,7 @@ use super::shape::Cause;
 /// The known causes that builds of one toolchain and ABI can have.
 #[derive(Clone, Debug, Default)]
 pub struct KnownCauses<'f> {
-    causes: faults::KnownCauses<'f>,
+    causes: signs::KnownCauses<'f>,
     /// What compilers say when they crash, by page.
     crashes: Vec<(&'f str, &'f str)>,
 }
@@ -30,7 +30,7 @@ impl<'f> KnownCauses<'f> {
         };
         let crashes = can_have().filter(|(_, fault, _)| is_of_compiler(fault));
         let crashes = crashes.map(|(name, fault, _)| (name, fault.example.wrong.as_str()));
-        Self { causes: faults::KnownCauses::of(faults, producer, abi), crashes: crashes.collect() }
+        Self { causes: signs::KnownCauses::of(faults, producer, abi), crashes: crashes.collect() }
     }
 
     /// The page of a crash.
@@ -150,12 +150,12 @@ impl Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sframe_corpus::signs::SeenPlace;
+    use sframe_corpus::spec::RowBegins;
     use sframe_isa::Disassembly;
     use sframe_judge::finding::Address;
     use sframe_judge::vocabulary::LayoutFact;
     use sframe_kit::Blame;
-    use sframe_suite::faults::SeenPlace;
-    use sframe_suite::spec::RowBegins;
 
     fn line(is_wrong: bool, pc: u64, text: &str) -> Line {
         Line { is_wrong, pc: Address(pc), text: text.to_owned() }
@@ -260,7 +260,7 @@ mod tests {
             ..Fault::of("f1", "wrong-cfa")
         };
         let faults: Vec<Fault> = places.iter().map(at).collect();
-        let causes = faults::KnownCauses::new(vec![("page", Blame::CompilerOrCfi, &cause)]);
+        let causes = signs::KnownCauses::new(vec![("page", Blame::CompilerOrCfi, &cause)]);
         let known = KnownCauses { causes, crashes: Vec::new() };
         let shown = known.causes_of(&faults, &[]);
         let shown: Vec<_> = shown
@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn every_condition_of_a_known_cause_must_hold() {
         let knows = |cause: &Sign, fault: &Fault| {
-            let causes = faults::KnownCauses::new(vec![("page", Blame::CompilerOrCfi, cause)]);
+            let causes = signs::KnownCauses::new(vec![("page", Blame::CompilerOrCfi, cause)]);
             let known = KnownCauses { causes, crashes: Vec::new() };
             let causes = known.causes_of(std::slice::from_ref(fault), &["-O9".to_owned()]);
             matches!(causes[..], [(Some("page"), _)])

@@ -1,8 +1,8 @@
 //! How a program is linked.
 
 use serde::Serialize;
+use sframe_corpus::corpus::Joint;
 use sframe_engine::Abi;
-use sframe_suite::corpus::Joint;
 
 use super::flags::{self, Compiler};
 use crate::generate::Random;

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 
+use sframe_corpus::corpus::{Error, Maker};
+use sframe_corpus::faults::{Observed, filled_in};
+use sframe_corpus::spec::{self, Assembler, Component, Fault, FaultySection, Linker, Producer};
 use sframe_engine::Abi;
 use sframe_judge::finding::Finding;
 use sframe_kit::Blame;
-use sframe_suite::corpus::{Error, Maker};
-use sframe_suite::faults::{Observed, filled_in};
-use sframe_suite::spec::{self, Assembler, Component, Fault, FaultySection, Linker, Producer};
 
 use super::example::{Complete, complaint, complete, files, shortened};
 use super::expected_rules::expected_rules;
@@ -22,7 +22,7 @@ use super::shape::{Cause, Section, operation_before};
 use crate::generate::Elsewhere;
 use crate::generate::draft::{self, observed, program_name, write_files};
 use crate::generate::outcome::Outcome;
-use sframe_suite::faults::without_numbers;
+use sframe_corpus::signs::without_numbers;
 
 /// What a compiler must not say of an example: it would not do what it seems to.
 const SOUND: [&str; 3] =

@@ -1,7 +1,7 @@
 //! The smallest program that shows something: parts of it are dropped while that stays.
 
+use sframe_corpus::corpus::{Error, Maker};
 use sframe_engine::Abi;
-use sframe_suite::corpus::{Error, Maker};
 
 use super::build::{Build, Level, build};
 use super::judge::{Fault, Judged, judge};
@@ -12,7 +12,7 @@ use super::plan::{Attribute, Convention, Ending, FunctionPlan, Hint, Plan, State
 use super::shape::Cause;
 use crate::generate::outcome::Outcome;
 use crate::generate::reduction::{self, Smaller};
-use sframe_suite::faults::without_addresses;
+use sframe_corpus::signs::without_addresses;
 
 /// What must stay when a program gets smaller.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use sframe_corpus::signs::without_numbers;
 use sframe_engine::{Abi, Version};
 use sframe_judge::external::ExternalError;
-use sframe_suite::faults::without_numbers;
 use sframe_vectors::SectionPart;
 
 use super::cause::{Cause, Counts, Example, Sections};

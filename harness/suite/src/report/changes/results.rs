@@ -6,10 +6,12 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use sframe_corpus::shard::Shard;
 use sframe_judge::compare::{ByTopmost, Reliabilities};
 use sframe_judge::examine::coverage::{ExploredRows, RowCounts};
 use sframe_judge::external::UnwinderReport;
 use sframe_judge::finding::Finding;
+use sframe_judge::target::Origin;
 use sframe_judge::vocabulary::Verdict;
 use sframe_kit::text::{first_of, grouped};
 use sframe_vectors::words::of_json;
@@ -17,9 +19,7 @@ use sframe_vectors::words::of_json;
 use crate::case::{CaseReport, Outcome, SeenKnown};
 use crate::identity::{Identity, Places};
 use crate::provenance::Provenance;
-use crate::report::document::Origin;
 use crate::report::{NoResult, Report, RunIdentity, SCHEMA, file_name};
-use crate::suite::shard::Shard;
 
 /// Why a document can't be compared.
 #[derive(Debug, thiserror::Error)]

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::plain::{self, escaped, table_of};
-use crate::links::{LinkOutcome, LinkResult, LinksReport, LinksTable};
+use sframe_links::{LinkOutcome, LinkResult, LinksReport, LinksTable};
 
 /// Renders the page.
 pub(super) fn html_of_links(table: &LinksTable) -> String {

@@ -20,6 +20,7 @@ use files::html_of_files;
 use links::html_of_links;
 use plain::STYLE;
 use serde::Serialize;
+use sframe_corpus::spec::Fault;
 use sframe_engine::Abi;
 use sframe_judge::examine::WalkEnds;
 use sframe_judge::examine::coverage::Explored;
@@ -40,7 +41,6 @@ use super::{
 use crate::case::{CaseReport, Outcome, SeenKnown};
 use crate::meanings::meanings;
 use crate::provenance::Provenance;
-use crate::spec::Fault;
 
 const PAGE: &str = include_str!("page.html");
 const SCRIPT: &str = include_str!("page.js");

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
+use sframe_corpus::corpus::{Error, Maker, Toolchain};
+use sframe_corpus::spec::{Faults, parse_abi};
 use sframe_engine::Abi;
 use sframe_inspect::command::{Failure, Status, detail_since};
 use sframe_judge::examine::stop::StopRequest;
 use sframe_kit::text::{Text, neutral};
 use sframe_search::generate::{self, Found, Search, Terms, end_of};
-use sframe_suite::corpus::{Error, Maker, Toolchain};
-use sframe_suite::spec::{Faults, parse_abi};
 
 use super::report::{Shown, show};
 use crate::cli::definitions;

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
+use sframe_corpus::corpus::Maker;
 use sframe_engine::Abi;
 use sframe_inspect::command::{Failure, Status};
 use sframe_judge::examine::stop::StopRequest;
 use sframe_kit::conclusion::{Conclusion, Ending};
 use sframe_kit::text::{Text, counted, grouped, neutral};
 use sframe_search::generate::{Found, Kind, Terms, Tried};
-use sframe_suite::corpus::Maker;
 
 use crate::cli::interrupt::requests_here;
 

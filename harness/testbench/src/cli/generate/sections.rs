@@ -1,6 +1,7 @@
 //! `generate sections`: sections whose content is known by construction, for readers.
 
 use clap::Args;
+use sframe_corpus::spec::parse_abi;
 use sframe_engine::{Abi, Version};
 use sframe_inspect::command::{Failure, Status, Volume, print, print_json, volume};
 use sframe_judge::examine::stop::StopRequest;
@@ -11,7 +12,6 @@ use sframe_search::generate::sections::{
     Strictness, campaign, vector_file,
 };
 use sframe_search::generate::{Found, Search, end_of};
-use sframe_suite::spec::parse_abi;
 
 use super::report::{Shown, conclusion, show, stop_request};
 use crate::cli::numbers;

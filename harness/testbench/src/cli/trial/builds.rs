@@ -2,18 +2,18 @@
 
 use std::path::Path;
 
+use sframe_corpus::corpus::{Attempt, AttemptResult, Attempts, Build, WorkFolder};
+use sframe_corpus::spec::Spec;
+use sframe_corpus::yaml::Source;
 use sframe_inspect::command::Failure;
 use sframe_judge::examine::ExamineOptions;
 use sframe_judge::target::Target;
 use sframe_judge::truth::cross_check::Traces;
 use sframe_kit::text::Text;
 use sframe_machine::Options;
-use sframe_suite::corpus::{Attempt, AttemptResult, Attempts, Build, WorkFolder};
 use sframe_suite::matrix::{OwnCases, References};
 use sframe_suite::report::CheckReport;
-use sframe_suite::spec::Spec;
 use sframe_suite::suite::Suite;
-use sframe_suite::yaml::Source;
 
 use super::super::check::examine_with_engine;
 use super::super::definitions::failure;

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use sframe_corpus::corpus::{AttemptOptions, Attempts, Error, Toolchain, WorkFolder};
 use sframe_inspect::command::Failure;
-use sframe_suite::corpus::{AttemptOptions, Attempts, Error, Toolchain, WorkFolder};
 
 use super::super::definitions::{self, failure};
 

@@ -9,6 +9,7 @@ use serde_yaml::Value;
 
 use super::{Event, Service, documents, repository, shell, status, string, strings, variables, write_script};
 use crate::command::has_gcc_with_sframe;
+use crate::damaged_builds::remove_section;
 use crate::doctor;
 
 const RIGHT: &str = "corpus/builds/gnu-2.47/amd64/leaf.O2";
@@ -133,7 +134,7 @@ fn a_file_that_has_lost_its_section_is_a_finding_where_all_must_have_one() {
     std::fs::create_dir(&files).expect("a folder");
     std::fs::copy(repository().join(RIGHT), files.join("right")).expect("a file");
     let mut bare = doctor::build("gnu-2.47/amd64/recursion.O2");
-    doctor::remove_section(&mut bare);
+    remove_section(&mut bare);
     std::fs::write(files.join("bare"), bare).expect("a file");
     let gate = |options: &[&str]| {
         let output = Command::new(repository().join("ci/gate"))

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::ops::Range;
 
+use sframe_corpus::corpus::{Error, MadeProgram, Maker};
 use sframe_engine::{Abi, DwarfRegister};
-use sframe_suite::corpus::{Error, MadeProgram, Maker};
 
 use super::dialect::{Dialect, Move};
 use super::directive::{Cfa, Declared, Directive, Operation, Saved, plain};

@@ -1,0 +1,13 @@
+//! The tests of the judge that run programs of the corpus, as one program.
+
+mod common;
+mod doctor;
+mod explore_faults;
+mod kept_walks;
+mod observed;
+mod restorers;
+mod rules;
+mod sampling;
+mod study;
+mod traces;
+mod triage;

@@ -1,0 +1,369 @@
+//! The document of a study, and what is printed of it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use sframe_inspect::command::Volume;
+use sframe_judge::compare::Reliabilities;
+use sframe_judge::finding::{Blame, Confidence, Finding};
+use sframe_judge::study::{Executed, ImageSizes, Skipped, Study, StudyOptions, WAYS};
+use sframe_judge::target::{Origin, Target};
+use sframe_judge::vocabulary::{Topmost, Verdict};
+use sframe_kit::conclusion::{Conclusion, Ending};
+use sframe_kit::text::{Text, counted, first_of, grouped};
+
+use super::document::SCHEMA;
+use super::no_result::NoResult;
+
+mod page;
+
+pub use page::{PageError, study_page};
+
+/// The output of `study --json`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct StudyReport {
+    /// Version of this document's format.
+    pub schema: u32,
+    /// The executable as given.
+    pub file: String,
+    /// Its ABI.
+    pub abi: String,
+    /// Stacks were walked at one in this many instructions.
+    pub every: u64,
+    /// Instructions executed that were observed.
+    pub instructions: u64,
+    /// Those that were not: of other processes, and of a program that took this one's place and could not be followed.
+    #[serde(default)]
+    pub unobserved: u64,
+    /// Why the run is not valid, if it isn't.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broken: Option<String>,
+    /// The executable first.
+    pub images: Vec<ImageStudy>,
+    /// What executed outside of all images.
+    pub elsewhere: Executed,
+}
+
+/// An image.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct ImageStudy {
+    /// The library's name, or that of the executable's file.
+    pub name: String,
+    /// Where its section comes from.
+    pub section: Origin,
+    /// What executed there.
+    pub executed: Executed,
+    /// The sizes of its tables.
+    pub sizes: ImageSizes,
+    /// What its section lacks; `None` if that is not known.
+    pub skipped: Option<Skipped>,
+    /// Rows that were found to be wrong.
+    pub wrong_rows: Vec<WrongRow>,
+    /// Findings that are only counted.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub without_row: BTreeMap<Verdict, u64>,
+}
+
+/// A row that gave a wrong value.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+pub struct WrongRow {
+    /// The function, or its address.
+    pub function: String,
+    /// Start of the row, in bytes from the start of the function.
+    pub row: String,
+    /// Its rules.
+    pub rules: String,
+    /// What is wrong.
+    pub verdict: Verdict,
+    /// Which component needs the fix.
+    pub blame: Blame,
+    /// How certain that is.
+    pub confidence: Confidence,
+}
+
+impl StudyReport {
+    /// Makes the document. `file` is the executable as given.
+    #[must_use]
+    pub fn new(
+        file: &str,
+        target: &Target<'_>,
+        study: &Study,
+        options: &StudyOptions,
+        broken: Option<String>,
+    ) -> Self {
+        let executable = file.rsplit('/').next().unwrap_or(file);
+        let images = target.modules.iter().zip(&study.images).map(|(module, executed)| {
+            let findings = study.examination.findings.iter().filter(|finding| finding.image == module.name);
+            let (mut wrong_rows, mut without_row) = (Vec::new(), BTreeMap::new());
+            for finding in findings {
+                match WrongRow::of(finding) {
+                    Some(row) => wrong_rows.push(row),
+                    None => *without_row.entry(finding.verdict).or_default() += 1,
+                }
+            }
+            wrong_rows.sort();
+            wrong_rows.dedup();
+            ImageStudy {
+                name: module.name.clone().unwrap_or_else(|| executable.to_owned()),
+                section: Origin::of(module),
+                executed: executed.clone(),
+                sizes: ImageSizes::of(module),
+                skipped: Skipped::of(module),
+                wrong_rows,
+                without_row,
+            }
+        });
+        Self {
+            schema: SCHEMA,
+            file: file.to_owned(),
+            abi: target.executable().image.cpu.abi.name().to_owned(),
+            every: options.every.get(),
+            instructions: study.examination.counts.instructions - study.examination.unobserved,
+            unobserved: study.examination.unobserved,
+            broken,
+            images: images.collect(),
+            elsewhere: study.elsewhere.clone(),
+        }
+    }
+
+    /// Returns the number of moments at which stacks were walked.
+    #[must_use]
+    pub fn walked(&self) -> u64 {
+        let images = self.images.iter().map(|image| &image.executed);
+        let walks = images.chain([&self.elsewhere]).map(|executed| executed.sframe.worth().total());
+        walks.fold(0, u64::saturating_add)
+    }
+
+    /// Returns the report as text: wrong rows first, and one sentence about all walks last.
+    #[must_use]
+    pub fn text(&self, volume: Volume) -> Text {
+        let mut text = Text::default();
+        if volume != Volume::Quiet {
+            text.line(format!("{}: {}", self.file, self.abi));
+        }
+        for image in &self.images {
+            image.show_wrong(&mut text, volume);
+        }
+        if volume == Volume::Verbose {
+            self.show_walks(&mut text);
+            self.images.iter().for_each(|image| image.show_tables(&mut text));
+            text.blank();
+        }
+        match &self.broken {
+            Some(reason) if volume == Volume::Quiet => {
+                let facts = vec![reason.clone()];
+                Conclusion { ending: NoResult::ending(reason), facts }.show(&mut text);
+            }
+            _ if volume == Volume::Quiet => {}
+            _ => self.conclusion().show(&mut text),
+        }
+        text
+    }
+
+    /// What executed anywhere.
+    fn all(&self) -> Executed {
+        let executed = self.images.iter().map(|image| &image.executed).chain([&self.elsewhere]);
+        executed.fold(Executed::default(), |mut all, executed| {
+            all.add(executed, 1);
+            all
+        })
+    }
+
+    /// How many walks are complete, in each way.
+    fn conclusion(&self) -> Conclusion {
+        let all = self.all();
+        let count = |of: fn(&WrongRow) -> bool| {
+            let rows = self.images.iter().flat_map(|image| &image.wrong_rows);
+            rows.filter(|row| of(row)).count() as u64
+        };
+        let (wrong, beyond) =
+            (count(|row| !row.is_beyond_the_format()), count(WrongRow::is_beyond_the_format));
+        let mut facts: Vec<String> = self.broken.clone().into_iter().collect();
+        facts.push(format!(
+            "stacks walked at {} of {}",
+            grouped(self.walked()),
+            counted(self.instructions, "executed instruction"),
+        ));
+        for (way, of) in WAYS {
+            let worth = of(&all).worth();
+            let complete = || format!("{way}: {} complete", share(worth.complete, worth.total()));
+            facts.extend((worth.total() > 0).then(complete));
+        }
+        let made = self.images.iter().filter(|image| image.section == Origin::EhFrame);
+        let made: Vec<&str> = made.map(|image| image.name.as_str()).collect();
+        if !made.is_empty() {
+            facts.push(format!("SFrame is synthesized from .eh_frame in {}", first_of(&made, 3)));
+        }
+        let others = [
+            (all.unsettled, "more excluded, where the correct answer is undecidable".to_owned()),
+            (all.too_deep, "more with call stacks too deep to walk".to_owned()),
+            (wrong, format!("{} of SFrame wrong", if wrong == 1 { "row" } else { "rows" })),
+            (
+                beyond,
+                format!("{} that can't be expressed in SFrame", if beyond == 1 { "row" } else { "rows" }),
+            ),
+            (self.unobserved, "instructions of other programs were not observed".to_owned()),
+        ];
+        let others = others.into_iter().filter(|(count, _)| *count > 0);
+        facts.extend(others.map(|(count, what)| format!("{} {what}", grouped(count))));
+        let ending = match &self.broken {
+            Some(reason) => NoResult::ending(reason),
+            None if self.walked() == 0 => Ending::Inconclusive,
+            None => Ending::Pass,
+        };
+        Conclusion { ending, facts }
+    }
+
+    /// How the walks in each image ended, in each way.
+    fn show_walks(&self, text: &mut Text) {
+        let executed = self.images.iter().map(|image| (image.name.as_str(), &image.executed));
+        for (name, executed) in executed.chain([("elsewhere", &self.elsewhere)]) {
+            if executed.instructions == 0 {
+                continue;
+            }
+            text.blank();
+            let unsettled = match executed.unsettled {
+                0 => String::new(),
+                count => format!(", {} of them not settled", grouped(count)),
+            };
+            let _ = writeln!(text, "{name}: {}{unsettled}", counted(executed.instructions, "instruction"));
+            for (way, of) in WAYS {
+                show_worth(text, way, &of(executed).worth());
+            }
+        }
+        let all = self.all();
+        for topmost in Topmost::ALL {
+            let of = WAYS.map(|(way, of)| (way, of(&all).by_topmost.0.get(topmost).copied()));
+            let [(_, Some(first)), ..] = of else { continue };
+            text.blank();
+            let _ = writeln!(text, "topmost frame in {topmost}: {}", counted(first.total(), "walk"));
+            for (way, worth) in of {
+                show_worth(text, way, &worth.unwrap_or_default());
+            }
+        }
+    }
+}
+
+/// What the walks of a way were worth, in a line.
+fn show_worth(text: &mut Text, way: &str, worth: &Reliabilities) {
+    let shares = worth.counts().map(|(of, count)| format!("{:>7} {of}", share(count, worth.total())));
+    let _ = writeln!(text, "    {way:<14} {}", shares.join(", "));
+}
+
+impl ImageStudy {
+    fn show_tables(&self, text: &mut Text) {
+        let ImageSizes {
+            code,
+            sframe,
+            sframe_functions,
+            sframe_rows,
+            eh_frame,
+            eh_frame_hdr,
+            cfi_functions,
+            ..
+        } = self.sizes;
+        let made = if self.section == Origin::EhFrame { ", synthesized from .eh_frame" } else { "" };
+        text.blank();
+        let _ = writeln!(text, "{}: {}", self.name, counted(code, "byte") + " of code");
+        let _ = writeln!(
+            text,
+            "    .sframe   {}: {}, {}{made}",
+            counted(sframe, "byte"),
+            counted(sframe_functions, "function"),
+            counted(sframe_rows, "row"),
+        );
+        let _ = writeln!(
+            text,
+            "    .eh_frame {}: {}, with .eh_frame_hdr",
+            counted(eh_frame.saturating_add(eh_frame_hdr), "byte"),
+            counted(cfi_functions, "function"),
+        );
+        if let Some(Skipped { functions, bytes, reasons }) = &self.skipped {
+            let bytes =
+                bytes.map_or_else(String::new, |bytes| format!(", {} of the code", share(bytes, code)));
+            let _ =
+                writeln!(text, "    without an FDE in .sframe: {}{bytes}", counted(*functions, "function"));
+            for (reason, count) in reasons {
+                let _ = writeln!(text, "        {}: {reason}", grouped(*count));
+            }
+        }
+    }
+
+    /// Shows the rows that are wrong.
+    fn show_wrong(&self, text: &mut Text, volume: Volume) {
+        let Self { name, .. } = self;
+        // What the format can't express is nobody's fault.
+        let is_shown = |row: &&WrongRow| volume != Volume::Quiet || !row.is_beyond_the_format();
+        for wrong in self.wrong_rows.iter().filter(is_shown) {
+            let WrongRow { function, row, verdict, blame, confidence, .. } = wrong;
+            let what = if wrong.is_beyond_the_format() { "format" } else { "wrong" };
+            let _ = writeln!(
+                text,
+                "{what:<11} {name}: {verdict} in {function}, row +{row}: {blame} (confidence {confidence})"
+            );
+        }
+        for (verdict, count) in &self.without_row {
+            let _ = writeln!(text, "without row {name}: {verdict}: {}", grouped(*count));
+        }
+    }
+}
+
+impl WrongRow {
+    /// Whether it is nobody's fault: SFrame can't express what would be right.
+    fn is_beyond_the_format(&self) -> bool {
+        self.blame == Blame::Format
+    }
+
+    fn of(finding: &Finding) -> Option<Self> {
+        let row = finding.row.as_ref()?;
+        let address = || finding.pc.map_or_else(String::new, |pc| pc.to_string());
+        Some(Self {
+            function: finding.function.clone().unwrap_or_else(address),
+            row: row.start.to_string(),
+            rules: row.rules.to_string(),
+            verdict: finding.verdict,
+            blame: finding.blame,
+            confidence: finding.confidence,
+        })
+    }
+}
+
+/// A part of a whole in per cent. 100 % is all of it, and 0 % is nothing: what is nearly so is not
+/// rounded to it.
+fn share(part: u64, all: u64) -> String {
+    if all == 0 {
+        return "-".to_owned();
+    }
+    // In hundredths of a per cent.
+    let exact = u128::from(part) * 10_000;
+    let rounded = (exact + u128::from(all) / 2) / u128::from(all);
+    match (part, rounded) {
+        (0, _) => "0 %".to_owned(),
+        _ if part == all => "100 %".to_owned(),
+        (_, 0) => "< 0.01 %".to_owned(),
+        (_, 10_000) if part < all => "> 99.99 %".to_owned(),
+        (_, rounded) => format!("{}.{:02} %", rounded / 100, rounded % 100),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::share;
+
+    #[test]
+    fn shares_are_rounded_but_never_to_all_or_nothing() {
+        let cases = [
+            (0, 0, "-"),
+            (0, 5, "0 %"),
+            (5, 5, "100 %"),
+            (1, 3, "33.33 %"),
+            (2, 3, "66.67 %"),
+            (1, 1_000_000, "< 0.01 %"),
+            (999_999, 1_000_000, "> 99.99 %"),
+            (u64::MAX - 1, u64::MAX, "> 99.99 %"),
+        ];
+        for (part, all, expected) in cases {
+            assert_eq!(share(part, all), expected, "{part} of {all}");
+        }
+    }
+}
