@@ -23,7 +23,7 @@ const SCHEMA: u32 = 2;
 /// `links --json`: what one linker, or set of rewriters, has done.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 pub struct LinksReport {
-    /// [`SCHEMA`].
+    /// Version of this document's format.
     pub schema: u32,
     /// Its name.
     pub linker: String,

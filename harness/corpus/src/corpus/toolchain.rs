@@ -23,7 +23,7 @@ fn at(keys: &[&str]) -> Vec<String> {
 const SHORTEST_REASON: usize = 20;
 
 /// One release of compiler, assembler and linker: a file of `corpus/toolchains`, or
-/// one that is given to [`crate::matrix`].
+/// one that is given to `matrix`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "the definition of a toolchain, which is a mapping")]
 #[non_exhaustive]
