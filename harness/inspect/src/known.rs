@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use sframe_engine::RowRules;
 use sframe_kit::text::counted;
 
 /// A finding of `lint` or `diff`, by what lists of known ones name it.
@@ -12,6 +13,8 @@ pub struct Place<'f> {
     pub rule: [&'f str; 2],
     /// The function, if it has a name.
     pub function: Option<&'f str>,
+    /// The rules of the row, if there is one.
+    pub row: Option<&'f RowRules>,
     /// The page of a known bug that it seems to come from, in short.
     pub fault: Option<&'f str>,
     /// The number of places that it is about: instructions, functions, or 1.
@@ -43,11 +46,17 @@ impl Known for () {
 /// Findings that are known.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct KnownFindings {
+    /// The rule, by ID, or the field.
+    pub rule: String,
+    /// The function.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
     /// What explains them.
     pub reason: String,
     /// At how many places they are.
     pub places: u64,
-    /// Where it is written down, and at how many places it may be, if it is at more: then none of them is accepted.
+    /// Where it is written down, and at how many places it may be, if the findings that it is about are at more: then none of
+    /// them is accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exceeds: Option<(String, u64)>,
 }
@@ -61,14 +70,20 @@ impl KnownFindings {
         place: impl Fn(&T) -> Place<'_>,
     ) -> Vec<Self> {
         let why: Vec<Option<Why>> = findings.iter().map(|finding| known.why(file, &place(finding))).collect();
-        let mut places: BTreeMap<Why, u64> = BTreeMap::new();
+        let mut all: BTreeMap<Why, u64> = BTreeMap::new();
+        let mut places: BTreeMap<(Why, String, Option<String>), u64> = BTreeMap::new();
         for (finding, why) in findings.iter().zip(&why) {
-            why.iter().for_each(|why| *places.entry(why.clone()).or_default() += place(finding).places);
+            let Some(why) = why else { continue };
+            let Place { rule: [rule, _], function, places: count, .. } = place(finding);
+            *all.entry(why.clone()).or_default() += count;
+            *places.entry((why.clone(), rule.to_owned(), function.map(str::to_owned))).or_default() += count;
         }
-        let exceeds = |why: &Why| why.entry.clone().filter(|(_, most)| places[why] > *most);
+        let exceeds = |why: &Why| why.entry.clone().filter(|(_, most)| all[why] > *most);
         let mut why = why.into_iter();
         findings.retain(|_| why.next().flatten().is_none_or(|why| exceeds(&why).is_some()));
-        let seen = |(why, count): (&Why, &u64)| Self {
+        let seen = |((why, rule, function), count): (&(Why, String, Option<String>), &u64)| Self {
+            rule: rule.clone(),
+            function: function.clone(),
             reason: why.reason.clone(),
             places: *count,
             exceeds: exceeds(why),
@@ -79,9 +94,11 @@ impl KnownFindings {
     /// What there is to say of them, in a line.
     pub(crate) fn fact(&self) -> String {
         let places = counted(self.places, "place");
+        let of = self.function.as_ref().map_or_else(String::new, |function| format!(" in {function}"));
+        let what = format!("{}{of}, {places}", self.rule);
         match &self.exceeds {
-            None => format!("known: {places}: {}", self.reason),
-            Some((entry, most)) => format!("not known: {places}, and {entry} has {most}: {}", self.reason),
+            None => format!("known: {what}: {}", self.reason),
+            Some((entry, most)) => format!("not known: {what}, and {entry} has {most}: {}", self.reason),
         }
     }
 }
@@ -105,6 +122,7 @@ mod tests {
         let known = KnownFindings::of("file", &mut findings, &List(most), |name| Place {
             rule: ["SF1", "rule"],
             function: Some(name),
+            row: None,
             fault: None,
             places: 1,
         });
@@ -114,8 +132,11 @@ mod tests {
     #[test]
     fn what_is_at_more_places_than_the_list_says_is_not_known() {
         for enough in [3, 4] {
-            assert_eq!(left(enough), (1, vec!["known: 3 places: a reason".to_owned()]));
+            assert_eq!(left(enough), (1, vec!["known: SF1 in f, 3 places: a reason".to_owned()]));
         }
-        assert_eq!(left(2), (4, vec!["not known: 3 places, and list:3 has 2: a reason".to_owned()]));
+        assert_eq!(
+            left(2),
+            (4, vec!["not known: SF1 in f, 3 places, and list:3 has 2: a reason".to_owned()])
+        );
     }
 }

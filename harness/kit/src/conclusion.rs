@@ -7,15 +7,15 @@ use crate::text::{Text, demangled};
 /// How wide lines are at most, in columns.
 const WIDTH: usize = 110;
 
-/// How a command ends, as its last lines begin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How a command ends, as its last lines begin; of several, the worst one counts, which comes last here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ending {
     /// All is as expected (exit status 0).
     Pass,
-    /// Something is wrong (1).
-    Fail,
     /// Nothing was judged, or too little to prove anything (3).
     Inconclusive,
+    /// Something is wrong (1).
+    Fail,
     /// It was stopped (4).
     Interrupted,
     /// The bench could not do its work (4).

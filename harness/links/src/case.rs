@@ -464,6 +464,75 @@ impl LinkCases {
     }
 }
 
+/// Checks the commands of a case, and what they name.
+fn check_steps(
+    case: &LinkCase,
+    source: &Source,
+    folder: &Path,
+    objects: &BTreeMap<String, Vec<u8>>,
+) -> Result<(), Error> {
+    for (index, step) in case.steps.iter().enumerate() {
+        let number = index.to_string();
+        let at = |key| source.span(&["steps", &number, key]);
+        let item = |key, index: usize| source.span(&["steps", &number, key, &index.to_string()]);
+        if step.to.is_empty() || step.to.contains('/') {
+            return Err(source.error_at(
+                at("to"),
+                "a name of a file without folders is expected",
+                None::<String>,
+            ));
+        }
+        if step.of.is_empty() {
+            return Err(source.error_at(
+                at("of"),
+                "the command is of nothing: name an object",
+                None::<String>,
+            ));
+        }
+        if case.steps[..index].iter().any(|other| other.to == step.to) {
+            let message =
+                format!("an earlier command makes `{}`: give this one's output another name", step.to);
+            return Err(source.error_at(at("to"), message, None::<String>));
+        }
+        let is_made = |name: &String| case.steps[..index].iter().any(|other| other.to == *name);
+        let is_later = |name: &&String| matches!(case.input(name), Input::Made(_)) && !is_made(name);
+        if let Some((later, name)) = step.of.iter().enumerate().find(|(_, name)| is_later(name)) {
+            let message = format!("no earlier command makes `{name}`");
+            return Err(source.error_at(item("of", later), message, None::<String>));
+        }
+        for (index, option) in step.options.iter().enumerate() {
+            let Some(script) = option.strip_prefix("script=") else { continue };
+            if script.contains('/') || !folder.join("sources").join(script).is_file() {
+                let message = format!("there is no script `{script}` in sources");
+                return Err(source.error_at(item("options", index), message, None::<String>));
+            }
+        }
+        let is_unknown = |option: &String| options::of_linker(option, Abi::Amd64).is_none();
+        if step.tool == Tool::Ld
+            && let Some(unknown) = step.options.iter().position(is_unknown)
+        {
+            let message = format!("there is no option `{}`", step.options[unknown]);
+            let help = format!("the options of linkers are {}", options::NAMES.join(", "));
+            return Err(source.error_at(item("options", unknown), message, Some(help)));
+        }
+        for (index, (name, input)) in step.of.iter().zip(step.inputs(case)).enumerate() {
+            let Input::Object { file, folder: from, .. } = &input else { continue };
+            if matches!(from, Folder::Version(version) if !(1..=3).contains(version)) {
+                let message = format!("`{name}` is of a version that there is not: 1, 2 and 3 are");
+                return Err(source.error_at(item("of", index), message, None::<String>));
+            }
+            if !objects.contains_key(&format!("v3/amd64/{file}")) {
+                return Err(source.error_at(
+                    item("of", index),
+                    format!("there is no object `{name}`"),
+                    None::<String>,
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Reads a case, and checks what it names.
 fn read(
     path: &Path,
@@ -513,64 +582,6 @@ fn read(
             return Err(source.error_at(span, format!("there is no object `{}`", patch.of), None::<String>));
         }
     }
-    for (index, step) in case.steps.iter().enumerate() {
-        let number = index.to_string();
-        let at = |key| source.span(&["steps", &number, key]);
-        let item = |key, index: usize| source.span(&["steps", &number, key, &index.to_string()]);
-        if step.to.is_empty() || step.to.contains('/') {
-            return Err(source.error_at(
-                at("to"),
-                "a name of a file without folders is expected",
-                None::<String>,
-            ));
-        }
-        if step.of.is_empty() {
-            return Err(source.error_at(
-                at("of"),
-                "the command is of nothing: name an object",
-                None::<String>,
-            ));
-        }
-        if case.steps[..index].iter().any(|other| other.to == step.to) {
-            let message =
-                format!("an earlier command makes `{}`: give this one's output another name", step.to);
-            return Err(source.error_at(at("to"), message, None::<String>));
-        }
-        let is_made = |name: &String| case.steps[..index].iter().any(|other| other.to == *name);
-        let is_later = |name: &&String| matches!(case.input(name), Input::Made(_)) && !is_made(name);
-        if let Some((later, name)) = step.of.iter().enumerate().find(|(_, name)| is_later(name)) {
-            let message = format!("no earlier command makes `{name}`");
-            return Err(source.error_at(item("of", later), message, None::<String>));
-        }
-        for (index, option) in step.options.iter().enumerate() {
-            let Some(script) = option.strip_prefix("script=") else { continue };
-            if script.contains('/') || !folder.join("sources").join(script).is_file() {
-                let message = format!("there is no script `{script}` in sources");
-                return Err(source.error_at(item("options", index), message, None::<String>));
-            }
-        }
-        let is_unknown = |option: &String| options::of_linker(option, Abi::Amd64).is_none();
-        if step.tool == Tool::Ld
-            && let Some(unknown) = step.options.iter().position(is_unknown)
-        {
-            let message = format!("there is no option `{}`", step.options[unknown]);
-            let help = format!("the options of linkers are {}", options::NAMES.join(", "));
-            return Err(source.error_at(item("options", unknown), message, Some(help)));
-        }
-        for (index, (name, input)) in step.of.iter().zip(step.inputs(&case)).enumerate() {
-            let Input::Object { file, folder: from, .. } = &input else { continue };
-            if matches!(from, Folder::Version(version) if !(1..=3).contains(version)) {
-                let message = format!("`{name}` is of a version that there is not: 1, 2 and 3 are");
-                return Err(source.error_at(item("of", index), message, None::<String>));
-            }
-            if !objects.contains_key(&format!("v3/amd64/{file}")) {
-                return Err(source.error_at(
-                    item("of", index),
-                    format!("there is no object `{name}`"),
-                    None::<String>,
-                ));
-            }
-        }
-    }
+    check_steps(&case, &source, folder, objects)?;
     Ok((case, source))
 }

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use include_dir::{Dir, include_dir};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sframe_corpus::spec::{Upstream, yaml_files};
@@ -30,6 +31,9 @@ pub struct LinkPage {
     pub upstream: Upstream,
 }
 
+/// The pages as they were when this was built.
+static BUILT_IN: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../corpus/links/faults");
+
 /// All of them, by name.
 pub type LinkPages = BTreeMap<String, LinkPage>;
 
@@ -40,25 +44,33 @@ impl LinkPage {
     /// A page can't be read, or is malformed.
     pub fn load(folder: &Path) -> Result<LinkPages, Error> {
         let folder = folder.join("faults");
-        let mut pages = LinkPages::new();
         let files = if folder.is_dir() { yaml_files(&folder)? } else { Vec::new() };
-        for path in files {
-            let source = Source::read(&path)?;
-            let mut page: Self = source.parse()?;
-            let texts = [
-                ("title", &*page.title, 1),
-                ("component", &*page.component, 1),
-                ("summary", &*page.summary, 20),
-            ];
-            for (key, text, least) in texts {
-                if text.trim().chars().count() < least {
-                    let message = format!("at least {least} characters are needed");
-                    return Err(source.error_at(source.span(&[key]), message, None::<String>));
-                }
+        files.iter().map(|path| Self::parse(&Source::read(path)?)).collect()
+    }
+
+    /// The pages that this program has in it, for where there is no clone.
+    ///
+    /// # Errors
+    /// As for [`Self::load`].
+    pub fn built_in() -> Result<LinkPages, Error> {
+        let pages = BUILT_IN.files().filter(|file| file.path().extension().is_some_and(|end| end == "yaml"));
+        pages
+            .map(|file| Self::parse(&Source::new(file.path(), file.contents_utf8().unwrap_or_default())))
+            .collect()
+    }
+
+    /// Reads a page. Returns it with its name.
+    fn parse(source: &Source) -> Result<(String, Self), Error> {
+        let mut page: Self = source.parse()?;
+        let texts =
+            [("title", &*page.title, 1), ("component", &*page.component, 1), ("summary", &*page.summary, 20)];
+        for (key, text, least) in texts {
+            if text.trim().chars().count() < least {
+                let message = format!("at least {least} characters are needed");
+                return Err(source.error_at(source.span(&[key]), message, None::<String>));
             }
-            page.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            pages.insert(page.name.clone(), page);
         }
-        Ok(pages)
+        page.name = source.path().file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        Ok((page.name.clone(), page))
     }
 }

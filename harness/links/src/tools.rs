@@ -313,7 +313,8 @@ impl Subject {
             let first = ran.stdout.lines().map(str::trim).find(|line| !line.is_empty())?;
             ran.ended.is_success().then(|| first.chars().take(100).collect())
         };
-        self.tools.keys().filter_map(|tool| version(*tool)).collect()
+        let unknown = |tool: Tool| format!("{tool}, of unknown version");
+        self.tools.keys().map(|tool| version(*tool).unwrap_or_else(|| unknown(*tool))).collect()
     }
 
     /// A process with a command, in the tools' root if they have one.

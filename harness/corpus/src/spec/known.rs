@@ -1,7 +1,7 @@
 //! The findings that a check of a program is known to have: a file of their own, since
 //! there is no spec.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use schemars::JsonSchema;
@@ -179,7 +179,7 @@ impl KnownFile {
     /// Why a finding of `lint` or `diff` is known, by the first entry that is about it.
     fn why(&self, of_lint: bool, file: &str, finding: &Place<'_>) -> Option<Why> {
         let (key, entries) = if of_lint { ("lint", &self.lint) } else { ("diff", &self.diff) };
-        let index = entries.iter().position(|entry| entry.is(file, finding))?;
+        let index = entries.iter().position(|entry| entry.is(of_lint, file, finding))?;
         let entry = entries.get(index)?;
         let fault = entry.fault.as_ref().and_then(|name| self.faults.get(name));
         let place = format!("{}: {key}[{index}]", self.source.path().display());
@@ -227,19 +227,49 @@ impl KnownFile {
         self.positions.iter().copied().zip(&self.known)
     }
 
-    /// What it says of one of several files: entries for `FILE!f` are for the function `f` of the file with this name.
+    /// What it says of a file with this name: entries for `FILE!f` are for the function `f` of that file. Of several files,
+    /// entries that name none need not be found in each.
     #[must_use]
-    pub fn of_file(&self, name: &str) -> Self {
-        let name = Path::new(name).file_name().and_then(|name| name.to_str());
+    pub fn of_file(&self, name: &str, is_one_of_several: bool) -> Self {
+        let name = file_name(name);
         let of_it = |(position, known): (usize, &Known)| {
-            let QualifiedName { image, function } = QualifiedName::parse(known.function.as_deref()?);
-            let function = Some(format!("!{function}"));
-            image
-                .filter(|image| Some(*image) == name)
-                .map(|_| (position, Known { function, ..known.clone() }))
+            let known = known.clone();
+            let named = known.function.as_deref().map(QualifiedName::parse);
+            let Some(QualifiedName { image: Some(image), function }) =
+                named.filter(|named| named.image != Some(""))
+            else {
+                return Some((position, Known { optional: known.optional || is_one_of_several, ..known }));
+            };
+            if image == name {
+                let function = Some(format!("!{function}"));
+                return Some((position, Known { function, ..known }));
+            }
+            (!is_one_of_several).then_some((position, known))
         };
         let (positions, known) = self.entries().filter_map(of_it).unzip();
         Self { positions, known, ..self.clone() }
+    }
+
+    /// The files that entries name, and that are not among those with these names.
+    #[must_use]
+    pub fn without_file<'n>(&self, names: impl Iterator<Item = &'n str> + Clone) -> BTreeSet<String> {
+        let image = |known: &Known| {
+            let image = QualifiedName::parse(known.function.as_deref()?).image?;
+            let is_there = image.is_empty() || names.clone().any(|name| file_name(name) == image);
+            (!known.optional && !is_there).then(|| image.to_owned())
+        };
+        self.known.iter().filter_map(image).collect()
+    }
+
+    /// The lists for `lint` and `diff`, as YAML; nothing if there are none.
+    ///
+    /// # Errors
+    /// They can't be written.
+    pub fn lists_of_places(&self) -> Result<String, String> {
+        let lists = [("lint", &self.lint), ("diff", &self.diff)];
+        let lists: BTreeMap<&str, &Vec<KnownPlace>> =
+            lists.into_iter().filter(|(_, list)| !list.is_empty()).collect();
+        if lists.is_empty() { Ok(String::new()) } else { crate::yaml::to_string(&lists) }
     }
 
     /// Returns where entries are, for people: the file and the line, or the number of
@@ -277,6 +307,11 @@ impl KnowsOf for KnownPlaces<'_> {
         let fault = finding.fault.filter(|_| self.accepts_faults);
         listed.or_else(|| Some(Why { reason: fault?.to_owned(), entry: None }))
     }
+}
+
+/// The last part of a path.
+fn file_name(path: &str) -> &str {
+    Path::new(path).file_name().and_then(|name| name.to_str()).unwrap_or(path)
 }
 
 impl From<KnownFinding> for Known {

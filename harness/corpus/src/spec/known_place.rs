@@ -2,7 +2,8 @@
 
 use glob::Pattern;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use sframe_engine::RowRules;
 use sframe_engine::lint::RULES;
 use sframe_inspect::diff::{Field, MISSING_FDE};
 use sframe_inspect::known::{Place, Why};
@@ -13,30 +14,35 @@ use super::NamePattern;
 use super::de::present;
 
 /// A finding of `lint` or `diff` that is known.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[schemars(extend("oneOf" = [{ "required": ["fault"] }, { "required": ["reason"] }]))]
 #[serde(deny_unknown_fields, expecting = "a known finding, which is a mapping")]
 pub struct KnownPlace {
     /// A rule of `lint`, by ID or name; or of `diff` the field that differs, or `missing-fde`.
     pub rule: String,
     /// The file that has it: a pattern, which may be only the end of a path. Without this key: any.
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String", length(min = 1))]
     pub file: Option<String>,
     /// The function in which it is. Without this key: any.
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String", length(min = 1))]
     pub function: Option<NamePattern>,
+    /// The rules of the row of `.sframe`, of `diff`, as it prints them. Without this key: any.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", length(min = 1))]
+    pub rules: Option<String>,
     /// At how many places of a file it is at most: findings of `lint`, instructions of `diff`, functions without an FDE.
     /// If there are more, none of them is known.
     #[schemars(range(min = 1))]
     pub places: u64,
-    /// The fault of a component that it comes from: the name of a file of `specs/faults`. This or `reason`.
-    #[serde(default, deserialize_with = "present")]
+    /// The fault of a component that it comes from: the name of a file of `specs/faults`. A difference has to match it. This or
+    /// `reason`.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String", length(min = 1))]
     pub fault: Option<String>,
     /// What is wrong, whose fault it is, and where it is reported. This or `fault`.
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String", length(min = 20))]
     pub reason: Option<String>,
 }
@@ -63,23 +69,30 @@ impl KnownPlace {
                 "this is no pattern of a path".to_owned(),
                 "give the end of the path, such as `libx.so`",
             ))
+        } else if self.rules.as_ref().is_some_and(|rules| of_lint || rules.parse::<RowRules>().is_err()) {
+            let help = "of `diff`, as it prints them: `CFA = SP+16, RA = *(CFA-8), FP unchanged`";
+            Some(("rules", "these are no rules of a row".to_owned(), help))
         } else {
             None
         }
     }
 
     /// Whether a finding in a file is of this kind.
-    pub(super) fn is(&self, file: &str, finding: &Place<'_>) -> bool {
+    pub(super) fn is(&self, of_lint: bool, file: &str, finding: &Place<'_>) -> bool {
         let is_file = |pattern: &String| {
             Pattern::new(pattern).is_ok_and(|own| own.matches(file))
                 || Pattern::new(&format!("*/{pattern}")).is_ok_and(|own| own.matches(file))
         };
         let is_function = |own: &NamePattern| finding.function.is_some_and(|name| own.matches(name));
-        let is_fault =
-            |own: &String| finding.fault.is_none_or(|fault| fault.split([':', ' ']).next() == Some(own));
+        // No page says how a finding of `lint` looks.
+        let is_fault = |own: &String| {
+            of_lint || finding.fault.is_some_and(|fault| fault.split([':', ' ', ',']).next() == Some(own))
+        };
+        let are_rules = |own: &String| finding.row.is_some_and(|rules| own.parse() == Ok(*rules));
         finding.rule.contains(&&*self.rule)
             && self.file.as_ref().is_none_or(is_file)
             && self.function.as_ref().is_none_or(is_function)
+            && self.rules.as_ref().is_none_or(are_rules)
             && self.fault.as_ref().is_none_or(is_fault)
     }
 

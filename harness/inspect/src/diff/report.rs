@@ -207,15 +207,38 @@ impl DiffReport {
         let mut all = KnownFindings::of(&self.file, &mut self.findings, known, |finding| Place {
             rule: [finding.field.name(); 2],
             function: Some(&finding.function),
+            row: finding.row.as_ref().map(|row| &row.rules),
             fault: finding.fault.as_deref(),
             places: finding.pcs,
         });
-        all.extend(KnownFindings::of(&self.file, &mut self.missing, known, |missing| Place {
+        let causes = std::mem::take(&mut self.missing);
+        let of_cause = |(cause, missing): (usize, &Missing)| {
+            let fault = missing.fault.clone();
+            missing
+                .functions
+                .iter()
+                .map(move |function| (cause, fault.clone(), function.clone()))
+                .collect::<Vec<_>>()
+        };
+        let mut functions: Vec<_> = causes.iter().enumerate().flat_map(of_cause).collect();
+        all.extend(KnownFindings::of(&self.file, &mut functions, known, |(_, fault, function)| Place {
             rule: [MISSING_FDE; 2],
-            function: missing.functions.first().map(|first| &*first.function),
-            fault: missing.fault.as_deref(),
-            places: missing.functions.len() as u64,
+            function: Some(&function.function),
+            row: None,
+            fault: fault.as_deref(),
+            places: 1,
         }));
+        for (cause, missing) in causes.into_iter().enumerate() {
+            let left = functions.iter().filter(|(of, ..)| *of == cause);
+            let left: Vec<Extent> = left.map(|(.., function)| function.clone()).collect();
+            if left.len() == missing.functions.len() {
+                self.missing.push(missing);
+            } else if !left.is_empty() {
+                let Missing { blame, confidence, evidence, fault, .. } = missing;
+                let missing = Missing::by(left, Blamed { blame, confidence, evidence });
+                self.missing.push(Missing { fault, ..missing });
+            }
+        }
         self.known = all;
     }
 

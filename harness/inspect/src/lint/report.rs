@@ -35,6 +35,9 @@ pub struct Finding {
     pub message: String,
     #[serde(skip)]
     pub(super) severity_rank: Severity,
+    /// The number of functions that it is about, or 1.
+    #[serde(skip)]
+    pub(super) places: u64,
 }
 
 impl Finding {
@@ -50,6 +53,7 @@ impl Finding {
             clause: rule.clause.title(),
             message,
             severity_rank: rule.severity,
+            places: 1,
         }
     }
 
@@ -117,8 +121,9 @@ impl LintReport {
         self.known = KnownFindings::of(&self.file, &mut self.findings, known, |finding| Place {
             rule: [finding.rule, finding.name],
             function: finding.function.as_deref(),
+            row: None,
             fault: None,
-            places: 1,
+            places: finding.places,
         });
         self.summary = Summary::of(&self.findings);
     }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::report::{Finding, LintReport};
 use sframe_kit::sarif;
+use sframe_kit::text::counted;
 
 /// A log of what was found in any number of files.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +24,18 @@ impl Log {
         if let Some(why) = &report.coverage_unknown {
             let message = sarif::message(&format!("{}: {why}", report.file));
             self.notifications.push(json!({ "level": "error", "message": message }));
+        }
+        for known in report.known.iter().filter(|known| known.exceeds.is_none()) {
+            let message = sarif::message(&format!("{}: {}", known.rule, counted(known.places, "place")));
+            let location =
+                json!({ "physicalLocation": { "artifactLocation": sarif::artifact(&report.file) } });
+            self.results.push(json!({
+                "ruleId": known.rule,
+                "level": "note",
+                "message": message,
+                "locations": [location],
+                "suppressions": [{ "kind": "external", "justification": known.reason }],
+            }));
         }
         for finding in &report.findings {
             let Finding { rule, name, severity, clause, message, offset, function, .. } = finding;

@@ -74,7 +74,7 @@ pub struct Roots {
 struct KnownCode<'k> {
     code: &'k References,
     named: &'k FxHashSet<u64>,
-    /// Names of parts that nobody calls.
+    /// Parts of functions, by their names, that are never called.
     cold: &'k FxHashSet<u64>,
     /// Landing pads.
     pads: &'k FxHashSet<u64>,

@@ -7,7 +7,7 @@ use sframe_engine::DwarfRegister;
 use sframe_protocol::{Hello, Stop};
 
 use super::judge::{FaultFinding, Judge, Judged, unplaced};
-use super::probe::Pending;
+use super::pending::Pending;
 use super::process::{Fault, shown};
 use super::report::{UnwinderExamination, UnwinderReport};
 use crate::compare::{ByPc, Disagreement, LastInstructions, Reliabilities, Value, WalkEnd};

@@ -111,7 +111,7 @@ pub(super) struct Judged {
 }
 
 impl Judged {
-    /// That of a walk of which nothing is known, but perhaps how it is not by the rows.
+    /// That of a walk whose truth is unknown: perhaps it is not by the rows.
     fn excluded(own: Option<Disagreement>) -> Self {
         let is_own = own.is_some();
         Self {

@@ -12,6 +12,7 @@ mod command;
 mod following;
 pub mod isolation;
 mod judge;
+mod pending;
 mod probe;
 pub mod process;
 mod report;

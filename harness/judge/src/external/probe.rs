@@ -6,23 +6,24 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use sframe_engine::ByteOrder;
-use sframe_machine::{CallStack, Change, Moment};
+use sframe_machine::{Change, Moment};
 use sframe_protocol::{Address, Hex, Image, Stack, Stop};
 
 use super::answers::{Answers, Asked, SessionCounts};
 use super::command::ExternalError;
 use super::following::Following;
 use super::judge::{EngineWalk, Judge};
+use super::pending::Pending;
 use super::report::UnwinderExamination;
 use super::sample::{Sample, StopsPerCase};
 use super::session::{Came, Session};
 use super::shadow::Shadow;
 use crate::calls::{Judged, Readings};
-use crate::compare::{Disagreement, Truth, WalkEnd, disagreements};
+use crate::compare::{Truth, WalkEnd, disagreements};
 use crate::examine::{Examination, Probe};
 use crate::target::Target;
 use crate::target::layouts::FrameLayouts;
-use crate::triage::{Circumstances, Triage, triage};
+use crate::triage::{Circumstances, triage};
 use crate::unwind::{Backtrace, SframeUnwinder, Unwinder as _, Viewpoint};
 
 /// The maximum number of stops in a request; twice as many within a function
@@ -36,44 +37,6 @@ const BYTES: usize = 8 << 20;
 const SNAPSHOT: u64 = 16 << 10;
 /// The number of DWARF registers that are asked for.
 const REGISTERS: u32 = 96;
-
-/// A stop that waits for its answer, and the true state there.
-pub(super) struct Pending {
-    pub(super) pc: u64,
-    sp: u64,
-    fp: u64,
-    red_zone: u64,
-    pub(super) call_stack: CallStack,
-    /// The engine's result.
-    pub(super) engine: EngineWalk,
-    /// What other witnesses say about these.
-    triages: Vec<Triage>,
-    /// What walks are held against besides the call stack.
-    pub(super) readings: Readings,
-}
-
-impl Pending {
-    pub(super) fn truth(&self) -> Truth<'_> {
-        Truth {
-            pc: self.pc,
-            sp: self.sp,
-            fp: self.fp,
-            red_zone: self.red_zone,
-            call_stack: &self.call_stack,
-            stores: None,
-            viewpoint: None,
-            ignores_fp: false,
-        }
-    }
-}
-
-impl Pending {
-    /// Returns what other witnesses say about a disagreement that the engine also has.
-    pub(super) fn triage_of(&self, found: &Disagreement) -> Triage {
-        let same = self.engine.found.iter().zip(&self.triages).find(|(engines, _)| *engines == found);
-        same.map_or(Triage::UNKNOWN, |(_, triage)| triage.clone())
-    }
-}
 
 /// Everything that an unwinder is asked about one program.
 pub(super) struct Questions<'q, 'a> {

@@ -541,6 +541,16 @@ impl VectorsReport {
         )
     }
 
+    /// How it ends.
+    #[must_use]
+    pub fn ending(&self) -> Ending {
+        match () {
+            () if !self.differences.is_empty() => Ending::Fail,
+            () if self.proves_enough() => Ending::Pass,
+            () => Ending::Inconclusive,
+        }
+    }
+
     /// How many vectors the reader has answered correctly.
     fn conclusion(&self) -> Conclusion {
         let Self { name, version, vectors, agree, partly, restarts, skipped, .. } = self;
@@ -548,11 +558,7 @@ impl VectorsReport {
         let wrong = vectors.saturating_sub(agree + partly + skipped);
         let missing: u64 = self.parts.values().map(|counts| counts.questions - counts.answered).sum();
         let of_vectors = counted(*vectors, "vector");
-        let ending = match () {
-            () if !self.differences.is_empty() => Ending::Fail,
-            () if self.proves_enough() => Ending::Pass,
-            () => Ending::Inconclusive,
-        };
+        let ending = self.ending();
         let first = match ending {
             Ending::Fail => format!("{name} {version}: {} of {of_vectors} wrong", grouped(wrong)),
             _ => format!("{name} {version}: {} of {of_vectors} correct", grouped(*agree)),

@@ -213,7 +213,7 @@ fn outermost_is_no_end(answer: &mut SectionAnswer, vector: &Vector, without_rows
     }
 }
 
-/// Usual mistakes, made without the model, with the name that they have.
+/// Usual mistakes, made without the model, with the name that they have: a table, of which each line is one.
 fn mutants() -> Vec<(&'static str, Reader)> {
     vec![
         ("mangled-ignored", reads(|section| rows(section).for_each(|row| row.mangled = false))),

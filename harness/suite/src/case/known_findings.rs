@@ -49,8 +49,10 @@ pub fn known_findings(findings: &[Finding], known: &[Known], abi: Abi) -> Result
         let fault = page.map(|page| &*page.name);
         entries.entry(key).or_default().entry(fault).or_default().push(finding);
     }
-    let mut text = format!("{HEAD}\nknown:{}\n", if entries.is_empty() { " []" } else { "" });
+    let is_empty = entries.is_empty() && !known.iter().any(|entry| entry.optional);
+    let mut text = format!("{HEAD}\nknown:{}\n", if is_empty { " []" } else { "" });
     let mut without_reason = 0;
+    let mut used: BTreeSet<*const Known> = BTreeSet::new();
     let entries = entries.into_iter().flat_map(|((_, function, code, verdict, blame), by_fault)| {
         let is_one = by_fault.len() == 1;
         let of_fault = by_fault.into_iter();
@@ -78,6 +80,7 @@ pub fn known_findings(findings: &[Finding], known: &[Known], abi: Abi) -> Result
             findings.iter().all(is_of) && is_of_fault(entry) && is_no_worse(entry)
         };
         let why = explained(known, verdict, blame, is_it);
+        used.extend(why.map(std::ptr::from_ref));
         // Of a function without an FDE, a page may know more than triage.
         let is_open = findings.iter().all(|finding| finding.is_without_culprit());
         let blame = why.filter(|_| is_open).map_or(blame, |known| known.blame);
@@ -103,6 +106,17 @@ pub fn known_findings(findings: &[Finding], known: &[Known], abi: Abi) -> Result
             optional: why.is_some_and(|known| known.optional),
         };
         for line in yaml::to_string(&[entry])?.lines() {
+            let _ = writeln!(text, "  {line}");
+        }
+    }
+    // What this program need not reach is for others.
+    for entry in known.iter().filter(|entry| entry.optional && !used.contains(&std::ptr::from_ref(*entry))) {
+        let Some(rules) = entry.rules.clone() else { continue };
+        let Known { verdict, blame, optional, .. } = *entry;
+        let Known { function, code, row, rows, cfa, fault, reason, .. } = entry.clone();
+        let kept =
+            KnownFinding { verdict, function, code, row, rows, cfa, rules, fault, reason, blame, optional };
+        for line in yaml::to_string(&[kept])?.lines() {
             let _ = writeln!(text, "  {line}");
         }
     }

@@ -76,7 +76,7 @@ pub fn markdown(report: &FaultReport<'_>) -> String {
         let _ = writeln!(text, "| {} | {} |", prose(witness), cell(says));
     }
     let _ = writeln!(text, "\n## Reach\n");
-    for line in reached(reach) {
+    for line in reach.iter().flat_map(reached) {
         let _ = writeln!(text, "- {}", prose(&line));
     }
     text

@@ -39,7 +39,8 @@ pub struct FaultReport<'s> {
     #[serde(flatten)]
     pub fault: &'s Fault,
     /// How far it reaches.
-    pub reach: Reach,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reach: Option<Reach>,
     /// The committed build of its example. None if the component crashes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub build: Option<PathBuf>,
@@ -59,12 +60,12 @@ impl<'s> FaultsReport<'s> {
         links: &LinkPages,
         is_wanted: impl Fn(&str) -> bool,
     ) -> Result<Self, SuiteError> {
-        let mut reaches: BTreeMap<String, Reach> = suite.map(reaches).transpose()?.unwrap_or_default();
+        let mut reaches: Option<BTreeMap<String, Reach>> = suite.map(reaches).transpose()?;
         let faults = faults.iter().filter(|(name, ..)| is_wanted(name));
         let report = |(name, fault, _): (&'s str, &'s Fault, _)| FaultReport {
             name,
             fault,
-            reach: reaches.remove(name).unwrap_or_default(),
+            reach: reaches.as_mut().map(|reaches| reaches.remove(name).unwrap_or_default()),
             build: suite
                 .filter(|_| !fault.example.is_crash())
                 .map(|suite| build_of(suite.corpus(), name, &fault.example)),

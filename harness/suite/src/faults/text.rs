@@ -19,9 +19,10 @@ pub fn list(report: &FaultsReport<'_>) -> Text {
     let names = names.chain(report.links.iter().map(|page| page.name.as_str()));
     let widest = names.map(str::len).max().unwrap_or_default();
     for FaultReport { name, fault, reach, .. } in &report.faults {
-        let builds = counted(reach.builds, "build");
+        let builds = reach.as_ref().map(|reach| format!("; {}", counted(reach.builds, "build")));
+        let builds = builds.unwrap_or_default();
         let state = fault.upstream.state;
-        text.line(format_args!("{name:<widest$}  {} ({}; {state}; {builds})", fault.title, fault.component));
+        text.line(format_args!("{name:<widest$}  {} ({}; {state}{builds})", fault.title, fault.component));
     }
     for LinkPage { name, title, component, upstream, .. } in &report.links {
         let state = upstream.state;
@@ -45,7 +46,7 @@ pub fn page(report: &FaultReport<'_>) -> Text {
     if *section == FaultySection::EhFrame {
         text.line("section     .eh_frame: .sframe is right, or lacks the function");
     }
-    for (index, line) in reached(reach).iter().enumerate() {
+    for (index, line) in reach.iter().flat_map(reached).enumerate() {
         text.line(format_args!("{:<12}{line}", if index == 0 { "reach" } else { "" }));
     }
     for Site { file, abi, function, row, wrong, right } in sites {

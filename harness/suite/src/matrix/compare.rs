@@ -155,6 +155,53 @@ pub(super) struct Reference<'r> {
     pub(super) missing: &'r BTreeSet<String>,
 }
 
+/// What is wrong with a build, and what has no FDE.
+struct Ours<'c> {
+    kinds: &'c BTreeMap<Kind, KindDetail>,
+    uncovered: &'c BTreeMap<Kind, KindDetail>,
+    /// The functions of the build, and whether they have an FDE.
+    functions: &'c BTreeMap<String, bool>,
+}
+
+impl Ours<'_> {
+    /// What only the reference has wrong, and what of that could not be judged here: without code, or without an FDE for it,
+    /// nothing is better.
+    fn better_than(&self, theirs: &BTreeMap<Kind, KindDetail>) -> (Vec<KindDetail>, Vec<String>) {
+        let of_any_cause: BTreeSet<Kind> = self.kinds.keys().map(Kind::of_any_cause).collect();
+        let only_theirs = theirs.iter().filter(|(kind, _)| {
+            let is_named = kind.function.is_some() || kind.image.is_some();
+            let verdict = |own: &Kind| own.verdict == kind.verdict;
+            if is_named {
+                !of_any_cause.contains(&kind.of_any_cause())
+            } else {
+                !of_any_cause.iter().any(verdict)
+            }
+        });
+        // Without code, or without an FDE for it, nothing is better.
+        let (mut better, mut no_code, mut no_rows) = (Vec::new(), Vec::new(), Vec::new());
+        for detail in only_theirs.map(|(_, detail)| detail.clone()) {
+            let Kind { verdict, function, .. } = &detail.kind;
+            let without_fde = no_fde(function.as_ref());
+            // What linkers generate has no symbol.
+            let is_described = function.as_ref().map(|name| match self.functions.get(name) {
+                None if name.contains(['@', '.', '!']) => Some(true),
+                described => described.copied(),
+            });
+            let is_without = function.is_some() && self.uncovered.contains_key(&without_fde)
+                || is_described == Some(Some(false));
+            if is_described == Some(None) {
+                no_code.push(format!("{} of the reference: there is no such function", detail.kind));
+            } else if *verdict != without_fde.verdict && is_without {
+                no_rows.push(format!("{} of the reference: code of it has no FDE", detail.kind));
+            } else {
+                better.push(detail);
+            }
+        }
+        no_code.append(&mut no_rows);
+        (better, no_code)
+    }
+}
+
 /// Compares a case with its reference's, and removes what can't be judged from
 /// the report.
 pub(super) fn compare(
@@ -220,37 +267,9 @@ pub(super) fn compare(
             own.extend(missing.clone());
             comparison.worse =
                 missing.into_iter().chain(wrong).collect::<BTreeMap<_, _>>().into_values().collect();
-            let of_any_cause: BTreeSet<Kind> = own.keys().map(Kind::of_any_cause).collect();
-            let only_theirs = theirs.iter().filter(|(kind, _)| {
-                let is_named = kind.function.is_some() || kind.image.is_some();
-                let verdict = |own: &Kind| own.verdict == kind.verdict;
-                if is_named {
-                    !of_any_cause.contains(&kind.of_any_cause())
-                } else {
-                    !of_any_cause.iter().any(verdict)
-                }
-            });
-            // Without code, or without an FDE for it, nothing is better.
-            let (mut better, mut no_code, mut no_rows) = (Vec::new(), Vec::new(), Vec::new());
-            for detail in only_theirs.map(|(_, detail)| detail.clone()) {
-                let Kind { verdict, function, .. } = &detail.kind;
-                let without_fde = no_fde(function.as_ref());
-                // What linkers generate has no symbol.
-                let is_described = function.as_ref().map(|name| match fitted.functions.get(name) {
-                    None if name.contains(['@', '.', '!']) => Some(true),
-                    described => described.copied(),
-                });
-                let is_without = function.is_some() && uncovered.contains_key(&without_fde)
-                    || is_described == Some(Some(false));
-                if is_described == Some(None) {
-                    no_code.push(format!("{} of the reference: there is no such function", detail.kind));
-                } else if *verdict != without_fde.verdict && is_without {
-                    no_rows.push(format!("{} of the reference: code of it has no FDE", detail.kind));
-                } else {
-                    better.push(detail);
-                }
-            }
-            comparison.not_checked.extend(no_code.into_iter().chain(no_rows));
+            let ours = Ours { kinds: &own, uncovered: &uncovered, functions: &fitted.functions };
+            let (better, not_checked) = ours.better_than(&theirs);
+            comparison.not_checked.extend(not_checked);
             comparison.better = better;
             comparison.standing = match (comparison.worse.is_empty(), comparison.better.is_empty()) {
                 (false, _) => Standing::Worse,

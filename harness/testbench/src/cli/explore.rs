@@ -108,6 +108,7 @@ impl Explore {
             known: &known,
             stop: &stop,
             asked: Asked::default(),
+            names: BTreeSet::new(),
             has_hinted: false,
             reports: Vec::new(),
             refused: Vec::new(),
@@ -119,6 +120,7 @@ impl Explore {
             let explored = ExploredFiles { ending, reports, refused };
             report::write(folder, &Document::Files { files: &explored })?;
         }
+        known.without_file(&files.names).into_iter().for_each(tell_line);
         match files.asked.missing(&self.functions) {
             Some(missing) if stop.reason().is_none() => {
                 Err(Failure::unusable(format!("error: no file has a {missing}")))
@@ -320,6 +322,8 @@ struct Files<'f> {
     known: &'f KnownSoFar<'f>,
     stop: &'f StopRequest,
     asked: Asked,
+    /// Their names.
+    names: BTreeSet<String>,
     /// Whether any of them has pointed at `--verbose`.
     has_hinted: bool,
     /// Those that were explored, and those that could not be, if there is to be a report.
@@ -344,7 +348,8 @@ impl Inspect for Files<'_> {
         if self.stop.reason().is_some() {
             return Some((Status::Broken, Ending::Interrupted));
         }
-        self.asked.missing(&self.options.functions).map(|_| (Status::Unusable, Ending::Error))
+        let missing = self.asked.missing(&self.options.functions).map(|_| (Status::Unusable, Ending::Error));
+        missing.or_else(|| self.known.without_file(&self.names).map(|_| (Status::Finding, Ending::Fail)))
     }
 
     fn inspect(&mut self, file: &Subject, show: &mut impl Show) -> Result<Status, Stop> {
@@ -365,6 +370,7 @@ impl Inspect for Files<'_> {
         };
         let is_kept = self.options.report.is_some();
         let report = self.known.apply_to_one_of_several(file.checked(explored)?);
+        self.names.insert(file.name.clone());
         let style = Style::for_stdout();
         let is_first = report.has_open_rows() && !self.has_hinted;
         self.has_hinted |= report.has_open_rows();

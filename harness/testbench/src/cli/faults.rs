@@ -49,8 +49,10 @@ impl Faults {
             .transpose()?;
         let built_in = suite.is_none().then(|| pages(None)).transpose()?.unwrap_or_default();
         let faults = suite.as_ref().map_or(&built_in, Suite::faults);
-        let links = suite.as_ref().map(|suite| LinkPage::load(&suite.corpus().join("links"))).transpose()?;
-        let links = links.unwrap_or_default();
+        let links = match &suite {
+            Some(suite) => LinkPage::load(&suite.corpus().join("links"))?,
+            None => LinkPage::built_in()?,
+        };
         let is_known = |name: &str| faults.get(name).is_some() || links.contains_key(name);
         let is_of = |name: &str, wanted: &str| {
             faults.get(name).is_some_and(|fault| fault.component.name() == wanted)

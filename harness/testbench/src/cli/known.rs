@@ -1,5 +1,6 @@
 //! Options for findings that are known.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -14,7 +15,7 @@ use sframe_kit::text::grouped;
 use sframe_suite::case::{KnownText, known_findings};
 use sframe_suite::report::{CheckReport, ExploreReport};
 
-use super::options::pages;
+use super::options::{demand, pages};
 use super::report;
 
 /// A list of what is known.
@@ -138,6 +139,10 @@ impl KnownOptions {
         }
         let place = self.write_known.as_deref().map_or(Ok(()), has_place);
         place.map_err(|failure| failure.of_option("--write-known"))?;
+        if let Some(specs) = &self.list.specs {
+            demand("specs", specs)?;
+            demand("specs", &Faults::folder(specs))?;
+        }
         let faults = self.list.faults()?;
         if let Some(specs) = self.list.specs.as_deref().filter(|_| faults.iter().next().is_none()) {
             let folder = Faults::folder(specs);
@@ -164,13 +169,22 @@ impl KnownSoFar<'_> {
     pub(super) fn apply_to_exploration(&self, report: ExploreReport) -> Result<ExploreReport, Failure> {
         let proved: Vec<Finding> = report.proved().map(|found| found.finding.clone()).collect();
         self.write(&proved, !report.interrupted, report.abi)?;
-        Ok(self.settled(report, self.file.as_ref()))
+        let file = self.file.as_ref().map(|file| file.of_file(&report.file, false));
+        Ok(self.settled(report, file.as_ref()))
     }
 
     /// Separates the findings that are known in one of several files.
     pub(super) fn apply_to_one_of_several(&self, report: ExploreReport) -> ExploreReport {
-        let file = self.file.as_ref().map(|file| file.of_file(&report.file));
+        let file = self.file.as_ref().map(|file| file.of_file(&report.file, true));
         self.settled(report, file.as_ref())
+    }
+
+    /// The files that entries name, and that are not there.
+    pub(super) fn without_file(&self, names: &BTreeSet<String>) -> Option<String> {
+        let missing = self.file.as_ref()?.without_file(names.iter().map(String::as_str));
+        let missing: Vec<String> = missing.into_iter().collect();
+        (!missing.is_empty())
+            .then(|| format!("known findings are of files that are not there: {}", missing.join(", ")))
     }
 
     fn settled(&self, report: ExploreReport, file: Option<&KnownFile>) -> ExploreReport {
@@ -186,7 +200,10 @@ impl KnownSoFar<'_> {
         let known = self.file.as_ref().map_or(&[][..], KnownFile::known);
         let KnownText { text, without_reason } = known_findings(findings, known, abi)
             .map_err(|error| Failure::broken(format!("error: {}: {error}", path.display())))?;
-        report::replace(path, &text)?;
+        let places = self.file.as_ref().map_or(Ok(String::new()), KnownFile::lists_of_places);
+        let places =
+            places.map_err(|error| Failure::broken(format!("error: {}: {error}", path.display())))?;
+        report::replace(path, &(text + &places))?;
         if without_reason > 0 {
             let entries = match without_reason {
                 1 => "1 entry needs".to_owned(),

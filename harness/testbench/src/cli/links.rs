@@ -8,12 +8,11 @@ use clap::Args;
 use sframe_corpus::shard::Shard;
 use sframe_corpus::spec::{Faults, parse_abi};
 use sframe_engine::Abi;
-use sframe_inspect::command::{
-    Failure, Status, Volume, detail_since, print, print_json, status, tell_line, volume,
-};
+use sframe_inspect::command::{Failure, Status, Volume, detail_since, print, print_json, tell_line, volume};
 use sframe_judge::vocabulary::suggest::hint;
+use sframe_kit::conclusion::Ending;
 use sframe_kit::text::counted;
-use sframe_links::{KnownLink, LinkCases, LinksReport, LinksTable, Selection, Subject, Tool};
+use sframe_links::{LinkCases, LinksReport, LinksTable, Selection, Subject, Tool};
 use sframe_suite::report::Document;
 
 use super::numbers;
@@ -104,6 +103,7 @@ impl Links {
         }
         let subjects = self.subjects(&folder, &cases)?;
         self.report.as_deref().map_or(Ok(()), report::begin)?;
+        self.keep.as_deref().map_or(Ok(()), begin_keeping)?;
         let mut table = LinksTable::default();
         for subject in &subjects {
             let start = Instant::now();
@@ -140,8 +140,8 @@ impl Links {
             let open = table.reports.iter().filter_map(too_little);
             open.for_each(|(linker, why)| tell_line(format_args!("{linker}: {why}")));
         }
-        let has_findings = table.reports.iter().any(LinksReport::has_findings);
-        Ok(status(has_findings, false, table.reports.iter().all(|report| report.too_little.is_none())))
+        let ending = table.reports.iter().map(|report| report.conclusion().ending).max();
+        Ok(ending.unwrap_or(Ending::Inconclusive).into())
     }
 
     /// Why a linker can't be tried: a command of the command line is one that can't be used.
@@ -185,8 +185,11 @@ impl Links {
             [] if !commands.is_empty() => {
                 let all: Vec<&str> = commands.values().map(String::as_str).collect();
                 let name = self.linker_version.clone().unwrap_or_else(|| all.join(" and "));
-                let known = self.known_of_commands(&own, cases)?;
-                Ok(vec![Subject::of_commands(name, 3, commands).knowing(known)])
+                Ok(vec![match self.described_as(&own, cases)? {
+                    Some(described) => Subject::of_commands(name, described.sframe_version, commands)
+                        .knowing(described.known),
+                    None => Subject::of_commands(name, 3, commands),
+                }])
             }
             [] => Err(Failure::unusable(format!(
                 "error: name a linker with --linker, or one of {}: {}",
@@ -201,11 +204,11 @@ impl Links {
         Ok(subjects?.into_iter().map(|subject| subject.limited(limit)).collect())
     }
 
-    /// What is known of tools whose commands are given.
-    fn known_of_commands(&self, own: &Path, cases: &LinkCases) -> Result<Vec<KnownLink>, Failure> {
-        let Some(given) = &self.known else { return Ok(Vec::new()) };
+    /// The description of which something is known that the commands have as well.
+    fn described_as(&self, own: &Path, cases: &LinkCases) -> Result<Option<Subject>, Failure> {
+        let Some(given) = &self.known else { return Ok(None) };
         let path = Self::path_of(given, own)?;
-        Ok(Subject::parse(&path, cases, &pages(Some(&self.specs))?)?.known)
+        Ok(Some(Subject::parse(&path, cases, &pages(Some(&self.specs))?)?))
     }
 
     /// A description: a file, or the name of one in the corpus.
@@ -235,6 +238,17 @@ impl Links {
             }
             None => Ok(given.to_owned()),
         }
+    }
+}
+
+/// Makes the folder that files are kept in: one that is not there yet, or is empty, so that nothing is overwritten.
+fn begin_keeping(folder: &Path) -> Result<(), Failure> {
+    let unusable = |why: String| Failure::unusable(format!("error: --keep {}: {why}", folder.display()));
+    std::fs::create_dir_all(folder).map_err(|error| unusable(error.to_string()))?;
+    let mut entries = std::fs::read_dir(folder).map_err(|error| unusable(error.to_string()))?;
+    match entries.next() {
+        None => Ok(()),
+        Some(_) => Err(unusable("the folder is not empty".to_owned())),
     }
 }
 

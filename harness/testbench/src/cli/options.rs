@@ -70,17 +70,22 @@ pub(super) fn demand(name: &str, folder: &Path) -> Result<(), Failure> {
     }))
 }
 
-/// The pages of known bugs: those in a folder of specs that was asked for, or else those of a clone, or else those that
-/// are built in.
+/// The pages of known bugs: those in a folder of specs that was asked for, or else those of the bench's home or of a clone,
+/// or else those that are built in. What is under test may have a folder `specs` of its own: only one with pages counts, and
+/// where a home is named, none but that.
 pub(super) fn pages(specs: Option<&Path>) -> Result<Faults, Failure> {
-    let own = at_home("specs");
+    let own = home().map_or_else(|| at_home("specs"), |home| home.join("specs"));
     let loaded = match specs {
         Some(specs) => {
             demand("specs", specs)?;
             Faults::load(specs)
         }
-        None if own.is_dir() => Faults::load(&own),
-        None => Faults::built_in(),
+        None if Faults::folder(&own).is_dir() => Faults::load(&own),
+        None => {
+            // A home that is named has to be there.
+            home().filter(|home| !home.is_dir()).map_or(Ok(()), |_| demand("specs", &own))?;
+            Faults::built_in()
+        }
     };
     loaded.map_err(|errors| of_documents(&errors))
 }
@@ -88,7 +93,8 @@ pub(super) fn pages(specs: Option<&Path>) -> Result<Faults, Failure> {
 impl Folders {
     /// Whether the folders are those of a clone, or were asked for.
     pub(super) fn are_there(&self) -> bool {
-        let is_named = |folder: &Path, name: &str| folder != at_home(name) || folder.is_dir();
+        let is_missing = home().is_some_and(|home| !home.is_dir());
+        let is_named = |folder: &Path, name: &str| is_missing || folder != at_home(name) || folder.is_dir();
         is_named(&self.corpus, "corpus") || is_named(&self.specs, "specs")
     }
 

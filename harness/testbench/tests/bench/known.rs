@@ -116,6 +116,14 @@ fn optional_findings_need_not_be_seen() {
     assert_eq!(status(&again), 0, "{again:?}");
     let kept = std::fs::read_to_string(folder.join("known.yaml")).expect("a file");
     assert_eq!(kept.matches("optional: true").count(), 2, "{kept}");
+    // What is for other programs and other commands is kept.
+    let lists = format!("lint:\n- rule: SF409\n  places: 1\n  reason: {REASON}\n");
+    std::fs::write(folder.join("known.yaml"), kept + &lists).expect("a file");
+    let again = check(folder, elsewhere, &["--known=known.yaml", "--write-known=known.yaml"]);
+    assert_eq!(status(&again), 0, "{again:?}");
+    let kept = std::fs::read_to_string(folder.join("known.yaml")).expect("a file");
+    assert_eq!(kept.matches("optional: true").count(), 2, "{kept}");
+    assert!(kept.ends_with(&lists), "{kept}");
 }
 
 const PAGE: &str = "\

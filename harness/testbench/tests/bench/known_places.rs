@@ -13,6 +13,12 @@ use crate::known::{REASON, path, realign, text};
 #[case::lint_by_id("lint", "llvm-22/amd64/mixed_objects.O2", "rule: SF121", 1)]
 #[case::of_a_file("lint", "llvm-22/amd64/mixed_objects.O2", "rule: SF121\n    file: amd64/*.O2", 1)]
 #[case::diff("diff", "gnu-2.47/amd64/remember_restore.O2", "rule: cfa", 6)]
+#[case::of_a_bug(
+    "diff",
+    "gnu-2.47/amd64/crossing.O2-dynamic.first.so",
+    "rule: cfa\n    fault: ld-plt-got",
+    2
+)]
 fn lists_explain_findings_that_need_no_run(
     #[case] command: &str,
     #[case] build: &str,
@@ -22,7 +28,8 @@ fn lists_explain_findings_that_need_no_run(
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     let judged = |entry: &str, places: u64| {
-        let list = format!("{command}:\n  - {entry}\n    places: {places}\n    reason: {REASON}\n");
+        let reason = if entry.contains("fault") { String::new() } else { format!("    reason: {REASON}\n") };
+        let list = format!("{command}:\n  - {entry}\n    places: {places}\n{reason}");
         std::fs::write(folder.join("known.yaml"), list).expect("a file");
         bench_in(folder, &[command, &path(build), "--known", "known.yaml", "--json"])
     };
@@ -31,8 +38,14 @@ fn lists_explain_findings_that_need_no_run(
         let output = judged(entry, enough);
         assert_eq!(status(&output), 0, "{output:?}");
         let report = json(&output);
-        assert_eq!(report["known"][0]["reason"], REASON, "{report}");
-        assert_eq!(report["known"][0]["places"], places, "{report}");
+        let known = report["known"].as_array().expect("known findings");
+        let places_of = |known: &Value| known["places"].as_u64();
+        assert_eq!(known.iter().map(places_of).sum::<Option<u64>>(), Some(places), "{report}");
+        let is_named = |known: &Value| {
+            known["reason"] == REASON
+                || known["reason"].as_str().is_some_and(|why| why.starts_with("ld-plt-got: "))
+        };
+        assert!(known.iter().all(is_named), "{report}");
     }
     if places > 1 {
         let output = judged(entry, places - 1);
@@ -80,11 +93,18 @@ fn known_bugs_are_accepted_by_name_in_files_and_folders() {
     );
     std::fs::write(folder.join("known.yaml"), &list).expect("a file");
     std::fs::write(folder.join("other.yaml"), list.replace(name, "other.so")).expect("a file");
+    // What is known of a file that is gone is not known any more.
+    let gone = list.replacen("known:\n", "", 1).replace(name, "gone.so");
+    std::fs::write(folder.join("gone.yaml"), list.clone() + &gone).expect("a file");
+    let alone = format!("build/{name}");
+    let output = bench_in(folder, &["explore", &alone, "--known=known.yaml"]);
+    assert_eq!(status(&output), 0, "one list is for the file and its folder: {output:?}");
     for (command, options, expected) in [
         ("explore", &[][..], 1),
         ("explore", &["--known-faults"], 0),
         ("explore", &["--known=known.yaml"], 0),
         ("explore", &["--known=other.yaml"], 1),
+        ("explore", &["--known=gone.yaml"], 1),
         ("diff", &[], 1),
         ("diff", &["--known-faults"], 0),
     ] {
@@ -109,10 +129,11 @@ fn known_bugs_are_accepted_by_name_in_files_and_folders() {
 #[test]
 fn without_a_clone_the_pages_are_there() {
     let folder = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(folder.path().join("home")).expect("a folder");
     let bench = |arguments: &[&str]| {
         let output = std::process::Command::new(env!("CARGO_BIN_EXE_sframe-testbench"))
             .current_dir(folder.path())
-            .env("SFRAME_TESTBENCH_HOME", folder.path())
+            .env("SFRAME_TESTBENCH_HOME", folder.path().join("home"))
             .args(arguments)
             .output()
             .expect("the bench runs");
@@ -126,6 +147,11 @@ fn without_a_clone_the_pages_are_there() {
     let pages =
         pages.filter(|page| page.as_ref().is_ok_and(|page| page.path().extension() == Some("yaml".as_ref())));
     assert_eq!((status, all["faults"].as_array().map(Vec::len)), (0, Some(pages.count())));
+    let links = std::fs::read_dir(repository().join("corpus/links/faults")).expect("pages").count();
+    assert_eq!(all["links"].as_array().map(Vec::len), Some(links));
+    assert!(!page.contains("reach"), "nothing is known of that: {page}");
+    // What is under test may have a folder of this name.
+    std::fs::create_dir_all(folder.path().join("specs/faults")).expect("a folder");
     let (status, meaning) = bench(&["explain", "ld-plt-got"]);
     assert!(status == 0 && meaning.contains("ld-plt-got"), "{meaning}");
     let library = path("gnu-2.47/amd64/crossing.O2-dynamic.first.so");
@@ -160,10 +186,41 @@ fn commands_know_what_a_description_knows() {
     let place = format!("kept/objcopy_object.{abi}");
     assert!(said.contains(&format!("\n    cd {place}\n")) && said.contains("ran: GNU objcopy"), "{said}");
     assert!(folder.join(place).join("output").is_file());
+    let output = try_with(&["--keep", "kept"]);
+    assert_eq!(status(&output), 2, "nothing is overwritten: {}", text(&output.stderr));
     let output = try_with(&["--known", "mine.yaml"]);
     assert_eq!(status(&output), 0, "{}", text(&output.stdout));
     let output = try_with(&["--known", "mold"]);
     assert_eq!(status(&output), 1, "mold is not known for this: {}", text(&output.stdout));
     let output = try_with(&["--known", "nobody"]);
     assert_eq!(status(&output), 2, "{}", text(&output.stdout));
+}
+
+/// Each function without an FDE is known by itself: an entry for one explains no other.
+#[test]
+fn lost_fdes_are_known_one_by_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let build = path("llvm-22/amd64/mixed_objects.O2");
+    let judged = |command: &[&str], list: &str| {
+        std::fs::write(folder.join("known.yaml"), list).expect("a file");
+        bench_in(folder, &[command, &[&build, "--known", "known.yaml", "--json"]].concat())
+    };
+    let missing = json(&bench_in(folder, &["diff", &build, "--json"]))["missing"][0]["functions"].clone();
+    let names: Vec<String> = missing
+        .as_array()
+        .expect("functions")
+        .iter()
+        .map(|function| function["function"].as_str().expect("a name").to_owned())
+        .collect();
+    assert!(names.len() > 1, "{missing}");
+    let entry =
+        |name: &str| format!("  - {{rule: missing-fde, function: {name}, places: 9, reason: {REASON:?}}}\n");
+    let others = "  - {rule: section, places: 99, reason: 'the section is not merged, by lld'}\n";
+    let one = judged(&["diff"], &format!("diff:\n{others}{}", entry(&names[0])));
+    assert_eq!(status(&one), 1, "{one:?}");
+    assert_eq!(json(&one)["missing"][0]["functions"].as_array().map(Vec::len), Some(names.len() - 1));
+    let all: String = names.iter().map(|name| entry(name)).collect();
+    let all = judged(&["diff"], &format!("diff:\n{others}{all}"));
+    assert_eq!(json(&all)["missing"], Value::Array(Vec::new()), "{all:?}");
 }

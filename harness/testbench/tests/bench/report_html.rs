@@ -258,6 +258,7 @@ fn the_page_of_a_run_that_is_worse_says_so_first() {
     assert!(verdict.trim_start().starts_with("FAIL: 1 worse than in the baseline"), "{verdict}");
 }
 
+/// One page, opened once: what is done to it depends on what was done before.
 #[test]
 fn the_page_of_a_run_can_be_read_filtered_and_linked_to() {
     let Some(mut browser) = Browser::start() else { return };

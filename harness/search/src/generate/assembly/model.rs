@@ -136,6 +136,7 @@ impl<'m> Model<'m> {
         self.quirks.contains(&quirk)
     }
 
+    /// What a directive does: an arm for each, as long as there are directives.
     fn directive(&mut self, directive: &Directive) {
         let is_escape = directive.is_escape();
         let is_ra = |register: DwarfRegister| register == self.abi.ra_column();

@@ -177,6 +177,7 @@ impl<'p> Writer<'p> {
         body.iter().for_each(|statement| self.statement(statement, depth));
     }
 
+    /// Writes a statement: an arm for each form, as long as there are forms.
     fn statement(&mut self, statement: &Statement, depth: usize) {
         match statement {
             Statement::Compute(number) => {
