@@ -1,6 +1,7 @@
 //! The suite proves itself: a linker with nothing wrong passes all cases that it can link, and each usual mistake is
 //! noticed by a case, with the finding that says what it is.
 
+mod mistake;
 mod model;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +13,8 @@ use sframe_engine::Abi;
 use sframe_inspect::command::Volume;
 
 use crate::{KnownLink, LinkCases, LinkFault, LinkOutcome, LinkResult, LinksReport, Selection, Subject, run};
-use model::{Mistake, Model};
+use mistake::Mistake;
+use model::Model;
 
 static CASES: LazyLock<LinkCases> = LazyLock::new(|| {
     LinkCases::load(Path::new("../../corpus/links")).unwrap_or_else(|error| panic!("{error}"))

@@ -3,6 +3,7 @@
 mod cli;
 mod common;
 mod diff;
+mod diff_files;
 mod dump;
 mod gaps;
 mod lint;

@@ -26,81 +26,11 @@ use sframe_engine::write::{Function, Section, WriteError};
 use sframe_engine::{Abi, Base, FdeType, Flags, PauthKey, PcType, Recovery, RecoveryRule, Row, Version};
 use tempfile::TempDir;
 
+use super::mistake::Mistake;
 use crate::case::Tool;
 use crate::run::has_section;
 use crate::tools::{Command, Ran, Tools};
 use crate::unable::Unable;
-
-/// A mistake.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mistake {
-    DropsBothTwins,
-    KeepsDiscardedTwin,
-    TakesRowsOfLastTwin,
-    GivesTwinRowsToKept,
-    DoesNotSort,
-    ClearsSortedFlag,
-    SortsFdesWithoutRows,
-    Concatenates,
-    LosesFirstFde,
-    LosesLastFde,
-    StartsFromSection,
-    StartsFourTooHigh,
-    TruncatesStarts,
-    KeepsFixedOffsetsOfFirst,
-    SkipsOtherVersions,
-    AcceptsOtherAbi,
-    DropsSectionWithGc,
-    KeepsDeadRows,
-    DropsObjectsWithDeadFunctions,
-    DescribesFoldedTwice,
-    LosesFolded,
-    RelocatableWithoutRelocations,
-    RelocatableConcatenates,
-    RelocatableLosesSecond,
-    StopsAtEmptySection,
-    RefusesSectionOfNoBytes,
-    NeedsSectionInAll,
-    LosesSignalMark,
-    LosesOutermost,
-    SizesFromSymbols,
-    LosesLocalFunctions,
-    LosesLastRow,
-    LosesArchiveMembers,
-    OneFdeForEachStart,
-    TypeOfProgbits,
-    WritesOtherVersion,
-    CopiesGarbage,
-    CrashesOnGarbage,
-    SaysNothingOfGarbage,
-    LosesLongFunctions,
-    LosesFlexFunctions,
-    ForgetsKeyB,
-    KeepsRowsOfOneByte,
-    LosesMaskFdes,
-    CountsInTwoBytes,
-    LeavesStrayBits,
-    SaysSomethingElse,
-    TalksOfSections,
-    RefusesWithoutWord,
-    NamesOtherObjects,
-    LosesNamesWithFdes,
-    MovesNamesWithFdes,
-    LoadsNotAll,
-    RelocatableWithoutAlignment,
-    SpoilsFirstOfSeveral,
-    LosesSecondOfAName,
-    KeepsFdesOfNoCode,
-    ForgetsPcrelFlag,
-    LosesFirstOfSeveral,
-    LeavesStrayHeader,
-    RefusesOthersWithoutWord,
-    StripsNames,
-    KeepsDeadCodeWithoutNames,
-    CrashesAlways,
-    CrashesOnSections,
-    RefusesEverything,
-}
 
 /// The linker.
 pub(super) struct Model {

@@ -97,7 +97,8 @@ impl StudyReport {
             let (mut wrong_rows, mut without_row) = (Vec::new(), BTreeMap::new());
             for finding in findings {
                 match WrongRow::of(finding) {
-                    Some(row) => wrong_rows.push(row),
+                    // Functions of one name have rows at different addresses.
+                    Some(row) => wrong_rows.push((row, finding.row_pc)),
                     None => *without_row.entry(finding.verdict).or_default() += 1,
                 }
             }
@@ -109,7 +110,7 @@ impl StudyReport {
                 executed: executed.clone(),
                 sizes: ImageSizes::of(module),
                 skipped: Skipped::of(module),
-                wrong_rows,
+                wrong_rows: wrong_rows.into_iter().map(|(row, _)| row).collect(),
                 without_row,
             }
         });
