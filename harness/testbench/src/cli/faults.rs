@@ -55,7 +55,9 @@ impl Faults {
         };
         let is_known = |name: &str| faults.get(name).is_some() || links.contains_key(name);
         let is_of = |name: &str, wanted: &str| {
+            let component = links.get(name).and_then(|page| page.component.split(' ').next());
             faults.get(name).is_some_and(|fault| fault.component.name() == wanted)
+                || component == Some(wanted)
                 || wanted.contains('*')
                     && glob::Pattern::new(wanted).is_ok_and(|pattern| pattern.matches(name))
         };
