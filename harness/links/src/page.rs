@@ -8,7 +8,7 @@ use std::path::Path;
 use include_dir::{Dir, include_dir};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sframe_corpus::spec::{Upstream, yaml_files};
+use sframe_corpus::spec::{Upstream, built_in_files, yaml_files};
 use sframe_corpus::yaml::{Error, Source};
 
 /// A fault of a linker, or of what rewrites files.
@@ -53,10 +53,7 @@ impl LinkPage {
     /// # Errors
     /// As for [`Self::load`].
     pub fn built_in() -> Result<LinkPages, Error> {
-        let pages = BUILT_IN.files().filter(|file| file.path().extension().is_some_and(|end| end == "yaml"));
-        pages
-            .map(|file| Self::parse(&Source::new(file.path(), file.contents_utf8().unwrap_or_default())))
-            .collect()
+        built_in_files(&BUILT_IN).map(|page| Self::parse(&page)).collect()
     }
 
     /// Reads a page. Returns it with its name.

@@ -52,8 +52,7 @@ impl LinksReport {
         if is_whole {
             stale.extend(Unable::unfound(&subject.unable, &results));
         }
-        let mut report = Self::of(&subject.name, &subject.summary, results, stale, Vec::new());
-        report.versions = subject.versions();
+        let report = Self::of(&subject.name, &subject.summary, results, stale, Vec::new());
         // What a tool is described to be unable to do is no surprise, unless that is all.
         let is_described = subject.is_described && report.has_compared();
         Self { too_little: report.too_little.filter(|_| !is_described), ..report }

@@ -303,7 +303,8 @@ impl Subject {
     }
 
     /// The first line of what each tool says of its version.
-    pub(super) fn versions(&self) -> Vec<String> {
+    #[must_use]
+    pub fn versions(&self) -> Vec<String> {
         let version = |tool: Tool| {
             let abi = Abi::ALL.into_iter().find(|abi| self.words(tool, *abi).is_some())?;
             let words = self.words(tool, abi)?;

@@ -11,7 +11,7 @@ use sframe_judge::vocabulary::suggest::{closest, quoted_list, unknown};
 
 use super::check::MIN_REASON;
 use super::fault::{Component, Fault, Upstream, UpstreamState};
-use super::load::yaml_files;
+use super::load::{built_in_files, yaml_files};
 use super::{Known, NO_ROW};
 use crate::yaml::{Error, MAX_ERRORS, Source};
 
@@ -56,11 +56,7 @@ impl Faults {
     /// # Errors
     /// As for [`Self::load`].
     pub fn built_in() -> Result<Self, Vec<Error>> {
-        let files = BUILT_IN.files().filter(|file| file.path().extension().is_some_and(|end| end == "yaml"));
-        Self::of(files.map(|file| {
-            let path = Self::folder(Path::new("specs")).join(file.path());
-            Ok(Source::new(&path, file.contents_utf8().unwrap_or_default()))
-        }))
+        Self::of(built_in_files(&BUILT_IN).map(Ok))
     }
 
     fn of(pages: impl Iterator<Item = Result<Source, Error>>) -> Result<Self, Vec<Error>> {

@@ -171,16 +171,15 @@ impl KnownFile {
     /// Whether an entry names a fault.
     #[must_use]
     pub fn names_faults(&self) -> bool {
-        let places = self.lint.iter().chain(&self.diff);
         self.known.iter().any(|known| known.fault.is_some())
-            || places.clone().any(|known| known.fault.is_some())
+            || self.lint.iter().chain(&self.diff).any(|known| known.fault.is_some())
     }
 
     /// Why a finding of `lint` or `diff` is known, by the first entry that is about it.
     fn why(&self, of_lint: bool, file: &str, finding: &Place<'_>) -> Option<Why> {
         let (key, entries) = if of_lint { ("lint", &self.lint) } else { ("diff", &self.diff) };
-        let index = entries.iter().position(|entry| entry.is(of_lint, file, finding))?;
-        let entry = entries.get(index)?;
+        let (index, entry) =
+            entries.iter().enumerate().find(|(_, entry)| entry.is(of_lint, file, finding))?;
         let fault = entry.fault.as_ref().and_then(|name| self.faults.get(name));
         let place = format!("{}: {key}[{index}]", self.source.path().display());
         Some(entry.why(fault.map(|fault| &*fault.title), place))

@@ -4,6 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use include_dir::Dir;
+
 use super::check::{check, check_clauses};
 use super::{Faults, Spec};
 use crate::spec::catalogue::Catalogue;
@@ -57,6 +59,12 @@ impl Spec {
 pub fn load_dir(dir: &Path) -> Result<SpecFolder, Vec<Error>> {
     let (folder, errors) = load_what_can_be(dir)?;
     if errors.is_empty() { Ok(folder) } else { Err(errors) }
+}
+
+/// The YAML files of a folder that the program has in it, as they were when it was built.
+pub fn built_in_files(folder: &'static Dir<'static>) -> impl Iterator<Item = Source> {
+    let files = folder.files().filter(|file| file.path().extension().is_some_and(|end| end == "yaml"));
+    files.map(|file| Source::new(file.path(), file.contents_utf8().unwrap_or_default()))
 }
 
 /// Loads the specs without mistakes, and returns the mistakes in the others.

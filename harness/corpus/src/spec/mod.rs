@@ -52,7 +52,7 @@ pub use format::{Distrust, Ends, Exception, Known, Signal, Skip, Spec, Sweep, Ta
 pub use frames::Frames;
 pub use known::{KnownFile, KnownFinding, KnownFindings, KnownPlaces};
 pub use known_place::KnownPlace;
-pub use load::{SpecFolder, load_dir, load_what_can_be, yaml_files};
+pub use load::{SpecFolder, built_in_files, load_dir, load_what_can_be, yaml_files};
 pub use location::{InvalidLocation, Location};
 pub use one_or_many::OneOrMany;
 pub use pattern::{InvalidPattern, NamePattern};

@@ -118,7 +118,8 @@ impl Links {
                 .map_err(|error| self.failure(&subject.name, &error))?;
             let is_all = self.shard.is_none() && self.sframe_version.is_none();
             let is_whole = self.only.is_empty() && self.abi.is_empty() && is_all;
-            let report = LinksReport::new(subject, results, is_whole);
+            let report =
+                LinksReport { versions: subject.versions(), ..LinksReport::new(subject, results, is_whole) };
             detail_since(start, || {
                 format!("{}: tried {}", subject.name, counted(report.results.len() as u64, "case"))
             });
