@@ -4,6 +4,8 @@ pub mod abi;
 pub mod bounded;
 mod call_frame_info;
 pub mod cfi;
+#[cfg(feature = "disassembly")]
+pub mod code_digest;
 pub mod debug_file;
 mod dynamic_relocations;
 pub mod file;

@@ -21,8 +21,8 @@ use crate::call_frame_info::call_frame_info;
 use crate::cfi::{CallFrameInfo, LandingPads};
 use crate::debug_file::DebugFile;
 use crate::dynamic_relocations;
-use crate::find_sframe::OutsideFile;
 pub use crate::find_sframe::{MissingSection, SectionBytes, SectionError};
+use crate::find_sframe::{OutsideFile, Segments};
 use crate::line_table::{Lines, LinesError};
 use crate::merge_faults::{self, MergeFault, merge_faults};
 use crate::source::Source;
@@ -115,6 +115,12 @@ impl<'a> ObjectFile<'a> {
         self.sframe.ok_or(self.missing)
     }
 
+    /// Whether a segment says where the section is: loaders don't look for sections.
+    #[must_use]
+    pub fn has_segment(&self) -> bool {
+        Tables::of(&self.elf).sframe_segments(Segments::InFile).next().is_some()
+    }
+
     /// Returns the linker's faults in the file's section as a whole. `section` is
     /// the parsed section, at any address.
     #[must_use]
@@ -163,31 +169,12 @@ impl<'a> ObjectFile<'a> {
 
     /// Returns the sections with code, or segments if the section table is stripped.
     pub fn code_ranges(&self) -> impl Iterator<Item = CodeRange> {
-        let endian = self.elf.endian();
-        let sections = self.elf.elf_section_table();
-        let code = sections.iter().skip(1).filter_map(move |header| {
-            let (offset, len) = header.file_range(endian)?;
-            let is_code = header.sh_flags(endian).contains(SHF_EXECINSTR);
-            is_code.then_some(CodeRange { address: header.sh_addr(endian), offset, len })
-        });
-        let headers = if sections.is_empty() { self.elf.elf_program_headers() } else { &[] };
-        let segments = headers.iter().filter_map(move |header| {
-            let (offset, len) = header.file_range(endian);
-            let is_code = header.p_type(endian) == PT_LOAD && header.p_flags(endian).contains(PF_X);
-            is_code.then_some(CodeRange { address: header.p_vaddr(endian), offset, len })
-        });
-        let file = self.elf.data().len();
-        let has = move |code: &CodeRange| code.offset.checked_add(code.len).is_some_and(|end| end <= file);
-        code.chain(segments).filter(move |code| code.len > 0 && has(code))
+        code_ranges(&self.elf)
     }
 
     /// Returns all of the code with its addresses.
     pub fn code(&self) -> impl Iterator<Item = (u64, &'a [u8])> {
-        let bytes = |code: CodeRange| {
-            let data = self.elf.data().bytes(code.offset..code.offset + code.len)?;
-            Some((code.address, data))
-        };
-        self.code_ranges().filter_map(bytes)
+        code(&self.elf)
     }
 
     /// Returns the ABI, if SFrame knows it.
@@ -336,6 +323,34 @@ impl<'a> ObjectFile<'a> {
         Lines::read(&self.elf)
     }
 }
+
+/// Returns the sections with code, or segments if the section table is stripped.
+fn code_ranges<'a>(elf: &File<'a>) -> impl Iterator<Item = CodeRange> + use<'a> {
+    let endian = elf.endian();
+    let sections = elf.elf_section_table();
+    let code = sections.iter().skip(1).filter_map(move |header| {
+        let (offset, len) = header.file_range(endian)?;
+        let is_code = header.sh_flags(endian).contains(SHF_EXECINSTR);
+        is_code.then_some(CodeRange { address: header.sh_addr(endian), offset, len })
+    });
+    let headers = if sections.is_empty() { elf.elf_program_headers() } else { &[] };
+    let segments = headers.iter().filter_map(move |header| {
+        let (offset, len) = header.file_range(endian);
+        let is_code = header.p_type(endian) == PT_LOAD && header.p_flags(endian).contains(PF_X);
+        is_code.then_some(CodeRange { address: header.p_vaddr(endian), offset, len })
+    });
+    let file = elf.data().len();
+    let has = move |code: &CodeRange| code.offset.checked_add(code.len).is_some_and(|end| end <= file);
+    code.chain(segments).filter(move |code| code.len > 0 && has(code))
+}
+
+/// Returns all of a file's code with its addresses.
+pub(crate) fn code<'a>(elf: &File<'a>) -> impl Iterator<Item = (u64, &'a [u8])> + use<'a> {
+    let data = elf.data();
+    let bytes = move |code: CodeRange| Some((code.address, data.bytes(code.offset..code.offset + code.len)?));
+    code_ranges(elf).filter_map(bytes)
+}
+
 /// Whether a section has tables of jumps to definitions in other files.
 pub fn is_linkage_table(name: &str) -> bool {
     [".plt", ".iplt"].iter().any(|table| name.starts_with(table))

@@ -2,10 +2,12 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use object::elf::{SHN_UNDEF, STB_LOCAL, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE};
 use object::read::elf::Sym;
 use object::{Object, ObjectSection, ObjectSymbol, SectionIndex, SectionKind};
+use rustc_hash::FxHashMap;
 
 use crate::bounded::{File, FileSection};
 use crate::debug_file::DebugFile;
@@ -30,6 +32,8 @@ pub struct Symbols<'a> {
     symbols: Vec<Symbol<'a>>,
     /// Other names of these addresses.
     aliases: Vec<(Cow<'a, str>, u64)>,
+    /// How many have each name, once that is asked for.
+    counts: OnceLock<FxHashMap<String, usize>>,
 }
 
 impl<'a> Symbols<'a> {
@@ -99,7 +103,7 @@ impl<'a> Symbols<'a> {
         };
         let mut symbols: Vec<_> = found.into_iter().zip(nexts).map(symbol).collect();
         symbols.shrink_to_fit();
-        Self { symbols, aliases }
+        Self { symbols, aliases, counts: OnceLock::new() }
     }
 
     /// Returns the function that contains an address, and the offset into it in bytes.
@@ -147,7 +151,14 @@ impl<'a> Symbols<'a> {
     /// How many functions have this name, apart from what compilers append to clones.
     #[must_use]
     pub fn count_of(&self, name: &str) -> usize {
-        self.symbols.iter().filter(|symbol| plain(&symbol.name) == name).count()
+        let count = || {
+            let mut counts = FxHashMap::default();
+            for name in self.names() {
+                *counts.entry(name.to_owned()).or_default() += 1;
+            }
+            counts
+        };
+        self.counts.get_or_init(count).get(name).copied().unwrap_or_default()
     }
 
     fn all(&self, is_it: impl Fn(&Symbol<'_>) -> bool) -> Vec<u64> {

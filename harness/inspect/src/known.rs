@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use sframe_engine::RowRules;
+use sframe_elf::code_digest::FunctionCode;
+use sframe_kit::FindingRow;
 use sframe_kit::text::counted;
 
 /// A finding of `lint` or `diff`, by what lists of known ones name it.
@@ -13,8 +14,10 @@ pub struct Place<'f> {
     pub rule: [&'f str; 2],
     /// The function, if it has a name.
     pub function: Option<&'f str>,
-    /// The rules of the row, if there is one.
-    pub row: Option<&'f RowRules>,
+    /// What tells the function from others.
+    pub code: Option<&'f FunctionCode>,
+    /// The row, if it is told which.
+    pub row: Option<&'f FindingRow>,
     /// The page of a known bug that it seems to come from, in short.
     pub fault: Option<&'f str>,
     /// The number of places that it is about: instructions, functions, or 1.
@@ -122,6 +125,7 @@ mod tests {
         let known = KnownFindings::of("file", &mut findings, &List(most), |name| Place {
             rule: ["SF1", "rule"],
             function: Some(name),
+            code: None,
             row: None,
             fault: None,
             places: 1,

@@ -231,6 +231,23 @@ impl Known {
 }
 
 impl Known {
+    /// Whether a finding is in the function that this is about. Where others have its name, that is for the list to say.
+    #[must_use]
+    pub fn is_about(&self, finding: &Finding) -> bool {
+        let (image, function) = (finding.image.as_deref(), finding.function.as_deref());
+        let named = self.function.as_deref().map(QualifiedName::parse);
+        let name = named.as_ref().map(|named| named.function).filter(|name| !name.is_empty());
+        match (&self.code, &finding.code, name) {
+            (None, ..) => self.is_in(image, function),
+            (Some(_), None, _) => false,
+            (Some(own), Some(code), None) => self.is_in(image, function) && *own == code.digest,
+            (Some(own), Some(code), Some(name)) => {
+                named.is_none_or(|named| named.is_of(image))
+                    && code.is_meant(Some(own), function.map(|function| function == name))
+            }
+        }
+    }
+
     /// Whether a finding is wrong by an amount that is known, or any is.
     pub fn is_as_wrong(&self, finding: &Finding) -> bool {
         let is_known = |known: &OneOrMany<CfaError>| {

@@ -43,15 +43,21 @@ pub struct KnownFinding {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String", length(min = 1))]
     pub function: Option<String>,
-    /// The digest of the function's code, as findings have it: of a function without a name, or where others of the image
-    /// have its name. Without this key, `function` names one function, or all code that has no name.
+    /// The digest of the function's code, as findings have it. It tells which one is meant where several have the name, or
+    /// none has: a file may be stripped. Without this key, `function` means the only one of its name, or all code that has
+    /// no name.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String", length(min = 16, max = 16))]
     pub code: Option<String>,
     /// The row with which it happens: the offset of the row's start from the
     /// beginning of the function. Each row of a list must be found. Without
     /// this key: any row of the function.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "present",
+        serialize_with = "alone_if_any",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[schemars(with = "OneOrMany<RowOffset>")]
     pub row: Option<OneOrMany<RowOffset>>,
     /// The rows with which it happens, all of them: with another one it has changed. Without this key: any.

@@ -10,8 +10,8 @@ use sframe_inspect::known::{Place, Why};
 use sframe_inspect::lint::ELF_RULES;
 use sframe_judge::vocabulary::suggest::unknown;
 
-use super::NamePattern;
 use super::de::present;
+use super::{NamePattern, RowOffset};
 
 /// A finding of `lint` or `diff` that is known.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -28,6 +28,14 @@ pub struct KnownPlace {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String", length(min = 1))]
     pub function: Option<NamePattern>,
+    /// The digest of the function's code, as findings have it. Without this key, `function` means the only one of its name.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", length(min = 16, max = 16))]
+    pub code: Option<String>,
+    /// The row, of `diff`: the offset of its start from the beginning of the function. Without this key: any.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "RowOffset")]
+    pub row: Option<RowOffset>,
     /// The rules of the row of `.sframe`, of `diff`, as it prints them. Without this key: any.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String", length(min = 1))]
@@ -72,6 +80,8 @@ impl KnownPlace {
         } else if self.rules.as_ref().is_some_and(|rules| of_lint || rules.parse::<RowRules>().is_err()) {
             let help = "of `diff`, as it prints them: `CFA = SP+16, RA = *(CFA-8), FP unchanged`";
             Some(("rules", "these are no rules of a row".to_owned(), help))
+        } else if of_lint && self.row.is_some() {
+            Some(("row", "findings of `lint` are about no place of code".to_owned(), "remove the key"))
         } else {
             None
         }
@@ -84,14 +94,22 @@ impl KnownPlace {
                 || Pattern::new(&format!("*/{pattern}")).is_ok_and(|own| own.matches(file))
         };
         let is_function = |own: &NamePattern| finding.function.is_some_and(|name| own.matches(name));
+        let name = |own: &NamePattern| finding.function.map(|name| own.matches(name));
+        let is_its_function = match (finding.code, &self.function) {
+            (None, function) => self.code.is_none() && function.as_ref().is_none_or(is_function),
+            (Some(code), Some(own)) => code.is_meant(self.code.as_deref(), name(own)),
+            (Some(code), None) => self.code.as_deref().is_none_or(|own| own == code.digest),
+        };
+        let is_row = |own: &RowOffset| finding.row.is_some_and(|row| row.start.0 == own.0);
         // No page says how a finding of `lint` looks.
         let is_fault = |own: &String| {
             of_lint || finding.fault.is_some_and(|fault| fault.split([':', ' ', ',']).next() == Some(own))
         };
-        let are_rules = |own: &String| finding.row.is_some_and(|rules| own.parse() == Ok(*rules));
+        let are_rules = |own: &String| finding.row.is_some_and(|row| own.parse() == Ok(row.rules));
         finding.rule.contains(&&*self.rule)
             && self.file.as_ref().is_none_or(is_file)
-            && self.function.as_ref().is_none_or(is_function)
+            && is_its_function
+            && self.row.as_ref().is_none_or(is_row)
             && self.rules.as_ref().is_none_or(are_rules)
             && self.fault.as_ref().is_none_or(is_fault)
     }

@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 use walkdir::WalkDir;
 
 use super::exit::{Failure, Status};
-use super::subject::{Archive, Given, Kind, Subject, SubjectError, Unusable};
+use super::subject::{Archive, Given, Kind, Subject, SubjectError, Unusable, thin_members};
 use super::volume::{Volume, volume};
 use super::{detail, print, print_json, print_parts, tell_line};
 use sframe_elf::link::{LoadedModule, Module, ModuleError, load_module};
@@ -470,9 +470,28 @@ impl<C: Inspect, S: Show> Tour<'_, C, S> {
                     Ok(archive) => self.archive(archive)?,
                     Err(unusable) => self.refuse(&path.display().to_string(), &unusable.message)?,
                 },
-                // The members of thin archives are files of their own.
-                Ok(Kind::ThinArchive | Kind::Section | Kind::Other) => {}
+                Ok(Kind::ThinArchive) => self.thin_archive(path, folder)?,
+                Ok(Kind::Section | Kind::Other) => {}
                 Err(error) => self.refuse(&path.display().to_string(), &error.to_string())?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The members of a thin archive are files of their own: those outside the folder have not been seen there.
+    fn thin_archive(&mut self, path: &Path, folder: &Path) -> Result<(), Failure> {
+        let members = match thin_members(path) {
+            Ok(members) => members,
+            Err(unusable) => return self.refuse(&path.display().to_string(), &unusable.message),
+        };
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        for member in members.iter().filter(|member| !real(member).starts_with(real(folder))) {
+            match (kind_of(member), Given::open(member)) {
+                (Ok(Kind::Elf), Ok(Given::File(file))) => self.inspect(&file, true)?,
+                (Ok(Kind::OtherElf), _) => self.tally.without += 1,
+                (Ok(_), Ok(_)) => {}
+                (Err(error), _) => self.refuse(&member.display().to_string(), &error.to_string())?,
+                (_, Err(unusable)) => self.refuse(&member.display().to_string(), &unusable.message)?,
             }
         }
         Ok(())

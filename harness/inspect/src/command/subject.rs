@@ -4,10 +4,10 @@
 use std::fmt::Display;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use object::read::ReadCache;
-use object::read::archive::ArchiveFile;
+use object::read::archive::{ArchiveFile, ArchiveMember};
 use sha2::{Digest as _, Sha256};
 
 use super::exit::Failure;
@@ -107,6 +107,19 @@ pub fn is_archive(path: &Path) -> bool {
     let mut start = Vec::new();
     let read = std::fs::File::open(path).and_then(|file| file.take(Kind::BYTES).read_to_end(&mut start));
     read.is_ok() && matches!(Kind::of(&start), Kind::Archive | Kind::ThinArchive)
+}
+
+/// The members of a thin archive.
+pub(super) fn thin_members(path: &Path) -> Result<Vec<PathBuf>, Unusable> {
+    let bytes = file::read(path, file::MAX_BYTES).map_err(|error| Unusable::new(&error))?;
+    let archive = ArchiveFile::parse(&*bytes).map_err(|error| Unusable::new(&error))?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let member = |member: object::Result<ArchiveMember<'_>>| {
+        let member = member.map_err(|error| Unusable::new(&error))?;
+        let name = std::str::from_utf8(member.name()).map_err(|error| Unusable::new(&error))?;
+        Ok(folder.join(name))
+    };
+    archive.members().map(member).collect()
 }
 
 /// What an argument names.

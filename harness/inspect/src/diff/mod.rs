@@ -32,6 +32,7 @@ use crate::dump::Dump;
 use gaps::Search;
 use pieces::{Functions, Piece, pieces};
 use sframe_elf::cfi::CfiError;
+use sframe_elf::code_digest::FunctionCodes;
 use sframe_elf::find_sframe::{MissingSection, SectionError};
 use sframe_elf::object_file::{CodeRange, ObjectFile, ObjectFileError};
 use sframe_elf::relocatable::{RelocationError, lay_out};
@@ -129,6 +130,7 @@ pub fn diff_file<'a>(source: impl Into<Source<'a>>, name: &str) -> Result<DiffRe
             .errors,
         cfi: &cfi,
         subject: &subject,
+        codes: FunctionCodes::of(subject.elf()),
         source,
         faults,
         gaps,

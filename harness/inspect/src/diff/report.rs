@@ -9,6 +9,7 @@ use super::reason::Reason;
 use super::rules::Field;
 use crate::hazard::{self, Hazard, HazardKind};
 use crate::known::{Known, KnownFindings, Place};
+use sframe_elf::code_digest::FunctionCode;
 use sframe_kit::conclusion::{Conclusion, Ending};
 use sframe_kit::percent::Percent;
 use sframe_kit::text::{Text, counted, first_of, grouped};
@@ -66,6 +67,9 @@ pub struct Difference {
     pub section: Option<String>,
     /// The function, or its address if no symbol names it.
     pub function: String,
+    /// What tells the function from others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<FunctionCode>,
     /// The first instruction, in bytes from the start of the function.
     pub offset: Address,
     /// The field.
@@ -147,6 +151,9 @@ pub struct Line {
 pub struct Extent {
     /// The function, or its address if no symbol names it.
     pub function: String,
+    /// What tells it from others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<FunctionCode>,
     /// The section that contains it, in a relocatable file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub section: Option<String>,
@@ -201,13 +208,19 @@ const SHOWN: usize = 20;
 /// The maximum number of examples.
 const EXAMPLES: usize = 4;
 
+/// The name of a function, if it is not its address that stands for it.
+fn name_of(function: &str) -> Option<&str> {
+    Some(function).filter(|name| !name.starts_with("0x"))
+}
+
 impl DiffReport {
     /// Takes out what is known.
     pub fn settle(&mut self, known: &dyn Known) {
         let mut all = KnownFindings::of(&self.file, &mut self.findings, known, |finding| Place {
             rule: [finding.field.name(); 2],
-            function: Some(&finding.function),
-            row: finding.row.as_ref().map(|row| &row.rules),
+            function: name_of(&finding.function),
+            code: finding.code.as_ref(),
+            row: finding.row.as_ref(),
             fault: finding.fault.as_deref(),
             places: finding.pcs,
         });
@@ -223,7 +236,8 @@ impl DiffReport {
         let mut functions: Vec<_> = causes.iter().enumerate().flat_map(of_cause).collect();
         all.extend(KnownFindings::of(&self.file, &mut functions, known, |(_, fault, function)| Place {
             rule: [MISSING_FDE; 2],
-            function: Some(&function.function),
+            function: name_of(&function.function),
+            code: function.code.as_ref(),
             row: None,
             fault: fault.as_deref(),
             places: 1,

@@ -19,6 +19,7 @@ use super::rules::{Disagreement, Field, compare};
 use crate::dump::{FunctionRow, FunctionRows};
 use crate::hazard::{self, HazardKind, Tally};
 use sframe_elf::cfi::{CallFrameInfo, CfiError, CfiFde, CfiRow, CfiSection, Inexpressible, Rules};
+use sframe_elf::code_digest::FunctionCodes;
 use sframe_elf::merge_faults::MergeFault;
 use sframe_elf::object_file::{CodeRange, ObjectFile};
 use sframe_elf::source::Source;
@@ -36,6 +37,7 @@ pub(super) struct Sweep<'s> {
     pub(super) errors: Vec<Error>,
     pub(super) cfi: &'s CallFrameInfo,
     pub(super) subject: &'s ObjectFile<'s>,
+    pub(super) codes: FunctionCodes<'s>,
     /// Faults of the section as a whole.
     pub(super) faults: Vec<MergeFault>,
     /// Code without an FDE in functions that have one.
@@ -453,6 +455,7 @@ impl<'s> Sweep<'s> {
             pc: Address(pc),
             section,
             function: ".sframe".to_owned(),
+            code: None,
             offset: Address(fault.offset),
             field: Field::Section,
             sframe: fault.to_string(),
@@ -479,6 +482,7 @@ impl<'s> Sweep<'s> {
         let GapCode { first, last, count, before, .. } = gap.code(self.abi, &bytes)?;
         let (section, pc) = self.place(first);
         let (function, offset) = self.place_in_function(first, gap.function.start);
+        let code = Some(self.codes.of_function(&self.subject.symbols, first, gap.function.clone()));
         let Blamed { blame, confidence, evidence } = self.blame_for(gap);
         let mut message = format!("{function}+{offset:#x} ({pc}): there is no FDE in .sframe: {gap}");
         if count > 1 {
@@ -489,6 +493,7 @@ impl<'s> Sweep<'s> {
             pc,
             section,
             function,
+            code,
             offset: Address(offset),
             field: Field::NoFde,
             sframe: "no FDE".to_owned(),
@@ -553,6 +558,8 @@ impl<'s> Sweep<'s> {
         let first = run.0;
         let (section, pc) = self.place(first);
         let (function, offset) = self.place_in_function(first, fde.start);
+        let extent = fde.start..fde.start.saturating_add(fde.size.into());
+        let code = Some(self.codes.of_function(&self.subject.symbols, first, extent));
         let Blamed { blame, confidence, evidence } = self.blame(group);
         for Disagreement { field, sframe, cfi: other } in disagreements {
             let of = cfi.section;
@@ -570,10 +577,14 @@ impl<'s> Sweep<'s> {
             if let Some(row) = row {
                 message += &format!("; row +{:#x}: {row}; {of}: {rules}", row.start);
             }
+            if let Some(code) = code.as_ref().filter(|code| !code.is_only) {
+                message += &format!("; code {}", code.digest);
+            }
             findings.push(Difference {
                 pc,
                 section: section.clone(),
                 function: function.clone(),
+                code: code.clone(),
                 offset: Address(offset),
                 field: *field,
                 sframe: sframe.clone(),
@@ -633,7 +644,9 @@ impl<'s> Sweep<'s> {
     fn extent(&self, range: Range<u64>, pcs: u64) -> Extent {
         let (section, start) = self.place(range.start);
         let size = range.end.saturating_sub(range.start);
-        Extent { function: self.name(range.start), section, start, size, pcs }
+        let function = self.name(range.start);
+        let code = Some(self.codes.of_function(&self.subject.symbols, range.start, range));
+        Extent { function, code, section, start, size, pcs }
     }
 
     /// Returns the function at an address, or the address if no symbol names it.

@@ -17,6 +17,7 @@ use super::kept_relocations::kept_relocations;
 use super::report::{Finding, LintReport, Summary};
 use sframe_elf::abi::abi_of;
 use sframe_elf::bounded::{self, SharedBytes, Tables};
+use sframe_elf::code_digest::{FunctionCode, FunctionCodes};
 use sframe_elf::find_sframe::{MissingSection, OutsideFile, SectionBytes, Segments};
 use sframe_elf::merge_faults::{MergeFault, MergeFaultKind, merge_faults};
 use sframe_elf::source::Source;
@@ -63,7 +64,7 @@ pub fn lint_file<'a>(source: impl Into<Source<'a>>, name: &str) -> Result<LintRe
         file.lint(&mut findings)?
     } else if source.starts_with(&[0xe2, 0xde]) || source.starts_with(&[0xde, 0xe2]) {
         let bytes = source.all().ok_or(LintError::Unreadable)?;
-        lint_section(&bytes, 0, Linkage::Linked { executable: None }, &|_| None, &mut findings);
+        lint_section(&bytes, 0, Linkage::Linked { executable: None }, &|_| (None, None), &mut findings);
         Header::parse(&bytes).ok()
     } else {
         return Err(LintError::UnknownFormat);
@@ -80,23 +81,29 @@ pub fn lint_file<'a>(source: impl Into<Source<'a>>, name: &str) -> Result<LintRe
     })
 }
 
-/// Applies the engine's rules. `name_of` names the function at an address.
+/// The name of a function, and what tells it from others.
+type Name = (Option<String>, Option<FunctionCode>);
+
+/// Applies the engine's rules. `name_of` names the function of an FDE.
 fn lint_section(
     data: &[u8],
     address: u64,
     linkage: Linkage<'_>,
-    name_of: &dyn Fn(u64) -> Option<String>,
+    name_of: &dyn Fn(Range<u64>) -> Name,
     findings: &mut Vec<Finding>,
 ) {
     let section = Section::parse(data, address).ok();
     // An FDE takes at least 16 bytes.
     let mut scratch = vec![0; data.len() / 16];
     lint::lint(data, address, linkage, &mut scratch, &mut |finding| {
-        let start = finding.fde.and_then(|index| section.as_ref()?.fde(index).ok()).map(|fde| fde.start);
+        let fde = finding.fde.and_then(|index| section.as_ref()?.fde(index).ok());
+        let extent = fde.map(|fde| fde.start..fde.start.saturating_add(fde.size.into()));
+        let (function, code) = extent.map(name_of).unwrap_or_default();
         findings.push(Finding {
             fde: finding.fde,
             row: finding.row,
-            function: start.and_then(name_of),
+            function,
+            code,
             ..Finding::new(finding.rule, finding.offset, finding.to_string())
         });
     });
@@ -178,9 +185,13 @@ impl<'a> File<'a> {
 
     fn lint(&self, findings: &mut Vec<Finding>) -> Result<Option<Header>, LintError> {
         let symbols = Symbols::read(&self.elf);
-        let name_of = |address| {
-            let named = symbols.at(address).filter(|_| !self.relocatable);
-            named.map(|(name, _)| name.to_owned())
+        let codes = FunctionCodes::of(&self.elf);
+        let name_of = |extent: Range<u64>| {
+            if self.relocatable {
+                return (None, None);
+            }
+            let name = symbols.at(extent.start).map(|(name, _)| name.to_owned());
+            (name, Some(codes.of_function(&symbols, extent.start, extent)))
         };
         if self.sframes.len() > 1 && !self.relocatable {
             report(findings, &rules::SEVERAL_SECTIONS, &[&self.sframes.len()]);
@@ -235,7 +246,7 @@ impl<'a> File<'a> {
             }
         }
         if !self.relocatable {
-            self.check_coverage(merge(covered), findings);
+            self.check_coverage(merge(covered), &|extent| name_of(extent).1, findings);
         }
         Ok(first)
     }
@@ -356,7 +367,12 @@ impl<'a> File<'a> {
 
     /// Checks that the code of every function symbol has FDEs. Of several symbols at
     /// one address, the shortest function counts, by its first name.
-    fn check_coverage(&self, covered: Vec<Range<u64>>, findings: &mut Vec<Finding>) {
+    fn check_coverage(
+        &self,
+        covered: Vec<Range<u64>>,
+        code_of: &dyn Fn(Range<u64>) -> Option<FunctionCode>,
+        findings: &mut Vec<Finding>,
+    ) {
         let mut functions: Vec<(u64, u64)> = self.functions().map(|(start, end, _)| (start, end)).collect();
         functions.sort_unstable();
         functions.dedup_by_key(|(start, _)| *start);
@@ -376,7 +392,7 @@ impl<'a> File<'a> {
                 let message = rules::PARTLY_COVERED.sentence(&[&name, &at, &from, &to]).to_string();
                 Finding::new(&rules::PARTLY_COVERED, 0, message)
             };
-            findings.push(Finding { function: Some(name.to_owned()), ..finding });
+            findings.push(Finding { function: Some(name.to_owned()), code: code_of(start..end), ..finding });
         }
     }
 }

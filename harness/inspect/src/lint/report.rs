@@ -6,6 +6,7 @@ use sframe_engine::lint::{Rule, Severity};
 #[cfg(feature = "cli")]
 use super::catalogue::MISSING_FDE;
 use crate::known::{Known, KnownFindings, Place};
+use sframe_elf::code_digest::FunctionCode;
 use sframe_kit::conclusion::{Conclusion, Ending};
 use sframe_kit::text::{Text, counted};
 
@@ -29,6 +30,9 @@ pub struct Finding {
     /// The function, if a symbol names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
+    /// What tells the function from others, if it is about one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<FunctionCode>,
     /// The clause of the specification, by number (of version 3) and title.
     pub clause: &'static str,
     /// The finding, in one sentence.
@@ -50,6 +54,7 @@ impl Finding {
             fde: None,
             row: None,
             function: None,
+            code: None,
             clause: rule.clause.title(),
             message,
             severity_rank: rule.severity,
@@ -121,6 +126,7 @@ impl LintReport {
         self.known = KnownFindings::of(&self.file, &mut self.findings, known, |finding| Place {
             rule: [finding.rule, finding.name],
             function: finding.function.as_deref(),
+            code: finding.code.as_ref(),
             row: None,
             fault: None,
             places: finding.places,

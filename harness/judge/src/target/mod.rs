@@ -2,7 +2,6 @@
 //! the linker describes it.
 
 mod address;
-mod code_digest;
 pub mod files;
 pub(crate) mod layouts;
 mod made;
@@ -17,15 +16,16 @@ use sframe_engine::{Abi, Base, InstructionPointer, PauthMask, Recovery, Row, Sec
 use sframe_machine::{Image, Images, LoadError};
 
 pub use address::{Linked, Loaded};
-pub use code_digest::FunctionCode;
 pub use made::{Lacks, MadeSection, MadeSections, SectionSource};
 pub use origin::Origin;
+pub use sframe_elf::code_digest::FunctionCode;
 
 use crate::target::files::Files;
 use crate::target::made::Made;
 use crate::target::sections::Sections;
 use crate::vocabulary::QualifiedName;
 use sframe_elf::cfi::{CallFrameInfo, CfiFde};
+use sframe_elf::code_digest::code_digest;
 use sframe_elf::debug_file::DebugFile;
 use sframe_elf::kernel::KernelCode;
 use sframe_elf::object_file::{MissingSection, ObjectFile, ObjectFileError, SectionBytes, SectionError};
@@ -274,10 +274,7 @@ impl<'a> Module<'a> {
             self.linked(Loaded(self.image.range().start)).0..self.linked(Loaded(self.image.range().end)).0;
         let name = self.subject.symbols.at(start).map(|(name, _)| name);
         let is_only = name.is_some_and(|name| self.subject.symbols.count_of(name) == 1);
-        Some(FunctionCode {
-            digest: code_digest::code_digest(self.subject.abi()?, start, code, &range),
-            is_only,
-        })
+        Some(FunctionCode { digest: code_digest(self.subject.abi()?, start, code, &range), is_only })
     }
 
     /// Converts an address of the process into one of the file.
@@ -551,11 +548,19 @@ impl<'a> Target<'a> {
     /// Disassembles the first instructions in a range of loaded addresses.
     #[must_use]
     pub fn listing(&self, range: Range<u64>, lines: usize) -> Vec<String> {
-        let Some(module) = self.module_at(Loaded(range.start)) else { return Vec::new() };
-        let line = |(address, instruction): (u64, &Instruction)| {
-            format!("{:#x}: {}", module.linked(Loaded(address)), instruction.text)
+        let first = || {
+            let module = self.module_at(Loaded(range.start))?;
+            let [start, end] = [range.start, range.end].map(|address| module.linked(Loaded(address)).0);
+            let (section, code) = module.section_of(start)?;
+            let offset = |address: u64| usize::try_from(address.wrapping_sub(section)).unwrap_or(usize::MAX);
+            let code = code.get(offset(start)..offset(end).min(code.len()))?;
+            let found = Disassembly::first(module.subject.abi()?, range.start, code, lines);
+            let line = |(address, instruction): (u64, Instruction)| {
+                format!("{:#x}: {}", module.linked(Loaded(address)), instruction.text)
+            };
+            Some(found.into_iter().map(line).collect())
         };
-        module.code_in(range).iter().take(lines).map(line).collect()
+        first().unwrap_or_default()
     }
 
     /// Where an address is.

@@ -11,7 +11,7 @@ use sframe_judge::finding::{Blame, Finding};
 use sframe_judge::vocabulary::{QualifiedName, Verdict};
 use sframe_kit::text::neutral;
 
-use crate::case::settle::{places, starts};
+use crate::case::settle::places;
 
 /// The first line of a file.
 const HEAD: &str =
@@ -37,14 +37,14 @@ pub struct KnownText {
 pub fn known_findings(findings: &[Finding], known: &[Known], abi: Abi) -> Result<KnownText, String> {
     let has_libraries = findings.iter().any(|finding| finding.image.is_some());
     // Code without a name comes last: its entries are for any function of the image.
-    let mut entries: BTreeMap<(bool, String, Option<String>, Verdict, Blame), ByFault<'_>> = BTreeMap::new();
+    let mut entries: BTreeMap<Group, ByFault<'_>> = BTreeMap::new();
     let is_failure =
         |finding: &&Finding| finding.verdict.not_knowable().is_none() && finding.blame != Blame::Format;
     for finding in findings.iter().filter(is_failure) {
         let function = function(finding, has_libraries);
-        let code = finding.code.as_ref().filter(|code| finding.function.is_none() || !code.is_only);
-        let code = code.map(|code| code.digest.clone());
-        let key = (finding.function.is_none(), function, code, finding.verdict, finding.blame);
+        let code = finding.code.as_ref().map(|code| code.digest.clone()).filter(|digest| !digest.is_empty());
+        let row = finding.row.map(|row| RowOffset(row.start.0));
+        let key = (finding.function.is_none(), function, code, row, finding.verdict, finding.blame);
         let page = finding.fault.as_ref().filter(|_| finding.blame != Blame::Unknown);
         let fault = page.map(|page| &*page.name);
         entries.entry(key).or_default().entry(fault).or_default().push(finding);
@@ -53,14 +53,14 @@ pub fn known_findings(findings: &[Finding], known: &[Known], abi: Abi) -> Result
     let mut text = format!("{HEAD}\nknown:{}\n", if is_empty { " []" } else { "" });
     let mut without_reason = 0;
     let mut used: BTreeSet<*const Known> = BTreeSet::new();
-    let entries = entries.into_iter().flat_map(|((_, function, code, verdict, blame), by_fault)| {
+    let entries = entries.into_iter().flat_map(|((_, function, code, row, verdict, blame), by_fault)| {
         let is_one = by_fault.len() == 1;
         let of_fault = by_fault.into_iter();
         of_fault.map(move |(fault, findings)| {
-            (function.clone(), code.clone(), verdict, blame, fault, is_one, findings)
+            (function.clone(), code.clone(), row, verdict, blame, fault, is_one, findings)
         })
     });
-    for (function, code, verdict, blame, fault, is_one, findings) in entries {
+    for (function, code, row, verdict, blame, fault, is_one, findings) in entries {
         if let Some(first) = findings.first() {
             let _ = writeln!(text, "  # {}", neutral(&first.message.to_string()));
         }
@@ -71,12 +71,11 @@ pub fn known_findings(findings: &[Finding], known: &[Known], abi: Abi) -> Result
         let rules = places(findings.iter().copied(), true);
         // Of a fault, the signs of its page say it.
         let cfa = amounts(&findings);
-        let rows = starts(findings.iter().copied());
         let is_no_worse = |entry: &Known| {
-            entry.fault.is_some() || allows(entry, &rules, cfa.as_ref()) && is_in_rows(entry, rows.as_ref())
+            entry.fault.is_some() || allows(entry, &rules, cfa.as_ref()) && has_row(entry, row)
         };
         let is_it = |entry: &Known| {
-            let is_of = |finding: &&Finding| is_of(entry, finding, code.is_some());
+            let is_of = |finding: &&Finding| is_of(entry, finding);
             findings.iter().all(is_of) && is_of_fault(entry) && is_no_worse(entry)
         };
         let why = explained(known, verdict, blame, is_it);
@@ -96,8 +95,8 @@ pub fn known_findings(findings: &[Finding], known: &[Known], abi: Abi) -> Result
             verdict,
             function: Some(function),
             code,
-            row: None,
-            rows: rows.map(|rows| Vec::from_iter(rows).into()),
+            row: row.map(|row| vec![row].into()),
+            rows: None,
             cfa: cfa.filter(|_| reason.is_some()),
             rules: vec![rules].into(),
             fault,
@@ -123,6 +122,10 @@ pub fn known_findings(findings: &[Finding], known: &[Known], abi: Abi) -> Result
     Ok(KnownText { text, without_reason })
 }
 
+/// What the findings of an entry have in common: whether the function has no name, its name and code, the row, and what is
+/// wrong by whose fault.
+type Group = (bool, String, Option<String>, Option<RowOffset>, Verdict, Blame);
+
 /// Findings by the known bug that they come from.
 type ByFault<'f> = BTreeMap<Option<&'f str>, Vec<&'f Finding>>;
 
@@ -139,12 +142,10 @@ fn allows(entry: &Known, rules: &BTreeMap<String, u64>, cfa: Option<&OneOrMany<C
         || entry.rules.iter().flatten().any(has_rules) && entry.cfa.as_ref().is_none_or(has_amounts)
 }
 
-/// Whether an entry has all of these rows.
-fn is_in_rows(entry: &Known, rows: Option<&BTreeSet<RowOffset>>) -> bool {
-    let is_in = |known: &OneOrMany<RowOffset>| {
-        rows.is_some_and(|rows| rows.iter().all(|row| known.iter().any(|known| known == row)))
-    };
-    entry.rows.as_ref().is_none_or(is_in)
+/// Whether an entry has a row.
+fn has_row(entry: &Known, row: Option<RowOffset>) -> bool {
+    let is_in = |known: &OneOrMany<RowOffset>| row.is_some_and(|row| known.iter().any(|known| *known == row));
+    [&entry.row, &entry.rows].into_iter().all(|known| known.as_ref().is_none_or(is_in))
 }
 
 /// How wrong the CFA is in rows that compute it from SP, if all are such: where they are, that does not depend on what
@@ -170,14 +171,11 @@ fn function(finding: &Finding, has_libraries: bool) -> String {
 }
 
 /// Whether an entry is about the function of a finding. One that names it without its code means the only one of the name.
-fn is_of(entry: &Known, finding: &Finding, needs_code: bool) -> bool {
+fn is_of(entry: &Known, finding: &Finding) -> bool {
     let names_it =
         entry.function.as_ref().is_some_and(|name| !QualifiedName::parse(name).function.is_empty());
-    let is_its_code = match &entry.code {
-        Some(code) => finding.code.as_ref().is_some_and(|own| own.digest == *code),
-        None => !(needs_code && names_it),
-    };
-    entry.is_in(finding.image.as_deref(), finding.function.as_deref()) && is_its_code
+    let is_ambiguous = finding.code.as_ref().is_some_and(|code| finding.function.is_none() || !code.is_only);
+    entry.is_about(finding) && !(entry.code.is_none() && names_it && is_ambiguous)
 }
 
 fn explained(

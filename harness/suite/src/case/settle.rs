@@ -153,7 +153,7 @@ pub(crate) fn places<'f>(
 }
 
 /// Where the rows of findings start; `None` where one has none.
-pub(crate) fn starts<'f>(findings: impl Iterator<Item = &'f Finding>) -> Option<BTreeSet<RowOffset>> {
+fn starts<'f>(findings: impl Iterator<Item = &'f Finding>) -> Option<BTreeSet<RowOffset>> {
     findings.map(|finding| finding.row.map(|row| RowOffset(row.start.0))).collect()
 }
 
@@ -170,13 +170,15 @@ fn judge_functions(known: &Known, seen: &[&Finding]) -> Option<Finding> {
     let functions: BTreeSet<_> =
         named.filter_map(|finding| Some((finding.image.as_deref(), code_of(finding)?))).collect();
     let is_named = !QualifiedName::parse(name).function.is_empty();
-    let first = seen.first().filter(|_| is_named && functions.len() > 1)?;
+    let shares_name = |finding: &&&Finding| finding.code.as_ref().is_some_and(|code| !code.is_only);
+    let is_one = functions.len() <= 1 && !seen.iter().any(|finding| shares_name(&finding));
+    let first = seen.first().filter(|_| is_named && !is_one)?;
     let verdict = known.verdict;
     let codes: Vec<&str> = functions.into_iter().map(|(_, code)| code).collect();
     let count = codes.len();
     let message = format!(
-        "the known {verdict} in {name} happens in {count} functions of this name, and the entry does not say by `code` which it \
-         means: {}",
+        "the known {verdict} in {name} happens in {count} of several functions of this name, and the entry does not say by `code` \
+         which it means: {}",
         codes.join(", ")
     );
     let (expected, got) = ("one function".into(), format!("{count} functions").into());
@@ -263,8 +265,7 @@ impl<'k> Expected<'k> {
     fn explains(&self, finding: &Finding, abi: Option<Abi>) -> bool {
         let row_start = |row: &FindingRow| row.start.0;
         self.known.verdict == finding.verdict
-            && self.known.is_in(finding.image.as_deref(), finding.function.as_deref())
-            && self.known.code.as_deref().is_none_or(|code| code_of(finding) == Some(code))
+            && self.known.is_about(finding)
             && self.known.is_as_wrong(finding)
             && abi.is_none_or(|abi| is_of_its_fault(self.known, finding, abi))
             && self.row.is_none_or(|row| finding.row.as_ref().map(row_start) == Some(row.0))
@@ -279,7 +280,8 @@ impl<'k> Expected<'k> {
             None => 1,
             Some(_) => 2,
         };
-        (self.known.code.is_none(), !finding.may_be_blamed_on(self.known.blame), of_fault)
+        let is_its_code = self.known.code.is_some() && self.known.code.as_deref() == code_of(finding);
+        (!is_its_code, !finding.may_be_blamed_on(self.known.blame), of_fault)
     }
 
     /// Returns the finding for a known failure whose blame differs from the spec's.

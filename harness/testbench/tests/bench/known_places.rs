@@ -1,5 +1,6 @@
 //! What is known of files and linkers, and what an installed program has in it.
 
+use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
 use rstest::rstest;
 use serde_json::Value;
 
@@ -223,4 +224,63 @@ fn lost_fdes_are_known_one_by_one() {
     let all: String = names.iter().map(|name| entry(name)).collect();
     let all = judged(&["diff"], &format!("diff:\n{others}{all}"));
     assert_eq!(json(&all)["missing"], Value::Array(Vec::new()), "{all:?}");
+}
+
+/// Of functions with one name, a list says by their code which it means; of one without a name as well.
+#[test]
+fn functions_of_one_name_are_known_by_their_code() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let mut elf = std::fs::read(path("gnu-2.47/amd64/remember_restore.O2")).expect("a build");
+    let judged = |elf: &[u8], keys: &str| {
+        std::fs::write(folder.join("program"), elf).expect("a file");
+        let list = format!("diff:\n  - {{rule: cfa, places: 9, reason: {REASON:?}{keys}}}\n");
+        std::fs::write(folder.join("known.yaml"), list).expect("a file");
+        let report = json(&bench_in(folder, &["diff", "--known=known.yaml", "--json", "program"]));
+        report["findings"].as_array().cloned().expect("findings")
+    };
+    let all = judged(&elf, ", function: none");
+    let first = &all[0];
+    let (name, code) =
+        (first["function"].as_str().expect("a name"), first["code"]["digest"].as_str().expect("a code"));
+    let left = |found: &[Value]| found.iter().filter(|finding| finding["code"]["digest"] == *code).count();
+    let (by_name, by_code) = (format!(", function: {name}"), format!(", function: {name}, code: {code}"));
+    let row = |start: &str| format!("{by_code}, row: {start}");
+    let of_row = all
+        .iter()
+        .filter(|finding| finding["row"]["start"] == first["row"]["start"] && finding["function"] == name);
+    assert_eq!([&by_name, &by_code].map(|keys| left(&judged(&elf, keys))), [0, 0]);
+    assert_eq!(
+        left(&judged(&elf, &row(first["row"]["start"].as_str().expect("a row")))),
+        left(&all) - of_row.count()
+    );
+    assert_eq!(left(&judged(&elf, &row("0xfff"))), left(&all), "it is of another row");
+    rename_another(&mut elf, name);
+    let renamed = judged(&elf, &by_name);
+    assert_eq!(left(&renamed), left(&all), "it is not said which one is meant: {renamed:?}");
+    assert_eq!(left(&judged(&elf, &by_code)), 0);
+    let other: String = code.chars().rev().collect();
+    assert_eq!(left(&judged(&elf, &format!(", function: {name}, code: {other}"))), left(&all));
+    let Some(strip) = program(&["strip"]) else { return };
+    let stripped =
+        std::process::Command::new(strip).arg(folder.join("program")).status().expect("strip runs");
+    assert!(stripped.success());
+    let stripped = std::fs::read(folder.join("program")).expect("a file");
+    assert_eq!(left(&judged(&stripped, &by_code)), 0, "without a name, it has the same code");
+    assert_eq!(left(&judged(&stripped, &by_name)), left(&all));
+}
+
+/// Gives the name of a function to `main`.
+fn rename_another(elf: &mut [u8], function: &str) {
+    const ENTRY: usize = 24;
+    let (table, entries) = {
+        let file = object::read::elf::ElfFile64::<object::Endianness>::parse(&*elf).expect("an ELF file");
+        let entry =
+            |name: &str| file.symbols().find(|symbol| symbol.name() == Ok(name)).expect("a symbol").index().0;
+        let table = file.section_by_name(".symtab").expect("a table");
+        let (start, _) = table.file_range().expect("in the file");
+        (usize::try_from(start).expect("an offset"), [entry(function), entry("main")])
+    };
+    let [of, another] = entries.map(|entry| table + entry * ENTRY);
+    elf.copy_within(of..of + 4, another);
 }

@@ -158,8 +158,14 @@ mod tests {
     #[test]
     fn the_reason_for_leaving_a_function_out_is_checked_against_its_construction() {
         let mut report = report();
-        let extent =
-            Extent { function: "f0".to_owned(), section: None, start: Address(0x1000), size: 8, pcs: 2 };
+        let extent = Extent {
+            function: "f0".to_owned(),
+            code: None,
+            section: None,
+            start: Address(0x1000),
+            size: 8,
+            pcs: 2,
+        };
         report.uncovered = vec![Uncovered {
             extent,
             cfi_section: ".eh_frame".to_owned(),

@@ -1,15 +1,22 @@
 //! What tells a function from others where its name does not: its code, wherever it is linked to.
 
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
-use schemars::JsonSchema;
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use sframe_engine::Abi;
 use sframe_isa::starts;
 use sha2::{Digest as _, Sha256};
 
+use crate::abi::abi_of;
+use crate::bounded::File;
+use crate::object_file::code;
+use crate::symbols::Symbols;
+
 /// What tells a function from others: its code.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FunctionCode {
     /// A digest of it, apart from what changes where the function, or what it refers to, is placed elsewhere.
@@ -18,9 +25,87 @@ pub struct FunctionCode {
     pub is_only: bool,
 }
 
+impl FunctionCode {
+    /// Whether this is the function that a list means which gives the digest of its code, or none. `has_its_name` is
+    /// whether the function has the name that is given; `None` if it has no name at all, as one of a stripped file.
+    #[must_use]
+    pub fn is_meant(&self, digest: Option<&str>, has_its_name: Option<bool>) -> bool {
+        let is_its_code = digest == Some(&*self.digest);
+        match has_its_name {
+            Some(has_its_name) => has_its_name && (is_its_code || self.is_only),
+            None => is_its_code,
+        }
+    }
+}
+
+/// What tells the functions of a file apart.
+#[derive(Debug)]
+pub struct FunctionCodes<'a> {
+    abi: Option<Abi>,
+    /// All code, with its addresses.
+    code: Vec<(u64, &'a [u8])>,
+    image: Range<u64>,
+    seen: Mutex<Seen>,
+}
+
+/// Digests by the start of the function, and how many bytes may still be digested.
+#[derive(Debug)]
+struct Seen(FxHashMap<u64, String>, usize);
+
+impl<'a> FunctionCodes<'a> {
+    /// Those of a file.
+    #[must_use]
+    pub fn of(file: &File<'a>) -> Self {
+        let code: Vec<(u64, &[u8])> = code(file).collect();
+        let end = |(start, code): &(u64, &[u8])| start.saturating_add(code.len() as u64);
+        let image =
+            code.iter().map(|(start, _)| *start).min().unwrap_or(0)..code.iter().map(end).max().unwrap_or(0);
+        // Functions of a sound file don't overlap, but for some bytes; malformed ones may name all code each.
+        let most = code.iter().fold(0, |sum: usize, (_, code)| sum.saturating_add(2 * code.len()));
+        Self { abi: abi_of(file), code, image, seen: Mutex::new(Seen(FxHashMap::default(), most)) }
+    }
+
+    /// What tells the function at an address from others. Without a symbol, its code is `extent`. The digest is empty where
+    /// there is no such code, or too much of it.
+    #[must_use]
+    pub fn of_function(&self, symbols: &Symbols<'_>, address: u64, extent: Range<u64>) -> FunctionCode {
+        let symbol = symbols.at(address);
+        let is_only = symbol.is_some_and(|(name, _)| symbols.count_of(name) == 1);
+        FunctionCode {
+            digest: self.digest(symbols, symbol.map(|(_, offset)| address - offset), extent),
+            is_only,
+        }
+    }
+
+    fn digest(&self, symbols: &Symbols<'_>, start: Option<u64>, extent: Range<u64>) -> String {
+        let start = start.unwrap_or(extent.start);
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let Seen(known, left) = &mut *seen;
+        if let Some(known) = known.get(&start) {
+            return known.clone();
+        }
+        let end = symbols.extent(start).map_or(extent.end, |extent| extent.end);
+        let digest = self.bytes(start..end).zip(self.abi).and_then(|(code, abi)| {
+            *left = left.checked_sub(code.len())?;
+            Some(code_digest(abi, start, code, &self.image))
+        });
+        let digest = digest.unwrap_or_default();
+        known.insert(start, digest.clone());
+        digest
+    }
+
+    fn bytes(&self, range: Range<u64>) -> Option<&'a [u8]> {
+        let is_in = |(start, code): &&(u64, &[u8])| range.start.wrapping_sub(*start) < code.len() as u64;
+        let (start, code) = self.code.iter().find(is_in)?;
+        let offset = |address: u64| usize::try_from(address.checked_sub(*start)?).ok();
+        code.get(offset(range.start)?..offset(range.end)?.min(code.len()))
+    }
+}
+
 /// Digests the code of a function, apart from what changes where it, or what it refers to, is placed elsewhere. `image`
 /// are the addresses of its file, some of which it may contain. 16 hexadecimal digits.
-pub(super) fn code_digest(abi: Abi, address: u64, code: &[u8], image: &Range<u64>) -> String {
+#[must_use]
+pub fn code_digest(abi: Abi, address: u64, code: &[u8], image: &Range<u64>) -> String {
     let offset = |at: u64| usize::try_from(at.wrapping_sub(address)).unwrap_or(usize::MAX).min(code.len());
     let mut instructions = Vec::new();
     let end = starts(abi, address, code, address.saturating_add(code.len() as u64), |at| {
