@@ -6,12 +6,18 @@ use crate::pc_map::PcMap;
 
 /// The effect of each executed instruction, decoded once per address.
 #[derive(Debug, Default)]
-pub(crate) struct EffectCache(PcMap<Effect>);
+pub(crate) struct EffectCache(PcMap<Effect>, u32);
 
 impl EffectCache {
     /// Forgets all effects: code may have changed.
     pub(crate) fn clear(&mut self) {
         self.0 = PcMap::default();
+        self.1 += 1;
+    }
+
+    /// Returns the number of the code: another one may have other instructions.
+    pub(crate) const fn code(&self) -> u32 {
+        self.1
     }
 
     /// Returns the effect of the instruction at an address.
@@ -35,7 +41,8 @@ impl EffectCache {
     }
 }
 
-fn decode(cpu: &Cpu, space: &AddressSpace, pc: u64) -> Effect {
+/// Returns the effect of the instruction at an address.
+pub(crate) fn decode(cpu: &Cpu, space: &AddressSpace, pc: u64) -> Effect {
     with_code(cpu, space, pc, |code| cpu.effect(code))
 }
 

@@ -36,6 +36,7 @@ mod places;
 mod prelude;
 mod process;
 mod run;
+mod straight;
 mod witness;
 
 pub use address_space::{AddressSpace, MapError, Permissions, overlap};
@@ -55,5 +56,6 @@ pub use pc_map::PcMap;
 pub use process::Pattern;
 #[doc(hidden)]
 pub use run::{Hook, RESERVED_ADDRESSES};
+pub use straight::Straight;
 #[doc(hidden)]
 pub use witness::WitnessFaults;

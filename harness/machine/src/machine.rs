@@ -274,6 +274,7 @@ impl Machine {
             end,
             instructions: run.instructions,
             unobserved: run.unobserved,
+            passed: run.passed,
             control_flow: run.control_flow(),
             output: output.all.clone(),
             standard_output: output.standard.clone(),

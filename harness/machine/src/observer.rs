@@ -1,6 +1,7 @@
 //! Observers, which see the machine before each instruction.
 
 use std::ops::Range;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use sframe_engine::Abi;
@@ -10,6 +11,7 @@ use crate::answers::Event;
 use crate::call_stack::{CallStack, Record};
 use crate::cpu::Cpu;
 use crate::outcome::End;
+use crate::straight::Straight;
 
 /// Whether to continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +49,8 @@ pub struct Moment<'m> {
     /// Memory.
     pub memory: &'m AddressSpace,
     pub(crate) cpu: &'static Cpu,
+    /// The number of the code, which changes with it.
+    pub(crate) code: u32,
     pub(crate) read_register: &'m dyn Fn(i32) -> Option<u64>,
 }
 
@@ -68,6 +72,20 @@ impl Moment<'_> {
     #[must_use]
     pub const fn red_zone(&self) -> u64 {
         self.cpu.signal_frame.red_zone
+    }
+
+    /// Returns those of the instructions at some addresses, up to one that moves control, of which only the observer has to
+    /// know what it would see: see [`Observer::lets_pass`]. `end` is the address after the last one.
+    #[must_use]
+    pub fn straight(&self, pcs: Vec<u64>, end: u64) -> Straight {
+        Straight::new(self.cpu, self.memory, self.code, pcs, end)
+    }
+
+    /// Whether the code of some instructions is still what it was.
+    #[inline]
+    #[must_use]
+    pub const fn is_current(&self, straight: &Straight) -> bool {
+        self.code == straight.code
     }
 
     /// Returns the call that the last instruction has made, if it has.
@@ -180,6 +198,33 @@ pub struct Table {
 pub trait Observer {
     /// Called before the instruction at `moment.pc` executes.
     fn instruction(&mut self, moment: &Moment<'_>) -> Flow;
+
+    /// Called after [`Self::instruction`] has answered [`Flow::Continue`]. Returns instructions from this one on that
+    /// execute one after the other, and before which the observer need not be called: it knows what it would see. None of
+    /// them changes SP or FP, except the last one. Not all of them may pass.
+    #[inline]
+    fn lets_pass(&mut self, moment: &Moment<'_>) -> Option<Rc<Straight>> {
+        let _ = moment;
+        None
+    }
+
+    /// Called before an instruction to which one of them has jumped, or the last has led: returns instructions from there
+    /// on, as [`Self::lets_pass`] does, before the first of which the observer need not be called either.
+    fn goes_on(&mut self, pc: u64) -> Option<Rc<Straight>> {
+        let _ = pc;
+        None
+    }
+
+    /// Called when some of them have begun to execute, with the [`Moment::time`] of the first: before a store by the last
+    /// of these, and before anything else is shown.
+    fn passed(&mut self, time: u64, pcs: &[u64]) {
+        let _ = (time, pcs);
+    }
+
+    /// Called after each store while instructions pass: returns whether the rest of them need still not be shown.
+    fn still_lets_pass(&self) -> bool {
+        true
+    }
 
     /// Returns whether [`Self::store`] is to be called. Called once, before the run; a run that
     /// reports stores takes longer.

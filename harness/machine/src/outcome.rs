@@ -162,6 +162,8 @@ pub struct Outcome {
     /// Those of them that were not observed: of other programs that it has executed, and of
     /// copies of it.
     pub unobserved: u64,
+    /// Those of them that the observer has let pass.
+    pub passed: u64,
     /// What the program wrote to its standard output and error.
     pub output: Vec<u8>,
     /// What it wrote to its standard output.

@@ -125,7 +125,8 @@ pub(crate) struct Action {
 
 impl Action {
     /// The effect of an instruction without effects that matter.
-    const NOTHING: Self = Self { control: Control::Other, movement: Movement::Relative, fall_through: None };
+    pub(crate) const NOTHING: Self =
+        Self { control: Control::Other, movement: Movement::Relative, fall_through: None };
 
     /// The effect of a system call that loads all registers.
     const LOADED: Self = Self { control: Control::Indirect, movement: Movement::Foreign, fall_through: None };
@@ -487,6 +488,35 @@ impl Witness {
         }
         if let Some(Exit::Landing { or: Some(frame), .. }) = self.current.call_stack.exit {
             self.land_as_known(pc, frame);
+        }
+        self.previous = Previous { action, time, pc, sp, fp };
+    }
+
+    /// Whether nothing happens to the call stack before the instructions from a place on up to the last one, if they execute
+    /// one after the other, with the same SP. What the last one calls, or returns to, is followed after it.
+    pub(crate) fn is_idle(&mut self, at: Place, last: u64) -> bool {
+        let Some(Record { caller_sp, callee, .. }) = self.top().copied() else { return false };
+        let is_free = self.stays.is_none()
+            && self.unsettled.is_none()
+            && self.switched.is_none()
+            && self.left.is_none()
+            && self.current.call_stack.is_settled()
+            && self.current.call_stack.departed_at.is_none();
+        // With the SP of the call, control may be where the callee has returned to.
+        is_free
+            && (at.sp < caller_sp
+                || !self.links_on_stack
+                    && at.sp == caller_sp
+                    && self.callees.is_in(at.pc, callee)
+                    && self.callees.is_in(last, callee))
+    }
+
+    /// Follows instructions before which nothing has happened, up to one that has been executed at a time.
+    pub(crate) fn pass(&mut self, event: Event, at: Place, time: u64, action: Action) {
+        let Place { pc, sp, fp } = at;
+        self.now = (event, pc);
+        if action != Action::NOTHING {
+            self.has_moved = false;
         }
         self.previous = Previous { action, time, pc, sp, fp };
     }

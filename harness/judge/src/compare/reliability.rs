@@ -22,9 +22,9 @@ pub struct Reliabilities {
 }
 
 impl Reliabilities {
-    /// Counts a walk.
-    pub const fn count(&mut self, reliability: Reliability) {
-        *self.of(reliability) += 1;
+    /// Counts walks.
+    pub const fn count(&mut self, reliability: Reliability, times: u64) {
+        *self.of(reliability) += times;
     }
 
     const fn of(&mut self, reliability: Reliability) -> &mut u64 {

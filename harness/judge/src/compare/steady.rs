@@ -71,17 +71,27 @@ impl Steady {
         self.callers.clear();
     }
 
-    /// Records a store to memory. `is_read` says whether the walk has read there.
-    pub(crate) fn stored(&mut self, address: u64, len: u64, is_read: bool) {
+    /// Returns the row of a topmost frame, if there is no more to it than it says.
+    #[inline(always)]
+    pub(crate) fn row(&mut self, pc: u64, stepper: &mut dyn Stepper) -> Option<PlainRow> {
+        *self.rows.get_or_insert_with(pc, || stepper.plain_row(InstructionPointer(pc).into()))
+    }
+
+    /// Records a store to memory. `is_read` says whether the walk has read there. Returns whether all is as it was that a
+    /// comparison depends on.
+    pub(crate) fn stored(&mut self, address: u64, len: u64, is_read: bool) -> bool {
         let end = address.saturating_add(len);
+        let mut is_kept = true;
         for word in &mut self.words {
             if word.is_some_and(|word| address < word + 8 && word < end) {
                 *word = None;
+                is_kept = false;
             }
         }
         if is_read || self.is_read(address, end) {
             self.last = None;
         }
+        is_kept && self.last.is_some()
     }
 
     /// Takes note of calls and returns. `kept` is the number of oldest calls that have not
@@ -136,11 +146,7 @@ impl Steady {
             let caller = self.caller(position, records, stores, moment, stepper)?;
             self.callers.push(caller);
         }
-        let row = self.rows.get_or_insert_with(moment.pc, || {
-            let address = InstructionPointer(moment.pc);
-            stepper.plain_row(address.into())
-        });
-        let row = row.as_ref()?;
+        let row = &self.row(moment.pc, stepper)?;
         if call.since != self.since {
             (self.since, self.words) = (call.since, [None; 2]);
         }

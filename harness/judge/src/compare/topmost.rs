@@ -42,7 +42,7 @@ impl ByTopmost {
 }
 
 /// Where a walk began.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Start {
     /// The PC of the topmost frame.
     pub(crate) pc: u64,
@@ -51,6 +51,11 @@ pub(crate) struct Start {
 }
 
 impl Start {
+    /// The same at any PC.
+    pub(crate) const fn anywhere(self) -> Self {
+        Self { pc: 0, ..self }
+    }
+
     /// At a PC, however control has come there.
     pub(crate) const fn at(pc: u64) -> Self {
         Self { pc, is_after_last: false }
@@ -99,14 +104,20 @@ pub(crate) struct ByPc {
 }
 
 impl ByPc {
-    /// Counts a walk.
+    /// Counts walks that have found the same.
     #[inline]
-    pub(crate) fn count(&mut self, start: Start, found: &[Disagreement], reliability: Reliability) {
+    pub(crate) fn count(
+        &mut self,
+        start: Start,
+        found: &[Disagreement],
+        reliability: Reliability,
+        times: u64,
+    ) {
         let Start { pc, is_after_last } = start;
         match found.first() {
-            _ if is_after_last => self.after_last.count(reliability),
-            Some(first) if first.frame > 0 => self.callers.count(reliability),
-            _ => self.of.get_or_insert_with(pc, Reliabilities::default).count(reliability),
+            _ if is_after_last => self.after_last.count(reliability, times),
+            Some(first) if first.frame > 0 => self.callers.count(reliability, times),
+            _ => self.of.get_or_insert_with(pc, Reliabilities::default).count(reliability, times),
         }
     }
 

@@ -34,7 +34,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Counts a comparison with a call stack of `depth` frames: what it has found, how many of them were compared, and how
+    /// Counts comparisons with a call stack of `depth` frames, each of which ends in the same way: what it has found, how many of them were compared, and how
     /// many of these derived anew. Returns what the walk is worth, unless that is not settled.
     pub(super) fn count(
         &mut self,
@@ -43,14 +43,15 @@ impl Counts {
         frames: usize,
         derived: u64,
         depth: usize,
+        times: u64,
     ) -> Option<Reliability> {
-        self.walk_ends.count(if found.is_empty() { end } else { WalkEnd::Disagreed }, depth);
+        self.walk_ends.count(if found.is_empty() { end } else { WalkEnd::Disagreed }, depth, times);
         if end.has_compared(depth) {
-            self.comparisons += 1;
-            self.frames += frames as u64;
-            self.frames_derived += derived.min(frames as u64);
+            self.comparisons += times;
+            self.frames += frames as u64 * times;
+            self.frames_derived += derived.min(frames as u64) * times;
         } else {
-            self.nothing_compared += 1;
+            self.nothing_compared += times;
         }
         (end != WalkEnd::Unsettled).then(|| reliability(end, found, depth, None))
     }

@@ -114,7 +114,7 @@ pub struct UnexercisedRow {
     /// The row.
     #[serde(flatten)]
     pub row: FindingRow,
-    /// Its first instructions, in its first block if it repeats.
+    /// Its first instructions, in its first block if it repeats; none if they were not asked for.
     pub instructions: Vec<String>,
     /// How it was used all the same.
     #[serde(default, skip_serializing_if = "RowUse::is_never")]
@@ -251,6 +251,16 @@ impl Executed {
         is_first
     }
 
+    /// Counts an instruction at which the stacks have been compared before, and are again.
+    pub(super) fn compared(&mut self, pc: u64, times: u64) {
+        self.instructions.get_or_insert_with(pc, Default::default).0 += times;
+    }
+
+    /// Whether the stacks have been compared at an instruction.
+    pub(super) fn is_compared(&mut self, pc: u64) -> bool {
+        self.instructions.get(pc).is_some_and(|(_, used)| *used == RowUse::Compared)
+    }
+
     /// Returns all instructions that ran, with their counts.
     pub(crate) fn hits(&self) -> impl Iterator<Item = (u64, u64)> {
         self.instructions.iter().map(|(pc, (count, _))| (pc, *count))
@@ -293,8 +303,8 @@ impl Executed {
         Some((section.address(), found.fde.index, found.row_index?))
     }
 
-    /// Returns what was exercised.
-    pub(crate) fn coverage(&self, target: &Target<'_>) -> Coverage {
+    /// Returns what was exercised. `lists` is whether to show the instructions of rows that were not.
+    pub(crate) fn coverage(&self, target: &Target<'_>, lists: bool) -> Coverage {
         let mut coverage = Coverage::default();
         let mut rows: FxHashMap<_, RowUse> = FxHashMap::default();
         let mut missing: BTreeMap<String, bool> = BTreeMap::new();
@@ -339,7 +349,7 @@ impl Executed {
                 *coverage.uncovered.entry(name).or_default() += count;
             }
         }
-        coverage.count_rows(target, &rows);
+        coverage.count_rows(target, &rows, lists);
         let calls = self.calls.iter().filter_map(|&ra| Self::row(target, ReturnAddress(ra).into()));
         coverage.rows.exercised_as_caller = calls.collect::<FxHashSet<_>>().len() as u64;
         coverage
@@ -377,9 +387,9 @@ fn lacks_fde_alone(target: &Target<'_>, pc: u64) -> bool {
 
 impl Coverage {
     /// Counts the rows that cover something, and how many of them were used.
-    fn count_rows(&mut self, target: &Target<'_>, used: &FxHashMap<(u64, u32, u32), RowUse>) {
+    fn count_rows(&mut self, target: &Target<'_>, used: &FxHashMap<(u64, u32, u32), RowUse>, lists: bool) {
         for section in target.sections.iter() {
-            self.count_rows_of(target, section, used);
+            self.count_rows_of(target, section, used, lists);
         }
     }
 
@@ -388,6 +398,7 @@ impl Coverage {
         target: &Target<'_>,
         section: &Section<'_>,
         used: &FxHashMap<(u64, u32, u32), RowUse>,
+        lists: bool,
     ) {
         for fde in section.fdes().flatten() {
             for (index, row) in (0..).zip(section.rows(&fde).flatten()) {
@@ -409,7 +420,11 @@ impl Coverage {
                         image,
                         function,
                         row: FindingRow::new(&row),
-                        instructions: target.listing(start..end, INSTRUCTIONS),
+                        instructions: if lists {
+                            target.listing(start..end, INSTRUCTIONS)
+                        } else {
+                            Vec::new()
+                        },
                         used,
                         reason: None,
                         pc: Address(target.linked(Loaded(start)).0),

@@ -68,12 +68,12 @@ impl WalkEnds {
         ]
     }
 
-    /// Counts a walk through a call stack of `depth` frames.
-    pub(crate) const fn count(&mut self, end: WalkEnd, depth: usize) {
+    /// Counts walks through a call stack of `depth` frames.
+    pub(crate) const fn count(&mut self, end: WalkEnd, depth: usize, times: u64) {
         if let WalkEnd::NoFde { frame } = end
             && frame + 1 == depth
         {
-            self.entry_without_fde += 1;
+            self.entry_without_fde += times;
         }
         *match end {
             WalkEnd::Outermost => &mut self.outermost,
@@ -85,7 +85,7 @@ impl WalkEnds {
             WalkEnd::InRegister { .. } => &mut self.in_register,
             WalkEnd::NoProgress { .. } => &mut self.no_progress,
             WalkEnd::Disagreed => &mut self.disagreed,
-        } += 1;
+        } += times;
     }
 }
 

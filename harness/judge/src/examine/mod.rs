@@ -1,5 +1,6 @@
 //! Compares every instruction's backtrace with the call stack, for one program.
 
+mod breakpoint;
 mod broken;
 pub mod counts;
 pub mod coverage;
@@ -11,6 +12,8 @@ pub mod hazards;
 pub mod listings;
 pub mod observed;
 mod own_check;
+mod passing;
+mod probe;
 pub mod progress;
 mod results;
 pub mod sampling;
@@ -27,7 +30,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use sframe_engine::Abi;
 use sframe_inspect::hazard::Hazard;
 use sframe_machine::{
-    Change, End as RunEnd, Flow, Machine, MachineError, Moment, Observer, Options, Outcome, PcMap, Usage,
+    Change, End as RunEnd, Flow, Machine, MachineError, Moment, Observer, Options, Outcome, PcMap, Straight,
+    Usage,
 };
 
 use crate::calls::{Calls, Judged, Known as KnownCalls, Readings, Scene};
@@ -39,6 +43,7 @@ use crate::examine::coverage::{Coverage, Executed, RowUse};
 use crate::examine::deliveries::{Followed, Interruptions};
 use crate::examine::excluded::{Collected, Exclusion};
 use crate::examine::observed::{Observed, TrueFrame};
+use crate::examine::passing::{Known, Passages, Scene as Surroundings};
 use crate::examine::progress::{Figures, Progress};
 use crate::examine::results::Results;
 use crate::examine::sampling::{Sampler, Sampling};
@@ -53,30 +58,12 @@ use crate::truth::stores::{LastStores, Pointers, Written};
 use crate::unwind::{Backtrace, Unwinder, Viewpoint};
 use crate::vocabulary::{End, Feature, Verdict};
 
+pub use breakpoint::{Arrival, Breakpoint};
 pub use broken::{BrokenRun, OutputDifference, broken_reason};
 pub use deliveries::{BrokenDelivery, Deliveries, DeliveryFault, Signals};
 pub use ends::WalkEnds;
 pub use own_check::FailedCheck;
-
-/// A place that a spec wants examined closely.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Breakpoint {
-    /// The address, with load bias.
-    pub pc: u64,
-    /// The number of the arrival, from 1.
-    pub hit: u32,
-}
-
-/// What was seen at a breakpoint.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Arrival {
-    /// The names of the call stack's frames, starting at the topmost.
-    pub frames: Vec<String>,
-    /// How the backtrace ended there.
-    pub end: WalkEnd,
-    /// Where it ended: the address by which its last frame was looked up.
-    pub ended_at: u64,
-}
+pub use probe::Probe;
 
 /// What to examine in a program besides every instruction.
 #[derive(Clone, Debug, Default)]
@@ -93,6 +80,8 @@ pub struct ExamineOptions {
     pub hazards: bool,
     /// Whether to record the true frame at each instruction.
     pub observes: bool,
+    /// Whether the instructions of rows that did not run are left out of the report: there may be many.
+    pub only_counts_rows: bool,
     /// Which instructions are compared in the run without signals.
     pub sampling: Sampling,
     /// Whether backtraces that are not complete are findings, even if they say so.
@@ -132,6 +121,9 @@ pub struct Examination {
     pub failed_check: Option<FailedCheck>,
     /// The system calls that it made.
     pub system_calls: Usage,
+    /// The instructions of the run without signals that were not looked at one by one: what comparing would show was known
+    /// from those before them. They count as compared.
+    pub passed: u64,
     /// Comparisons without a disagreement.
     pub agree: u64,
     /// Instructions that are not in the sample: see [`ExamineOptions::sampling`].
@@ -191,6 +183,7 @@ impl Examination {
             last_output: Vec::new(),
             failed_check: None,
             system_calls: Usage::default(),
+            passed: 0,
             agree: 0,
             left_out: 0,
             excluded: Vec::new(),
@@ -217,34 +210,6 @@ impl Examination {
             RunEnd::Killed(signal) => Some(128 | signal),
             _ => None,
         }
-    }
-}
-
-/// Observes a program while it is examined. What its calls were is known before: a run is made for that alone.
-pub trait Probe {
-    /// Called before each run of the program.
-    fn start(&mut self) {}
-
-    /// Called before each instruction of the run without signals, whether or not it is compared; after that, if it is.
-    /// `readings` gives what walks are to be held against.
-    fn executes(&mut self, moment: &Moment<'_>, readings: &dyn Fn() -> Readings) {
-        let _ = (moment, readings);
-    }
-
-    /// Called before the comparison at a moment that a spec names.
-    fn breakpoint(&mut self) {}
-
-    /// Called after the comparison.
-    fn compared(&mut self, truth: &Truth<'_>, viewpoint: &Viewpoint<'_>, readings: &dyn Fn() -> Readings);
-
-    /// Called when what there is to unwind by has changed, by the system call at a moment that has been compared.
-    fn changed(&mut self, moment: &Moment<'_>, change: &Change, readings: &dyn Fn() -> Readings) {
-        let _ = (moment, change, readings);
-    }
-
-    /// Called for each store: see [`Observer::store`].
-    fn stored(&mut self, address: u64, len: u64) {
-        let _ = (address, len);
     }
 }
 
@@ -294,7 +259,7 @@ pub fn examine_with(
     let Examiner { seen, doubt, stopped, .. } = examiner;
     let left_out = seen.sampler.as_ref().map_or(0, |sampler| sampler.left_out);
     counts.traces = seen.traces;
-    let coverage = seen.executed.coverage(target);
+    let coverage = seen.executed.coverage(target, !look.only_counts_rows);
     let mut findings = target.section_faults();
     findings.extend(gaps::gaps(target, &seen.executed));
     findings.extend(ends::incomplete(&seen.results.early, target));
@@ -312,6 +277,7 @@ pub fn examine_with(
         standard_output: outcome.standard_output,
         failed_check: seen.failed_check,
         system_calls: outcome.system_calls,
+        passed: outcome.passed,
         agree: counts.comparisons - counts.walk_ends.disagreed,
         left_out,
         excluded: seen.excluded.into_list(target, &seen.executed),
@@ -370,6 +336,11 @@ struct Examiner<'e, 'a, 'p> {
     layouts: RefCell<FrameLayouts>,
     last_instructions: LastInstructions,
     interruptions: Option<Interruptions>,
+    /// How the last comparison has ended, if hardly anything had changed.
+    unchanged: Option<Agreement>,
+    /// Whether instructions pass at all.
+    passes: bool,
+    passages: Passages,
     probe: Option<&'p mut dyn Probe>,
 }
 
@@ -401,21 +372,10 @@ struct Position {
     /// How many of the oldest calls have been counted as compared.
     counted_calls: usize,
     last_pc: u64,
+    /// The last [`Progress::INTERVAL`], from 1.
+    interval: u64,
     /// Addresses of the executing image.
     image: Range<u64>,
-}
-
-/// What is known of an instruction.
-#[derive(Clone, Debug)]
-struct Known {
-    /// The registers that it writes.
-    written: Rc<Written>,
-    /// Whether it is the first one of a function.
-    starts_function: bool,
-    /// Whether it has breakpoints.
-    is_watched: bool,
-    /// Whether it is the first one of the program's own check.
-    starts_check: bool,
 }
 
 impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
@@ -457,6 +417,9 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             layouts: RefCell::default(),
             last_instructions: LastInstructions::default(),
             interruptions: None,
+            unchanged: None,
+            passes: false,
+            passages: Passages::default(),
             probe,
         }
     }
@@ -501,14 +464,41 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         self.cross_check = CrossCheck::new(self.target, self.look.traces);
         self.stores = LastStores::default();
         self.position = Position::default();
+        self.passages = Passages::default();
+        self.passes = self.only_compares();
         let options = Options { answers: self.calls.answers(), ..options.clone() };
-        Machine::with_images(&self.target.images, &options)?.run(self)
+        let outcome = Machine::with_images(&self.target.images, &options)?.run(self);
+        self.forget_passages();
+        outcome
     }
 
     /// Whether anything is compared: not in a run that only follows the calls, nor after what was otherwise than assumed.
     #[inline]
     const fn judges(&self) -> bool {
         !self.calls.only_follows()
+    }
+
+    /// Whether comparisons are all that is made at each instruction.
+    fn only_compares(&self) -> bool {
+        self.probe.is_none()
+            && self.seen.sampler.is_none()
+            && self.interruptions.is_none()
+            && !self.look.requires_reliable
+            && !self.look.ignores_fp
+            && !self.cross_check.follows_path()
+    }
+
+    /// Counts the instructions that have passed.
+    #[inline]
+    fn count_passed(&mut self) {
+        let last = self.passages.count(&mut self.seen.results.counts, &mut self.cross_check);
+        self.position.last_pc = last.unwrap_or(self.position.last_pc);
+    }
+
+    /// Counts all that have passed, and forgets what is known of them.
+    fn forget_passages(&mut self) {
+        self.count_passed();
+        self.passages.forget(&mut self.seen.results, &mut self.seen.executed);
     }
 
     /// Forgets all earlier comparisons: the probe as well.
@@ -597,6 +587,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             self.seen.results.note_early(end, &Truth::of(moment));
         }
         self.show_comparison(moment, begins);
+        self.unchanged = Some(Agreement { end, frames, depth });
         Some(end)
     }
 
@@ -759,6 +750,9 @@ impl Examiner<'_, '_, '_> {
             starts_check: check.contains(&Loaded(moment.pc)),
         };
         let known = self.instructions.get_or_insert_with(moment.pc, look).clone();
+        self.count_passed();
+        self.passages.end();
+        self.unchanged = None;
         if known.starts_check && self.interruptions.is_none() {
             self.seen.failed_check = FailedCheck::at(moment).or(self.seen.failed_check);
         }
@@ -852,7 +846,7 @@ impl Seen {
             self.excluded.add(*pc, *kind, 1);
         }
         if end == WalkEnd::Unsettled {
-            self.results.counts.walk_ends.count(end, 0);
+            self.results.counts.walk_ends.count(end, 0, 1);
             return end;
         }
         let depth = truth.call_stack.depth();
@@ -912,7 +906,9 @@ impl Examiner<'_, '_, '_> {
 impl Observer for Examiner<'_, '_, '_> {
     fn instruction(&mut self, moment: &Moment<'_>) -> Flow {
         let flow = self.see(moment);
-        let is_asked = moment.time.is_multiple_of(Progress::INTERVAL) && self.asked(moment);
+        let interval = moment.time / Progress::INTERVAL + 1;
+        let is_asked =
+            std::mem::replace(&mut self.position.interval, interval) != interval && self.asked(moment);
         if is_asked && flow == Flow::Continue { Flow::Stop } else { flow }
     }
 
@@ -938,6 +934,7 @@ impl Observer for Examiner<'_, '_, '_> {
             self.walk = self.unwinder.stepper().is_some().then(Walk::default);
         }
         if has_changed || matches!(change, Change::Executed(_)) {
+            self.forget_passages();
             // Neither the rows nor the code at an address are what they were.
             self.steady = Steady::default();
             self.instructions = PcMap::default();
@@ -957,12 +954,43 @@ impl Observer for Examiner<'_, '_, '_> {
         true
     }
 
+    #[inline]
+    fn lets_pass(&mut self, moment: &Moment<'_>) -> Option<Rc<Straight>> {
+        let agreement = self.unchanged.take().filter(|_| self.passes)?;
+        let start = self.last_instructions.start(moment.pc, moment.call_stack, self.target);
+        let frame_records = self.cross_check.follows_frame_record(moment);
+        let scene = Surroundings {
+            target: self.target,
+            stepper: self.unwinder.stepper()?,
+            steady: &mut self.steady,
+            instructions: &mut self.instructions,
+            executed: &mut self.seen.executed,
+        };
+        self.passages.begin(moment, agreement, start, frame_records, scene)
+    }
+
+    fn goes_on(&mut self, pc: u64) -> Option<Rc<Straight>> {
+        self.count_passed();
+        self.passages.goes_on(pc)
+    }
+
+    fn passed(&mut self, time: u64, pcs: &[u64]) {
+        self.passages.follow(time, pcs, &mut self.stores);
+    }
+
+    fn still_lets_pass(&self) -> bool {
+        self.passages.are_certain()
+    }
+
     fn store(&mut self, address: u64, len: u64) {
-        self.cross_check.wrote(address, len);
+        let is_traced = self.cross_check.wrote(address, len);
         self.stores.stored(address, len);
         if let Some(walk) = &mut self.walk {
             let is_read = walk.stored(address, len);
-            self.steady.stored(address, len, is_read);
+            let is_kept = self.steady.stored(address, len, is_read);
+            if is_traced || !is_kept {
+                self.passages.doubt();
+            }
         }
         if let Some(probe) = self.probe.as_mut().filter(|_| !self.calls.only_follows()) {
             probe.stored(address, len);

@@ -40,12 +40,12 @@ impl Results {
         depth: usize,
         excused: &[Disagreement],
     ) {
-        let Some(worth) = self.counts.count(end, found, frames, derived, depth) else { return };
+        let Some(worth) = self.counts.count(end, found, frames, derived, depth, 1) else { return };
         if found.is_empty() && !excused.is_empty() {
             let worth = reliability(WalkEnd::Disagreed, excused, depth, None);
-            self.reliability.count(start, excused, worth);
+            self.reliability.count(start, excused, worth, 1);
         } else {
-            self.reliability.count(start, found, worth);
+            self.reliability.count(start, found, worth, 1);
         }
     }
 

@@ -7,6 +7,7 @@
 //! may be ([`Certainty`], [`Doubt`]).
 
 mod batches;
+mod cache;
 mod certainty;
 mod conclusion;
 mod describe;
@@ -28,6 +29,7 @@ mod unexercised;
 mod variants;
 mod workers;
 
+pub use cache::Cache;
 pub use certainty::{Certainty, Doubt};
 pub use error::ExploreError;
 pub use exceptions::Exceptions;

@@ -2,6 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::cache::{Cache, Entry};
 use super::certainty::Certainty;
 use super::error::ExploreError;
 use super::exploration::{Exploration, ExploredFinding};
@@ -23,6 +24,8 @@ pub struct Explorer {
     pub isolation: Isolation,
     /// The number of workers.
     pub jobs: usize,
+    /// Where it is remembered what they have shown.
+    pub cache: Option<Cache>,
 }
 
 /// Why a row that agrees is undecided.
@@ -101,13 +104,22 @@ impl Explorer {
     fn explore(&self, module: &Module<'_>, progress: &Progress) -> Result<Known, ExploreError> {
         let source = if module.is_made() { SectionSource::EhFrame } else { SectionSource::Sframe };
         let bytes = module.image.bytes();
+        let entry = self.cache.as_ref().map(|cache| cache.entry(bytes, source, module.debug, "rows"));
+        if let Some((known, proofs)) = entry.as_ref().and_then(Entry::find::<Known>) {
+            let of_image = |finding: Finding| Finding { image: module.name.clone(), ..finding };
+            let of_image =
+                |(row, found): (u64, Vec<Finding>)| (row, found.into_iter().map(of_image).collect());
+            return Ok((known, proofs.into_iter().map(of_image).collect()));
+        }
         let shared = SharedFile::of(bytes)?;
         let file = ExploredFile::of(bytes.to_vec(), source)?.named_by(module.debug.cloned());
         let target = file.open()?;
         let roots = Roots::of(&target);
         let options = ExploreOptions::default();
-        let job =
-            Job { file: shared.path(), debug: module.debug, source, target: &target, roots: &roots, options };
+        let (file, debug) = (shared.path(), module.debug);
+        // What all functions have shown is not needed again.
+        let job = Job { file, debug, source, target: &target, roots: &roots, options, cache: None };
+        let failures = progress.failures();
         let exploration = explore_isolated(&job, &self.isolation, self.jobs, progress)?;
         let mut proofs: FxHashMap<u64, Vec<Finding>> = FxHashMap::default();
         let proved = exploration.places().filter(|found| found.certainty == Certainty::Proved);
@@ -119,7 +131,12 @@ impl Explorer {
                 of_row.push(Finding { image: module.name.clone(), ..finding.clone() });
             }
         }
-        Ok((by_row(&target, &exploration), proofs))
+        let known = (by_row(&target, &exploration), proofs);
+        if let Some(entry) = entry.filter(|_| progress.failures() == failures && !exploration.was_interrupted)
+        {
+            entry.remember(&known);
+        }
+        Ok(known)
     }
 }
 

@@ -17,6 +17,7 @@ use sframe_engine::InstructionPointer;
 use sframe_machine::MachineError;
 
 use super::batches::Batches;
+use super::cache::{Cache, Entry};
 use super::conclusion::Parts;
 use super::error::ExploreError;
 use super::exploration::Exploration;
@@ -63,6 +64,17 @@ pub struct Job<'j, 'a> {
     pub roots: &'j Roots,
     /// How far they are explored.
     pub options: ExploreOptions,
+    /// Where it is remembered what they have shown.
+    pub cache: Option<&'j Cache>,
+}
+
+impl Job<'_, '_> {
+    /// Where it is remembered what the functions have shown.
+    fn entry<'c>(&self, cache: &'c Cache) -> Entry<'c> {
+        let entries: Vec<u64> = self.roots.roots.iter().map(|root| root.entry).collect();
+        let question = format!("{:?} {entries:?}", self.options);
+        cache.entry(self.target.executable().image.bytes(), self.source, self.debug, &question)
+    }
 }
 
 /// Explores functions in processes of their own, at most `jobs` at once.
@@ -75,10 +87,24 @@ pub fn explore_isolated(
     jobs: usize,
     progress: &Progress,
 ) -> Result<Exploration, ExploreError> {
+    let entry = job.cache.map(|cache| job.entry(cache));
+    if let Some(known) = entry.as_ref().and_then(Entry::find::<Vec<Partial>>) {
+        let mut parts = Parts::default();
+        for part in known {
+            progress.begin(part.functions);
+            progress.add(&part);
+            parts.add(part);
+        }
+        return Ok(parts.conclude(job.target, job.roots));
+    }
     let all: Vec<u64> = job.roots.roots.iter().map(|root| root.entry).collect();
-    let parts = explore_all(job, isolation, jobs, progress, all, Parts::default())?;
-    let left = job.roots.unreached(&parts.reached());
-    let parts = explore_all(job, isolation, jobs, progress, left, parts)?;
+    let failures = progress.failures();
+    let parts = explore_all(job, isolation, jobs, progress, all, Shown::default())?;
+    let left = job.roots.unreached(&parts.all.reached());
+    let Shown { all: parts, each } = explore_all(job, isolation, jobs, progress, left, parts)?;
+    if let Some(entry) = entry.filter(|_| progress.failures() == failures && !progress.is_stopped()) {
+        entry.remember(&each);
+    }
     let mut exploration = parts.conclude(job.target, job.roots);
     exploration.was_interrupted = progress.is_stopped();
     Ok(exploration)
@@ -91,8 +117,8 @@ fn explore_all(
     jobs: usize,
     progress: &Progress,
     entries: Vec<u64>,
-    parts: Parts,
-) -> Result<Parts, ExploreError> {
+    parts: Shown,
+) -> Result<Shown, ExploreError> {
     let queue = Mutex::new(entries.chunks(BATCH).map(<[u64]>::to_vec).collect::<VecDeque<_>>());
     let parts = Mutex::new(parts);
     let failure = Mutex::new(None);
@@ -118,11 +144,19 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// What functions have shown.
+#[derive(Default)]
+struct Shown {
+    all: Parts,
+    /// The parts of it, if they are to be remembered.
+    each: Vec<Partial>,
+}
+
 struct Worker<'w, 'j, 'a> {
     job: &'w Job<'j, 'a>,
     isolation: &'w Isolation,
     queue: &'w Mutex<VecDeque<Vec<u64>>>,
-    parts: &'w Mutex<Parts>,
+    parts: &'w Mutex<Shown>,
     progress: &'w Progress,
 }
 
@@ -138,7 +172,11 @@ impl Worker<'_, '_, '_> {
             match ask(running, &batch, || self.progress.is_stopped()) {
                 Ok(Answer::Shown(partial)) => {
                     self.progress.add(&partial);
-                    lock(self.parts).add(*partial);
+                    let mut shown = lock(self.parts);
+                    if self.job.cache.is_some() {
+                        shown.each.push((*partial).clone());
+                    }
+                    shown.all.add(*partial);
                 }
                 Ok(Answer::Unloadable(reason)) => return Err(ExploreError::Unloadable(reason)),
                 Ok(Answer::Refused(reason)) => return Err(ExploreError::Refused(reason)),
@@ -160,7 +198,7 @@ impl Worker<'_, '_, '_> {
         if let [only] = batch {
             let fde = self.job.target.sections.lookup_fde(InstructionPointer(*only));
             if let Ok(Some(fde)) = fde {
-                lock(self.parts).fail(fde.index, Reach { has_failed: true, ..Reach::default() });
+                lock(self.parts).all.fail(fde.index, Reach { has_failed: true, ..Reach::default() });
             }
             self.progress.failed();
             return;

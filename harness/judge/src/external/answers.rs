@@ -29,6 +29,7 @@ pub(super) struct Answers {
     frames: u64,
     fp_untold: u64,
     cfa_untold: u64,
+    told: [u64; 2],
     walk_ends: WalkEnds,
     reliability: ByPc,
     /// Those where the rows are wrong.
@@ -82,7 +83,7 @@ impl Answers {
         let (judged, answer) = match judged {
             Ok(judged) => judged,
             Err(fault) => {
-                self.walk_ends.count(WalkEnd::Disagreed, 0);
+                self.walk_ends.count(WalkEnd::Disagreed, 0, 1);
                 let found = self.faults.entry((fault.verdict, pending.pc));
                 found.or_insert_with(|| FaultFinding::new(pending.pc, depth, fault)).hits += 1;
                 return;
@@ -91,7 +92,7 @@ impl Answers {
         if judged.is_excluded {
             self.nothing_compared += 1;
             self.not_settled += 1;
-            self.walk_ends.count(WalkEnd::Unsettled, 0);
+            self.walk_ends.count(WalkEnd::Unsettled, 0, 1);
             return;
         }
         self.count(&judged, asked);
@@ -129,6 +130,7 @@ impl Answers {
             self.frames += judged.frames;
             self.fp_untold += judged.fp_untold;
             self.cfa_untold += judged.cfa_untold;
+            self.told.iter_mut().zip(judged.told).for_each(|(all, more)| *all += more);
             self.agree += u64::from(judged.end != WalkEnd::Disagreed);
         } else {
             self.nothing_compared += 1;
@@ -136,12 +138,12 @@ impl Answers {
         let first = [&judged.own, &judged.shared, &judged.unclear].into_iter().flatten();
         let first = first.min_by_key(|found| found.frame).map(std::slice::from_ref);
         let began = self.last_instructions.start(pending.pc, &pending.call_stack, target);
-        self.reliability.count(began, first.unwrap_or_default(), judged.reliability);
+        self.reliability.count(began, first.unwrap_or_default(), judged.reliability, 1);
         self.called_reliable += u64::from(judged.is_called_reliable);
         if judged.are_rows_wrong {
-            self.where_rows_are_wrong.count(judged.reliability);
+            self.where_rows_are_wrong.count(judged.reliability, 1);
         }
-        self.walk_ends.count(judged.end, depth);
+        self.walk_ends.count(judged.end, depth, 1);
     }
 
     /// Forgets answers that are not of the protocol: why nothing more is asked need not be said for each of them.
@@ -181,6 +183,8 @@ impl Answers {
             frames: self.frames,
             fp_untold: self.fp_untold,
             cfa_untold: self.cfa_untold,
+            interrupted_told: self.told[0],
+            signed_told: self.told[1],
             walk_ends: self.walk_ends,
             reliability_by_topmost: self.reliability.by_topmost(target),
             where_rows_are_wrong: self.where_rows_are_wrong,

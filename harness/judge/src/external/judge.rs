@@ -101,6 +101,8 @@ pub(super) struct Judged {
     pub(super) fp_untold: u64,
     /// Frames whose CFA it did not report.
     pub(super) cfa_untold: u64,
+    /// Frames of which it said whether they were interrupted, and return addresses that it called signed.
+    pub(super) told: [u64; 2],
     pub(super) reliability: Reliability,
     /// Whether it is complete, and called reliable.
     pub(super) is_called_reliable: bool,
@@ -123,6 +125,7 @@ impl Judged {
             frames: 0,
             fp_untold: 0,
             cfa_untold: 0,
+            told: [0; 2],
             reliability: Reliability::Wrong,
             is_called_reliable: false,
             are_rows_wrong: false,
@@ -138,6 +141,7 @@ struct AnsweredWalk {
     leads_nowhere: bool,
     fp_untold: u64,
     cfa_untold: u64,
+    told: [u64; 2],
 }
 
 /// What has come of holding a walk against the call stack.
@@ -284,6 +288,7 @@ impl<'q, 'a> Judge<'q, 'a> {
             frames,
             fp_untold: walk.fp_untold,
             cfa_untold: walk.cfa_untold,
+            told: walk.told,
             reliability,
             is_called_reliable: reliability == Reliability::Complete && answer.reliable == Some(true),
             are_rows_wrong,
@@ -294,7 +299,7 @@ impl<'q, 'a> Judge<'q, 'a> {
     /// Reads an answer as a walk. What it doesn't report is not judged.
     fn walk(&self, truth: &Truth<'_>, answer: &sframe_protocol::Backtrace) -> AnsweredWalk {
         let depth = truth.call_stack.depth();
-        let (mut fp_untold, mut cfa_untold) = (0, 0);
+        let (mut fp_untold, mut cfa_untold, mut told) = (0, 0, [0; 2]);
         let frame = |(index, frame): (usize, &sframe_protocol::Frame)| {
             let fp = match frame.fp {
                 Some(Fp::Value(value)) => Ok(value.0),
@@ -314,6 +319,8 @@ impl<'q, 'a> Judge<'q, 'a> {
             });
             let cfa = frame.cfa.map(|cfa| cfa.0);
             cfa_untold += u64::from(cfa.is_none() && index < depth);
+            told[0] += u64::from(frame.interrupted.is_some() && index < depth);
+            told[1] += u64::from(mangled.is_some() && index < depth);
             Frame { pc: frame.pc.0, cfa, fp, mangled, interrupted: frame.interrupted }
         };
         let frames: Vec<Frame> = answer.frames.iter().enumerate().map(frame).collect();
@@ -324,7 +331,7 @@ impl<'q, 'a> Judge<'q, 'a> {
             && frames.last().is_some_and(|frame| !self.has_fde(frame.pc));
         let end = if leads_nowhere { End::Failed(StepError::NoFde) } else { end_of(&answer.end) };
         let backtrace = Backtrace { frames, end, words: Vec::new(), limit: None };
-        AnsweredWalk { backtrace, leads_nowhere, fp_untold, cfa_untold }
+        AnsweredWalk { backtrace, leads_nowhere, fp_untold, cfa_untold, told }
     }
 
     /// Whether what the unwinder reads has an FDE for the code before a return address.

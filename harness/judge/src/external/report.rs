@@ -59,6 +59,12 @@ pub struct UnwinderReport {
     /// Those for which it did not report the CFA; outermost frames may have none.
     #[serde(default)]
     pub cfa_untold: u64,
+    /// Those of which it said whether they were interrupted.
+    #[serde(default)]
+    pub interrupted_told: u64,
+    /// Those whose return address it called signed.
+    #[serde(default)]
+    pub signed_told: u64,
     /// How its walks ended.
     pub walk_ends: WalkEnds,
     /// What the walks were worth, by what the topmost frame was in.
@@ -114,6 +120,8 @@ impl UnwinderReport {
         self.frames += other.frames;
         self.fp_untold += other.fp_untold;
         self.cfa_untold += other.cfa_untold;
+        self.interrupted_told += other.interrupted_told;
+        self.signed_told += other.signed_told;
         self.walk_ends.add(&other.walk_ends);
         self.reliability_by_topmost.add(&other.reliability_by_topmost);
         self.where_rows_are_wrong.add(&other.where_rows_are_wrong);

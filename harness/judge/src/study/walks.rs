@@ -196,7 +196,7 @@ impl Probe for Walkers<'_, '_, '_> {
         let topmost = self.topmosts.of(moment);
         let call_stack = judged.held_against(moment.call_stack);
         let mut count = |walker: &Walker<'_>, worth| {
-            (walker.walks)(executed).by_topmost.0.entry(topmost).or_default().count(worth);
+            (walker.walks)(executed).by_topmost.0.entry(topmost).or_default().count(worth, 1);
         };
         count(sframe, worth);
         for walker in others {

@@ -250,18 +250,41 @@ impl CrossCheck {
     }
 
     /// Takes note of a store: the records that depend on these bytes are compared
-    /// again.
-    pub(crate) fn wrote(&mut self, address: u64, len: u64) {
+    /// again. Returns whether there are any.
+    pub(crate) fn wrote(&mut self, address: u64, len: u64) -> bool {
         let last = address.saturating_add(len.saturating_sub(1)) & !7;
         let words = address & !7..=last;
         let Self { watched, checked, .. } = self;
-        let mut touch = |record: usize| *checked = (*checked).min(record);
+        let mut is_traced = false;
+        let mut touch = |record: usize| {
+            *checked = (*checked).min(record);
+            is_traced = true;
+        };
         // Choose the shorter loop: some stores may go anywhere.
         if len / 8 < watched.len() as u64 {
             words.step_by(8).filter_map(|word| watched.get(&word)).for_each(|record| touch(*record));
         } else {
             watched.iter().filter(|(word, _)| words.contains(word)).for_each(|(_, record)| touch(*record));
         }
+        is_traced
+    }
+
+    /// Whether a path that the program records is compared at each instruction.
+    pub(crate) const fn follows_path(&self) -> bool {
+        self.path.is_some()
+    }
+
+    /// Whether the topmost frame's record is compared at an instruction.
+    pub(crate) fn follows_frame_record(&self, moment: &Moment<'_>) -> bool {
+        let call = moment.call_stack.records().last();
+        self.traces.frame_pointers
+            && moment.call_stack.is_settled()
+            && call.is_some_and(|top| moment.fp != top.caller_fp && !top.interrupted)
+    }
+
+    /// Counts comparisons of a record that is as it was, at some instructions.
+    pub(crate) const fn count_frame_records(&mut self, instructions: usize) {
+        self.counts.0[Trace::FramePointers as usize] += 2 * instructions as u64;
     }
 
     /// Compares before an instruction executes.

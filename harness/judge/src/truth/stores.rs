@@ -151,6 +151,11 @@ pub(crate) struct Pointers {
 }
 
 impl Pointers {
+    /// Those before an instruction that does not load FP by another register.
+    pub(crate) const fn of(sp: u64, fp: u64) -> Self {
+        Self { sp, fp, other: None }
+    }
+
     /// Those before an instruction with some effect.
     #[inline]
     pub(crate) fn at(moment: &Moment<'_>, written: &Written) -> Self {
@@ -342,6 +347,96 @@ impl Thread {
     fn overwritten(&self) -> Option<&Overwritten> {
         self.overwritten.last().filter(|last| last.time > self.since())
     }
+
+    /// Of which FP what follows from the sources of an instruction at a time is a copy, if that is known. What was
+    /// computed from it in the meantime, and is equal to it again, is one.
+    #[inline]
+    fn copy(&self, written: &Written, time: u64) -> Option<Copied> {
+        let sources = written.sources?;
+        if written.from_fp {
+            return Some(Copied { since: self.fp_since, until: time });
+        }
+        self.registers.copies.first(sources)
+    }
+
+    /// Since when what follows from an instruction's sources is not the FP that calls have to keep; `None` if it may be
+    /// the FP that the innermost one has to keep, or if it is unknown.
+    #[inline]
+    fn foreign_since(&self, written: &Written) -> Option<u64> {
+        let sources = written.sources?;
+        let fp = if written.from_fp { self.overwritten()?.foreign_since } else { 0 };
+        let since = |register: DwarfRegister| self.registers.foreign_since[register.0 as usize];
+        Some(sources.iter().map(since).fold(fp, u64::max))
+    }
+
+    /// Records what an instruction has done to registers. `fp_now` is FP after it, if that is known.
+    #[inline(always)]
+    fn executed(
+        &mut self,
+        (time, pc): (u64, u64),
+        written: &Written,
+        fp_now: Option<u64>,
+        pointers: Pointers,
+        words: &Words,
+    ) {
+        let Written { registers, values, fp, .. } = *written;
+        if fp.is_some() || !values.is_empty() {
+            let (foreign_since, copy) = (self.foreign_since(written), self.copy(written, time));
+            if let Some(becomes) = fp {
+                let is_kept = registers == Registers::ALL && fp_now == Some(pointers.fp);
+                if !is_kept {
+                    let copy = copy.filter(|copy| copy.is_fp(self.since()));
+                    self.fp_since = copy.map_or(time, |copy| copy.since);
+                }
+                self.overwrites_fp(time, pc, foreign_since.filter(|_| becomes == Become::Derived));
+            }
+            for register in values.iter() {
+                self.registers.foreign_since[register.0 as usize] = foreign_since.unwrap_or(time);
+            }
+            self.registers.copies.set(values, copy);
+            if let Some(loads) = &written.loads {
+                self.loaded(loads, values, time, pointers, words);
+            }
+        }
+        for register in registers.iter() {
+            self.registers.times[register.0 as usize] = time;
+        }
+    }
+
+    /// Records that an instruction has written FP. `foreign_since` says since when what it has written is not the FP
+    /// that calls have to keep, if that is known.
+    fn overwrites_fp(&mut self, time: u64, pc: u64, foreign_since: Option<u64>) {
+        let call = self.since();
+        self.forget_overwritten(call);
+        if let Some(foreign_since) = foreign_since.filter(|since| *since <= call) {
+            self.overwritten.push(Overwritten { time, pc, foreign_since });
+        }
+    }
+
+    fn forget_overwritten(&mut self, since: u64) {
+        while self.overwritten.pop_if(|last| last.time > since).is_some() {}
+    }
+
+    /// Records of which FP the registers that were loaded from the frame are copies.
+    fn loaded(&mut self, loads: &Loads, values: Registers, time: u64, pointers: Pointers, words: &Words) {
+        let Loads { base, offset, registers } = loads;
+        let base = match base {
+            LoadBase::Sp => Some(pointers.sp),
+            LoadBase::Fp => Some(pointers.fp),
+            LoadBase::Other(_) => pointers.other,
+        };
+        let Some(first) = base.map(|base| base.wrapping_add_signed(*offset)) else { return };
+        for (index, register) in (0..).zip(registers) {
+            let Some(register) = *register else { continue };
+            let copy = words.get(first.wrapping_add(8 * index) / 8).and_then(|last| last.copy);
+            if values.contains(register) {
+                self.registers.copies.set(std::iter::once(register).collect(), copy);
+            } else if let Some(copy) = copy.filter(|copy| copy.is_fp(self.since())) {
+                // It is FP, of which nothing was known.
+                self.fp_since = copy.since.min(time);
+            }
+        }
+    }
 }
 
 /// FP was overwritten with what is not the FP that the function has to keep.
@@ -411,6 +506,21 @@ impl LastStores {
         (self.written, self.pointers, self.first_stored) = (written, pointers, None);
     }
 
+    /// Notes that several instructions have begun, the first of them at a time, and all except the last have executed. SP and FP were the
+    /// same before each.
+    pub(crate) fn passed(&mut self, time: u64, pcs: &[u64], written: &[Rc<Written>], pointers: Pointers) {
+        let (Some((pc, pcs)), Some((last, written))) = (pcs.split_last(), written.split_last()) else {
+            return;
+        };
+        self.executed(Some(pointers.fp));
+        self.pointers = pointers;
+        for ((time, pc), written) in (time..).zip(pcs).zip(written) {
+            self.thread.executed((time, *pc), written, Some(pointers.fp), pointers, &self.words);
+        }
+        self.now = Some((time + pcs.len() as u64, *pc));
+        (self.written, self.first_stored) = (Rc::clone(last), None);
+    }
+
     /// Notes that another thread goes on, at a time. All registers of a new one have just been
     /// written: it is not known with what.
     pub(crate) fn go_to_thread(&mut self, number: u32, time: u64) {
@@ -429,84 +539,15 @@ impl LastStores {
     /// Returns a store by the executing instruction; `None` before the first one.
     fn store(&self) -> Option<Store> {
         let (time, pc) = self.now?;
-        let foreign_since = self.foreign_since().unwrap_or(NEVER);
-        Some(Store { time, pc, foreign_since, copy: self.copy() })
-    }
-
-    /// Of which FP what follows from the instruction's sources is a copy, if that is known. What was computed from it
-    /// in the meantime, and is equal to it again, is one.
-    fn copy(&self) -> Option<Copied> {
-        let ((time, _), sources) = (self.now?, self.written.sources?);
-        if self.written.from_fp {
-            return Some(Copied { since: self.thread.fp_since, until: time });
-        }
-        self.thread.registers.copies.first(sources)
-    }
-
-    /// Since when what follows from the instruction's sources is not the FP that calls have to
-    /// keep; `None` if it may be the FP that the innermost one has to keep, or if it is unknown.
-    fn foreign_since(&self) -> Option<u64> {
-        let sources = self.written.sources?;
-        let fp = if self.written.from_fp { self.thread.overwritten()?.foreign_since } else { 0 };
-        let since = |register: DwarfRegister| self.thread.registers.foreign_since[register.0 as usize];
-        Some(sources.iter().map(since).fold(fp, u64::max))
+        let foreign_since = self.thread.foreign_since(&self.written).unwrap_or(NEVER);
+        Some(Store { time, pc, foreign_since, copy: self.thread.copy(&self.written, time) })
     }
 
     /// Records what the instruction has done to registers. `fp_now` is FP after it, if that is known.
     #[inline(always)]
     fn executed(&mut self, fp_now: Option<u64>) {
-        let Some((time, pc)) = self.now else { return };
-        let Written { registers, values, fp, .. } = *self.written;
-        if fp.is_some() || !values.is_empty() {
-            let (foreign_since, copy) = (self.foreign_since(), self.copy());
-            if let Some(becomes) = fp {
-                let is_kept = registers == Registers::ALL && fp_now == Some(self.pointers.fp);
-                if !is_kept {
-                    let copy = copy.filter(|copy| copy.is_fp(self.thread.since()));
-                    self.thread.fp_since = copy.map_or(time, |copy| copy.since);
-                }
-                self.overwrites_fp(time, pc, foreign_since.filter(|_| becomes == Become::Derived));
-            }
-            for register in values.iter() {
-                self.thread.registers.foreign_since[register.0 as usize] = foreign_since.unwrap_or(time);
-            }
-            self.thread.registers.copies.set(values, copy);
-            self.loaded(time);
-        }
-        for register in registers.iter() {
-            self.thread.registers.times[register.0 as usize] = time;
-        }
-    }
-
-    /// Records that the instruction has written FP. `foreign_since` says since when what it has written is not the FP
-    /// that calls have to keep, if that is known.
-    fn overwrites_fp(&mut self, time: u64, pc: u64, foreign_since: Option<u64>) {
-        let call = self.thread.since();
-        self.forget_overwritten(call);
-        if let Some(foreign_since) = foreign_since.filter(|since| *since <= call) {
-            self.thread.overwritten.push(Overwritten { time, pc, foreign_since });
-        }
-    }
-
-    /// Records of which FP the registers that were loaded from the frame are copies.
-    fn loaded(&mut self, time: u64) {
-        let Self { written, pointers, words, thread, .. } = self;
-        let Some(Loads { base, offset, registers }) = &written.loads else { return };
-        let base = match base {
-            LoadBase::Sp => Some(pointers.sp),
-            LoadBase::Fp => Some(pointers.fp),
-            LoadBase::Other(_) => pointers.other,
-        };
-        let Some(first) = base.map(|base| base.wrapping_add_signed(*offset)) else { return };
-        for (index, register) in (0..).zip(registers) {
-            let Some(register) = *register else { continue };
-            let copy = words.get(first.wrapping_add(8 * index) / 8).and_then(|last| last.copy);
-            if written.values.contains(register) {
-                thread.registers.copies.set(std::iter::once(register).collect(), copy);
-            } else if let Some(copy) = copy.filter(|copy| copy.is_fp(thread.since())) {
-                // It is FP, of which nothing was known.
-                thread.fp_since = copy.since.min(time);
-            }
+        if let Some(now) = self.now {
+            self.thread.executed(now, &self.written, fp_now, self.pointers, &self.words);
         }
     }
 
@@ -543,7 +584,7 @@ impl LastStores {
         self.thread.fp_since_at_calls.truncate(self.thread.calls - calls);
         match self.thread.call.filter(returned) {
             Some(call) => {
-                self.forget_overwritten(call.since);
+                self.thread.forget_overwritten(call.since);
                 self.thread.fp_since = fp_since.unwrap_or(0);
             }
             // Anything may have been restored.
@@ -557,10 +598,6 @@ impl LastStores {
             self.thread.registers.foreign_since = [time; 64];
             self.thread.registers.copies = Copies::default();
         }
-    }
-
-    fn forget_overwritten(&mut self, since: u64) {
-        while self.thread.overwritten.pop_if(|last| last.time > since).is_some() {}
     }
 
     /// Returns one of these registers that has not been written since a time, by the instruction of then or later.

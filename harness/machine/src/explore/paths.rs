@@ -465,6 +465,7 @@ impl<'o, 'b> Paths<'o, 'b> {
             call_stack: &self.call_stack,
             memory: &self.space,
             cpu: self.cpu,
+            code: 0,
             read_register: &read_register,
         };
         let point = Point {

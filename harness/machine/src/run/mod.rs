@@ -4,6 +4,7 @@ mod parked;
 mod signal;
 mod signals;
 mod snapshot;
+mod straight;
 mod system_call;
 mod tables;
 mod tasks;
@@ -35,6 +36,7 @@ use crate::observer::{Flow, Moment, Observer, Table};
 use crate::outcome::{Broken, End};
 use crate::places::Places;
 use crate::process::Pattern;
+use crate::straight::{Gate, Passing};
 use crate::witness::{Action, Branch, Callee, Movement, Place, Witness, WitnessFaults};
 use parked::Parked;
 use signals::{Interrupted, Pause};
@@ -52,6 +54,7 @@ pub(crate) fn execute(
     loop {
         let result = unicorn.emu_start(start, until, 0, 0);
         let mut run = run.borrow_mut();
+        run.end_passing();
         let pause = run.pause.take();
         let next = pause.and_then(|pause| run.resume(unicorn, pause));
         match next.or_else(|| run.fork_ended(unicorn, result)) {
@@ -120,8 +123,13 @@ pub(crate) struct Run<'o> {
     observed: u64,
     /// Instructions that were not observed: those of other programs.
     pub(crate) unobserved: u64,
+    /// Those that the observer has let pass.
+    pub(crate) passed: u64,
     /// The key with which the last instruction has signed the link register.
     pub(crate) signing: Option<AuthenticationKey>,
+    /// Instructions that nobody looks at.
+    gate: Rc<Gate>,
+    passing: Option<Passing>,
     /// The reason for stopping the emulator.
     pub(crate) pause: Option<Pause>,
     /// The state to go back to from a copy of the process.
@@ -174,8 +182,16 @@ pub(crate) fn set_up<'a>(
     }
     match each {
         Hook::Observer => {
+            let gate = Rc::clone(&run.borrow().gate);
             unicorn.add_code_hook(1, 0, move |unicorn, pc, size| {
-                hook(run, unicorn, |run, unicorn| run.instruction(unicorn, pc, size));
+                if !gate.passes(pc, size) {
+                    enter(run, unicorn, |run, unicorn| {
+                        if !run.go_on_passing(pc, size) {
+                            run.end_passing();
+                            run.instruction(unicorn, pc, size);
+                        }
+                    });
+                }
             })?;
         }
         Hook::Empty => {
@@ -185,7 +201,7 @@ pub(crate) fn set_up<'a>(
     }
     if run.borrow().reports_stores {
         unicorn.add_mem_hook(HookType::MEM_WRITE, 1, 0, move |unicorn, _, address, len, _| {
-            hook(run, unicorn, |run, _| run.stored(address, len as u64));
+            enter(run, unicorn, |run, _| run.stored_in_passing(address, len as u64));
             true
         })?;
     }
@@ -228,9 +244,21 @@ pub(crate) fn set_up<'a>(
     Ok(unicorn)
 }
 
+/// Runs a hook's work, for which the instructions that have passed are followed.
+fn hook(
+    run: &RefCell<Run<'_>>,
+    unicorn: &mut Unicorn<'_, ()>,
+    work: impl FnOnce(&mut Run<'_>, &mut Unicorn<'_, ()>),
+) {
+    enter(run, unicorn, |run, unicorn| {
+        run.end_passing();
+        work(run, unicorn);
+    });
+}
+
 /// Runs a hook's work. Panics must not leave it, since the emulator's frames are between here
 /// and anybody who could catch them.
-fn hook(
+fn enter(
     run: &RefCell<Run<'_>>,
     unicorn: &mut Unicorn<'_, ()>,
     work: impl FnOnce(&mut Run<'_>, &mut Unicorn<'_, ()>),
@@ -304,7 +332,10 @@ impl<'o> Run<'o> {
             ended_flow: ControlFlow::default(),
             observed: 0,
             unobserved: 0,
+            passed: 0,
             signing: None,
+            gate: Rc::default(),
+            passing: None,
             pause: None,
             snapshot: None,
             tables: Vec::new(),
@@ -398,9 +429,11 @@ impl<'o> Run<'o> {
             call_stack: self.witness.call_stack(),
             memory: &self.space,
             cpu: self.cpu,
+            code: self.effects.code(),
             read_register: &read_register,
         };
         let flow = self.observer.instruction(&moment);
+        let straight = if flow == Flow::Continue { self.observer.lets_pass(&moment) } else { None };
         self.observed = time;
         self.witness.seen();
         if flow == Flow::Continue && effect.stores_unreported && self.reports_stores {
@@ -408,6 +441,9 @@ impl<'o> Run<'o> {
         }
         if flow == Flow::Continue {
             self.end_by_itself(pc, &effect);
+            if let Some(straight) = straight {
+                self.let_pass(&effect, straight, place);
+            }
         } else {
             self.obey(flow);
         }

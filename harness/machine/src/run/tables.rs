@@ -98,6 +98,7 @@ impl Run<'_> {
             call_stack: self.witness.call_stack(),
             memory: &self.space,
             cpu: self.cpu,
+            code: self.effects.code(),
             read_register: &read_register,
         };
         self.observer.changed(&moment, change);
