@@ -382,6 +382,8 @@ pub struct JudgedImage {
     pub name: Option<String>,
     /// Where the section comes from.
     pub section: Origin,
+    /// Whether a segment of the file says where its section is.
+    pub segment: bool,
     /// Number of FDEs in the section.
     pub functions: u64,
     /// What a section made from `.eh_frame` lacks.
@@ -402,6 +404,7 @@ impl JudgedImage {
         Self {
             name: module.name.clone(),
             section: Origin::of(module),
+            segment: module.subject.has_segment(),
             functions,
             lacks: made.and_then(Result::ok).map(|made| made.lacks.clone()),
             reason: made.and_then(Result::err).map(ToString::to_string),

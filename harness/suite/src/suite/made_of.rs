@@ -8,7 +8,10 @@ use sframe_judge::external::External;
 use sha2::{Digest as _, Sha256};
 
 /// Which bench this is: its commit, wherever it was built, or SHA-256 of its executable if that is of none.
-pub(crate) fn bench() -> std::io::Result<String> {
+///
+/// # Errors
+/// The executable can't be read.
+pub fn bench() -> std::io::Result<String> {
     match COMMIT.filter(|commit| !commit.contains('+')) {
         Some(commit) => Ok(commit.to_owned()),
         None => hash(Path::new("/proc/self/exe")),

@@ -3,7 +3,7 @@
 mod filter;
 mod guard;
 pub mod journal;
-pub(crate) mod made_of;
+pub mod made_of;
 mod named;
 mod plan;
 pub mod workers;

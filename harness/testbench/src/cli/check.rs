@@ -1,5 +1,6 @@
 //! `check`: tests one executable, without a spec.
 
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -26,7 +27,7 @@ use sframe_suite::case::BrokenReason;
 use sframe_suite::provenance::Began;
 use sframe_suite::report::{Asked, CheckReport, Document, Style, check_summary};
 
-use super::isolation::ChildOptions;
+use super::isolation::{CacheOptions, ChildOptions};
 use super::known::KnownOptions;
 use super::numbers;
 use super::options::ADVANCED;
@@ -52,6 +53,8 @@ pub(crate) struct Check {
     known: KnownOptions,
     #[command(flatten)]
     child: ChildOptions,
+    #[command(flatten)]
+    cache: CacheOptions,
     /// Size of the program's stack.
     #[arg(long, value_name = "BYTES", default_value_t = Options::default().stack_size,
           value_parser = numbers::bytes(Options::STACK_SIZES), help_heading = ADVANCED)]
@@ -184,6 +187,7 @@ impl Check {
             exit_status: program.exit_status.unwrap_or_default(),
             hazards: true,
             observes: self.report.is_some(),
+            only_counts_rows: self.report.is_none() && !self.json,
             requires_reliable: self.require_reliable,
             sampling: self.sampling.sampling(&target, &program.name)?,
             stop: stop.clone(),
@@ -204,10 +208,11 @@ impl Check {
         // What exploring adds did not run, or not where it is wrong.
         let of_run = report.findings.len();
         if !self.no_explore {
+            tell_what_ran(&report);
             let start = Instant::now();
             let progress = Arc::new(explore::Progress::new(stop.clone()));
             let _line = FunctionsLine::begin(&progress);
-            report.explore(&self.child.explorer(), &target, &progress);
+            report.explore(&self.child.explorer(&self.cache), &target, &progress);
             detail_since(start, || {
                 format!("explored rows that did not run: {}", grouped(report.summary.rows_explored.total()))
             });
@@ -267,6 +272,21 @@ impl Check {
     /// Whether less is covered than was demanded.
     fn is_too_little_covered(&self, report: &CheckReport) -> bool {
         self.coverage.is_some() && report.broken.is_none() && self.lacks_fdes(report)
+    }
+}
+
+/// Tells somebody who waits what the run has shown, while it is explored what did not run.
+fn tell_what_ran(report: &CheckReport) {
+    let counts = &report.summary.counts;
+    let rows = report.unexercised.len() as u64;
+    if rows > 0 && std::io::stderr().is_terminal() && volume() != Volume::Quiet {
+        tell_line(format_args!(
+            "{} of {} compared, {}; exploring {} that did not run (--no-explore: leave that)",
+            grouped(counts.comparisons),
+            counted(counts.instructions, "instruction"),
+            counted(report.findings.len() as u64, "finding"),
+            counted(rows, "row")
+        ));
     }
 }
 

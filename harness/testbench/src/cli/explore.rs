@@ -30,7 +30,7 @@ use sframe_suite::report::{Document, ExploreReport, ExploredFiles, RefusedFile, 
 use super::check::{JudgedSection, with_advice};
 use super::debug_files::{DebugOptions, OF_FILES, tell};
 use super::interrupt::requests_here;
-use super::isolation::{EXPLORER, Limits, MEMORY_SIZES, SECONDS_OF_A_BATCH};
+use super::isolation::{CacheOptions, EXPLORER, Limits, MEMORY_SIZES, SECONDS_OF_A_BATCH};
 use super::known::{KnownOptions, KnownSoFar};
 use super::numbers;
 use super::options::parse_jobs;
@@ -71,6 +71,8 @@ pub(crate) struct Explore {
     #[arg(long, value_name = "SECONDS", default_value_t = SECONDS_OF_A_BATCH,
           value_parser = numbers::seconds::<u64>(numbers::SECONDS))]
     timeout: u64,
+    #[command(flatten)]
+    cache: CacheOptions,
     #[command(flatten)]
     known: KnownOptions,
     /// Also show findings that are not proved.
@@ -221,7 +223,9 @@ impl Explore {
         // Workers need not load a module again.
         let loaded = file.module().map(|_| SharedFile::of(file.linked())).transpose()?;
         let path = loaded.as_ref().map_or(path, SharedFile::path);
-        let job = Job { file: path, debug, source, target: &target, roots: &roots, options };
+        let cache = self.cache.open();
+        let cache = cache.as_ref();
+        let job = Job { file: path, debug, source, target: &target, roots: &roots, options, cache };
         detail(|| {
             format!(
                 "{} of {name}, by {}",

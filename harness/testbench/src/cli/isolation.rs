@@ -1,7 +1,9 @@
 //! Programs under test in separate processes.
 
 use std::ffi::OsString;
+use std::io::IsTerminal as _;
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::Ordering;
 use std::thread::available_parallelism;
@@ -11,13 +13,13 @@ use clap::Args;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use sframe_inspect::command::{Failure, Status};
 use sframe_judge::examine::stop::StopRequest;
-use sframe_judge::explore::Explorer;
+use sframe_judge::explore::{Cache, Explorer};
 use sframe_judge::external::isolation::Isolation;
 use sframe_judge::process::address_space;
 use sframe_judge::unwind::sframe_unwinder;
 use sframe_machine::RESERVED_ADDRESSES;
 use sframe_suite::provenance::IN_CHILD;
-use sframe_suite::suite::workers;
+use sframe_suite::suite::{made_of, workers};
 use wait_timeout::ChildExt as _;
 
 use super::interrupt::{self, Interrupts};
@@ -82,6 +84,33 @@ impl IsolationOptions {
     }
 }
 
+/// Where it is remembered what exploring has shown.
+#[derive(Args)]
+pub(super) struct CacheOptions {
+    /// Remember in this folder what exploring files has shown: it is not done again as long as they, and this program, are
+    /// what they were [default on a terminal: sframe-testbench in $XDG_CACHE_HOME or ~/.cache].
+    #[arg(long, value_name = "DIR", help_heading = ADVANCED)]
+    cache: Option<PathBuf>,
+    /// Explore all files, and remember nothing.
+    #[arg(long, conflicts_with = "cache", help_heading = ADVANCED)]
+    no_cache: bool,
+}
+
+impl CacheOptions {
+    /// The folder, if there is one.
+    pub(super) fn open(&self) -> Option<Cache> {
+        let own = || {
+            let is_for_people = std::io::stderr().is_terminal() && std::env::var_os("CI").is_none();
+            let named = |name| std::env::var_os(name).filter(|folder| !folder.is_empty()).map(PathBuf::from);
+            let home = || named("HOME").map(|home| home.join(".cache"));
+            let folder = named("XDG_CACHE_HOME").or_else(home).filter(|folder| folder.is_absolute())?;
+            is_for_people.then(|| folder.join("sframe-testbench"))
+        };
+        let folder = self.cache.clone().or_else(|| own().filter(|_| !self.no_cache))?;
+        Some(Cache::new(folder, made_of::bench().ok()?))
+    }
+}
+
 /// How long the functions of a batch, or one that has failed, may take.
 pub(super) const SECONDS_OF_A_BATCH: u64 = 60;
 
@@ -100,7 +129,7 @@ pub(super) fn has_addresses() -> Result<(), Failure> {
 
 /// Workers that explore what a run leaves.
 fn explorer_with(memory: u64, jobs: usize) -> Explorer {
-    Explorer { isolation: Limits::new(memory, SECONDS_OF_A_BATCH).workers(EXPLORER), jobs }
+    Explorer { isolation: Limits::new(memory, SECONDS_OF_A_BATCH).workers(EXPLORER), jobs, cache: None }
 }
 
 /// Workers for files of unknown origin.
@@ -218,8 +247,9 @@ impl ChildOptions {
     }
 
     /// Workers that explore what the run leaves: one for each processor.
-    pub(super) fn explorer(&self) -> Explorer {
-        explorer_with(self.limits.memory, available_parallelism().map_or(1, usize::from))
+    pub(super) fn explorer(&self, cache: &CacheOptions) -> Explorer {
+        let jobs = available_parallelism().map_or(1, usize::from);
+        Explorer { cache: cache.open(), ..explorer_with(self.limits.memory, jobs) }
     }
 
     fn limit(&self) -> std::io::Result<StopRequest> {

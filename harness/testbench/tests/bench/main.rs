@@ -5,6 +5,7 @@ mod common;
 
 mod architecture;
 mod build_scripts;
+mod cache;
 mod census;
 mod clauses;
 mod cli;

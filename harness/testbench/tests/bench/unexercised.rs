@@ -87,7 +87,7 @@ fn explored_by(worker: &[&str]) -> CheckReport {
     let mut report = CheckReport::new("it".to_owned(), &target, examined.expect("a run"), None);
     let worker = worker.iter().map(|word| (*word).to_owned()).collect();
     let isolation = Isolation { worker, memory: 8 << 30, timeout: Duration::from_secs(60) };
-    report.explore(&Explorer { isolation, jobs: 1 }, &target, &Progress::default());
+    report.explore(&Explorer { isolation, jobs: 1, cache: None }, &target, &Progress::default());
     report
 }
 

@@ -187,7 +187,7 @@ impl CaseResults {
             rows_partly: 0,
             uncovered: case.uncovered.clone(),
             looked_at: LookedAt::of(
-                [case.stops, case.signals.delivered, case.rows.exercised_as_caller, 0],
+                [case.stops, case.signals.delivered, case.rows.exercised_as_caller, 0, 0],
                 case.unwinder.as_ref(),
             ),
             instructions: case.counts.instructions,
@@ -352,13 +352,19 @@ pub(in crate::report) enum LookedAt {
     UnwinderCfas,
     /// Those of them whose FP it gave.
     UnwinderFps,
+    /// Frames of which it said whether they were interrupted.
+    UnwinderInterruptions,
+    /// Return addresses that it called signed.
+    UnwinderSignatures,
     /// Rows that agree wherever they are judged, of an explored file.
     RowsThatAgree,
+    /// Images in which a segment says where the section is.
+    Segments,
 }
 
 impl LookedAt {
     fn of(
-        [stops, signals, rows_as_caller, rows_that_agree]: [u64; 4],
+        [stops, signals, rows_as_caller, rows_that_agree, segments]: [u64; 5],
         unwinder: Option<&UnwinderReport>,
     ) -> BTreeMap<Self, u64> {
         let mut all = vec![
@@ -366,17 +372,19 @@ impl LookedAt {
             (Self::Signals, signals),
             (Self::RowsAsCaller, rows_as_caller),
             (Self::RowsThatAgree, rows_that_agree),
+            (Self::Segments, segments),
         ];
-        if let Some(UnwinderReport {
-            stops, nothing_compared, unread, frames, fp_untold, cfa_untold, ..
-        }) = unwinder
-        {
+        if let Some(report) = unwinder {
+            let UnwinderReport { stops, nothing_compared, unread, frames, fp_untold, cfa_untold, .. } =
+                report;
             let compared = stops.saturating_sub(*nothing_compared).saturating_sub(*unread);
             all.extend([
                 (Self::UnwinderStops, compared),
                 (Self::UnwinderFrames, *frames),
                 (Self::UnwinderCfas, frames.saturating_sub(*cfa_untold)),
                 (Self::UnwinderFps, frames.saturating_sub(*fp_untold)),
+                (Self::UnwinderInterruptions, report.interrupted_told),
+                (Self::UnwinderSignatures, report.signed_told),
             ]);
         }
         all.into_iter().filter(|(_, count)| *count > 0).collect()
@@ -391,7 +399,10 @@ impl LookedAt {
             Self::UnwinderFrames => "frames of the unwinder that were compared",
             Self::UnwinderCfas => "frames whose CFA the unwinder gave",
             Self::UnwinderFps => "frames whose FP the unwinder gave",
+            Self::UnwinderInterruptions => "frames of which the unwinder said whether they were interrupted",
+            Self::UnwinderSignatures => "return addresses that the unwinder called signed",
             Self::RowsThatAgree => "rows that agree",
+            Self::Segments => "images whose section a segment names",
         }
     }
 }
@@ -476,6 +487,9 @@ struct OfFile {
 /// Where the section of an image is from.
 #[derive(Deserialize)]
 struct SectionOf {
+    /// Older reports do not say that.
+    #[serde(default)]
+    segment: bool,
     name: Option<String>,
     section: Origin,
 }
@@ -687,6 +701,7 @@ impl Results {
             () if !known.is_empty() => (Outcome::Known, None, None),
             () => (Outcome::Agree, None, None),
         };
+        let segments = images.iter().chain(&section).filter(|image| image.segment).count();
         let case = CaseResults {
             outcome,
             without_result,
@@ -702,7 +717,7 @@ impl Results {
             rows_partly: summary.rows_partly,
             uncovered: summary.uncovered,
             looked_at: LookedAt::of(
-                [0, 0, summary.rows_exercised_as_caller, summary.rows_agree],
+                [0, 0, summary.rows_exercised_as_caller, summary.rows_agree, segments as u64],
                 unwinder.as_ref(),
             ),
             // What exploring executes is the code that it judges.
