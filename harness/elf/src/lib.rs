@@ -10,6 +10,7 @@ pub mod debug_file;
 mod dynamic_relocations;
 pub mod file;
 pub mod find_sframe;
+pub mod function_code;
 #[cfg(feature = "disassembly")]
 pub mod kernel;
 pub mod line_table;

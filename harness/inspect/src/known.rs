@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use sframe_elf::code_digest::FunctionCode;
+use sframe_elf::function_code::FunctionCode;
 use sframe_kit::FindingRow;
 use sframe_kit::text::counted;
 

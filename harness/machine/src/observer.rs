@@ -75,10 +75,11 @@ impl Moment<'_> {
     }
 
     /// Returns those of the instructions at some addresses, up to one that moves control, of which only the observer has to
-    /// know what it would see: see [`Observer::lets_pass`]. `end` is the address after the last one.
+    /// know what it would see: see [`Observer::lets_pass`]. `end` is the address after the last one, and `is_last_free` is
+    /// whether that may change SP or FP. If another one does, the run is broken.
     #[must_use]
-    pub fn straight(&self, pcs: Vec<u64>, end: u64) -> Straight {
-        Straight::new(self.cpu, self.memory, self.code, pcs, end)
+    pub fn straight(&self, pcs: Vec<u64>, end: u64, is_last_free: bool) -> Straight {
+        Straight::new(self.cpu, self.memory, self.code, pcs, end, is_last_free)
     }
 
     /// Whether the code of some instructions is still what it was.

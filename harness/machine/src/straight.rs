@@ -16,14 +16,24 @@ pub struct Straight {
     end: u64,
     /// What the last one can do to the call stack.
     pub(crate) last: Action,
+    /// Whether the last one may change SP or FP.
+    pub(crate) is_last_free: bool,
     /// Of which code they are: it changes.
     pub(crate) code: u32,
 }
 
 impl Straight {
     /// Those of the instructions at some addresses, up to one that moves control, that can pass. `end` is the address after
-    /// the last one.
-    pub(crate) fn new(cpu: &Cpu, memory: &AddressSpace, code: u32, mut pcs: Vec<u64>, mut end: u64) -> Self {
+    /// the last one, and `is_last_free` whether that may change SP or FP.
+    pub(crate) fn new(
+        cpu: &Cpu,
+        memory: &AddressSpace,
+        code: u32,
+        mut pcs: Vec<u64>,
+        mut end: u64,
+        is_last_free: bool,
+    ) -> Self {
+        let given = pcs.len();
         let mut last = Action::NOTHING;
         for (index, pc) in pcs.iter().enumerate() {
             let effect = decode(cpu, memory, *pc);
@@ -44,7 +54,8 @@ impl Straight {
                 break;
             }
         }
-        Self { pcs: pcs.into(), end, last, code }
+        let is_last_free = is_last_free && pcs.len() == given;
+        Self { pcs: pcs.into(), end, last, is_last_free, code }
     }
 
     /// Their addresses.

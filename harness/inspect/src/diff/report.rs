@@ -9,7 +9,7 @@ use super::reason::Reason;
 use super::rules::Field;
 use crate::hazard::{self, Hazard, HazardKind};
 use crate::known::{Known, KnownFindings, Place};
-use sframe_elf::code_digest::FunctionCode;
+use sframe_elf::function_code::FunctionCode;
 use sframe_kit::conclusion::{Conclusion, Ending};
 use sframe_kit::percent::Percent;
 use sframe_kit::text::{Text, counted, first_of, grouped};

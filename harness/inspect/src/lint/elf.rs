@@ -17,8 +17,10 @@ use super::kept_relocations::kept_relocations;
 use super::report::{Finding, LintReport, Summary};
 use sframe_elf::abi::abi_of;
 use sframe_elf::bounded::{self, SharedBytes, Tables};
-use sframe_elf::code_digest::{FunctionCode, FunctionCodes};
+#[cfg(feature = "disassembly")]
+use sframe_elf::code_digest::FunctionCodes;
 use sframe_elf::find_sframe::{MissingSection, OutsideFile, SectionBytes, Segments};
+use sframe_elf::function_code::FunctionCode;
 use sframe_elf::merge_faults::{MergeFault, MergeFaultKind, merge_faults};
 use sframe_elf::source::Source;
 use sframe_elf::symbols::Symbols;
@@ -185,13 +187,18 @@ impl<'a> File<'a> {
 
     fn lint(&self, findings: &mut Vec<Finding>) -> Result<Option<Header>, LintError> {
         let symbols = Symbols::read(&self.elf);
+        #[cfg(feature = "disassembly")]
         let codes = FunctionCodes::of(&self.elf);
+        #[cfg(feature = "disassembly")]
+        let code_of = |extent: Range<u64>| Some(codes.of_function(&symbols, extent.start, extent));
+        #[cfg(not(feature = "disassembly"))]
+        let code_of = |_| None;
         let name_of = |extent: Range<u64>| {
             if self.relocatable {
                 return (None, None);
             }
             let name = symbols.at(extent.start).map(|(name, _)| name.to_owned());
-            (name, Some(codes.of_function(&symbols, extent.start, extent)))
+            (name, code_of(extent))
         };
         if self.sframes.len() > 1 && !self.relocatable {
             report(findings, &rules::SEVERAL_SECTIONS, &[&self.sframes.len()]);

@@ -6,7 +6,7 @@ use sframe_engine::lint::{Rule, Severity};
 #[cfg(feature = "cli")]
 use super::catalogue::MISSING_FDE;
 use crate::known::{Known, KnownFindings, Place};
-use sframe_elf::code_digest::FunctionCode;
+use sframe_elf::function_code::FunctionCode;
 use sframe_kit::conclusion::{Conclusion, Ending};
 use sframe_kit::text::{Text, counted};
 

@@ -93,7 +93,7 @@ pub struct ExamineOptions {
     /// A fault in the comparison, to check that it is noticed.
     #[doc(hidden)]
     pub ignores_fp: bool,
-    /// The rule of reading calls that is switched off, to check that it is needed: one of [`RULES`](crate::RULES).
+    /// The rule of reading calls that is switched off, to check that it is needed: one of [`RULES`](crate::calls::RULES).
     #[doc(hidden)]
     pub without_rule: Option<&'static str>,
 }

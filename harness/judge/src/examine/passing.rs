@@ -51,8 +51,11 @@ struct Passage {
     /// What each of them writes.
     written: Vec<Rc<Written>>,
     /// How often some of them have passed, by what the walks were worth.
-    passed: Vec<((Range<usize>, Start, Reliability), u64)>,
+    passed: Vec<(Walks, u64)>,
 }
+
+/// Walks that are worth the same: from which instructions, and how control had come to the function.
+type Walks = (Range<usize>, Start, Reliability);
 
 /// All such instructions.
 #[derive(Debug, Default)]
@@ -239,7 +242,7 @@ impl Scene<'_, '_> {
         let row = steady.row(pc, stepper)?;
         let mut at = pc;
         let begins = instructions.get(pc)?.starts_function;
-        let (mut pcs, mut written, mut leads_on) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut pcs, mut written, mut leads_on, mut last_keeps) = (Vec::new(), Vec::new(), Vec::new(), true);
         while pcs.len() < MOST {
             let Some(known) = instructions.get(at) else { break };
             let is_plain = !(known.starts_function && at != pc || known.is_watched || known.starts_check);
@@ -259,11 +262,12 @@ impl Scene<'_, '_> {
                 _ => (false, false),
             };
             leads_on.push(keeps && !is_next);
+            last_keeps = keeps;
             if !keeps || !may_be_next {
                 break;
             }
         }
-        let straight = Rc::new(moment.straight(pcs, at));
+        let straight = Rc::new(moment.straight(pcs, at, !last_keeps));
         let len = straight.pcs().len();
         if let Some(last) = len.checked_sub(1) {
             // What comes after it is looked at by itself.

@@ -2,8 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Figures of a run, which another thread may read at any time. They are at most
-/// [`Progress::INTERVAL`] instructions old.
+/// Figures of a run, which another thread may read at any time: see [`Progress::INTERVAL`].
 #[derive(Debug, Default)]
 pub struct Progress {
     instructions: AtomicU64,
@@ -23,8 +22,8 @@ pub struct Figures {
 }
 
 impl Progress {
-    /// The figures are renewed, and requests to stop are seen, each time this many
-    /// instructions have executed.
+    /// The figures are renewed, and requests to stop are seen, once this many instructions have executed, and one
+    /// is looked at: at least one in a thousand is.
     pub const INTERVAL: u64 = 64;
 
     /// Returns the figures.

@@ -18,7 +18,7 @@ use sframe_machine::{Image, Images, LoadError};
 pub use address::{Linked, Loaded};
 pub use made::{Lacks, MadeSection, MadeSections, SectionSource};
 pub use origin::Origin;
-pub use sframe_elf::code_digest::FunctionCode;
+pub use sframe_elf::function_code::FunctionCode;
 
 use crate::target::files::Files;
 use crate::target::made::Made;

@@ -54,7 +54,7 @@ pub(crate) fn execute(
     loop {
         let result = unicorn.emu_start(start, until, 0, 0);
         let mut run = run.borrow_mut();
-        run.end_passing();
+        run.interrupt_passing();
         let pause = run.pause.take();
         let next = pause.and_then(|pause| run.resume(unicorn, pause));
         match next.or_else(|| run.fork_ended(unicorn, result)) {
@@ -130,6 +130,10 @@ pub(crate) struct Run<'o> {
     /// Instructions that nobody looks at.
     gate: Rc<Gate>,
     passing: Option<Passing>,
+    /// The time of the last instruction that did not pass.
+    shown: u64,
+    /// SP and FP before the instructions that have passed, until they are compared.
+    kept: Option<(u64, u64)>,
     /// The reason for stopping the emulator.
     pub(crate) pause: Option<Pause>,
     /// The state to go back to from a copy of the process.
@@ -251,7 +255,7 @@ fn hook(
     work: impl FnOnce(&mut Run<'_>, &mut Unicorn<'_, ()>),
 ) {
     enter(run, unicorn, |run, unicorn| {
-        run.end_passing();
+        run.interrupt_passing();
         work(run, unicorn);
     });
 }
@@ -336,6 +340,8 @@ impl<'o> Run<'o> {
             signing: None,
             gate: Rc::default(),
             passing: None,
+            shown: 0,
+            kept: None,
             pause: None,
             snapshot: None,
             tables: Vec::new(),
@@ -368,11 +374,15 @@ impl<'o> Run<'o> {
             return self.pass(pc, size);
         }
         let time = self.instructions;
+        self.shown = time;
         self.instructions += 1;
         (self.last_pc, self.last_size) = (pc, size);
         let (Ok(sp), Ok(fp)) = (unicorn.reg_read(self.cpu.sp), unicorn.reg_read(self.cpu.fp)) else {
             return self.end(End::Broken(Broken::Unicorn("registers can't be read".into())));
         };
+        if let Some(kept) = self.kept.take() {
+            self.check_kept(kept, Place { pc, sp, fp });
+        }
         if self.places.is_resolver(pc) {
             match self.slots.bind(self.cpu, &self.space, unicorn, sp, self.places) {
                 Ok(slot) => {

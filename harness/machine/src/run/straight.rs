@@ -8,8 +8,12 @@ use std::rc::Rc;
 
 use super::Run;
 use crate::cpu::{Control, Effect};
+use crate::outcome::{Broken, End};
 use crate::straight::{Passing, Straight};
 use crate::witness::{Action, Place};
+
+/// The observer sees at least one of so many instructions: it may want to end the run.
+const MOST_UNSEEN: u64 = 1024;
 
 impl Run<'_> {
     /// Lets instructions pass after one with some effect, if nothing can happen there that has to be followed.
@@ -28,7 +32,8 @@ impl Run<'_> {
         // Control has gone elsewhere than to the next of them.
         *total -= self.gate.close();
         let is_jump = *total < straight.pcs().len() || straight.last == Action::NOTHING;
-        if !is_jump || self.end.is_some() || self.pause.is_some() || self.signal_waits {
+        let is_due = self.instructions.saturating_sub(self.shown) >= MOST_UNSEEN;
+        if !is_jump || is_due || self.end.is_some() || self.pause.is_some() || self.signal_waits {
             return false;
         }
         let at = Place { pc, sp: *sp, fp: *fp };
@@ -86,6 +91,12 @@ impl Run<'_> {
         }
     }
 
+    /// No more of them pass, and what executes next need not come after them.
+    pub(super) fn interrupt_passing(&mut self) {
+        self.end_passing();
+        self.kept = None;
+    }
+
     fn follow_passed(&mut self) {
         self.count_passed();
         self.gate.close();
@@ -100,6 +111,17 @@ impl Run<'_> {
         }
         let at = Place { pc: self.last_pc, sp, fp };
         self.witness.pass(self.event, at, self.observed, action);
+        self.kept = (action == Action::NOTHING && !(is_last && straight.is_last_free)).then_some((sp, fp));
+    }
+
+    /// Compares SP and FP with what they were before instructions that have passed: none of these may have changed them.
+    #[inline]
+    pub(super) fn check_kept(&mut self, kept: (u64, u64), at: Place) {
+        if kept != (at.sp, at.fp) {
+            let message =
+                format!("SP or FP has changed before {:#x}, by an instruction that is not known to", at.pc);
+            self.end(End::Broken(Broken::Harness(message)));
+        }
     }
 
     /// Reports a store by an instruction that may have passed: if the observer wants to look again, no more pass.

@@ -13,5 +13,6 @@ mod malformed;
 mod programs;
 mod signals;
 mod stores;
+mod straight;
 mod tables;
 mod witness;

@@ -61,7 +61,7 @@ pub struct Demands {
     pub is_listed: bool,
     /// See [`ExamineOptions::requires_reliable`].
     pub requires_reliable: bool,
-    /// What its known failures explain is decided when it is known which faults findings come from: see [`Case::explain`].
+    /// What its known failures explain is decided when it is known which faults findings come from: see `Case::explain`.
     pub settles_late: bool,
 }
 

@@ -98,6 +98,7 @@ const CRATES: [(&str, &[&str]); 16] = [
             "sframe_section",
             "linked_code",
             "code_digest",
+            "function_code",
             "object_file",
             "relocatable",
             "merge_faults",

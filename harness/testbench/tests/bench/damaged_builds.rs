@@ -98,6 +98,33 @@ const OF_FILES: &[OfFiles] = &[
     ),
     ("an FDE is gone", |folder| change(&folder.join("build/leaf.O2"), |file| drop_fde(file)), [1, 1, 1]),
     (
+        "no segment says any more where a section is",
+        |folder| {
+            change(&folder.join("build/leaf.O2"), |file| {
+                let kind = 0x6474_e554_u32.to_le_bytes();
+                let at = file.windows(4).position(|bytes| bytes == kind).expect("a segment");
+                file[at..at + 4].fill(0);
+            });
+        },
+        [0, 0, 1],
+    ),
+    (
+        "a thin archive has come, whose member is elsewhere and has no section",
+        |folder| {
+            let bare = folder.join("bare.o");
+            std::fs::copy(folder.join("build/leaf.O2"), &bare).expect("a copy");
+            change(&bare, |file| remove_section(file));
+            let size = bare.metadata().expect("a file").len();
+            let name = "../bare.o/\n";
+            let header =
+                |name: &str, size: u64| format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{size:<10}`\n", 0, 0, 0, 644);
+            let thin =
+                format!("!<thin>\n{}{name}\n{}", header("//", name.len() as u64 + 1), header("/0", size));
+            std::fs::write(folder.join("build/thin.a"), thin).expect("an archive");
+        },
+        [0, 1, 0],
+    ),
+    (
         "a row is wrong",
         |folder| change(&folder.join("build/leaf.O2"), |file| doctor::patch_first_row(file, "leaf")),
         [1, 1, 1],

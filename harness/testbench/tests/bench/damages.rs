@@ -196,6 +196,12 @@ const DAMAGES: &[Damage] = &[
         WORSE,
     ),
     damage(
+        "an unwinder does not say any more which frames were interrupted",
+        Of::Unwound,
+        |case| case["unwinder"]["interrupted_told"] = json!(0),
+        WORSE,
+    ),
+    damage(
         "fewer frames of an unwinder are compared",
         Of::Unwound,
         |case| add(&mut case["unwinder"]["frames"], -1),
@@ -619,7 +625,11 @@ const OF_LISTS: &[OfEntry] = &[
     ("an entry has another verdict", |entry| entry["verdict"] = json!("wrong-ra"), 1),
     ("an entry is of another function", |entry| entry["function"] = json!("another"), 1),
     ("an entry is of a library", |entry| entry["function"] = json!("libx.so!f"), 1),
-    ("an entry is of other code of that name", |entry| entry["code"] = json!("0123456789abcdef"), 1),
+    (
+        "the only function of its name was compiled again",
+        |entry| entry["code"] = json!("0123456789abcdef"),
+        0,
+    ),
     ("an entry is of another row", |entry| entry["row"] = json!("0x4000"), 1),
     (
         "an entry has other rules",
