@@ -1,4 +1,4 @@
-//! How functions are told apart.
+//! What distinguishes functions from others.
 
 use serde::{Deserialize, Serialize};
 

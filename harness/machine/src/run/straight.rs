@@ -12,7 +12,7 @@ use crate::outcome::{Broken, End};
 use crate::straight::{Passing, Straight};
 use crate::witness::{Action, Place};
 
-/// The observer sees at least one of so many instructions: it may want to end the run.
+/// The observer sees at least one of this many instructions: it may want to end the run.
 const MOST_UNSEEN: u64 = 1024;
 
 impl Run<'_> {
