@@ -1,8 +1,10 @@
-//! What tells a function from others where its name does not: its code, wherever it is linked to.
+//! What distinguishes a function from others of its name: its code, wherever it is linked to.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
+use object::elf::PT_LOAD;
+use object::read::elf::ProgramHeader as _;
 use rustc_hash::FxHashMap;
 use sframe_engine::Abi;
 use sframe_isa::starts;
@@ -14,12 +16,13 @@ use crate::function_code::FunctionCode;
 use crate::object_file::code;
 use crate::symbols::Symbols;
 
-/// What tells the functions of a file apart.
+/// The digests of the functions of a file.
 #[derive(Debug)]
 pub struct FunctionCodes<'a> {
     abi: Option<Abi>,
     /// All code, with its addresses.
     code: Vec<(u64, &'a [u8])>,
+    /// The addresses that its segments are loaded at, from the first to the last; empty in a relocatable file.
     image: Range<u64>,
     seen: Mutex<Seen>,
 }
@@ -33,16 +36,22 @@ impl<'a> FunctionCodes<'a> {
     #[must_use]
     pub fn of(file: &File<'a>) -> Self {
         let code: Vec<(u64, &[u8])> = code(file).collect();
-        let end = |(start, code): &(u64, &[u8])| start.saturating_add(code.len() as u64);
-        let image =
-            code.iter().map(|(start, _)| *start).min().unwrap_or(0)..code.iter().map(end).max().unwrap_or(0);
+        let endian = file.endian();
+        let loaded = file.elf_program_headers().iter().filter(|header| header.p_type(endian) == PT_LOAD);
+        let image = loaded
+            .map(|header| {
+                let start = header.p_vaddr(endian);
+                start..start.saturating_add(header.p_memsz(endian))
+            })
+            .reduce(|all, one| all.start.min(one.start)..all.end.max(one.end))
+            .unwrap_or_default();
         // Functions of a sound file don't overlap, but for some bytes; malformed ones may name all code each.
         let most = code.iter().fold(0, |sum: usize, (_, code)| sum.saturating_add(2 * code.len()));
         Self { abi: abi_of(file), code, image, seen: Mutex::new(Seen(FxHashMap::default(), most)) }
     }
 
-    /// What tells the function at an address from others. Without a symbol, its code is `extent`. The digest is empty where
-    /// there is no such code, or too much of it.
+    /// The code of the function at an address. Without a symbol it is at `extent`. The digest is empty where there is no
+    /// such code, or too much of it.
     #[must_use]
     pub fn of_function(&self, symbols: &Symbols<'_>, address: u64, extent: Range<u64>) -> FunctionCode {
         let symbol = symbols.at(address);
@@ -80,8 +89,7 @@ impl<'a> FunctionCodes<'a> {
 
 /// Digests the code of a function, apart from what changes where it, or what it refers to, is placed elsewhere. `image`
 /// are the addresses of its file, some of which it may contain. 16 hexadecimal digits.
-#[must_use]
-pub fn code_digest(abi: Abi, address: u64, code: &[u8], image: &Range<u64>) -> String {
+fn code_digest(abi: Abi, address: u64, code: &[u8], image: &Range<u64>) -> String {
     let offset = |at: u64| usize::try_from(at.wrapping_sub(address)).unwrap_or(usize::MAX).min(code.len());
     let mut instructions = Vec::new();
     let end = starts(abi, address, code, address.saturating_add(code.len() as u64), |at| {

@@ -1,8 +1,8 @@
-//! What distinguishes functions from others.
+//! What distinguishes a function from others of its name.
 
 use serde::{Deserialize, Serialize};
 
-/// What tells a function from others: its code.
+/// The code of a function.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]

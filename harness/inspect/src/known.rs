@@ -14,7 +14,7 @@ pub struct Place<'f> {
     pub rule: [&'f str; 2],
     /// The function, if it has a name.
     pub function: Option<&'f str>,
-    /// What tells the function from others.
+    /// The function's code.
     pub code: Option<&'f FunctionCode>,
     /// The row, if it is told which.
     pub row: Option<&'f FindingRow>,

@@ -1,5 +1,6 @@
 //! The last lines that people read: the verdict in a word, what made it so, and then a fact in each line.
 
+use serde::Serialize;
 use textwrap::{Options, WordSeparator, WordSplitter};
 
 use crate::text::{Text, demangled};
@@ -8,7 +9,9 @@ use crate::text::{Text, demangled};
 const WIDTH: usize = 110;
 
 /// How a command ends, as its last lines begin; of several, the worst one counts, which comes last here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "UPPERCASE")]
 pub enum Ending {
     /// All is as expected (exit status 0).
     Pass,
@@ -32,6 +35,17 @@ impl std::fmt::Display for Ending {
             Self::Error => "ERROR",
         })
     }
+}
+
+/// A document, after how the command ends.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Concluded<D> {
+    /// How the command ends, as its last lines begin.
+    pub verdict: Ending,
+    /// What it has found.
+    #[serde(flatten)]
+    pub document: D,
 }
 
 /// The end of what a command prints.

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sframe_engine::Abi;
 use sframe_inspect::command::Volume;
-use sframe_kit::conclusion::{Conclusion, Ending};
+use sframe_kit::conclusion::{Concluded, Conclusion, Ending};
 use sframe_kit::text::{Text, counted, grouped};
 
 use crate::judge::{LinkFault, LinkFinding};
@@ -93,6 +93,14 @@ impl LinksReport {
     #[must_use]
     pub fn has_findings(&self) -> bool {
         self.has_wrong() || !self.stale.is_empty()
+    }
+
+    /// What is wrong and not known: the case and the ABI, and what is said of it.
+    pub fn open(&self) -> impl Iterator<Item = (String, String)> {
+        self.with(LinkOutcome::Wrong).map(|result| {
+            let says = result.findings.iter().map(|finding| format!("{}: {}", finding.kind, finding.message));
+            (format!("{}/{}", result.case, result.abi), says.collect::<Vec<_>>().join("; "))
+        })
     }
 
     /// What no result shows: why it proves too little, and what is known and not found.
@@ -297,6 +305,13 @@ pub struct LinksTable {
 }
 
 impl LinksTable {
+    /// The reports, each after its verdict.
+    #[must_use]
+    pub fn concluded(&self) -> Vec<Concluded<&LinksReport>> {
+        let concluded = |document: &'_ LinksReport| document.conclusion().ending;
+        self.reports.iter().map(|document| Concluded { verdict: concluded(document), document }).collect()
+    }
+
     /// Writes the page: a table of cases by linkers, and the cause of each failure.
     #[must_use]
     pub fn markdown(&self) -> String {

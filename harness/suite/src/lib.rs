@@ -9,6 +9,7 @@
 //! unwinder, see [`suite::Suite::run`].
 
 pub mod case;
+pub mod check;
 pub mod clauses;
 pub mod faults;
 pub mod identity;

@@ -10,6 +10,7 @@ use sframe_judge::finding::Finding;
 use sframe_judge::moments::Stacks;
 use sframe_vectors::{Mistakes, Profiles, Readings};
 
+use sframe_kit::conclusion::Concluded;
 use sframe_readers::export::{ExportedVectors, VectorFile};
 use sframe_suite::report::{Baseline, CheckReport, ExploreReport, Report};
 
@@ -64,9 +65,9 @@ impl Kind {
     #[must_use]
     pub(crate) fn schema(self) -> Value {
         match self {
-            Self::Report => written::<Report>(),
-            Self::Check => written::<CheckReport>(),
-            Self::Explore => written::<ExploreReport>(),
+            Self::Report => written::<Concluded<Report>>(),
+            Self::Check => written::<Concluded<CheckReport>>(),
+            Self::Explore => written::<Concluded<ExploreReport>>(),
             Self::Finding => written::<Finding>(),
             Self::Baseline => written::<Baseline>(),
             // Unwinders may leave out what the bench writes.

@@ -60,9 +60,22 @@ impl Suite {
     /// # Errors
     /// The mistakes of every file; a folder without vectors.
     pub fn load(dir: &Path, clauses: &Path) -> Result<Self, Vec<Error>> {
+        Self::load_some(dir, clauses, &|_| true)
+    }
+
+    /// Reads and checks the vectors whose names are wanted, and `readings.yaml`.
+    ///
+    /// # Errors
+    /// The mistakes in what is read; a folder without vectors.
+    pub fn load_some(
+        dir: &Path,
+        clauses: &Path,
+        is_wanted: &dyn Fn(&str) -> bool,
+    ) -> Result<Self, Vec<Error>> {
         let catalogue = Catalogue::read(dir, clauses).map_err(|error| vec![error])?;
         let files = files(dir).map_err(|error| vec![Error::new(dir, format!("cannot be read: {error}"))])?;
         let (mut vectors, mut errors, mut told) = (Vec::new(), Vec::new(), UnknownNames::new());
+        let mut has_left_out = false;
         for path in files {
             let text = match read(&path) {
                 Ok(text) => text,
@@ -72,6 +85,14 @@ impl Suite {
                 }
             };
             for document in documents(&text) {
+                // Where the name does not come first, the vector is read.
+                if let Some(name) =
+                    document.trim_start().lines().next().and_then(|it| it.strip_prefix("name: "))
+                    && !is_wanted(&id(&path, name.trim()))
+                {
+                    has_left_out = true;
+                    continue;
+                }
                 match load(&path, &document, &catalogue, &mut told) {
                     Ok(vector) if vectors.iter().any(|other: &Vector| other.id == vector.id) => {
                         errors.push(Error::new(&path, format!("has a second `{}`", vector.id)));
@@ -86,7 +107,7 @@ impl Suite {
                 error.message += &format!(" (in {count} vectors)");
             }
         }
-        if vectors.is_empty() && errors.is_empty() {
+        if vectors.is_empty() && errors.is_empty() && !has_left_out {
             errors.push(Error::new(dir, "holds no vectors; they are in files named <group>/*.yaml"));
         }
         vectors.sort_by(|one, other| one.id.cmp(&other.id));
@@ -149,6 +170,12 @@ fn written(path: &Path, text: &str) -> Result<WrittenVector, Error> {
 /// What was said of names that no catalogue has, and in how many vectors: where one is renamed, many have the old name.
 type UnknownNames = BTreeMap<String, usize>;
 
+/// The name of a vector in a file, after that of its group.
+fn id(path: &Path, name: &str) -> String {
+    let group = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+    format!("{group}/{name}")
+}
+
 /// Loads a vector; the error is empty if all that is wrong with it was told before.
 fn load(
     path: &Path,
@@ -158,7 +185,6 @@ fn load(
 ) -> Result<Vector, Vec<Error>> {
     let written = written(path, text).map_err(|error| vec![error])?;
     let mut mistakes = Vec::new();
-    let group = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
     check_names(&written, catalogue, &mut mistakes);
     let unknown = unknown_names(&written, catalogue);
     let encoded = written.section.as_ref().map(|section| section.encode(written.address.0));
@@ -180,7 +206,7 @@ fn load(
         }
     };
     let vector = Vector {
-        id: format!("{group}/{}", written.name),
+        id: id(path, &written.name),
         summary: written.summary,
         clauses: written.clauses,
         readings: written.readings,

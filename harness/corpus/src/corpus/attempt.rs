@@ -53,6 +53,9 @@ pub struct AttemptOptions {
     pub programs: BTreeSet<String>,
     /// The time limit of each command.
     pub limit: Duration,
+    /// Whether builds that are there are taken, if the tools seem to be what they were: not all that they are made of is
+    /// known.
+    pub resumes: bool,
 }
 
 /// A folder of builds with the layout of a corpus. Only one process can use it at a
@@ -390,7 +393,8 @@ impl<'w> Attempts<'w> {
         }
         let fingerprint = self.fingerprint(abi, program, variant);
         // What a wrapper leads to, such as a container, may have changed behind the same version line.
-        if toolchain.wrapper.is_empty()
+        if self.options.resumes
+            && toolchain.wrapper.is_empty()
             && let Some(build) = self.finished(id, &fingerprint)
         {
             return Ok((AttemptResult::Built(Box::new(build)), true));

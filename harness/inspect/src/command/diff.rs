@@ -7,6 +7,7 @@ use crate::known::Known;
 use crate::lint::described;
 use clap::Args;
 use sframe_elf::source::Source;
+use sframe_kit::conclusion::Concluded;
 use sframe_kit::percent::Percent;
 
 use super::each::{Inspect, Show, Stop, execute, visit};
@@ -119,7 +120,8 @@ impl Inspect for Comparison<'_> {
         let lacks = !report.reaches(self.coverage.unwrap_or(Percent::ALL));
         let differs = !report.findings.is_empty() || !report.errors.is_empty() || lacks;
         let status = status(differs, false, report.compared > 0);
-        show.show(&report, || match volume() {
+        let concluded = Concluded { verdict: status.into(), document: &report };
+        show.show(&concluded, || match volume() {
             Volume::Quiet => vec![report.brief()],
             _ => vec![report.text().demangled(), report.conclusion(status.into()).text()],
         })?;

@@ -6,6 +6,7 @@ use crate::diff::{DiffError, DiffReport, diff_file};
 use crate::known::Known;
 use crate::lint::{LintError, LintReport, Log, lint_file};
 use clap::Args;
+use sframe_kit::conclusion::Concluded;
 use sframe_kit::percent::Percent;
 
 use super::each::{Inspect, Show, Stop, execute};
@@ -119,7 +120,8 @@ impl Inspect for Linter<'_> {
             false if report.coverage_unknown.is_some() => Status::NothingCompared,
             false => Status::AsExpected,
         };
-        show.show(&report, || match volume() {
+        let concluded = Concluded { verdict: status.into(), document: &report };
+        show.show(&concluded, || match volume() {
             Volume::Quiet => vec![report.brief()],
             _ => vec![report.text().demangled(), report.conclusion(status.into()).text()],
         })?;

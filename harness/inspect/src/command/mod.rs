@@ -29,6 +29,7 @@ use std::sync::Arc;
 
 use sframe_engine::Version;
 
+use sframe_kit::conclusion::{Concluded, Ending};
 use sframe_kit::json;
 use sframe_kit::text::Text;
 
@@ -142,6 +143,14 @@ pub fn print_json(document: &impl serde::Serialize) -> Result<(), Failure> {
         written => written.map_err(io::Error::from),
     })?;
     failure.map_or(Ok(()), |error| Err(not_json(&error)))
+}
+
+/// Prints a document as JSON, after how the command ends.
+///
+/// # Errors
+/// It can't be written.
+pub fn print_verdict(verdict: Ending, document: &impl serde::Serialize) -> Result<(), Failure> {
+    print_json(&Concluded { verdict, document })
 }
 
 /// Returns a document as the text of a file.

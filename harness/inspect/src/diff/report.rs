@@ -67,7 +67,7 @@ pub struct Difference {
     pub section: Option<String>,
     /// The function, or its address if no symbol names it.
     pub function: String,
-    /// What tells the function from others.
+    /// The function's code, for those of one name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<FunctionCode>,
     /// The first instruction, in bytes from the start of the function.

@@ -30,7 +30,7 @@ pub struct Finding {
     /// The function, if a symbol names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
-    /// What tells the function from others, if it is about one.
+    /// The function's code, if it is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<FunctionCode>,
     /// The clause of the specification, by number (of version 3) and title.

@@ -15,7 +15,7 @@ pub struct Progress {
 pub struct Figures {
     /// Instructions executed.
     pub instructions: u64,
-    /// Findings so far.
+    /// Places with a finding so far.
     pub findings: u64,
     /// Frames on the call stack.
     pub depth: u64,

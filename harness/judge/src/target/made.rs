@@ -27,7 +27,7 @@ pub enum SectionSource {
 }
 
 /// The version of made sections: the one that can express the most.
-const VERSION: Version = Version::V3;
+const VERSION: Version = Version::LATEST;
 
 /// The address of made sections in their files. They are in no file, and version 3
 /// reaches any function from there.

@@ -25,7 +25,7 @@ use crate::target::made::Made;
 use crate::target::sections::Sections;
 use crate::vocabulary::QualifiedName;
 use sframe_elf::cfi::{CallFrameInfo, CfiFde};
-use sframe_elf::code_digest::code_digest;
+use sframe_elf::code_digest::FunctionCodes;
 use sframe_elf::debug_file::DebugFile;
 use sframe_elf::kernel::KernelCode;
 use sframe_elf::object_file::{MissingSection, ObjectFile, ObjectFileError, SectionBytes, SectionError};
@@ -259,22 +259,17 @@ impl<'a> Module<'a> {
         Some(self.linked(Loaded(fde.start)).0)
     }
 
-    /// What tells the function at an address of the file from others; `None` if that is in none.
+    /// The code of the function at an address of the file; `None` if that is in none.
     #[must_use]
     pub fn function_code(&self, address: Linked) -> Option<FunctionCode> {
         let start = self.function_start(address.0)?;
-        let (section, code) = self.section_of(start)?;
+        self.section_of(start)?;
         let pc = InstructionPointer(self.loaded(Linked(start)).0);
         let of_fde =
             || self.section.as_ref()?.lookup_fde(pc).ok().flatten().map(|fde| start + u64::from(fde.size));
-        let end = self.subject.symbols.extent(start).map(|extent| extent.end).or_else(of_fde)?;
-        let offset = |address: u64| usize::try_from(address - section).ok();
-        let code = code.get(offset(start)?..offset(end)?.min(code.len()))?;
-        let range =
-            self.linked(Loaded(self.image.range().start)).0..self.linked(Loaded(self.image.range().end)).0;
-        let name = self.subject.symbols.at(start).map(|(name, _)| name);
-        let is_only = name.is_some_and(|name| self.subject.symbols.count_of(name) == 1);
-        Some(FunctionCode { digest: code_digest(self.subject.abi()?, start, code, &range), is_only })
+        let symbols = &self.subject.symbols;
+        let end = symbols.extent(start).map(|extent| extent.end).or_else(of_fde)?;
+        Some(FunctionCodes::of(self.subject.elf()).of_function(symbols, start, start..end))
     }
 
     /// Converts an address of the process into one of the file.

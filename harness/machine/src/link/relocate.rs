@@ -1,6 +1,5 @@
 //! Relocations: what each one stores.
 
-use goblin::elf::header::{EM_AARCH64, EM_X86_64};
 use goblin::elf::reloc::{Reloc, r_to_str};
 use goblin::elf::section_header::SHN_UNDEF;
 
@@ -220,12 +219,9 @@ impl Relocate<'_, '_, '_> {
 fn type_name(cpu: &Cpu, number: u32) -> String {
     let others = cpu.linking.relocations.others;
     let name = others.iter().find(|(known, _)| *known == number).map(|(_, name)| *name);
-    let name = name.or_else(|| match cpu.elf_machine {
-        EM_X86_64 | EM_AARCH64 => Some(r_to_str(number, cpu.elf_machine)),
-        _ => None,
-    });
-    match name.filter(|name| !name.contains("UNKNOWN")) {
-        Some(name) => format!("R_{} ({number})", name.trim_start_matches("R_")),
-        None => number.to_string(),
+    let name = name.unwrap_or_else(|| r_to_str(number, cpu.elf_machine));
+    match name.contains("UNKNOWN") {
+        true => number.to_string(),
+        false => format!("R_{} ({number})", name.trim_start_matches("R_")),
     }
 }

@@ -4,6 +4,7 @@ use serde::Serialize;
 use sframe_judge::external::{External, ExternalError, Walk, WalkDifference};
 use sframe_judge::moments::{Program, Stacks, StacksError};
 use sframe_judge::vocabulary::Verdict;
+use sframe_kit::conclusion::{Conclusion, Ending};
 use sframe_kit::json::SCHEMA;
 use sframe_kit::text::{Text, counted, grouped};
 
@@ -102,6 +103,33 @@ impl StacksReport {
         self.asked > self.nothing_compared
     }
 
+    /// How many moments were compared, and what came of it.
+    #[must_use]
+    pub fn conclusion(&self) -> Conclusion {
+        let ending = match self.differences.len() {
+            0 if self.has_compared() => Ending::Pass,
+            0 => Ending::Inconclusive,
+            _ => Ending::Fail,
+        };
+        let asked = format!(
+            "{} {} was asked at {} of {}",
+            self.name,
+            self.version,
+            grouped(self.asked),
+            counted(self.moments, "moment")
+        );
+        let results = format!(
+            "{} agree, {}",
+            grouped(self.agree),
+            counted(self.differences.len() as u64, "difference")
+        );
+        let nothing = (self.nothing_compared > 0)
+            .then(|| format!("{} with nothing to compare", counted(self.nothing_compared, "moment")));
+        let restarts = (self.restarts > 0).then(|| counted(self.restarts.into(), "restart"));
+        let facts = [results, asked].into_iter().chain(nothing).chain(restarts).collect();
+        Conclusion { ending, facts }
+    }
+
     /// For people.
     #[must_use]
     pub fn text(&self) -> Text {
@@ -120,20 +148,7 @@ impl StacksReport {
         if more > 0 {
             text.line(format_args!("not asked: {more} more"));
         }
-        let nothing = match self.nothing_compared {
-            0 => String::new(),
-            some => format!(", at {} nothing could be compared", grouped(some)),
-        };
-        text.line(format_args!(
-            "{} {} was asked at {} of {}: {} agree, {} differences{nothing}; {}",
-            self.name,
-            self.version,
-            grouped(self.asked),
-            counted(self.moments, "moment"),
-            grouped(self.agree),
-            grouped(self.differences.len() as u64),
-            counted(self.restarts.into(), "restart")
-        ));
+        self.conclusion().show(&mut text);
         text
     }
 }

@@ -1,6 +1,7 @@
 //! The clauses and their proofs, for people and for programs.
 
 use serde::Serialize;
+use sframe_kit::conclusion::{Conclusion, Ending};
 use sframe_kit::json::SCHEMA;
 use sframe_kit::text::{Text, first_of};
 
@@ -109,6 +110,26 @@ impl<'a> ClausesReport<'a> {
         self.summary.unproved > 0 || self.summary.stale > 0
     }
 
+    /// How many clauses are proved, and by what.
+    #[must_use]
+    pub fn conclusion(&self) -> Conclusion {
+        let ending = match self.summary {
+            _ if self.has_findings() => Ending::Fail,
+            ClausesSummary { clauses: 0, .. } => Ending::Inconclusive,
+            _ => Ending::Pass,
+        };
+        let ClausesSummary { clauses, proved, excused, unproved, stale, by_specs, by_lints, by_vectors } =
+            self.summary;
+        let facts = vec![
+            format!(
+                "{clauses} clauses: {proved} proved, {excused} not proved for a reason, {unproved} without proof or \
+                 reason, {stale} with a stale reason"
+            ),
+            format!("proved by specs: {by_specs}, by lint rules: {by_lints}, by vectors: {by_vectors}"),
+        ];
+        Conclusion { ending, facts }
+    }
+
     /// Returns the report as text: each clause under its section, and the
     /// totals.
     #[must_use]
@@ -130,23 +151,8 @@ impl<'a> ClausesReport<'a> {
         if !self.clauses.is_empty() {
             text.blank();
         }
-        self.summary.write(&mut text);
+        self.conclusion().show(&mut text);
         text
-    }
-}
-
-impl ClausesSummary {
-    fn write(&self, text: &mut Text) {
-        let Self { clauses, proved, excused, unproved, stale, by_specs, by_lints, by_vectors } = self;
-        let _ = writeln!(
-            text,
-            "{clauses} clauses: {proved} proved, {excused} not proved for a reason, {unproved} without proof \
-             or reason, {stale} with a stale reason"
-        );
-        let _ = writeln!(
-            text,
-            "proved by specs: {by_specs}, by lint rules: {by_lints}, by vectors: {by_vectors}"
-        );
     }
 }
 

@@ -9,7 +9,7 @@ use sframe_judge::finding::{Address, Blame, Confidence, Finding, KnownFault, Sai
 use sframe_judge::vocabulary::{End, Verdict};
 use sframe_kit::text::grouped;
 
-use super::fit::{Fitted, base_name};
+use super::fit::{Fitted, InFiles, base_name};
 use crate::case::{CaseReport, Outcome, SeenKnown};
 use crate::identity::Identity;
 
@@ -148,11 +148,11 @@ pub struct Comparison {
 /// Which part of what was compared of the reference has to be, however code is generated.
 const HARDLY: u64 = 10;
 
-/// A case of the reference, with the functions of its build that lack an FDE.
+/// A case of the reference, with what the files of its build show.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reference<'r> {
     pub(super) report: &'r CaseReport,
-    pub(super) missing: &'r BTreeSet<String>,
+    pub(super) files: &'r InFiles,
 }
 
 /// What is wrong with a build, and what has no FDE.
@@ -209,8 +209,8 @@ pub(super) fn compare(
     report: &mut CaseReport,
     reference: Option<Reference<'_>>,
 ) -> Comparison {
-    let not_missed = BTreeSet::new();
-    let missed = reference.map_or(&not_missed, |reference| reference.missing);
+    let nothing = InFiles::default();
+    let in_theirs = reference.map_or(&nothing, |reference| reference.files);
     let reference = reference.map(|reference| reference.report);
     let mut not_checked = fitted.left_out.clone();
     settle(report, &mut not_checked);
@@ -236,8 +236,22 @@ pub(super) fn compare(
     let usable = reference.filter(is_usable);
     match (report.outcome, usable) {
         (Outcome::Skipped, _) => comparison.standing = Standing::Skipped,
-        (Outcome::Broken, None) if reference.is_some() => comparison.standing = Standing::Same,
+        (Outcome::Broken, None) if reference.is_some_and(|reference| reference.reason == report.reason) => {
+            comparison.standing = Standing::Same;
+        }
         (Outcome::Broken, _) => comparison.standing = Standing::Broken,
+        (_, None) if reference.is_some_and(|reference| reference.outcome == Outcome::Broken) => {
+            let reason = |reference: &CaseReport| {
+                format!("{} is broken: {}", reference.id, reference.reason.as_deref().unwrap_or_default())
+            };
+            comparison.reason = reference.map(reason);
+            comparison.standing = Standing::Broken;
+        }
+        _ if fitted.files.functions.is_empty() => {
+            let reason = "it has no symbols, and what is known of the reference is known by names";
+            comparison.reason = Some(reason.to_owned());
+            comparison.standing = Standing::Broken;
+        }
         (_, None) => {
             comparison.reason = Some(match (reference, &fitted.reference) {
                 (Some(reference), _) => format!("{} is {}", reference.id, reference.outcome.name()),
@@ -248,7 +262,7 @@ pub(super) fn compare(
             });
             comparison.standing = Standing::NoReference;
             let mut own = of_findings(report.findings.iter());
-            add_missing(&fitted.missing, missed, &mut own);
+            add_missing(&fitted.files, in_theirs, &mut own);
             comparison.worse = own.into_values().collect();
         }
         (_, Some(reference)) => {
@@ -262,12 +276,13 @@ pub(super) fn compare(
             add_uncovered(report, &mut uncovered);
             own.extend(uncovered.clone().into_iter().filter(|(kind, _)| theirs.contains_key(kind)));
             let mut missing = BTreeMap::new();
-            add_missing(&fitted.missing, missed, &mut missing);
+            add_missing(&fitted.files, in_theirs, &mut missing);
             missing.retain(|kind, _| !theirs.contains_key(kind));
+            add_wrong(&fitted.files, in_theirs, &theirs, &mut missing);
             own.extend(missing.clone());
             comparison.worse =
                 missing.into_iter().chain(wrong).collect::<BTreeMap<_, _>>().into_values().collect();
-            let ours = Ours { kinds: &own, uncovered: &uncovered, functions: &fitted.functions };
+            let ours = Ours { kinds: &own, uncovered: &uncovered, functions: &fitted.files.functions };
             let (better, not_checked) = ours.better_than(&theirs);
             comparison.not_checked.extend(not_checked);
             comparison.better = better;
@@ -409,17 +424,39 @@ fn add_uncovered(report: &CaseReport, kinds: &mut BTreeMap<Kind, KindDetail>) {
     }
 }
 
-/// Adds the functions without an FDE that could have one, executed or not, except those of the reference.
-fn add_missing(
-    missing: &BTreeSet<String>,
-    of_reference: &BTreeSet<String>,
-    kinds: &mut BTreeMap<Kind, KindDetail>,
-) {
-    for function in missing.difference(of_reference) {
-        let message = format!("{function}: it has call frame information that can be expressed, and no FDE");
+/// Adds the functions without an FDE, executed or not, that could have one, or have one in the reference.
+fn add_missing(own: &InFiles, theirs: &InFiles, kinds: &mut BTreeMap<Kind, KindDetail>) {
+    let could = own.missing.difference(&theirs.missing).map(|function| {
+        (function, format!("{function}: it has call frame information that can be expressed, and no FDE"))
+    });
+    let is_described = |name: &String| theirs.functions.get(name) == Some(&true);
+    let lost = own.functions.iter().filter(|(name, described)| !**described && is_described(name));
+    let lost = lost.map(|(function, _)| (function, format!("{function}: it has no FDE")));
+    for (function, message) in could.chain(lost) {
         let kind = no_fde(Some(function));
         let finding = Finding::of_spec(Verdict::NoFde, "", "", message);
         kinds.entry(kind.clone()).or_insert_with(|| detail(kind, &finding));
+    }
+}
+
+/// Adds what is wrong with the files' sections by themselves, whether or not that has run, and not with those of the
+/// reference.
+fn add_wrong(
+    own: &InFiles,
+    theirs: &InFiles,
+    known: &BTreeMap<Kind, KindDetail>,
+    kinds: &mut BTreeMap<Kind, KindDetail>,
+) {
+    let is_known = |kind: &Kind| {
+        let anywhere = Kind { function: None, image: None, ..kind.clone() };
+        known.keys().map(Kind::of_any_cause).any(|known| known == *kind || known == anywhere)
+    };
+    for (kind, message) in &own.wrong {
+        if theirs.wrong.contains_key(kind) || is_known(kind) {
+            continue;
+        }
+        let finding = Finding::of_spec(Verdict::WrongCfa, "", "", message.clone());
+        kinds.entry(kind.clone()).or_insert_with(|| detail(kind.clone(), &finding));
     }
 }
 
@@ -453,7 +490,7 @@ fn of_findings<'f>(findings: impl Iterator<Item = &'f Finding>) -> BTreeMap<Kind
 }
 
 /// The kind of a finding.
-pub(super) fn kind_of(finding: &Finding) -> Kind {
+pub(crate) fn kind_of(finding: &Finding) -> Kind {
     match finding.verdict {
         Verdict::NoFde => no_fde(finding.function.as_ref()),
         verdict => Kind {
@@ -490,11 +527,17 @@ mod tests {
 
     #[test]
     fn a_function_that_only_this_build_has_no_fde_for_is_worse() {
-        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
+        let files = |missing: &[&str], functions: &[(&str, bool)]| InFiles {
+            functions: functions.iter().map(|(name, described)| ((*name).to_owned(), *described)).collect(),
+            missing: missing.iter().map(|name| (*name).to_owned()).collect(),
+            ..InFiles::default()
+        };
         let mut kinds = BTreeMap::new();
-        add_missing(&names(&["lost", "bare"]), &names(&["bare", "other"]), &mut kinds);
+        let own = files(&["lost", "bare"], &[("without_cfi", false), ("kept", true), ("assembly", false)]);
+        let theirs = files(&["bare", "other"], &[("without_cfi", true), ("kept", true), ("assembly", false)]);
+        add_missing(&own, &theirs, &mut kinds);
         let kinds: Vec<String> = kinds.keys().map(ToString::to_string).collect();
-        assert_eq!(kinds, ["no-fde in lost"]);
+        assert_eq!(kinds, ["no-fde in lost", "no-fde in without_cfi"]);
     }
 
     #[test]

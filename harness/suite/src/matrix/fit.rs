@@ -7,10 +7,14 @@ use std::sync::Arc;
 use sframe_corpus::corpus::Build;
 use sframe_corpus::spec::{BuildFacts, Producer, Spec};
 use sframe_corpus::yaml::Source;
+use sframe_elf::object_file::ObjectFile;
 use sframe_engine::InstructionPointer;
-use sframe_inspect::diff::diff_file;
+use sframe_inspect::diff::{Difference, Field, diff_file};
+use sframe_inspect::lint::lint_file;
 use sframe_judge::target::{Linked, Target};
+use sframe_judge::vocabulary::Verdict;
 
+use super::compare::Kind;
 use crate::case::{Case, stand_in};
 
 /// A spec for a build of another toolchain.
@@ -25,10 +29,19 @@ pub(super) struct Fitted<'s> {
     pub(super) reference: Option<String>,
     /// The demands of the spec that do not apply to this build.
     pub(super) left_out: Vec<String>,
-    /// The functions of the build, and whether they have an FDE.
-    pub(super) functions: Arc<BTreeMap<String, bool>>,
-    /// Those that lack an FDE.
-    pub(super) missing: Arc<BTreeSet<String>>,
+    /// What its files show without being run.
+    pub(super) files: Arc<InFiles>,
+}
+
+/// What the files of a build show without being run.
+#[derive(Clone, Debug, Default)]
+pub(super) struct InFiles {
+    /// The functions, and whether they have an FDE.
+    pub(super) functions: BTreeMap<String, bool>,
+    /// Those whose call frame information can be expressed, and that have no FDE.
+    pub(super) missing: BTreeSet<String>,
+    /// What is wrong with their sections, by call frame information and by the linter, each with a sentence.
+    pub(super) wrong: BTreeMap<Kind, String>,
 }
 
 impl Fitted<'_> {
@@ -55,8 +68,7 @@ pub(super) fn whole<'s>(
         producer: Arc::clone(&producer),
         reference: None,
         left_out: Vec::new(),
-        functions: Arc::default(),
-        missing: Arc::default(),
+        files: Arc::default(),
     };
     applying.map(as_it_is).collect()
 }
@@ -74,8 +86,7 @@ pub(super) fn fit<'s>(
     // A build that can't be opened is broken, which its case will report.
     let files = build.files(folder).ok();
     let target = files.as_ref().and_then(|files| Target::open_files(files).ok());
-    let functions = Arc::new(target.as_ref().map(functions_of).unwrap_or_default());
-    let missing = Arc::new(missing_of(build, folder));
+    let in_files = Arc::new(InFiles::of(build, folder));
     let reference = producer.toolchain.as_ref();
     let reference = reference.map(|name| format!("{name}/{}/{}.{}", build.abi, build.program, build.variant));
     let mut fitted = Vec::new();
@@ -89,8 +100,7 @@ pub(super) fn fit<'s>(
             producer: Arc::clone(&producer),
             reference: reference.clone(),
             left_out,
-            functions: Arc::clone(&functions),
-            missing: Arc::clone(&missing),
+            files: Arc::clone(&in_files),
         });
     }
     fitted
@@ -111,15 +121,50 @@ fn functions_of(target: &Target<'_>) -> BTreeMap<String, bool> {
     functions
 }
 
-/// The functions of a build whose call frame information can be expressed, and that have no FDE. Those of a file that
-/// can't be compared are none: its case says why.
-pub(super) fn missing_of(build: &Build, folder: &Path) -> BTreeSet<String> {
-    let Ok(files) = build.files(folder) else { return BTreeSet::new() };
-    let libraries = files.libraries.iter().map(|(_, bytes)| bytes);
-    let all = std::iter::once(&files.executable).chain(libraries);
-    let reports = all.filter_map(|bytes| diff_file(&bytes[..], &build.id).ok());
-    let names = reports.flat_map(|report| report.missing).flat_map(|missing| missing.functions);
-    names.map(|extent| base_name(&extent.function).to_owned()).collect()
+impl InFiles {
+    /// Looks at the files of a build. Of one that can't be opened there is nothing: its case says why.
+    pub(super) fn of(build: &Build, folder: &Path) -> Self {
+        let Ok(files) = build.files(folder) else { return Self::default() };
+        let functions = Target::open_files(&files).map(|target| functions_of(&target)).unwrap_or_default();
+        let mut all = Self { functions, ..Self::default() };
+        all.look(None, &files.executable, &build.id);
+        files.libraries.iter().for_each(|(name, bytes)| all.look(Some(name), bytes, &build.id));
+        all
+    }
+
+    fn look(&mut self, image: Option<&str>, bytes: &[u8], name: &str) {
+        let kind = |verdict: &str, function: Option<&str>| Kind {
+            verdict: verdict.to_owned(),
+            image: image.map(str::to_owned),
+            function: function.map(|name| base_name(name).to_owned()),
+            by_signs: None,
+        };
+        if let Ok(report) = diff_file(bytes, name) {
+            let functions = report.missing.into_iter().flat_map(|missing| missing.functions);
+            self.missing.extend(functions.map(|extent| base_name(&extent.function).to_owned()));
+            for Difference { field, function, sframe, eh_frame, .. } in &report.findings {
+                let verdict = match field {
+                    Field::Cfa => Verdict::WrongCfa.as_str(),
+                    Field::Ra => Verdict::WrongRa.as_str(),
+                    Field::Fp => Verdict::WrongFp.as_str(),
+                    _ => field.name(),
+                };
+                let function = Some(&**function).filter(|name| !name.starts_with("0x"));
+                let says = format!("{field} is {sframe}, and {eh_frame} by call frame information");
+                self.wrong.entry(kind(verdict, function)).or_insert(says);
+            }
+        }
+        if let Ok(report) = lint_file(bytes, name) {
+            for finding in report.findings.iter().filter(|finding| finding.severity == "error") {
+                let kind = kind(&format!("lint {}", finding.name), None);
+                self.wrong.entry(kind).or_insert_with(|| finding.message.clone());
+            }
+        }
+        if ObjectFile::parse(bytes).is_ok_and(|file| file.sframe.is_some() && !file.has_segment()) {
+            let says = "no PT_GNU_SFRAME segment says where the section is";
+            self.wrong.insert(kind("no-segment", None), says.to_owned());
+        }
+    }
 }
 
 /// A function without the suffixes that compilers add to the names of parts and
@@ -140,10 +185,14 @@ mod tests {
     fn functions_that_could_have_an_fde_are_found_without_running_them() {
         let corpus = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus"));
         let manifest = Manifest::load(corpus).expect("a manifest");
-        let missing = |id: &str| missing_of(manifest.get(id).expect("a build"), corpus);
-        let bare: Vec<String> = missing("gnu-2.47/amd64/mixed_objects.O2").into_iter().collect();
+        let files = |id: &str| InFiles::of(manifest.get(id).expect("a build"), corpus);
+        let bare: Vec<String> = files("gnu-2.47/amd64/mixed_objects.O2").missing.into_iter().collect();
         assert_eq!(bare, ["bare_leaf", "bare_middle"]);
-        assert!(missing("gnu-2.47/amd64/leaf.O2").is_empty());
+        let leaf = files("gnu-2.47/amd64/leaf.O2");
+        assert!(leaf.missing.is_empty() && leaf.wrong.is_empty(), "{leaf:?}");
+        let wrong: Vec<String> =
+            files("gnu-2.47/amd64/remember_restore.O2").wrong.keys().map(ToString::to_string).collect();
+        assert_eq!(wrong, ["wrong-cfa in many_epilogues", "wrong-cfa in nested_states"]);
     }
 
     #[test]

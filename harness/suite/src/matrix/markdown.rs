@@ -2,11 +2,12 @@
 
 use std::fmt::Write as _;
 
+use sframe_kit::conclusion::Ending;
 use sframe_kit::text::{grouped, neutral};
 
 use super::causes::{PLACES, causes};
 use super::compare::{KindDetail, Standing};
-use super::report::{MatrixReport, ToolchainResult};
+use super::report::{MadeAs, MatrixReport, ToolchainResult};
 use super::text::{COLUMNS, evidence, groups, not_judged, references, refusals, some_of, versions};
 
 /// The most lines of a list that are written.
@@ -14,8 +15,8 @@ const LINES: usize = 200;
 
 /// Formats the comparison as Markdown. Text of tools and files is escaped.
 #[must_use]
-pub fn markdown(report: &MatrixReport) -> String {
-    let mut text = String::from("# SFrame matrix\n");
+pub fn markdown(report: &MatrixReport, ending: Ending) -> String {
+    let mut text = format!("# SFrame matrix: {ending}\n");
     for toolchain in &report.toolchains {
         show(&mut text, toolchain);
     }
@@ -98,6 +99,8 @@ fn show(text: &mut String, toolchain: &ToolchainResult) {
     list(text, "Lost", case_list(Standing::Lost));
     list(text, "Broken", case_list(Standing::Broken));
     list(text, "No reference", case_list(Standing::NoReference));
+    let without = toolchain.builds.iter().filter(|build| build.result == MadeAs::NoSection);
+    list(text, "No section", without.map(|build| escaped(&build.id)));
     let refused = refusals(toolchain).into_iter();
     list(
         text,

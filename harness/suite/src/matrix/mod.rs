@@ -26,6 +26,8 @@ mod report;
 mod text;
 
 pub(crate) use causes::shape_of;
+pub(crate) use compare::kind_of;
+pub(crate) use text::nothing_compared;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,7 +50,7 @@ pub use report::{BuildResult, Counts, MadeAs, MatrixReport, SCHEMA, ToolchainRes
 pub use text::summary;
 
 use compare::Reference;
-use fit::Fitted;
+use fit::{Fitted, InFiles};
 
 /// Which cases to run, and how.
 pub struct Scope<'a> {
@@ -169,9 +171,10 @@ impl<'s> Plan<'s> {
         let references: BTreeMap<(&str, &str), &CaseReport> =
             self.references.keys().copied().zip(seen.iter().map(|result| &result.report)).collect();
 
-        let builds = cases.iter().map(|case| case.build);
-        let missing: BTreeMap<&str, BTreeSet<String>> =
-            builds.map(|build| (build.id.as_str(), fit::missing_of(build, scope.suite.corpus()))).collect();
+        let builds: BTreeMap<&str, &Build> =
+            cases.iter().map(|case| (case.build.id.as_str(), case.build)).collect();
+        let files: BTreeMap<&str, InFiles> =
+            builds.par_iter().map(|(id, build)| (*id, InFiles::of(build, scope.suite.corpus()))).collect();
 
         let plan = suite::Plan {
             demands: Demands { is_listed: scope.is_listed, ..plan.demands },
@@ -184,8 +187,8 @@ impl<'s> Plan<'s> {
         for (fitted, result) in self.fitted.iter().zip(&mut results) {
             let key = fitted.reference.as_deref().map(|id| (spec_name(fitted.source), id));
             let report = key.and_then(|key| references.get(&key).copied());
-            let missing = report.and_then(|report| missing.get(report.build.as_str()));
-            let reference = report.zip(missing).map(|(report, missing)| Reference { report, missing });
+            let files = report.and_then(|report| files.get(report.build.as_str()));
+            let reference = report.zip(files).map(|(report, files)| Reference { report, files });
             comparisons.push(compare::compare(fitted, &mut result.report, reference));
         }
         for lost in &self.lost {

@@ -176,11 +176,15 @@ impl MatrixReport {
         self.cases().any(|case| case.standing == Standing::Broken)
     }
 
-    /// Whether anything was compared with the call stack, and enough of what linkers were tried with.
+    /// Whether something was compared with the call stack for each toolchain, and enough of what linkers were tried with.
     #[must_use]
     pub fn has_compared(&self) -> bool {
         let mut links = self.toolchains.iter().filter_map(|toolchain| toolchain.links.as_ref());
-        self.cases().any(|case| case.comparisons > 0) && links.all(|links| links.too_little.is_none())
+        let has_compared =
+            |toolchain: &ToolchainResult| toolchain.cases.iter().any(|case| case.comparisons > 0);
+        self.toolchains.iter().all(has_compared)
+            && !self.toolchains.is_empty()
+            && links.all(|links| links.too_little.is_none())
     }
 
     fn cases(&self) -> impl Iterator<Item = &Comparison> {

@@ -113,6 +113,8 @@ pub fn summary(report: &MatrixReport, ending: Ending, places: &Text, volume: Vol
     }
     if volume != Volume::Quiet {
         text.append(places);
+    }
+    if volume != Volume::Quiet || ending != Ending::Pass {
         let mut toolchains: Vec<&ToolchainResult> = report.toolchains.iter().collect();
         // What made the verdict comes first.
         toolchains.sort_by_key(|toolchain| std::cmp::Reverse(toolchain.totals().worse));
@@ -132,11 +134,19 @@ fn facts(toolchain: &ToolchainResult) -> impl Iterator<Item = String> {
     let partly = (partly > 0)
         .then(|| format!("in {} something was not checked: `--verbose` says what", counted(partly, "case")));
     let all = format!("{}, {}: {}", toolchain.name, references(toolchain), counts.join(", "));
-    std::iter::once(all).chain(partly).chain(nothing_compared(toolchain))
+    let versions: BTreeSet<u8> = toolchain.builds.iter().filter_map(|build| build.sframe_version).collect();
+    let mixed = (versions.len() > 1).then(|| {
+        let versions: Vec<String> = versions.iter().map(u8::to_string).collect();
+        format!(
+            "sections of versions {}: `sframe_version` in the definition demands one",
+            versions.join(" and ")
+        )
+    });
+    std::iter::once(all).chain(mixed).chain(partly).chain(nothing_compared(toolchain))
 }
 
 /// Why nothing was compared, if nothing was.
-pub(super) fn nothing_compared(toolchain: &ToolchainResult) -> Option<String> {
+pub(crate) fn nothing_compared(toolchain: &ToolchainResult) -> Option<String> {
     if toolchain.cases.iter().any(|case| case.comparisons > 0) {
         return None;
     }

@@ -9,6 +9,7 @@ use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use sframe_corpus::shard::Shard;
 use sframe_judge::finding::Finding;
+use sframe_kit::conclusion::Ending;
 use sframe_vectors::words::of_json;
 
 use super::changes::{CaseResults, Changed, ReportKind, case_change};
@@ -111,7 +112,7 @@ impl Report {
             Some((case.id.clone(), worse.map(|difference| difference.finding).collect()))
         });
         let findings = findings.collect();
-        self.baseline = Some(InBaseline { worse, findings });
+        self.baseline = Some(InBaseline { worse, findings, verdict: None });
     }
 
     /// Whether a case fails, as it does in the baseline.
@@ -122,10 +123,20 @@ impl Report {
             })
     }
 
+    /// What a baseline is called here: the cases of a toolchain are compared with those of a reference.
+    pub(super) fn baseline_name(&self) -> &'static str {
+        self.baseline.as_ref().map_or("baseline", InBaseline::name)
+    }
+
     /// Whether the baseline has a finding of a case.
     pub(super) fn has_in_baseline(&self, case: &str, finding: &Finding) -> bool {
         let findings = self.baseline.as_ref().and_then(|baseline| baseline.findings.get(case));
         findings.is_some_and(|worse| !worse.contains(&Identity::of(finding)))
+    }
+
+    /// The verdict on toolchains, if these are their cases.
+    pub(super) fn verdict_of_toolchains(&self) -> Option<Ending> {
+        self.baseline.as_ref()?.verdict
     }
 
     /// What is worse than in the baseline, by case. A case may be there no more.

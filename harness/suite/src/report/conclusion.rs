@@ -179,6 +179,9 @@ impl Report {
         let summary = &self.summary;
         match self.against_baseline() {
             _ if self.interrupted => Ending::Interrupted,
+            Some(_) if self.verdict_of_toolchains().is_some() => {
+                self.verdict_of_toolchains().unwrap_or(Ending::Fail)
+            }
             Some([worse, _]) if worse > 0 => Ending::Fail,
             None if summary.broken > 0 => Ending::Error,
             None if summary.unexpected > 0 => Ending::Fail,
@@ -205,7 +208,9 @@ impl Report {
             all => vec![format!("{}: {cases}", counted(all, "case"))],
         };
         if let Some([worse, same]) = self.against_baseline() {
-            let counts = parts(&[(worse, "worse than in the baseline"), (same, "as in the baseline")]);
+            let name = self.baseline_name();
+            let [worse_than, as_in] = [format!("worse than in the {name}"), format!("as in the {name}")];
+            let counts = parts(&[(worse, &worse_than), (same, &as_in)]);
             facts.splice(..0, (!counts.is_empty()).then_some(counts));
         }
         if self.interrupted {

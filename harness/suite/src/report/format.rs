@@ -4,6 +4,7 @@ use std::error::Error;
 use std::path::Path;
 
 use sframe_judge::examine::listings::Listings;
+use sframe_kit::conclusion::Ending;
 use sframe_links::LinksTable;
 
 use super::{CheckReport, ExploreReport, ExploredFiles, Report};
@@ -43,6 +44,8 @@ pub enum Document<'r> {
     Matrix {
         /// Its results.
         report: &'r MatrixReport,
+        /// How the command ends, which demands more or less.
+        ending: Ending,
     },
     /// Linkers, and what they have done with all cases.
     Links {
@@ -59,7 +62,7 @@ impl<'r> Document<'r> {
             Document::Run { report, .. } => report.provenance.as_ref(),
             Document::Check { report, .. } => report.provenance.as_ref(),
             Document::Explore { report } => report.provenance.as_ref(),
-            Document::Matrix { report } => report.provenance.as_ref(),
+            Document::Matrix { report, .. } => report.provenance.as_ref(),
             Document::Files { .. } | Document::Links { .. } => None,
         }
     }

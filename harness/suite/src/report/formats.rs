@@ -16,6 +16,7 @@ mod tests {
     use crate::matrix::MatrixReport;
     use crate::report::{Document, Report};
     use sframe_judge::examine::listings::Listings;
+    use sframe_kit::conclusion::Ending;
     use sframe_links::LinksTable;
 
     #[test]
@@ -23,7 +24,7 @@ mod tests {
         let (report, listings) = (Report::new(Vec::new()), Listings::default());
         let documents = [
             Document::Run { report: &report, listings: &listings, corpus: Path::new("corpus") },
-            Document::Matrix { report: &MatrixReport::new(Vec::new()) },
+            Document::Matrix { report: &MatrixReport::new(Vec::new()), ending: Ending::Inconclusive },
             Document::Links { table: &LinksTable::default() },
         ];
         let mut names = Vec::new();

@@ -45,6 +45,8 @@ struct Tested<'r> {
     name: &'r str,
     class: &'r str,
     outcome: Outcome,
+    /// What a baseline is called here.
+    baseline: &'static str,
     /// Whether the baseline has it as well: then it is no failure of this run.
     is_as_in_baseline: bool,
     /// What is worse than in the baseline.
@@ -79,6 +81,7 @@ pub fn junit(report: &Report) -> Result<String, quick_junit::SerializeError> {
             name: &case.id,
             class: &case.build,
             outcome: case.outcome,
+            baseline: report.baseline_name(),
             is_as_in_baseline: report.is_as_in_baseline(case),
             worse: report.worse_of(&case.id),
             reason: case.reason.as_deref(),
@@ -92,8 +95,9 @@ pub fn junit(report: &Report) -> Result<String, quick_junit::SerializeError> {
     let ids: BTreeSet<&str> = report.cases.iter().map(|case| case.id.as_str()).collect();
     let mut gone = TestSuite::new("run");
     for (case, worse) in report.worse().filter(|(case, _)| !ids.contains(case)) {
-        let mut test = TestCase::new(neutral(case).into_owned(), worse_than_baseline(worse));
-        test.set_classname("baseline");
+        let mut test =
+            TestCase::new(neutral(case).into_owned(), worse_than_baseline(report.baseline_name(), worse));
+        test.set_classname(report.baseline_name());
         gone.add_test_case(test);
     }
     if report.has_compared_nothing() {
@@ -122,6 +126,7 @@ fn junit_of_check(report: &CheckReport) -> Result<String, quick_junit::Serialize
         name: &report.file,
         class: "check",
         outcome: report.outcome(),
+        baseline: "baseline",
         is_as_in_baseline: false,
         worse: &[],
         reason: report.reason().as_deref(),
@@ -156,6 +161,7 @@ fn junit_of_files(
             name: &report.file,
             class: "explore",
             outcome: report.outcome(),
+            baseline: "baseline",
             is_as_in_baseline: false,
             worse: &[],
             reason: report.without_result().map(NoResult::as_str),
@@ -285,9 +291,9 @@ fn of_findings(case: &Tested<'_>) -> Text {
 }
 
 /// A failure that only the baseline shows.
-fn worse_than_baseline(worse: &[String]) -> TestCaseStatus {
+fn worse_than_baseline(baseline: &str, worse: &[String]) -> TestCaseStatus {
     let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
-    status.set_message(neutral(&format!("worse than in the baseline: {}", worse.join("; "))).into_owned());
+    status.set_message(neutral(&format!("worse than in the {baseline}: {}", worse.join("; "))).into_owned());
     status
 }
 
@@ -308,15 +314,15 @@ fn test_case(case: &Tested<'_>) -> TestCase {
     let mut output = Text::default();
     let status = match case.outcome {
         Outcome::Agree | Outcome::Known | Outcome::Skipped if !case.worse.is_empty() => {
-            worse_than_baseline(case.worse)
+            worse_than_baseline(case.baseline, case.worse)
         }
         Outcome::Agree | Outcome::Known => TestCaseStatus::success(),
         Outcome::Skipped => skipped(reason()),
         Outcome::Broken if case.is_as_in_baseline => {
-            skipped(format!("broken, as in the baseline: {}", reason()))
+            skipped(format!("broken, as in the {}: {}", case.baseline, reason()))
         }
         Outcome::Unexpected if case.is_as_in_baseline => {
-            output.line("as in the baseline:");
+            output.line(format!("as in the {}:", case.baseline));
             output.append(&of_findings(case));
             TestCaseStatus::success()
         }
@@ -361,6 +367,7 @@ mod tests {
             name: "a",
             class: "b",
             outcome: Outcome::Broken,
+            baseline: "baseline",
             is_as_in_baseline: false,
             worse: &[],
             reason: Some("restarted too often"),

@@ -44,7 +44,7 @@ fn write(document: &Document<'_>) -> Option<Written> {
         Document::Check { report, .. } => ("summary.md", markdown_of_check(report)),
         Document::Explore { report } => ("summary.md", markdown_of_exploration(report)),
         Document::Files { files } => ("summary.md", markdown_of_files(files)),
-        Document::Matrix { report } => ("matrix.md", crate::matrix::markdown(report)),
+        Document::Matrix { report, ending } => ("matrix.md", crate::matrix::markdown(report, ending)),
         Document::Links { table } => ("links.md", table.markdown()),
     };
     if let Some(provenance) = document.provenance() {
@@ -100,7 +100,7 @@ pub fn markdown(report: &Report) -> String {
     }
     let worse: Vec<(&str, &[String])> = report.worse().collect();
     if !worse.is_empty() {
-        let _ = writeln!(text, "\n## Worse than in the baseline\n");
+        let _ = writeln!(text, "\n## Worse than in the {}\n", report.baseline_name());
         for (case, what) in worse.iter().take(CASES) {
             let _ = writeln!(text, "- {}: {}", code(case), code(&what.join("; ")));
         }
@@ -111,7 +111,7 @@ pub fn markdown(report: &Report) -> String {
     let before: Vec<&CaseReport> =
         report.cases.iter().filter(|case| report.is_as_in_baseline(case)).collect();
     if !before.is_empty() {
-        let _ = writeln!(text, "\n## As in the baseline\n");
+        let _ = writeln!(text, "\n## As in the {}\n", report.baseline_name());
         for case in before.iter().take(CASES) {
             let _ = writeln!(text, "- {}: {}", code(&case.id), case.outcome.name());
         }

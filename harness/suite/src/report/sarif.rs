@@ -63,7 +63,7 @@ pub fn sarif(report: &Report, listings: &Listings, corpus: &Path) -> Value {
     if report.has_compared_nothing() {
         log.broken("run", "nothing was compared");
     }
-    let mut shown = BTreeSet::new();
+    let (mut shown, baseline) = (BTreeSet::new(), report.baseline_name());
     for case in &report.cases {
         let CaseReport { id, build, .. } = case;
         let file = corpus.join("builds").join(build).display().to_string();
@@ -72,7 +72,7 @@ pub fn sarif(report: &Report, listings: &Listings, corpus: &Path) -> Value {
         log.add(id, build, &file, &case.findings, &case.findings_omitted, listings);
         for (group, result) in groups(&case.findings).iter().zip(&mut log.results[first..]) {
             if report.has_in_baseline(id, group.first) {
-                result["suppressions"] = accepted("as in the baseline");
+                result["suppressions"] = accepted(&format!("as in the {baseline}"));
             } else {
                 shown.insert(id.as_str());
             }
@@ -83,7 +83,7 @@ pub fn sarif(report: &Report, listings: &Listings, corpus: &Path) -> Value {
             let reason = case.reason.as_deref().unwrap_or_default();
             let reason = format!("{reason} (reproduce with: {})", command_for(case));
             if report.is_as_in_baseline(case) {
-                log.warning(&format!("{id}: as in the baseline: {reason}"));
+                log.warning(&format!("{id}: as in the {baseline}: {reason}"));
             } else {
                 log.broken(id, &reason);
             }
@@ -91,7 +91,7 @@ pub fn sarif(report: &Report, listings: &Listings, corpus: &Path) -> Value {
     }
     // What no result shows.
     for (case, worse) in report.worse().filter(|(case, _)| !shown.contains(case)) {
-        log.broken(case, &format!("worse than in the baseline: {}", worse.join("; ")));
+        log.broken(case, &format!("worse than in the {baseline}: {}", worse.join("; ")));
     }
     log.document()
 }

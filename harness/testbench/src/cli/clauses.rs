@@ -5,7 +5,7 @@ use std::fmt::Display;
 use clap::Args;
 use sframe_corpus::failure::of_documents;
 use sframe_engine::Version;
-use sframe_inspect::command::{Failure, Status, Volume, parse_version, print, print_json, volume};
+use sframe_inspect::command::{Failure, Status, Volume, parse_version, print, print_verdict, volume};
 use sframe_kit::text::Text;
 use sframe_suite::clauses::{Catalogue, ClausesReport, Proved, Side, prove};
 use sframe_suite::suite::Filter;
@@ -40,9 +40,10 @@ impl Clauses {
         let proved = prove(&catalogue, &vectors, &suite).map_err(|errors| unusable(&errors))?;
         let chosen: Vec<&Proved<'_>> = proved.iter().filter(|proved| self.chooses(proved)).collect();
         let report = ClausesReport::new(&chosen);
-        let status = if report.has_findings() { Status::Finding } else { Status::AsExpected };
+        let verdict = report.conclusion().ending;
+        let status = verdict.into();
         if self.json {
-            print_json(&report)?;
+            print_verdict(verdict, &report)?;
         } else if volume() != Volume::Quiet || status != Status::AsExpected {
             print(&report.text())?;
         }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use sframe_elf::file;
-use sframe_inspect::command::{Failure, Status, Volume, print, print_json, volume};
+use sframe_inspect::command::{Failure, Status, Volume, print, print_verdict, volume};
 use sframe_suite::report::{Changes, Results, changes_html, changes_markdown, changes_text};
 
 use super::report::{self, MAX_REPORT_BYTES};
@@ -59,7 +59,7 @@ impl Compare {
             () => Status::AsExpected,
         };
         if self.json {
-            print_json(&changes)?;
+            print_verdict(status.into(), &changes)?;
         } else if volume() != Volume::Quiet || status != Status::AsExpected {
             print(&changes_text(&changes, status.into()))?;
         }

@@ -13,7 +13,7 @@ use sframe_corpus::spec::{Faults, NamePattern};
 use sframe_elf::file::{MAX_BYTES, read};
 use sframe_inspect::command::{
     Failure, Inspect, Show, Status, Stop, Subject, SubjectError, Volume, detail, detail_since, each_file,
-    is_archive, print, print_json, tell_line, volume,
+    is_archive, print, print_verdict, tell_line, volume,
 };
 use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::explore::{
@@ -22,12 +22,13 @@ use sframe_judge::explore::{
 };
 use sframe_judge::target::{Loaded, Target, TargetError};
 use sframe_judge::vocabulary::suggest::{hint, quoted_list};
-use sframe_kit::conclusion::Ending;
+use sframe_kit::conclusion::{Concluded, Ending};
 use sframe_kit::text::counted;
+use sframe_suite::check::with_advice;
 use sframe_suite::provenance::Began;
 use sframe_suite::report::{Document, ExploreReport, ExploredFiles, RefusedFile, Style};
 
-use super::check::{JudgedSection, with_advice};
+use super::check::JudgedSection;
 use super::debug_files::{DebugOptions, OF_FILES, tell};
 use super::interrupt::requests_here;
 use super::isolation::{CacheOptions, EXPLORER, Limits, MEMORY_SIZES, SECONDS_OF_A_BATCH};
@@ -160,7 +161,7 @@ impl Explore {
             report::write(folder, &Document::Explore { report: &report })?;
         }
         if self.json {
-            print_json(&report)?;
+            print_verdict(report.ending(), &report)?;
         } else {
             print(&report.text(self.possible, Style::for_stdout()).demangled())?;
         }
@@ -378,7 +379,8 @@ impl Inspect for Files<'_> {
         let style = Style::for_stdout();
         let is_first = report.has_open_rows() && !self.has_hinted;
         self.has_hinted |= report.has_open_rows();
-        show.show(&report, || [report.text_with(self.options.possible, is_first, style).demangled()])?;
+        let concluded = Concluded { verdict: report.ending(), document: &report };
+        show.show(&concluded, || [report.text_with(self.options.possible, is_first, style).demangled()])?;
         tell_without_result(&report, self.options.json);
         let status = report.ending().into();
         self.reports.extend(is_kept.then_some(report));

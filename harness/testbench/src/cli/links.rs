@@ -131,7 +131,7 @@ impl Links {
         table.pages = cases.pages.clone();
         table.cases = cases.cases.iter().map(|case| (case.name.clone(), case.summary.clone())).collect();
         if self.json {
-            print_json(&table.reports)?;
+            print_json(&table.concluded())?;
         }
         if let Some(folder) = &self.report {
             report::write(folder, &Document::Links { table: &table })?;

@@ -12,7 +12,7 @@ use sframe_corpus::failure::of_documents;
 use sframe_corpus::spec::{Faults, parse_abi};
 use sframe_corpus::yaml::Source;
 use sframe_engine::Abi;
-use sframe_inspect::command::{Failure, Status, detail, note, print, print_json, volume};
+use sframe_inspect::command::{Failure, Status, detail, note, print, print_verdict, volume};
 use sframe_judge::examine::listings::Listings;
 use sframe_judge::vocabulary::suggest::hint;
 use sframe_kit::text::{Text, counted, neutral};
@@ -57,9 +57,13 @@ pub(crate) struct Matrix {
     /// ci/toolchains.
     #[arg(long, value_name = "DIR", default_value = "target/toolchains")]
     toolchains: PathBuf,
-    /// Where builds are kept: finished builds by the same tools from the same sources are not repeated.
+    /// Where builds are kept.
     #[arg(long, value_name = "DIR", default_value = "target/matrix")]
     work: PathBuf,
+    /// Go on with what was interrupted: finished builds from the same sources are not repeated if the tools have the same
+    /// versions, sizes and times. What else they consist of is not known, such as their libraries.
+    #[arg(long)]
+    resume: bool,
     /// Time limit for each command.
     #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = numbers::seconds::<u32>(numbers::SECONDS))]
     timeout: u32,
@@ -82,6 +86,7 @@ impl Matrix {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
         set_jobs(self.jobs)?;
         let began = Began::now();
+        self.report.as_deref().map_or(Ok(()), report::begin)?;
         let filter = Filter::of_specs(self.spec.clone());
         let suite = self.folders.open(&filter)?;
         // A pattern that matches no spec is an error, as in `run`.
@@ -90,7 +95,6 @@ impl Matrix {
         let all = Toolchain::load_all(&self.folders.corpus).map_err(failure)?;
         let definitions = self.load(&suite, &all)?;
         let references = References::of(&suite, &all);
-        self.report.as_deref().map_or(Ok(()), report::begin)?;
         let work = WorkFolder::open(&self.work).map_err(failure)?;
         let files: BTreeMap<String, String> = definitions
             .iter()
@@ -145,10 +149,14 @@ impl Matrix {
         let mut matrix = MatrixReport::new(results);
         matrix.provenance = Some(provenance.clone());
         if let Some(folder) = &self.report {
-            report::write(folder, &Document::Matrix { report: &matrix })?;
+            report::write(
+                folder,
+                &Document::Matrix { report: &matrix, ending: self.status(&matrix).into() },
+            )?;
             let (reports, listings) = split(cases);
             let report = Report::new(reports).with_faults(suite.faults()).made(provenance);
-            let report = report.reproduced_by(|case| command(&case.id, &case.toolchain, case.abi));
+            let mut report = report.reproduced_by(|case| command(&case.id, &case.toolchain, case.abi));
+            report.set_against_references(&matrix, self.status(&matrix).into(), self.strict);
             let listings = Listings::of(report.cases.iter().map(|case| case.id.as_str()), listings);
             let listings = listings.map_err(|error| Failure::broken(format!("error: {error}")))?;
             let corpus = work.path();
@@ -172,6 +180,7 @@ impl Matrix {
             variants: self.variant.clone(),
             programs: programs_of(suite, &self.spec),
             limit: Duration::from_secs(self.timeout.into()),
+            resumes: self.resume,
         };
         let open = |(path, toolchain): (PathBuf, Toolchain)| {
             let opened = Attempts::open(toolchain, &path, work, options.clone()).map_err(failure)?;
@@ -186,7 +195,7 @@ impl Matrix {
 
     fn tell(&self, matrix: &MatrixReport) -> Result<(), Failure> {
         if self.json {
-            return print_json(matrix);
+            return print_verdict(self.status(matrix).into(), matrix);
         }
         let mut places = Text::of(format_args!("builds: {}", self.work.join("builds").display()));
         places.append(&place(self.report.as_deref()));

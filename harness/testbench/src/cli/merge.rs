@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use sframe_inspect::command::{Failure, Status, print, print_json};
+use sframe_inspect::command::{Failure, Status, print, print_verdict};
 use sframe_judge::examine::listings::{Listing, Listings};
 use sframe_suite::provenance::{Began, Provenance};
 use sframe_suite::report::{Document, Report, Style, merge, run_summary};
@@ -56,7 +56,7 @@ impl Merge {
             report::write(folder, &Document::Run { report: &joined, listings: &listings, corpus })?;
         }
         if self.json {
-            print_json(&joined)?;
+            print_verdict(joined.ending(), &joined)?;
         } else {
             // The shards may or may not have run at the same time.
             let notes = baseline::changes(run::place(self.report.as_deref()), comparison.as_ref());

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use clap::Args;
-use sframe_inspect::command::{Failure, Status, Volume, print, print_json, status, volume};
+use sframe_inspect::command::{Failure, Status, Volume, print, print_verdict, status, volume};
 use sframe_search::mutate::mutation_summary;
 use sframe_search::mutate::{Operator, Plan, mutate};
 
@@ -59,7 +59,7 @@ impl Mutate {
         bar.finish_and_clear();
         let status = status(!report.survived.is_empty(), false, report.total.killed > 0);
         if self.json {
-            print_json(&report)?;
+            print_verdict(status.into(), &report)?;
         } else if volume() != Volume::Quiet || status != Status::AsExpected {
             print(&mutation_summary(&report, status.into(), start.elapsed()))?;
         }

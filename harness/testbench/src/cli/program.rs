@@ -8,10 +8,9 @@ use sframe_elf::kernel::sections_of_kernels;
 use sframe_elf::object_file::ObjectFile;
 use sframe_inspect::command::{Failure, detail};
 use sframe_judge::examine::stop::{StopReason, StopRequest};
-use sframe_judge::examine::{BrokenRun, Examination, OutputDifference, broken_reason};
-use sframe_judge::target::Target;
 use sframe_judge::target::files::{Files, FilesError, LibraryFolders};
 use sframe_machine::{LoadError, Options};
+use sframe_suite::check::{Program, WITHOUT_RUNNING};
 
 use super::debug_files::{DebugOptions, tell};
 use super::numbers;
@@ -48,21 +47,6 @@ pub(super) struct ProgramOptions {
     #[command(flatten)]
     system: SystemOptions,
 }
-
-/// A program with its files.
-pub(super) struct Program {
-    /// The file, as named on the command line.
-    pub(super) name: String,
-    pub(super) files: Files,
-    pub(super) options: Options,
-    /// How many instructions it executes, if that is known.
-    pub(super) instructions: Option<u64>,
-    pub(super) exit_status: Option<u8>,
-    expected_output: Option<Vec<u8>>,
-}
-
-/// What to do with what can't be run.
-pub(super) const WITHOUT_RUNNING: &str = "explore, lint and diff judge it without running it";
 
 impl ProgramOptions {
     /// Finds the program's files; those below a root by running it once.
@@ -123,31 +107,6 @@ impl ProgramOptions {
         files.debug.iter().for_each(|(image, found)| tell(&shown(image), found));
         let exit_status = self.exit_status;
         Ok(Program { name, files, options, instructions, exit_status, expected_output })
-    }
-}
-
-impl Program {
-    /// A program with its files at hand, which should end with status 0.
-    pub(super) const fn of_files(name: String, files: Files, options: Options) -> Self {
-        let (instructions, expected_output) = (None, None);
-        Self { name, files, options, instructions, exit_status: Some(0), expected_output }
-    }
-
-    /// The failure of a program that can't be used.
-    pub(super) fn unusable(&self, error: &dyn Display) -> Failure {
-        unusable(&self.name, error)
-    }
-
-    /// The failure of a program that can't be examined.
-    pub(super) fn not_examined(&self, error: &dyn Display) -> Failure {
-        Failure::broken(format!("error: {}: {error}", self.name))
-    }
-
-    /// Returns why a run is invalid, if it is.
-    pub(super) fn broken(&self, examination: &Examination, target: &Target<'_>) -> Option<BrokenRun> {
-        let expected = self.expected_output.as_deref();
-        let differs = || OutputDifference::between(&examination.standard_output, expected?);
-        broken_reason(examination, target, self.exit_status).or_else(|| differs().map(BrokenRun::Output))
     }
 }
 

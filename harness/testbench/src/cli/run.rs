@@ -8,7 +8,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sframe_corpus::shard::Shard;
 use sframe_corpus::spec::parse_abi;
 use sframe_engine::Abi;
-use sframe_inspect::command::{Failure, Status, Volume, detail, note, print, print_json, tell_line, volume};
+use sframe_inspect::command::{
+    Failure, Status, Volume, detail, note, print, print_verdict, tell_line, volume,
+};
 use sframe_judge::examine::listings::{Listing, Listings};
 use sframe_judge::unwind::sframe_unwinder;
 use sframe_kit::text::{Text, counted, neutral};
@@ -184,7 +186,7 @@ impl Run {
             report::write(folder, &Document::Run { report: &report, listings: &listings, corpus })?;
         }
         if self.json {
-            print_json(&report)?;
+            print_verdict(report.ending(), &report)?;
         } else {
             let notes = place(self.report.as_deref().filter(|_| is_kept));
             let notes = baseline::changes(notes, comparison.as_ref());

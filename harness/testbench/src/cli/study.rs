@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use sframe_inspect::command::{Failure, Status, print, print_json, status, tell_line, volume};
+use sframe_inspect::command::{Failure, Status, print, print_verdict, status, tell_line, volume};
 use sframe_judge::examine::ExamineOptions;
 use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::study::{Study, StudyOptions, Unwinders};
@@ -67,7 +67,7 @@ impl StudyCommand {
         let broken = broken.map(|broken| BrokenReason::from(broken).text());
         let report = StudyReport::new(&program.name, &target, &study, &options, broken);
         if self.json {
-            print_json(&report)?;
+            print_verdict(report.conclusion().ending, &report)?;
         } else {
             print(&report.text(volume()).demangled())?;
         }

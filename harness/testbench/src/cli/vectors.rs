@@ -7,7 +7,7 @@ use clap::Args;
 use sframe_corpus::failure::of_vectors;
 use sframe_corpus::yaml::{Source, mistake_in};
 use sframe_inspect::command::{
-    Failure, Status, Volume, detail_since, print, print_json, status, tell_line, volume,
+    Failure, Status, Volume, detail_since, print, print_verdict, tell_line, volume,
 };
 use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::external::{ExternalError, StopsPerCase};
@@ -54,12 +54,26 @@ pub(super) struct VectorSelection {
 
 /// Reads all vectors.
 pub(super) fn load(folders: &Folders) -> Result<Suite, Failure> {
+    load_some(folders, &|_| true)
+}
+
+fn load_some(folders: &Folders, is_wanted: &dyn Fn(&str) -> bool) -> Result<Suite, Failure> {
     folders.check()?;
     let clauses = folders.specs.join("clauses.yaml");
-    Suite::load(&folders.corpus.join("vectors"), &clauses).map_err(|errors| of_vectors(&errors))
+    Suite::load_some(&folders.corpus.join("vectors"), &clauses, is_wanted)
+        .map_err(|errors| of_vectors(&errors))
 }
 
 impl VectorSelection {
+    /// Reads the vectors: of a profile, all of them are needed.
+    fn load(&self, folders: &Folders) -> Result<Suite, Failure> {
+        let is_named = |id: &str| self.only.iter().any(|pattern| pattern.matches(id));
+        match self.profile.is_some() || self.only.is_empty() {
+            true => load(folders),
+            false => load_some(folders, &is_named),
+        }
+    }
+
     /// The profile, if one is chosen.
     pub(super) fn profile_of(&self, suite: &Suite, folders: &Folders) -> Result<Option<Profile>, Failure> {
         self.profile.as_ref().map(|name| profile(name, suite, folders)).transpose()
@@ -69,8 +83,8 @@ impl VectorSelection {
     pub(super) fn of<'s>(&self, suite: &'s Suite, folders: &Folders) -> Result<Vec<&'s Vector>, Failure> {
         for pattern in &self.only {
             if !suite.vectors.iter().any(|vector| pattern.matches(&vector.id)) {
-                let names = suite.vectors.iter().map(|vector| &*vector.id);
-                let help = hint(pattern.as_str(), names);
+                let all = load(folders)?;
+                let help = hint(pattern.as_str(), all.vectors.iter().map(|vector| &*vector.id));
                 return Err(Failure::unusable(format!("error: no vector matches `{pattern}`{help}")));
             }
         }
@@ -89,7 +103,7 @@ impl Vectors {
             return self.walks(stacks);
         }
         let external = self.unwinder.start(StopsPerCase::DEFAULT, StopRequest::default())?;
-        let suite = load(&self.folders)?;
+        let suite = self.selection.load(&self.folders)?;
         let meant = self.selection.of(&suite, &self.folders)?;
         let chosen = self.chosen(&suite.catalogue)?;
         // Some vectors are large: they are copied only to be changed.
@@ -112,7 +126,7 @@ impl Vectors {
         };
         detail_since(start, || format!("asked about {}", counted(vectors.len() as u64, "vector")));
         if self.json {
-            print_json(&report)?;
+            print_verdict(report.ending(), &report)?;
         } else {
             print(&report.text(volume()))?;
         }
@@ -125,15 +139,16 @@ impl Vectors {
 
     fn walks(&self, stacks: &Path) -> Result<Status, Failure> {
         let report = ask_stacks(stacks, &self.unwinder)?;
+        let verdict = report.conclusion().ending;
         if self.json {
-            print_json(&report)?;
+            print_verdict(verdict, &report)?;
         } else {
             print(&report.text())?;
         }
         if report.moments == 0 {
             tell_line(format_args!("nothing was compared: {} has no moments to ask about", stacks.display()));
         }
-        Ok(status(!report.differences.is_empty(), false, report.has_compared()))
+        Ok(verdict.into())
     }
 
     /// The alternatives that the reader takes.

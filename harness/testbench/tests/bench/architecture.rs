@@ -20,7 +20,18 @@ const CRATES: [(&str, &[&str]); 16] = [
     ("readers", &["export", "stacks", "vectors"]),
     (
         "suite",
-        &["clauses", "faults", "report", "meanings", "matrix", "suite", "case", "provenance", "identity"],
+        &[
+            "clauses",
+            "faults",
+            "check",
+            "report",
+            "meanings",
+            "matrix",
+            "suite",
+            "case",
+            "provenance",
+            "identity",
+        ],
     ),
     (
         "links",

@@ -28,15 +28,18 @@ pub(crate) fn bench(arguments: &[&str]) -> Output {
     bench_in(&repository(), arguments)
 }
 
-/// Runs the bench in a folder: where its last lines have a verdict, it is that of the exit status.
+/// Runs the bench in a folder: where its last lines, or its document, have a verdict, it is that of the exit status.
 pub(crate) fn bench_in(folder: &Path, arguments: &[&str]) -> Output {
     let output = Command::new(env!("CARGO_BIN_EXE_sframe-testbench"))
         .current_dir(folder)
         .args(arguments)
         .output()
         .expect("the bench runs");
-    if let Some(verdict) = String::from_utf8_lossy(&output.stdout).lines().rfind(|line| has_verdict(line)) {
-        let word = verdict.split(':').next().expect("a word");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let in_words = text.lines().rfind(|line| has_verdict(line)).and_then(|line| line.split(':').next());
+    let in_document =
+        || text.lines().nth(1)?.strip_prefix("  \"verdict\": \"")?.strip_suffix("\",").map(str::to_owned);
+    if let Some(word) = in_words.map(str::to_owned).or_else(in_document) {
         let words: &[&str] = match output.status.code() {
             Some(0) => &["PASS"],
             Some(1) => &["FAIL"],
@@ -44,7 +47,7 @@ pub(crate) fn bench_in(folder: &Path, arguments: &[&str]) -> Output {
             Some(4) => &["INTERRUPTED", "ERROR"],
             _ => &["ERROR"],
         };
-        assert!(words.contains(&word), "{verdict}: {arguments:?}: {output:?}");
+        assert!(words.contains(&&*word), "{word}: {arguments:?}: {output:?}");
     }
     output
 }

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use crate::command::{bench_in, status};
 use crate::common::repository;
+use crate::damaged_readers::fails_in_each_format;
 use crate::doctor;
 use crate::matrix::Vendor;
 
@@ -211,6 +212,19 @@ fn what_gets_worse_of_files_is_stopped_by_the_gate() {
     }
 }
 
+/// Gives a section another name, which ends with an x. A table of symbols is none then.
+fn rename(file: &mut [u8], name: &[u8]) {
+    let at = file.windows(name.len()).rposition(|bytes| bytes == name).expect("a section's name");
+    file[at + name.len() - 2] = b'x';
+    if name.starts_with(b".symtab") {
+        let table = u64::from_le_bytes(file[40..48].try_into().expect("8 bytes"));
+        let table = usize::try_from(table).expect("an offset");
+        for header in file[table..].chunks_mut(64).filter(|header| header.get(4) == Some(&2)) {
+            header[4] = 1;
+        }
+    }
+}
+
 /// What becomes of a toolchain's builds, in a sentence; what does it; and the status of `matrix`.
 type OfToolchain = (&'static str, fn(&Vendor), i32);
 
@@ -241,7 +255,48 @@ const OF_TOOLCHAINS: &[OfToolchain] = &[
         |vendor| deliver(vendor, "builtin_jump.O2", |file| doctor::patch_first_row(file, "jump")),
         1,
     ),
+    (
+        "a row is wrong in code that does not run",
+        |vendor| deliver(vendor, "eh_return.O2", |file| doctor::patch_first_row(file, "cleanup")),
+        1,
+    ),
     ("an FDE is gone", |vendor| deliver(vendor, "leaf.O2", |file| drop_fde(file)), 1),
+    (
+        "an FDE is gone, and all call frame information",
+        |vendor| {
+            deliver(vendor, "leaf.O2", |file| {
+                drop_fde(file);
+                rename(file, b".eh_frame\0");
+            });
+        },
+        1,
+    ),
+    (
+        "no segment says any more where a section is",
+        |vendor| {
+            deliver(vendor, "leaf.O2", |file| {
+                let at = file.windows(4).position(|bytes| bytes == 0x6474_e554_u32.to_le_bytes());
+                let at = at.expect("a segment");
+                file[at..at + 4].fill(0);
+            });
+        },
+        1,
+    ),
+    (
+        "the header of a section has another number of rows",
+        |vendor| {
+            deliver(vendor, "leaf.O2", |file| {
+                let count = doctor::section_offset(file) + 12;
+                file[count] += 5;
+            });
+        },
+        1,
+    ),
+    (
+        "a build has no symbols any more",
+        |vendor| deliver(vendor, "leaf.O2", |file| rename(file, b".symtab\0")),
+        4,
+    ),
     (
         "a section can't be read",
         |vendor| {
@@ -252,7 +307,7 @@ const OF_TOOLCHAINS: &[OfToolchain] = &[
         },
         4,
     ),
-    ("a build crashes", |vendor| deliver(vendor, "leaf.O2", |file| file.truncate(0x200)), 1),
+    ("a build is cut off", |vendor| deliver(vendor, "leaf.O2", |file| file.truncate(0x200)), 1),
     ("nothing has changed", |_| (), 0),
     ("it is compiled again", |vendor| deliver(vendor, "leaf.O2", |_| ()), 0),
     (
@@ -273,7 +328,7 @@ const OF_TOOLCHAINS: &[OfToolchain] = &[
 fn what_gets_worse_of_a_toolchain_is_stopped() {
     for (what, does, expected) in OF_TOOLCHAINS {
         let vendor = Vendor::new("", "");
-        let programs = ["leaf", "builtin_jump", "remember_restore", "thunks_inline"];
+        let programs = ["leaf", "builtin_jump", "eh_return", "remember_restore", "thunks_inline"];
         programs.into_iter().for_each(|program| vendor.delivers_builds("gnu-2.47", program));
         does(&vendor);
         let report = vendor.path("report");
@@ -287,7 +342,25 @@ fn what_gets_worse_of_a_toolchain_is_stopped() {
         let is_listed =
             ["### Worse", "### Lost", "### Broken", "### Refused"].iter().any(|title| page.contains(title));
         assert_eq!(is_listed, *expected != 0, "{what}: {page}");
+        fails_in_each_format(&vendor.path("report"), *expected, what);
     }
+}
+
+/// What a toolchain shows makes up for nothing of another one.
+#[test]
+fn a_toolchain_that_makes_nothing_is_not_hidden_by_another() {
+    let (good, bad) = (Vendor::new("", ""), Vendor::new("echo sorry >&2; exit 1", ""));
+    good.delivers_builds("gnu-2.47", "leaf");
+    bad.named("silent");
+    let other = bad.path("silent.yaml").display().to_string();
+    let report = good.path("report");
+    let options = [&*other, "--spec", "leaf", "--reference", "gnu-2.47", "--report"];
+    let output = good.run(&[&options[..], &[report.to_str().expect("a path")]].concat());
+    assert_eq!(status(&output), 3, "{output:?}");
+    fails_in_each_format(&report, 3, "a toolchain that makes nothing");
+    assert_eq!(status(&good.run(&[&*other, "--spec", "leaf", "-q"])), 3);
+    let quiet = good.run(&[&*other, "--spec", "leaf", "-q"]);
+    assert!(String::from_utf8_lossy(&quiet.stdout).starts_with("INCONCLUSIVE: "), "{quiet:?}");
 }
 
 /// The tables of the guide.

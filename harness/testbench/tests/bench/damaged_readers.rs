@@ -144,7 +144,8 @@ fn what_gets_worse_of_a_rewriter_is_stopped() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-fn fails_in_each_format(report: &Path, status: i32, what: &str) {
+/// Whether each file of a report fails, is what the exit status says.
+pub(crate) fn fails_in_each_format(report: &Path, status: i32, what: &str) {
     let read = |name: &str| std::fs::read_to_string(report.join(name)).expect(name);
     let junit = read("junit.xml");
     let head = junit.lines().find(|line| line.starts_with("<testsuites ")).expect("a head");
@@ -156,6 +157,16 @@ fn fails_in_each_format(report: &Path, status: i32, what: &str) {
     let is_open = results.filter(|result| result["suppressions"].is_null()).count() > 0;
     let is_good = run["invocations"][0]["executionSuccessful"] == true && !is_open;
     assert_eq!(is_good, status == 0, "{what}: report.sarif");
+    if let Ok(summary) = std::fs::read_to_string(report.join("summary.md")) {
+        let words: &[&str] = match status {
+            0 => &["PASS"],
+            1 => &["FAIL"],
+            3 => &["INCONCLUSIVE"],
+            _ => &["INTERRUPTED", "ERROR"],
+        };
+        let is_one = |word: &&str| summary.starts_with(&format!("# SFrame test bench: {word}\n"));
+        assert!(words.iter().any(is_one), "{what}: summary.md, {status}: {}", &summary[..40]);
+    }
 }
 
 /// What becomes of the report of a check, in a sentence; what does it; and the status of `compare`.

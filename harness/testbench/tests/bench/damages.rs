@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::path::Path;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -11,6 +10,7 @@ use tempfile::TempDir;
 use crate::command::{bench, bench_in, conclusion, json as document, status};
 use crate::common::repository;
 use crate::damaged_builds::remove_section;
+use crate::damaged_readers::fails_in_each_format;
 use crate::reports::{index, unpacked};
 use crate::{damaged_builds, damaged_readers};
 
@@ -700,23 +700,10 @@ fn whatever_a_list_of_known_findings_says_has_to_be_so() {
             let output = check(&["--known=known.yaml", "--report=report"]);
             assert_eq!(status(&output), *expected, "{what} ({index}): {output:?}");
             if *expected == 1 {
-                fails_in_each_format(&folder.join("report"), what);
+                fails_in_each_format(&folder.join("report"), 1, what);
             }
         }
     }
-}
-
-fn fails_in_each_format(report: &Path, what: &str) {
-    let read = |name: &str| std::fs::read_to_string(report.join(name)).expect(name);
-    let sarif: Value = serde_json::from_str(&read("report.sarif")).expect("JSON");
-    let results = sarif["runs"][0]["results"].as_array().expect("results").iter();
-    assert!(results.filter(|result| result["suppressions"].is_null()).count() > 0, "{what}: report.sarif");
-    let junit = read("junit.xml");
-    assert!(
-        junit.contains(" failures=\"1\"") || junit.contains(" errors=\"1\""),
-        "{what}: junit.xml: {junit}"
-    );
-    assert!(!read("summary.md").starts_with("# SFrame test bench: PASS"), "{what}: summary.md");
 }
 
 /// A library whose table is gone has no rows that could be wrong.

@@ -82,7 +82,7 @@ fn construction_run_and_exploration_do_not_contradict_one_another() {
     let output =
         bench(&["generate", "assembly", "--toolchain", &path, "--abi", "amd64", "--programs", "6", "--json"]);
     let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
-    let found = &report["host"]["amd64"];
+    let found = &report["toolchains"]["host"]["amd64"];
     assert!(found["programs"].as_u64() > Some(0), "{report:#}");
     assert!(found["compared"].as_u64() > Some(100), "{report:#}");
     assert_eq!(found["contradictions"].as_array().map(Vec::len), Some(0), "{report:#}");
@@ -96,7 +96,7 @@ fn search_wrong(toolchain: &str) -> Value {
     let output = bench(&[&search[..], &["--programs", "3", "--seed", "1", "--json"]].concat());
     let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
     assert!(matches!(output.status.code(), Some(0 | 1)), "{:?}: {report:#}", output.status);
-    report.as_object().and_then(|all| all.values().next()).cloned().expect("a toolchain")
+    report["toolchains"].as_object().and_then(|all| all.values().next()).cloned().expect("a toolchain")
 }
 
 /// A run finds each function whose CFA, RA or FP is wrong throughout, though it returns as any other, and sets
@@ -323,7 +323,7 @@ fn a_cause_may_need_two_functions() {
         search_with(&wrapped, &["--programs", "6", "--functions", "2", "--seed", "1", "--json"]);
     assert_eq!(status, Some(1), "{shown}");
     let report: Value = serde_json::from_str(&shown).expect("a report");
-    let causes = report["host"]["amd64"]["causes"].as_array().expect("causes");
+    let causes = report["toolchains"]["host"]["amd64"]["causes"].as_array().expect("causes");
     assert!(!causes.is_empty(), "{report:#}");
     for cause in causes {
         let source = cause["first"]["source"].as_str().expect("an example");

@@ -147,9 +147,9 @@ fn a_terminal_shows_how_far_a_long_run_is() {
     let output = script.output().expect("script, of bsdutils");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(status(&output), 4, "{text}");
-    assert!(text.contains(" per second, 1 finding, 2 deep; 0:0"), "{text:?}");
+    assert!(text.contains(" per second, 1 place with a finding, 2 deep; 0:0"), "{text:?}");
     // The report follows on lines of its own.
-    let report = text.rsplit_once(" per second, 1 finding").map_or("", |(_, rest)| rest);
+    let report = text.rsplit_once(" per second, 1 place with a finding").map_or("", |(_, rest)| rest);
     assert!(report.contains("executed instructions checked"), "{text:?}");
 }
 
@@ -173,7 +173,9 @@ fn interrupted_search(words: &[&str]) -> Value {
     }
     let output = child.wait_with_output().expect("the bench");
     assert_eq!(status(&output), 4, "{output:?}");
-    json(&output)
+    let report = json(&output);
+    assert_eq!(report["verdict"], "INTERRUPTED", "{report}");
+    report
 }
 
 #[test]
@@ -185,7 +187,7 @@ fn an_interrupted_search_reports_what_it_has_found() {
     }
     let host = ["--toolchain", crate::generate::HOST, "--programs", "1000000"];
     let report = interrupted_search(&[&["assembly"], &host[..]].concat());
-    assert_eq!(report["host"]["amd64"]["interrupted"], true, "{report}");
+    assert_eq!(report["toolchains"]["host"]["amd64"]["interrupted"], true, "{report}");
     let report = interrupted_search(&[&["c"], &host[..]].concat());
     assert_eq!(report["toolchains"]["host"]["amd64"]["interrupted"], true, "{report}");
 }

@@ -1,5 +1,7 @@
 //! What is known of files and linkers, and what an installed program has in it.
 
+use std::collections::BTreeSet;
+
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
 use rstest::rstest;
 use serde_json::Value;
@@ -224,6 +226,22 @@ fn lost_fdes_are_known_one_by_one() {
     let all: String = names.iter().map(|name| entry(name)).collect();
     let all = judged(&["diff"], &format!("diff:\n{others}{all}"));
     assert_eq!(json(&all)["missing"], Value::Array(Vec::new()), "{all:?}");
+}
+
+/// A list knows a function by one digest, whichever command has printed it.
+#[rstest]
+#[case("gnu-2.47/amd64/remember_restore.O2")]
+#[case("gnu-2.47/amd64/crossing.O2-dynamic.first.so")]
+fn all_commands_give_a_function_one_digest(#[case] build: &str) {
+    let codes = |command: &[&str]| -> BTreeSet<(String, String)> {
+        let report = json(&bench_in(&repository(), &[command, &[&*path(build), "--json"]].concat()));
+        let code_of =
+            |finding: &Value| (finding["function"].to_string(), finding["code"]["digest"].to_string());
+        report["findings"].as_array().expect("findings").iter().map(code_of).collect()
+    };
+    let of_diff = codes(&["diff"]);
+    assert!(of_diff.iter().all(|(_, digest)| digest.len() == 18) && !of_diff.is_empty(), "{of_diff:?}");
+    assert_eq!(of_diff, codes(&["explore", "--no-cache"]));
 }
 
 /// Of functions with one name, a list says by their code which it means; of one without a name as well.

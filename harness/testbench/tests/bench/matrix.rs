@@ -54,6 +54,13 @@ impl Vendor {
         std::fs::write(self.path("fake.yaml"), text).expect("a file");
     }
 
+    /// Writes the definition under another name as well.
+    pub(crate) fn named(&self, name: &str) {
+        let text = std::fs::read_to_string(self.path("fake.yaml")).expect("a definition");
+        let text = text.replace("name: fake", &format!("name: {name}"));
+        std::fs::write(self.path(&format!("{name}.yaml")), text).expect("a file");
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -137,18 +144,21 @@ fn builds_as_the_references_are_the_same_and_are_made_once() {
     }
     assert!(text(&output.stdout).contains("compared with gnu-2.44"), "{}", text(&output.stdout));
 
-    // Again: nothing is compiled. With other flags: everything is.
+    // Again, everything is compiled; to go on, nothing, and with other flags everything.
     let before = vendor.log().len();
     assert_eq!(status(&vendor.run(&["--spec", "leaf"])), 0);
+    assert!(vendor.log().len() > before);
+    let before = vendor.log().len();
+    assert_eq!(status(&vendor.run(&["--spec", "leaf", "--resume"])), 0);
     assert_eq!(vendor.log().len(), before);
     // A build that differs from what was kept is made again, and only that one.
     std::fs::write(vendor.path("work/builds/fake/amd64/leaf.O2"), "half").expect("a file");
-    assert_eq!(status(&vendor.run(&["--spec", "leaf"])), 0);
+    assert_eq!(status(&vendor.run(&["--spec", "leaf", "--resume"])), 0);
     let again = vendor.log().split_off(before);
     assert!(!again.is_empty() && again.iter().all(|line| line.starts_with("leaf.O2 ")), "{again:?}");
     let before = vendor.log().len();
     vendor.define("flags: [-mother]\nabis: {amd64: {compiler: ./cc}}\n");
-    assert_eq!(status(&vendor.run(&["--spec", "leaf"])), 0);
+    assert_eq!(status(&vendor.run(&["--spec", "leaf", "--resume"])), 0);
     let again = vendor.log().split_off(before);
     assert!(again.len() > 8 && again.iter().all(|line| line.contains(" -mother")), "{again:?}");
 }
@@ -443,7 +453,7 @@ fn builds_behind_a_wrapper_are_made_again() {
     vendor.script("wrap", "#!/bin/sh\nexec \"$@\"\n");
     let cc = vendor.path("cc").display().to_string();
     vendor.define(&format!("wrapper: [./wrap]\nabis: {{amd64: {{compiler: {cc}}}}}\n"));
-    let arguments = ["--spec", "leaf", "--variant", "O2"];
+    let arguments = ["--spec", "leaf", "--variant", "O2", "--resume"];
     let run = || status(&vendor.command("work", &arguments).output().expect("the bench runs"));
     assert_eq!(run(), 0);
     let mut wrong = doctor::build("gnu-2.47/amd64/leaf.O2");
@@ -458,7 +468,8 @@ fn a_run_that_is_killed_leaves_what_is_finished_and_the_next_one_completes_it() 
     vendor.delivers_builds("gnu-2.47", "leaf");
     vendor.delivers_builds("gnu-2.47", "recursion");
     vendor.delivers_builds("gnu-2.47", "varargs");
-    let arguments = ["--spec", "leaf", "--spec", "recursion", "--spec", "varargs", "--jobs", "2", "--json"];
+    let specs = ["--spec", "leaf", "--spec", "recursion", "--spec", "varargs"];
+    let arguments = [&specs[..], &["--jobs", "2", "--json", "--resume"]].concat();
     let whole = vendor.command("whole", &arguments).output().expect("the bench runs");
     assert_eq!(status(&whole), 0, "{}", text(&whole.stderr));
 

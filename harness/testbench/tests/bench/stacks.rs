@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::LazyLock;
 
 use rstest::rstest;
 use serde_json::Value;
@@ -18,6 +19,13 @@ fn export(folder: &Path, more: &[&str]) -> PathBuf {
     assert_eq!(status(&output), 0, "{output:?}");
     file
 }
+
+/// The moments of [`SPECS`], exported once.
+static EXPORTED: LazyLock<PathBuf> = LazyLock::new(|| {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("stacks");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    export(&folder, &SPECS)
+});
 
 const SPECS: [&str; 12] = [
     "--spec",
@@ -43,10 +51,8 @@ fn ask(file: &Path, unwinder: Option<&str>) -> (i32, Value) {
 
 #[test]
 fn the_engine_agrees_with_all_moments_in_process_and_outside() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = export(folder.path(), &SPECS);
     for unwinder in [None, Some(ENGINE)] {
-        let (status, report) = ask(&file, unwinder);
+        let (status, report) = ask(&EXPORTED, unwinder);
         assert_eq!((status, &report["agree"]), (0, &report["moments"]), "{report}");
         assert!(report["moments"].as_u64() > Some(60), "{report}");
     }
@@ -102,9 +108,7 @@ fn walks_go_through_signal_frames() {
 #[case("place-too-low")]
 #[case("place-too-high")]
 fn mistakes_are_seen(#[case] mistake: &str) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = export(folder.path(), &SPECS);
-    let (status, report) = ask(&file, Some(&format!("{ENGINE} --mistake {mistake}")));
+    let (status, report) = ask(&EXPORTED, Some(&format!("{ENGINE} --mistake {mistake}")));
     assert_eq!((status, report["differences"][0]["verdict"].is_string()), (1, true), "{report}");
 }
 

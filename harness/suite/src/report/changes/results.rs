@@ -293,11 +293,14 @@ impl CaseResults {
         ];
         // Another program has other rows.
         let are_same_rows = kind == ReportKind::Run || is_same_run;
+        let rows = both.map(|case| case.rows_exercised + case.rows_left);
         let of_rows = [
-            more(kind.rows_left(), both.map(|case| case.rows_left)),
-            fewer(kind.rows(), both.map(|case| case.rows_exercised)),
+            // Rows that are gone are not left.
+            (rows[1] >= rows[0]).then(|| more(kind.rows_left(), both.map(|case| case.rows_left))),
+            Some(fewer(kind.rows(), both.map(|case| case.rows_exercised))),
+            is_same_run.then(|| fewer("rows", rows)),
         ];
-        let of_rows = of_rows.into_iter().filter(|_| are_same_rows);
+        let of_rows = of_rows.into_iter().flatten().filter(|_| are_same_rows);
         let looked_at: BTreeSet<LookedAt> =
             both.iter().flat_map(|case| case.looked_at.keys().copied()).collect();
         let looked_at = looked_at.into_iter().map(|what| {

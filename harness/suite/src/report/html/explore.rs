@@ -84,6 +84,7 @@ pub(super) fn html_of_exploration(report: &ExploreReport) -> Result<String, serd
             summary: Summary::Explore(&report.summary),
             conclusion: Some(report.conclusion().sentence()),
             worse: BTreeMap::new(),
+            baseline: "baseline",
             provenance: report.provenance.as_ref(),
         },
         &report.faults,

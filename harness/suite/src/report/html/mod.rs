@@ -89,6 +89,8 @@ struct Head<'r> {
     /// What is worse than in the baseline, by case, which may be there no more.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     worse: BTreeMap<&'r str, &'r [String]>,
+    /// What it is called.
+    baseline: &'r str,
     /// Where the report comes from.
     provenance: Option<&'r Provenance>,
 }
@@ -275,6 +277,7 @@ pub fn html(report: &Report, listings: &Listings) -> Result<String, serde_json::
             summary: Summary::Run(&report.summary),
             conclusion: Some(report.conclusion().sentence()),
             worse: report.worse().collect(),
+            baseline: report.baseline_name(),
             provenance: report.provenance.as_ref(),
         },
         &report.faults,
@@ -299,6 +302,7 @@ pub fn html_of_check(report: &CheckReport, listings: &Listings) -> Result<String
             summary: Summary::Check(&report.summary),
             conclusion: Some(report.conclusion().sentence()),
             worse: BTreeMap::new(),
+            baseline: "baseline",
             provenance: report.provenance.as_ref(),
         },
         &report.faults,
@@ -571,6 +575,7 @@ mod tests {
                 summary: Summary::Run(&ReportSummary::default()),
                 conclusion: None,
                 worse: BTreeMap::new(),
+                baseline: "baseline",
                 provenance: None,
             },
             faults: &BTreeMap::new(),

@@ -537,8 +537,8 @@
     const worse = Object.entries(index.worse ?? {});
     if (!worse.length) return "";
     const here = new Map(cases.map((entry) => [entry.id, entry]));
-    return el("section", {}, el("h2", {}, `Worse than in the baseline (${grouped(worse.length)})`),
-      scrolled("worse than in the baseline", el("table", {}, el("tbody", {}, worse.map(([id, changes]) =>
+    return el("section", {}, el("h2", {}, `Worse than in the ${index.baseline} (${grouped(worse.length)})`),
+      scrolled(`worse than in the ${index.baseline}`, el("table", {}, el("tbody", {}, worse.map(([id, changes]) =>
         el("tr", {}, el("td", {}, here.has(id) ? el("a", { href: caseLink(here.get(id)) }, id) : id), el("td", {}, changes.join("; "))))))));
   }
   function reasons(kept) {
@@ -904,8 +904,8 @@
     return [
       el("h2", { tabindex: -1 }, entry.id, " ", resultChip(entry)),
       entry.reason ? el("p", { class: "reason" }, entry.reason) : "",
-      entry.as_in_baseline ? el("p", { class: "reason" }, "It fails as in the baseline.") : "",
-      index.worse?.[entry.id] ? el("p", { class: "reason" }, `Worse than in the baseline: ${index.worse[entry.id].join("; ")}.`) : "",
+      entry.as_in_baseline ? el("p", { class: "reason" }, `It fails as in the ${index.baseline}.`) : "",
+      index.worse?.[entry.id] ? el("p", { class: "reason" }, `Worse than in the ${index.baseline}: ${index.worse[entry.id].join("; ")}.`) : "",
       entry.missing_fde ? el("p", { class: "reason" }, `${entry.missing_fde}.`) : "",
       entry.sample ? el("p", { class: "reason" }, `${entry.sample}.`) : "",
       findingSection(unexpected, missing),

@@ -171,7 +171,8 @@ impl StudyReport {
     }
 
     /// How many walks are complete, in each way.
-    fn conclusion(&self) -> Conclusion {
+    #[must_use]
+    pub fn conclusion(&self) -> Conclusion {
         let all = self.all();
         let count = |of: fn(&WrongRow) -> bool| {
             let rows = self.images.iter().flat_map(|image| &image.wrong_rows);

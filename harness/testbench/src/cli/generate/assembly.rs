@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use sframe_inspect::command::{Failure, Status, print, print_json, tell};
+use sframe_inspect::command::{Failure, Status, print, print_verdict, tell};
 use sframe_kit::text::{Text, counted};
 use sframe_search::generate::Kind;
 use sframe_search::generate::assembly::{
@@ -12,7 +12,7 @@ use sframe_search::generate::assembly::{
 };
 
 use super::programs::{Programs, Searched};
-use super::report::{Pages, Shown, conclusion, show_elsewhere, stop_request};
+use super::report::{Pages, Shown, conclusion, show_elsewhere, stop_request, verdict};
 use crate::cli::numbers;
 
 #[derive(Args)]
@@ -63,7 +63,10 @@ impl Assembly {
         let programs = searched.sum(|found| found.counts.programs);
         let status = searched.status(false, programs > 0);
         if self.of.json {
-            print_json(&searched.all)?;
+            print_verdict(
+                verdict(status, searched.is_stopped),
+                &serde_json::json!({ "toolchains": searched.all }),
+            )?;
         } else {
             let mut text = searched.text(made);
             let facts = vec![causes, counted(programs, "program")];

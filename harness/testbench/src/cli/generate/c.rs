@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use sframe_inspect::command::{Failure, Status, print, print_json, tell};
+use sframe_inspect::command::{Failure, Status, print, print_verdict, tell};
 use sframe_kit::text::{Text, counted, grouped, neutral};
 use sframe_search::generate::c::{
     self as programs, CampaignOptions, Counts, Example, Page, Shows, Written, campaign, draw, write,
 };
 
 use super::programs::{Programs, Searched};
-use super::report::{Pages, Shown, conclusion, show_elsewhere, stop_request};
+use super::report::{Pages, Shown, conclusion, show_elsewhere, stop_request, verdict};
 use crate::cli::numbers;
 
 #[derive(Args)]
@@ -66,7 +66,10 @@ impl C {
             (searched.sum(|found| found.counts.programs), searched.sum(|found| found.counts.builds));
         let status = searched.status(!differ.is_empty(), builds > 0);
         if self.of.json {
-            print_json(&serde_json::json!({ "toolchains": searched.all, "differ_between": differ }))?;
+            print_verdict(
+                verdict(status, searched.is_stopped),
+                &serde_json::json!({ "toolchains": searched.all, "differ_between": differ }),
+            )?;
         } else {
             let mut text = searched.text(made);
             for (program, checksums) in &differ {

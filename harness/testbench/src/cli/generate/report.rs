@@ -94,9 +94,13 @@ pub(super) fn stop_request() -> Result<StopRequest, Failure> {
 
 /// How a search ends.
 pub(super) fn conclusion(status: Status, is_stopped: bool, mut facts: Vec<String>) -> Conclusion {
-    if !is_stopped {
-        return Conclusion { ending: status.into(), facts };
+    if is_stopped {
+        facts.insert(0, "the search is incomplete, and nothing is reduced".to_owned());
     }
-    facts.insert(0, "the search is incomplete, and nothing is reduced".to_owned());
-    Conclusion { ending: Ending::Interrupted, facts }
+    Conclusion { ending: verdict(status, is_stopped), facts }
+}
+
+/// The verdict on a search.
+pub(super) fn verdict(status: Status, is_stopped: bool) -> Ending {
+    if is_stopped { Ending::Interrupted } else { status.into() }
 }

@@ -3,7 +3,7 @@
 use clap::Args;
 use sframe_corpus::spec::parse_abi;
 use sframe_engine::{Abi, Version};
-use sframe_inspect::command::{Failure, Status, Volume, print, print_json, volume};
+use sframe_inspect::command::{Failure, Status, Volume, print, print_verdict, volume};
 use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::external::{ExternalError, StopsPerCase};
 use sframe_kit::text::{Text, counted, grouped, neutral};
@@ -13,7 +13,7 @@ use sframe_search::generate::sections::{
 };
 use sframe_search::generate::{Found, Search, end_of};
 
-use super::report::{Shown, conclusion, show, stop_request};
+use super::report::{Shown, conclusion, show, stop_request, verdict};
 use crate::cli::numbers;
 use crate::cli::options::{parse_jobs, set_jobs};
 use crate::cli::run::progress_bar;
@@ -108,7 +108,7 @@ impl Sections {
         let is_ours = external.is_none() && found.causes().next().is_some();
         let status = end_of([&found], (false, is_ours), found.counts.sections > 0);
         if self.json {
-            print_json(&found)?;
+            print_verdict(verdict(status, found.interrupted), &found)?;
         } else if volume() != Volume::Quiet || status != Status::AsExpected {
             print(&text(&found, status))?;
         }

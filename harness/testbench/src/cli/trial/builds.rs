@@ -11,13 +11,12 @@ use sframe_judge::target::Target;
 use sframe_judge::truth::cross_check::Traces;
 use sframe_kit::text::Text;
 use sframe_machine::Options;
+use sframe_suite::check::Program;
 use sframe_suite::matrix::{OwnCases, References};
 use sframe_suite::report::CheckReport;
 use sframe_suite::suite::Suite;
 
-use super::super::check::examine_with_engine;
 use super::super::definitions::failure;
-use super::super::program::Program;
 
 /// A toolchain with what it has made.
 pub(super) struct TriedToolchain<'a, 'w> {
@@ -92,6 +91,6 @@ pub(super) fn check_build<'b>(
         hazards: true,
         ..ExamineOptions::default()
     };
-    let (report, _) = examine_with_engine(&program, &target, &look)?;
+    let (report, _) = program.examine(&target, &look)?;
     Ok((build, report))
 }

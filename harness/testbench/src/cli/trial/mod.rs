@@ -17,7 +17,7 @@ use sframe_corpus::failure::of_documents;
 use sframe_corpus::spec::{Spec, bless, parse_abi};
 use sframe_corpus::yaml::Source;
 use sframe_engine::Abi;
-use sframe_inspect::command::{Failure, Status, print, print_json, status, write_file};
+use sframe_inspect::command::{Failure, Status, print, print_verdict, status, write_file};
 use sframe_judge::vocabulary::suggest::{hint, hint_or_all, quoted_list, unknown};
 use sframe_kit::conclusion::Conclusion;
 use sframe_kit::text::{Text, counted, grouped};
@@ -187,6 +187,7 @@ impl Try {
             variants: self.variant.clone(),
             programs: programs.clone(),
             limit: Duration::from_secs(self.timeout.into()),
+            resumes: false,
         })
     }
 
@@ -306,7 +307,7 @@ impl Try {
         let reports: Vec<CaseReport> = reports.into_iter().map(|(_, case)| case).collect();
         let report = TryReport::new(tried, Report::new(reports).with_faults(suite.faults()), checks);
         if self.json {
-            print_json(&report)?;
+            print_verdict(Self::status(&report).into(), &report)?;
         } else {
             self.show(&report, tried, &notes, elapsed)?;
         }
