@@ -21,6 +21,7 @@ use sframe_judge::finding::{Blame, Confidence, Side, Witness};
 use sframe_judge::target::Origin;
 use sframe_judge::vocabulary::suggest::closest;
 use sframe_judge::vocabulary::{End, Feature, Reliability, Topmost, Trace, Verdict};
+use sframe_kit::conclusion::Ending;
 use sframe_links::{LinkFault, LinkOutcome};
 use sframe_search::mutate::Operator;
 use sframe_suite::case::Outcome;
@@ -77,6 +78,7 @@ pub(crate) fn explanations() -> Vec<Explanation> {
     let mut ends = names::<WalkEnds>("number of walks that end so", VERDICTS);
     ends.retain(|end| end.name.replace('_', "-").parse::<End>().is_err());
     let kinds = [
+        names::<Ending>("result of a command", VERDICTS),
         names::<Verdict>("verdict", VERDICTS),
         names::<Blame>("blame", VERDICTS),
         names::<Confidence>("confidence", VERDICTS),

@@ -302,7 +302,7 @@ pub(crate) fn judge_excluded(allowed: Option<Percent>, report: &CaseReport) -> O
         };
         let places: Vec<String> = report.excluded.iter().map(Exclusion::line).collect();
         let message = format!(
-            "too much was excluded: {} of {}, where {expected} may be: {}",
+            "{} of {} excluded, where {expected} may be: {}",
             grouped(excluded),
             counted(all, "comparison"),
             places.join("; ")

@@ -9,7 +9,7 @@ use sframe_judge::finding::{Address, Blame, Confidence, Finding, KnownFault, Sai
 use sframe_judge::vocabulary::{End, Verdict};
 use sframe_kit::text::grouped;
 
-use super::fit::{Fitted, InFiles, base_name};
+use super::fit::{Fitted, InFiles, WrongInFile, base_name};
 use crate::case::{CaseReport, Outcome, SeenKnown};
 use crate::identity::Identity;
 
@@ -248,8 +248,11 @@ pub(super) fn compare(
             comparison.standing = Standing::Broken;
         }
         _ if fitted.files.functions.is_empty() => {
-            let reason = "it has no symbols, and what is known of the reference is known by names";
-            comparison.reason = Some(reason.to_owned());
+            let reason =
+                "stripped: findings can't be matched with the reference's, which are known by function";
+            report.outcome = Outcome::Broken;
+            report.reason = Some(reason.to_owned());
+            comparison.reason.clone_from(&report.reason);
             comparison.standing = Standing::Broken;
         }
         (_, None) => {
@@ -267,8 +270,9 @@ pub(super) fn compare(
         }
         (_, Some(reference)) => {
             let (mut own, mut theirs) = (kinds(report), kinds(reference));
-            let wrong =
-                of_findings(findings(report).filter(|finding| !is_theirs(finding, reference, &theirs)));
+            let wrong = of_findings(
+                findings(report).filter(|finding| !is_theirs(finding, (reference, in_theirs), &theirs)),
+            );
             // What a spec excepts is nobody's fault; if only the reference has it, the other has an
             // advantage.
             add_uncovered(reference, &mut theirs);
@@ -396,17 +400,23 @@ fn kinds(report: &CaseReport) -> BTreeMap<Kind, KindDetail> {
     kinds
 }
 
-/// Whether the reference has a finding as well: the same one in a function of the same code, and else one of its kind. Where
-/// signs say what that of the reference comes from, another cause is something else.
-fn is_theirs(finding: &Finding, reference: &CaseReport, theirs: &BTreeMap<Kind, KindDetail>) -> bool {
+/// Whether the reference has a finding as well: the same one, if its build has the same function with the same code, and else
+/// one of its kind. Where signs say what that of the reference comes from, another cause is something else.
+fn is_theirs(
+    finding: &Finding,
+    (reference, in_theirs): (&CaseReport, &InFiles),
+    theirs: &BTreeMap<Kind, KindDetail>,
+) -> bool {
     let own = Identity::of(finding);
-    let mut of_code = findings(reference).filter(|their| {
-        their.code.is_some() && their.code == finding.code && their.function == finding.function
-    });
-    if let Some(first) = of_code.next() {
+    let function = finding.function.clone().zip(finding.code.as_ref().map(|code| code.digest.clone()));
+    if function.is_some_and(|function| in_theirs.codes.contains(&function)) {
+        let is_of_code = |their: &&Finding| {
+            let digests = [&their.code, &finding.code].map(|code| code.as_ref().map(|code| &code.digest));
+            digests[0] == digests[1] && their.function == finding.function
+        };
         let is_same =
             |their: Identity| (their.verdict, their.row, their.cfa) == (own.verdict, own.row, own.cfa);
-        return std::iter::once(first).chain(of_code).map(Identity::of).any(is_same);
+        return findings(reference).filter(is_of_code).map(Identity::of).any(is_same);
     }
     let kind = kind_of(finding);
     let anywhere = Kind { function: None, image: None, ..kind.clone() };
@@ -451,12 +461,21 @@ fn add_wrong(
         let anywhere = Kind { function: None, image: None, ..kind.clone() };
         known.keys().map(Kind::of_any_cause).any(|known| known == *kind || known == anywhere)
     };
-    for (kind, message) in &own.wrong {
-        if theirs.wrong.contains_key(kind) || is_known(kind) {
-            continue;
+    let is_theirs = |kind: &Kind, wrong: &WrongInFile| {
+        let of_kind = theirs.wrong.get(kind);
+        match &wrong.function {
+            // With the same code, the same has to be wrong.
+            Some(function) if theirs.codes.contains(function) => {
+                of_kind.is_some_and(|all| all.contains(wrong))
+            }
+            _ => of_kind.is_some() || is_known(kind),
         }
-        let finding = Finding::of_spec(Verdict::WrongCfa, "", "", message.clone());
-        kinds.entry(kind.clone()).or_insert_with(|| detail(kind.clone(), &finding));
+    };
+    for (kind, all) in &own.wrong {
+        if let Some(wrong) = all.iter().find(|wrong| !is_theirs(kind, wrong)) {
+            let finding = Finding::of_spec(Verdict::WrongCfa, "", "", wrong.says.clone());
+            kinds.entry(kind.clone()).or_insert_with(|| detail(kind.clone(), &finding));
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use sframe_elf::object_file::ObjectFile;
 use sframe_engine::InstructionPointer;
 use sframe_inspect::diff::{Difference, Field, diff_file};
 use sframe_inspect::lint::lint_file;
-use sframe_judge::target::{Linked, Target};
+use sframe_judge::target::{Linked, Module, Target};
 use sframe_judge::vocabulary::Verdict;
 
 use super::compare::Kind;
@@ -40,8 +40,19 @@ pub(super) struct InFiles {
     pub(super) functions: BTreeMap<String, bool>,
     /// Those whose call frame information can be expressed, and that have no FDE.
     pub(super) missing: BTreeSet<String>,
-    /// What is wrong with their sections, by call frame information and by the linter, each with a sentence.
-    pub(super) wrong: BTreeMap<Kind, String>,
+    /// The names of functions with the digests of their code.
+    pub(super) codes: BTreeSet<(String, String)>,
+    /// What is wrong with their sections, by call frame information and by the linter.
+    pub(super) wrong: BTreeMap<Kind, Vec<WrongInFile>>,
+}
+
+/// Something that is wrong with a section.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct WrongInFile {
+    /// The function, and the digest of its code, if it is in one.
+    pub(super) function: Option<(String, String)>,
+    /// What is wrong, in a sentence: also where in the function.
+    pub(super) says: String,
 }
 
 impl Fitted<'_> {
@@ -126,7 +137,8 @@ impl InFiles {
     pub(super) fn of(build: &Build, folder: &Path) -> Self {
         let Ok(files) = build.files(folder) else { return Self::default() };
         let functions = Target::open_files(&files).map(|target| functions_of(&target)).unwrap_or_default();
-        let mut all = Self { functions, ..Self::default() };
+        let codes = Target::open_files(&files).map(|target| codes_of(&target)).unwrap_or_default();
+        let mut all = Self { functions, codes, ..Self::default() };
         all.look(None, &files.executable, &build.id);
         files.libraries.iter().for_each(|(name, bytes)| all.look(Some(name), bytes, &build.id));
         all
@@ -142,29 +154,55 @@ impl InFiles {
         if let Ok(report) = diff_file(bytes, name) {
             let functions = report.missing.into_iter().flat_map(|missing| missing.functions);
             self.missing.extend(functions.map(|extent| base_name(&extent.function).to_owned()));
-            for Difference { field, function, sframe, eh_frame, .. } in &report.findings {
+            for Difference { field, function, code, offset, sframe, eh_frame, .. } in &report.findings {
                 let verdict = match field {
                     Field::Cfa => Verdict::WrongCfa.as_str(),
                     Field::Ra => Verdict::WrongRa.as_str(),
                     Field::Fp => Verdict::WrongFp.as_str(),
                     _ => field.name(),
                 };
-                let function = Some(&**function).filter(|name| !name.starts_with("0x"));
-                let says = format!("{field} is {sframe}, and {eh_frame} by call frame information");
-                self.wrong.entry(kind(verdict, function)).or_insert(says);
+                let named = Some(&**function).filter(|name| !name.starts_with("0x"));
+                let says =
+                    format!("{field} is {sframe}, and {eh_frame} by call frame information, at +{offset}");
+                let function = named.zip(code.as_ref());
+                let function = function.map(|(name, code)| (name.to_owned(), code.digest.clone()));
+                self.wrong.entry(kind(verdict, named)).or_default().push(WrongInFile { function, says });
             }
         }
         if let Ok(report) = lint_file(bytes, name) {
-            for finding in report.findings.iter().filter(|finding| finding.severity == "error") {
+            for finding in report.findings.iter().filter(|finding| finding.severity != "note") {
                 let kind = kind(&format!("lint {}", finding.name), None);
-                self.wrong.entry(kind).or_insert_with(|| finding.message.clone());
+                let says = finding.message.clone();
+                self.wrong.entry(kind).or_default().push(WrongInFile { function: None, says });
             }
         }
-        if ObjectFile::parse(bytes).is_ok_and(|file| file.sframe.is_some() && !file.has_segment()) {
-            let says = "no PT_GNU_SFRAME segment says where the section is";
-            self.wrong.insert(kind("no-segment", None), says.to_owned());
+        let Ok(file) = ObjectFile::parse(bytes) else { return };
+        if file.sframe.is_none() {
+            return;
+        }
+        let lacks = [
+            (!file.has_segment(), "no-segment", "no PT_GNU_SFRAME segment says where the section is"),
+            (file.section_size(".sframe").is_none(), "no-name", "no section has the name .sframe"),
+        ];
+        for (_, name, says) in lacks.into_iter().filter(|(lacks, ..)| *lacks) {
+            let says = says.to_owned();
+            self.wrong.entry(kind(name, None)).or_default().push(WrongInFile { function: None, says });
         }
     }
+}
+
+/// All functions with the digests of their code.
+fn codes_of(target: &Target<'_>) -> BTreeSet<(String, String)> {
+    let of_module = |module: &Module<'_>| {
+        let symbols = &module.subject.symbols;
+        let of_name = |name: &str| {
+            let codes =
+                symbols.addresses_of(name).into_iter().filter_map(|at| module.function_code(Linked(at)));
+            codes.map(|code| (name.to_owned(), code.digest)).collect::<Vec<_>>()
+        };
+        symbols.names().flat_map(of_name).collect::<Vec<_>>()
+    };
+    target.modules.iter().flat_map(of_module).collect()
 }
 
 /// A function without the suffixes that compilers add to the names of parts and

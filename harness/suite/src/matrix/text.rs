@@ -19,7 +19,7 @@ const IDS: usize = 4;
 const REASONS: usize = 12;
 
 /// How a toolchain comes to write sections.
-const ASKS_FOR_SECTIONS: &str = "`sframe_flags` of the toolchain's definition has to ask for it";
+const ASKS_FOR_SECTIONS: &str = "does `sframe_flags` of the definition ask for it, or is it dropped later?";
 
 /// A kind of findings in all builds of a program for an ABI.
 pub(super) struct Group<'r> {
@@ -154,9 +154,7 @@ pub(crate) fn nothing_compared(toolchain: &ToolchainResult) -> Option<String> {
     let reason = refused.first().map(|(reason, ids, _)| format!("{} refused by {reason}", were(ids.len())));
     let Counts { built, no_section, .. } = toolchain.totals();
     let without_section = match (built, no_section) {
-        (0, 0) => {
-            Some("without a build, there is no section by whose version a reference is found".to_owned())
-        }
+        (0, 0) => Some("without a build, nothing is compared with a reference".to_owned()),
         (0, 1) => Some(format!("the only build has no section: {ASKS_FOR_SECTIONS}")),
         (0, count) => Some(format!("none of {} has a section: {ASKS_FOR_SECTIONS}", counted(count, "build"))),
         _ => None,

@@ -128,6 +128,14 @@ impl Report {
         self.baseline.as_ref().map_or("baseline", InBaseline::name)
     }
 
+    /// What is said first of what is worse than in the baseline, or is not as in the reference.
+    pub(super) fn worse_words(&self) -> String {
+        match self.verdict_of_toolchains() {
+            None => "worse than in the baseline".to_owned(),
+            Some(_) => "not as in the reference".to_owned(),
+        }
+    }
+
     /// Whether the baseline has a finding of a case.
     pub(super) fn has_in_baseline(&self, case: &str, finding: &Finding) -> bool {
         let findings = self.baseline.as_ref().and_then(|baseline| baseline.findings.get(case));

@@ -209,7 +209,8 @@ impl Report {
         };
         if let Some([worse, same]) = self.against_baseline() {
             let name = self.baseline_name();
-            let [worse_than, as_in] = [format!("worse than in the {name}"), format!("as in the {name}")];
+            let fail = if self.verdict_of_toolchains().is_some() { "fail " } else { "" };
+            let (worse_than, as_in) = (self.worse_words(), format!("{fail}as in the {name}"));
             let counts = parts(&[(worse, &worse_than), (same, &as_in)]);
             facts.splice(..0, (!counts.is_empty()).then_some(counts));
         }

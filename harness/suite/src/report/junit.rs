@@ -45,8 +45,9 @@ struct Tested<'r> {
     name: &'r str,
     class: &'r str,
     outcome: Outcome,
-    /// What a baseline is called here.
+    /// What a baseline is called here, and what is said of what is worse.
     baseline: &'static str,
+    worse_words: String,
     /// Whether the baseline has it as well: then it is no failure of this run.
     is_as_in_baseline: bool,
     /// What is worse than in the baseline.
@@ -82,6 +83,7 @@ pub fn junit(report: &Report) -> Result<String, quick_junit::SerializeError> {
             class: &case.build,
             outcome: case.outcome,
             baseline: report.baseline_name(),
+            worse_words: report.worse_words(),
             is_as_in_baseline: report.is_as_in_baseline(case),
             worse: report.worse_of(&case.id),
             reason: case.reason.as_deref(),
@@ -96,7 +98,7 @@ pub fn junit(report: &Report) -> Result<String, quick_junit::SerializeError> {
     let mut gone = TestSuite::new("run");
     for (case, worse) in report.worse().filter(|(case, _)| !ids.contains(case)) {
         let mut test =
-            TestCase::new(neutral(case).into_owned(), worse_than_baseline(report.baseline_name(), worse));
+            TestCase::new(neutral(case).into_owned(), worse_than_baseline(&report.worse_words(), worse));
         test.set_classname(report.baseline_name());
         gone.add_test_case(test);
     }
@@ -127,6 +129,7 @@ fn junit_of_check(report: &CheckReport) -> Result<String, quick_junit::Serialize
         class: "check",
         outcome: report.outcome(),
         baseline: "baseline",
+        worse_words: String::new(),
         is_as_in_baseline: false,
         worse: &[],
         reason: report.reason().as_deref(),
@@ -162,6 +165,7 @@ fn junit_of_files(
             class: "explore",
             outcome: report.outcome(),
             baseline: "baseline",
+            worse_words: String::new(),
             is_as_in_baseline: false,
             worse: &[],
             reason: report.without_result().map(NoResult::as_str),
@@ -291,9 +295,9 @@ fn of_findings(case: &Tested<'_>) -> Text {
 }
 
 /// A failure that only the baseline shows.
-fn worse_than_baseline(baseline: &str, worse: &[String]) -> TestCaseStatus {
+fn worse_than_baseline(words: &str, worse: &[String]) -> TestCaseStatus {
     let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
-    status.set_message(neutral(&format!("worse than in the {baseline}: {}", worse.join("; "))).into_owned());
+    status.set_message(neutral(&format!("{words}: {}", worse.join("; "))).into_owned());
     status
 }
 
@@ -314,7 +318,7 @@ fn test_case(case: &Tested<'_>) -> TestCase {
     let mut output = Text::default();
     let status = match case.outcome {
         Outcome::Agree | Outcome::Known | Outcome::Skipped if !case.worse.is_empty() => {
-            worse_than_baseline(case.baseline, case.worse)
+            worse_than_baseline(&case.worse_words, case.worse)
         }
         Outcome::Agree | Outcome::Known => TestCaseStatus::success(),
         Outcome::Skipped => skipped(reason()),
@@ -368,6 +372,7 @@ mod tests {
             class: "b",
             outcome: Outcome::Broken,
             baseline: "baseline",
+            worse_words: String::new(),
             is_as_in_baseline: false,
             worse: &[],
             reason: Some("restarted too often"),

@@ -100,7 +100,7 @@ pub fn markdown(report: &Report) -> String {
     }
     let worse: Vec<(&str, &[String])> = report.worse().collect();
     if !worse.is_empty() {
-        let _ = writeln!(text, "\n## Worse than in the {}\n", report.baseline_name());
+        let _ = writeln!(text, "\n## {}\n", begun(&report.worse_words()));
         for (case, what) in worse.iter().take(CASES) {
             let _ = writeln!(text, "- {}: {}", code(case), code(&what.join("; ")));
         }
@@ -297,6 +297,12 @@ fn markdown_of_files(files: &ExploredFiles) -> String {
 }
 
 /// The verdict, and what made it so. Names in it come from files.
+/// Words with a capital.
+fn begun(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
 fn heading(conclusion: &Conclusion) -> String {
     format!("# SFrame test bench: {}\n\n{}\n", conclusion.ending, block(&conclusion.text()))
 }

@@ -91,7 +91,7 @@ pub fn sarif(report: &Report, listings: &Listings, corpus: &Path) -> Value {
     }
     // What no result shows.
     for (case, worse) in report.worse().filter(|(case, _)| !shown.contains(case)) {
-        log.broken(case, &format!("worse than in the {baseline}: {}", worse.join("; ")));
+        log.broken(case, &format!("{}: {}", report.worse_words(), worse.join("; ")));
     }
     log.document()
 }

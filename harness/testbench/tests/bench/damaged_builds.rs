@@ -293,6 +293,22 @@ const OF_TOOLCHAINS: &[OfToolchain] = &[
         1,
     ),
     (
+        "a row is wrong in another function whose name differs by a suffix from that with a known bug",
+        |vendor| deliver(vendor, "nonlocal_goto.O2", |file| doctor::patch_first_row(file, "inner.2")),
+        1,
+    ),
+    (
+        "FDEs are not said to be sorted any more",
+        |vendor| {
+            deliver(vendor, "leaf.O2", |file| {
+                let flags = doctor::section_offset(file) + 3;
+                file[flags] &= !1;
+            });
+        },
+        1,
+    ),
+    ("a section has another name", |vendor| deliver(vendor, "leaf.O2", |file| rename(file, b".sframe\0")), 1),
+    (
         "a build has no symbols any more",
         |vendor| deliver(vendor, "leaf.O2", |file| rename(file, b".symtab\0")),
         4,
@@ -328,7 +344,8 @@ const OF_TOOLCHAINS: &[OfToolchain] = &[
 fn what_gets_worse_of_a_toolchain_is_stopped() {
     for (what, does, expected) in OF_TOOLCHAINS {
         let vendor = Vendor::new("", "");
-        let programs = ["leaf", "builtin_jump", "eh_return", "remember_restore", "thunks_inline"];
+        let programs =
+            ["leaf", "builtin_jump", "eh_return", "nonlocal_goto", "remember_restore", "thunks_inline"];
         programs.into_iter().for_each(|program| vendor.delivers_builds("gnu-2.47", program));
         does(&vendor);
         let report = vendor.path("report");

@@ -296,7 +296,7 @@ esac"#;
     }
     // Where that is all, it was built, and the key is named that asks for sections.
     let output = vendor.run(&["--spec", "recursion", "--variant", "O2"]);
-    let why = "nothing was compared: the only build has no section: `sframe_flags` of the toolchain's definition has to";
+    let why = "nothing was compared: the only build has no section: does `sframe_flags` of the definition ask for it";
     assert!(status(&output) == 3 && text(&output.stdout).contains(why), "{output:?}");
 }
 

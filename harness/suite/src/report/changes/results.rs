@@ -293,7 +293,7 @@ impl CaseResults {
         ];
         // Another program has other rows.
         let are_same_rows = kind == ReportKind::Run || is_same_run;
-        let rows = both.map(|case| case.rows_exercised + case.rows_left);
+        let rows = both.map(|case| case.rows_exercised.saturating_add(case.rows_left));
         let of_rows = [
             // Rows that are gone are not left.
             (rows[1] >= rows[0]).then(|| more(kind.rows_left(), both.map(|case| case.rows_left))),

@@ -85,6 +85,7 @@ pub(super) fn html_of_exploration(report: &ExploreReport) -> Result<String, serd
             conclusion: Some(report.conclusion().sentence()),
             worse: BTreeMap::new(),
             baseline: "baseline",
+            worse_words: String::new(),
             provenance: report.provenance.as_ref(),
         },
         &report.faults,

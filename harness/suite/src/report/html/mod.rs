@@ -91,6 +91,7 @@ struct Head<'r> {
     worse: BTreeMap<&'r str, &'r [String]>,
     /// What it is called.
     baseline: &'r str,
+    worse_words: String,
     /// Where the report comes from.
     provenance: Option<&'r Provenance>,
 }
@@ -278,6 +279,7 @@ pub fn html(report: &Report, listings: &Listings) -> Result<String, serde_json::
             conclusion: Some(report.conclusion().sentence()),
             worse: report.worse().collect(),
             baseline: report.baseline_name(),
+            worse_words: report.worse_words(),
             provenance: report.provenance.as_ref(),
         },
         &report.faults,
@@ -303,6 +305,7 @@ pub fn html_of_check(report: &CheckReport, listings: &Listings) -> Result<String
             conclusion: Some(report.conclusion().sentence()),
             worse: BTreeMap::new(),
             baseline: "baseline",
+            worse_words: String::new(),
             provenance: report.provenance.as_ref(),
         },
         &report.faults,
@@ -576,6 +579,7 @@ mod tests {
                 conclusion: None,
                 worse: BTreeMap::new(),
                 baseline: "baseline",
+                worse_words: String::new(),
                 provenance: None,
             },
             faults: &BTreeMap::new(),

@@ -493,7 +493,7 @@
     return el("section", {}, el("h2", {}, `Findings (${count})`),
       missing > 0 ? el("p", {}, `${counted(missing, "more finding")} ${missing === 1 ? "is" : "are"} in report.json only.`) : "",
       list.length ? [
-        el("p", { class: "faint" }, "One for each cause: what is wrong with a row of a case, at however many places."),
+        el("p", { class: "faint" }, "A line for each wrong row of a case, however many instructions it affects."),
         glossaryOf(list),
         sortedTable(parameter ?? "", findingColumns(parameter), sorted, "findings", csvOfFindings),
         parameter ? "" : sorted.slice(0, MOST_DETAILS).map((finding, rank) => findingDetails(finding, rank < OPEN_DETAILS)),
@@ -532,13 +532,17 @@
     return el("section", { class: "cases" }, el("h2", {}, `Cases (${grouped(list.length)})`),
       list.length ? [glossary([["outcome", list.map((entry) => entry.outcome)]]), sortedTable("cases", caseColumns, list, "cases", csvOfCases)] : el("p", {}, "None."));
   }
+  /** A sentence's first letter is a capital. */
+  function begun(words) {
+    return words.charAt(0).toUpperCase() + words.slice(1);
+  }
   /** What is worse than in the baseline: of cases that are there no more as well. */
   function worseSection() {
     const worse = Object.entries(index.worse ?? {});
     if (!worse.length) return "";
     const here = new Map(cases.map((entry) => [entry.id, entry]));
-    return el("section", {}, el("h2", {}, `Worse than in the ${index.baseline} (${grouped(worse.length)})`),
-      scrolled(`worse than in the ${index.baseline}`, el("table", {}, el("tbody", {}, worse.map(([id, changes]) =>
+    return el("section", {}, el("h2", {}, `${begun(index.worse_words)} (${grouped(worse.length)})`),
+      scrolled(index.worse_words, el("table", {}, el("tbody", {}, worse.map(([id, changes]) =>
         el("tr", {}, el("td", {}, here.has(id) ? el("a", { href: caseLink(here.get(id)) }, id) : id), el("td", {}, changes.join("; "))))))));
   }
   function reasons(kept) {
@@ -905,7 +909,7 @@
       el("h2", { tabindex: -1 }, entry.id, " ", resultChip(entry)),
       entry.reason ? el("p", { class: "reason" }, entry.reason) : "",
       entry.as_in_baseline ? el("p", { class: "reason" }, `It fails as in the ${index.baseline}.`) : "",
-      index.worse?.[entry.id] ? el("p", { class: "reason" }, `Worse than in the ${index.baseline}: ${index.worse[entry.id].join("; ")}.`) : "",
+      index.worse?.[entry.id] ? el("p", { class: "reason" }, `${begun(index.worse_words)}: ${index.worse[entry.id].join("; ")}.`) : "",
       entry.missing_fde ? el("p", { class: "reason" }, `${entry.missing_fde}.`) : "",
       entry.sample ? el("p", { class: "reason" }, `${entry.sample}.`) : "",
       findingSection(unexpected, missing),
@@ -982,7 +986,7 @@
     main.focus();
   });
   byId("about").textContent = isRun
-    ? "What an unwinder says of each frame, against the call stack that the CPU has."
+    ? "The unwinder's backtraces, compared with the real call stack."
     : isExplored ? `One file, each function by itself: ${clean(cases[0].id)}`
     : `One file, before every instruction: ${clean(cases[0].id)}`;
   // Where the report comes from.
