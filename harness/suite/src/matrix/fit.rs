@@ -136,9 +136,10 @@ impl InFiles {
     /// Looks at the files of a build. Of one that can't be opened there is nothing: its case says why.
     pub(super) fn of(build: &Build, folder: &Path) -> Self {
         let Ok(files) = build.files(folder) else { return Self::default() };
-        let functions = Target::open_files(&files).map(|target| functions_of(&target)).unwrap_or_default();
-        let codes = Target::open_files(&files).map(|target| codes_of(&target)).unwrap_or_default();
-        let mut all = Self { functions, codes, ..Self::default() };
+        let mut all = Self::default();
+        if let Ok(target) = Target::open_files(&files) {
+            (all.functions, all.codes) = (functions_of(&target), codes_of(&target));
+        }
         all.look(None, &files.executable, &build.id);
         files.libraries.iter().for_each(|(name, bytes)| all.look(Some(name), bytes, &build.id));
         all

@@ -176,12 +176,12 @@ impl Report {
     /// How it ends.
     #[must_use]
     pub fn ending(&self) -> Ending {
+        if let Some(verdict) = self.verdict_of_toolchains().filter(|_| !self.interrupted) {
+            return verdict;
+        }
         let summary = &self.summary;
         match self.against_baseline() {
             _ if self.interrupted => Ending::Interrupted,
-            Some(_) if self.verdict_of_toolchains().is_some() => {
-                self.verdict_of_toolchains().unwrap_or(Ending::Fail)
-            }
             Some([worse, _]) if worse > 0 => Ending::Fail,
             None if summary.broken > 0 => Ending::Error,
             None if summary.unexpected > 0 => Ending::Fail,

@@ -35,7 +35,7 @@ impl InBaseline {
 
 impl Report {
     /// Adds how the cases of toolchains compare with those of their references, and the verdict on that: reports then say
-    /// what is none of their failures. `demands_all` says that each build has to be made, with a section.
+    /// which failures the references have as well. `demands_all` says that each build has to be made, with a section.
     pub fn set_against_references(&mut self, matrix: &MatrixReport, verdict: Ending, demands_all: bool) {
         let mut of_references = InBaseline { verdict: Some(verdict), ..InBaseline::default() };
         let InBaseline { worse, findings, .. } = &mut of_references;

@@ -296,13 +296,13 @@ fn markdown_of_files(files: &ExploredFiles) -> String {
     text
 }
 
-/// The verdict, and what made it so. Names in it come from files.
 /// Words with a capital.
 fn begun(words: &str) -> String {
     let mut letters = words.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
+/// The verdict, and what made it so. Names in it come from files.
 fn heading(conclusion: &Conclusion) -> String {
     format!("# SFrame test bench: {}\n\n{}\n", conclusion.ending, block(&conclusion.text()))
 }

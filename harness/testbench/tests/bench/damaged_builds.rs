@@ -212,7 +212,7 @@ fn what_gets_worse_of_files_is_stopped_by_the_gate() {
     }
 }
 
-/// Gives a section another name, which ends with an x. A table of symbols is none then.
+/// Gives a section another name, which ends with an x. A symbol table loses its type as well.
 fn rename(file: &mut [u8], name: &[u8]) {
     let at = file.windows(name.len()).rposition(|bytes| bytes == name).expect("a section's name");
     file[at + name.len() - 2] = b'x';

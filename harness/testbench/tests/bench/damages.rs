@@ -701,6 +701,10 @@ fn whatever_a_list_of_known_findings_says_has_to_be_so() {
             assert_eq!(status(&output), *expected, "{what} ({index}): {output:?}");
             if *expected == 1 {
                 fails_in_each_format(&folder.join("report"), 1, what);
+                let sarif = std::fs::read_to_string(folder.join("report/report.sarif")).expect("a log");
+                let sarif: Value = serde_json::from_str(&sarif).expect("JSON");
+                let mut results = sarif["runs"][0]["results"].as_array().expect("results").iter();
+                assert!(results.any(|result| result["suppressions"].is_null()), "{what}: report.sarif");
             }
         }
     }

@@ -287,6 +287,8 @@ fn failures_of_the_baseline_are_none_of_the_run() {
     assert_eq!(worse, 1, "{last}");
     assert!(junit.contains("failures=\"3\" errors=\"0\""), "{junit}");
     assert!(junit.contains("worse than in the baseline: no longer run"), "{junit}");
+    // Both numbers of the one case, and nothing else.
+    assert!(junit.matches(", not 1,000").count() == 2, "{junit}");
     assert!(junit.contains(": rows exercised: 15, not 1,000; rows: 15, not 1,000\""), "{junit}");
     let list = summary.split_once("\n## Worse than in the baseline\n\n").expect("a list").1;
     let list: Vec<&str> = list.lines().take_while(|line| line.starts_with("- ")).collect();
