@@ -215,7 +215,7 @@ mod tests {
         for (kind, count) in expected {
             assert_eq!(kinds.get(kind), Some(&count), "{kind}");
         }
-        assert_eq!(kinds.len(), 32, "{kinds:?}");
+        assert_eq!(kinds.len(), 33, "{kinds:?}");
     }
 
     #[test]
