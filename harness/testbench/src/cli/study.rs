@@ -75,6 +75,6 @@ impl StudyCommand {
         if !walked && report.broken.is_none() {
             tell_line(format_args!("{}: no stack was walked", program.name));
         }
-        Ok(status(false, report.broken.is_some(), walked))
+        Ok(status(report.wrong() > 0, report.broken.is_some(), walked))
     }
 }

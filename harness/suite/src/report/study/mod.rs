@@ -174,13 +174,11 @@ impl StudyReport {
     #[must_use]
     pub fn conclusion(&self) -> Conclusion {
         let all = self.all();
-        let count = |of: fn(&WrongRow) -> bool| {
-            let rows = self.images.iter().flat_map(|image| &image.wrong_rows);
-            rows.filter(|row| of(row)).count() as u64
-        };
-        let (wrong, beyond) =
-            (count(|row| !row.is_beyond_the_format()), count(WrongRow::is_beyond_the_format));
+        let (wrong, beyond) = (self.wrong(), self.count(WrongRow::is_beyond_the_format));
         let mut facts: Vec<String> = self.broken.clone().into_iter().collect();
+        if wrong > 0 {
+            facts.push(format!("{} of SFrame wrong", counted(wrong, "row")));
+        }
         facts.push(format!(
             "stacks walked at {} of {}",
             grouped(self.walked()),
@@ -199,7 +197,6 @@ impl StudyReport {
         let others = [
             (all.unsettled, "more excluded, where the correct answer is undecidable".to_owned()),
             (all.too_deep, "more with call stacks too deep to walk".to_owned()),
-            (wrong, format!("{} of SFrame wrong", if wrong == 1 { "row" } else { "rows" })),
             (
                 beyond,
                 format!("{} that can't be expressed in SFrame", if beyond == 1 { "row" } else { "rows" }),
@@ -210,10 +207,22 @@ impl StudyReport {
         facts.extend(others.map(|(count, what)| format!("{} {what}", grouped(count))));
         let ending = match &self.broken {
             Some(reason) => NoResult::ending(reason),
+            None if wrong > 0 => Ending::Fail,
             None if self.walked() == 0 => Ending::Inconclusive,
             None => Ending::Pass,
         };
         Conclusion { ending, facts }
+    }
+
+    /// How many rows of SFrame are wrong.
+    #[must_use]
+    pub fn wrong(&self) -> u64 {
+        self.count(|row| !row.is_beyond_the_format())
+    }
+
+    fn count(&self, of: fn(&WrongRow) -> bool) -> u64 {
+        let rows = self.images.iter().flat_map(|image| &image.wrong_rows);
+        rows.filter(|row| of(row)).count() as u64
     }
 
     /// How the walks in each image ended, in each way.
