@@ -26,7 +26,9 @@ use sha2::{Digest, Sha256};
 
 use crate::command::link_origins;
 use crate::common;
-use crate::doctor::{Changed, adds_8_to_the_cfa, build, check, patch_first_row, rows_of, section_offset};
+use crate::doctor::{
+    Changed, adds_8_to_the_cfa, build, check, patch_first_row, rows_of, section_offset, stride,
+};
 
 fn verdicts(examination: &Examination) -> BTreeSet<String> {
     examination.findings.iter().map(|finding| finding.verdict.to_string()).collect()
@@ -685,6 +687,7 @@ fn an_entry_that_selects_no_build_is_an_error_that_points_at_it() {
 fn verdicts_do_not_depend_on_what_uninitialised_memory_holds() {
     let suite = common::suite();
     let cases = suite.cases(&Filter::default()).expect("cases");
+    let cases: Vec<_> = cases.into_iter().step_by(stride(7)).collect();
     // With the default pattern, the conformance tests require the same of each.
     let options = Options { pattern: Pattern::Second, ..Options::default() };
     for report in suite.run(&cases, &options, &sframe_unwinder, &|_| ()) {
@@ -762,7 +765,7 @@ fn the_call_stack_is_compared_with_every_trace_that_there_is() {
     let suite = common::suite();
     let names = ["callpath", "backchain", "long_jump"];
     let specs = names.iter().map(|name| glob::Pattern::new(name).expect("a pattern")).collect();
-    let filter = Filter { specs, ..Filter::default() };
+    let filter = Filter { specs, toolchains: vec!["gnu-2.47".to_owned()], ..Filter::default() };
     let cases = suite.cases(&filter).expect("cases");
     let mut seen = BTreeSet::new();
     for report in suite.run(&cases, &Options::default(), &sframe_unwinder, &|_| ()) {
