@@ -294,12 +294,7 @@ impl AddressSpace {
             if region.permissions == permissions {
                 continue;
             }
-            let was_usable = region.pointer().is_some();
-            if was_usable && permissions != Permissions::NONE {
-                region.permissions = permissions;
-                unicorn.mem_protect(region.start, region.len, permissions.prot())?;
-                continue;
-            }
+            // Not by `mem_protect`: for s390x, it makes code that can't be written fail when it is fetched.
             region.uninstall(unicorn)?;
             region.permissions = permissions;
             region.allocate()?;

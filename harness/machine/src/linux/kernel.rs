@@ -37,6 +37,8 @@ pub(super) struct Process {
     pub(super) descriptors: Descriptors,
     pub(super) folder: PathBuf,
     pub(super) umask: u32,
+    /// What `personality` has set; it outlives `execve`.
+    pub(super) personality: u32,
     pub(super) actions: Actions,
     pub(super) timers: Timers,
     /// The status that `wait4` gives, if it has ended.
@@ -115,6 +117,7 @@ impl Linux {
             descriptors: Descriptors::standard(&mut descriptions, system.input.as_ref()),
             folder: path_of(&system.folder),
             umask: 0o022,
+            personality: 0,
             actions: Actions::default(),
             timers: Timers::default(),
             status: None,

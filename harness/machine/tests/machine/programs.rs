@@ -6,7 +6,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use crate::executable::{CODE, executable};
-use sframe_machine::{AMD64, Broken, End, Flow, Image, Machine, Moment, Observer, Options, Outcome, System};
+use sframe_machine::{
+    AMD64, Broken, End, Flow, Image, Machine, Moment, Observer, Options, Outcome, S390X, System,
+};
 
 /// Where a program has its data, from the start of its code.
 const DATA: usize = 1024;
@@ -434,4 +436,30 @@ fn what_a_child_stores_in_its_own_memory_is_not_reported() {
         let outcome = machine(&bytes, &options(10_000)).run(&mut stores).expect("an emulator");
         assert_eq!((outcome.end, stores.0), (End::Exit(7), stored));
     }
+}
+
+/// A sanitizer sets that addresses are not random, and executes itself again until that is so.
+#[test]
+fn a_personality_is_what_was_set() {
+    const ONLY_ASKED: u64 = 0xffff_ffff;
+    const PERSONALITY: u32 = 135;
+    let code = Code::default().call(PERSONALITY, &[0x4_0000]).call(PERSONALITY, &[ONLY_ASKED]);
+    // The status is bits 16 to 23: `shr $16,%eax`.
+    let bytes = code.raw(&[0xc1, 0xe8, 16]).exit_with_result().data(&[]);
+    assert_eq!(run(&bytes).end, End::Exit(4));
+}
+
+/// Code whose pages are changed by `mprotect`, as dynamic linkers do for text relocations, and which more memory is mapped
+/// beside.
+#[test]
+fn code_that_can_no_longer_be_written_executes() {
+    let page = (CODE & !0xfff).to_be_bytes();
+    let mut code = vec![0xc0, 0x2f]; // llilf %r2,page
+    code.extend(&page[4..]);
+    code.extend([0xa7, 0x39, 0x10, 0]); // lghi %r3,4096
+    code.extend([0xa7, 0x49, 0, 5, 0x0a, 125]); // lghi %r4,PROT_READ | PROT_EXEC; svc mprotect
+    code.extend([0xa7, 0x29, 0, 0, 0x0a, 45]); // lghi %r2,0; svc brk
+    code.extend([0xa7, 0x2b, 0x10, 0, 0x0a, 45]); // aghi %r2,4096; svc brk
+    code.extend([0xa7, 0x29, 0, 7, 0x0a, 1]); // lghi %r2,7; svc exit
+    assert_eq!(run(&executable(&S390X, &code)).end, End::Exit(7));
 }

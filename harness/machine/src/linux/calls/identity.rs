@@ -50,9 +50,20 @@ impl Linux {
             "getcpu" => self.getcpu(user, a),
             "prctl" => self.prctl(user, a),
             "arch_prctl" => self.arch_prctl(user, a),
-            "personality" => Ok(0),
+            "personality" => Ok(self.personality(a[0])),
             _ => return None,
         })
+    }
+
+    /// What the process has set, of which nothing changes how it runs: addresses are never random. A sanitizer runs
+    /// itself again until it sees what it has set.
+    fn personality(&mut self, new: u64) -> u64 {
+        const ONLY_ASKED: u32 = u32::MAX;
+        let (old, new) = (self.process().personality, int(new).cast_unsigned());
+        if new != ONLY_ASKED {
+            self.process_mut().personality = new;
+        }
+        old.into()
     }
 
     fn three_ids(&self, user: &mut User<'_, '_>, a: [u64; 6]) -> Call {
