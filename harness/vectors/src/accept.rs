@@ -200,7 +200,9 @@ impl Vector {
                 asked.accepted = vec![Accepted { pattern: Pattern::Anything, class: Class::Must }];
             }
         }
-        let faulty = (self.is_faulty() || self.only_answered).then_some(Class::Quality);
+        // In a section without functions nothing can be found.
+        let is_empty = self.header.as_ref().is_some_and(|header| header.num_fdes == 0);
+        let faulty = (self.is_faulty() || is_empty || self.only_answered).then_some(Class::Quality);
         if let Some(class) = faulty.or(all_of_it.map(|(_, class)| class).next()) {
             all.iter_mut().for_each(|asked| asked.also(Pattern::Refused, class.clone()));
         }
@@ -294,6 +296,10 @@ impl Vector {
         }
         if is_reject {
             asked.also(Pattern::NoRow, Class::Quality);
+        }
+        // Whether a PC without a row is one of a function makes no difference to a walk.
+        if matches!(lookup.answer, Answer::NoRow(_)) {
+            asked.also(Pattern::Lookup(Lookup { answer: Answer::NoFde, ..lookup.clone() }), Class::Quality);
         }
         asked
     }

@@ -80,6 +80,19 @@ fn collect(field: &str, expected: &Value, got: &Value, found: &mut Vec<Change>) 
     found.push(Change { field: field.to_owned(), expected: expected.text, got: got.text, excess });
 }
 
+/// The reason of an end, and what could not be had; none of anything else.
+fn end(fields: &Map<String, Value>) -> Option<String> {
+    let word = |key: &str| fields.get(key).and_then(Value::as_str);
+    let kind = word("kind").filter(|_| !fields.contains_key("pc"))?;
+    Some(word("what").map_or_else(|| kind.to_owned(), |what| format!("{kind} ({what})")))
+}
+
+/// A text with `N` for each of its numbers: those of one cause are the same.
+#[must_use]
+pub fn without_numbers(text: &str) -> String {
+    Shape::of_text(text).text
+}
+
 /// A value with `N` for each of its numbers.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Shape {
@@ -99,7 +112,9 @@ impl Shape {
                     let kind = reject.get("kind").and_then(Value::as_str).unwrap_or("unspecified");
                     Self { text: format!("a rejection ({kind})"), ..Self::default() }
                 }
-                None => Self { text: "an answer".to_owned(), ..Self::default() },
+                None => {
+                    Self { text: end(fields).unwrap_or_else(|| "an answer".to_owned()), ..Self::default() }
+                }
             },
             Value::Array(_) => Self { text: "a list".to_owned(), ..Self::default() },
         }

@@ -25,6 +25,8 @@ pub struct Difference {
     pub message: String,
     /// What differs in it.
     pub changes: Vec<Change>,
+    /// What the reader says about its answer.
+    pub said: Option<String>,
 }
 
 /// The result of a comparison.
@@ -74,6 +76,9 @@ pub fn compare_partly(
     unreadable: &Unreadable,
     parts: &[SectionPart],
 ) -> Compared {
+    let is_flat = answer.lookups.iter().flatten().any(|it| matches!(it.answer, Answer::Rules(_)));
+    let with_positions = is_flat.then(|| located(vector, answer));
+    let answer = with_positions.as_ref().unwrap_or(answer);
     let mut compared = compare_pieces(vector, answer, unreadable, parts, &difference);
     if compared.differences.is_empty() && !compared.readings.is_empty() {
         let is_whole = |choices: &Vec<String>| {
@@ -92,6 +97,37 @@ pub fn compare_partly(
     compared
 }
 
+/// The answer with positions in place of rules: of the row that is expected, or is by another reading, if it has them.
+fn located(vector: &Vector, answer: &SectionAnswer) -> SectionAnswer {
+    let mut located = answer.clone();
+    let functions = |at: usize| {
+        let alternative = at.checked_sub(1).and_then(|at| vector.alternatives.get(at));
+        let mut fdes = vector.fdes.clone();
+        for (index, fde) in alternative.iter().flat_map(|it| &it.fdes) {
+            if let Some(own) = fdes.get_mut(*index) {
+                own.clone_from(fde);
+            }
+        }
+        fdes
+    };
+    let functions: Vec<Vec<Fde>> = (0..=vector.alternatives.len()).map(functions).collect();
+    let mut accepted: BTreeMap<usize, Vec<Answer>> = BTreeMap::new();
+    for asked in vector.asked() {
+        let Query::Lookup(index) = asked.query else { continue };
+        let answers = asked.accepted.into_iter().filter_map(|it| match it.pattern {
+            Pattern::Lookup(lookup) => Some(lookup.answer),
+            _ => None,
+        });
+        accepted.insert(index, answers.collect());
+    }
+    for (index, lookup) in located.lookups.iter_mut().flatten().enumerate() {
+        let is_it = |it: &&Answer| functions.iter().any(|fdes| it.has_rules_of(&lookup.answer, fdes));
+        let found = accepted.get(&index).and_then(|all| all.iter().find(is_it).cloned());
+        lookup.answer = found.unwrap_or_else(|| lookup.answer.clone());
+    }
+    located
+}
+
 /// Returns the questions with answers that are not accepted, each by itself. It takes less time than a comparison.
 #[must_use]
 pub fn wrong_queries(vector: &Vector, answer: &SectionAnswer, parts: &[SectionPart]) -> BTreeSet<Query> {
@@ -101,7 +137,7 @@ pub fn wrong_queries(vector: &Vector, answer: &SectionAnswer, parts: &[SectionPa
 
 /// A difference without what differs.
 const fn bare(_: &Vector, asked: &Asked, _: &Given<'_>) -> Difference {
-    Difference { query: asked.query, message: String::new(), changes: Vec::new() }
+    Difference { query: asked.query, message: String::new(), changes: Vec::new(), said: None }
 }
 
 /// The readings by which a reader may answer each question in another way: what a search meets first decides.
@@ -160,7 +196,7 @@ fn compare_pieces(
             *compared.answered.entry(part).or_default() += 1;
             let message = format!("{}: {why}", named(asked.query));
             let changes = changes("an answer", why);
-            compared.differences.push(Difference { query: asked.query, message, changes });
+            compared.differences.push(Difference { query: asked.query, message, changes, said: None });
             continue;
         }
         if let Query::Row(index, row) = asked.query
@@ -193,7 +229,14 @@ fn compare_pieces(
             Some(Class::Quality) if is_new => compared.quality.push(describe(vector, &asked, &given)),
             Some(Class::Quality) => {}
             None if is_new => {
-                compared.differences.push(describe(vector, &asked, &given));
+                let mut difference = describe(vector, &asked, &given);
+                if let Query::Step(index) = asked.query
+                    && let Some(said) = answer.said.get(&index)
+                {
+                    difference.message += &format!("; it says: {said}");
+                    difference.said = Some(said.clone());
+                }
+                compared.differences.push(difference);
                 opened = asked.query != Query::Opening;
                 if let Query::Fde(index) = asked.query {
                     wrong_fdes.insert(index);
@@ -457,14 +500,14 @@ fn written<T: Serialize>(answer: &T) -> String {
 
 fn differ<T: Serialize, U: Serialize>(query: Query, what: &str, expected: &T, got: &U) -> Difference {
     let message = format!("{what}: expected {}, got {}", written(expected), written(got));
-    Difference { query, message, changes: changes(expected, got) }
+    Difference { query, message, changes: changes(expected, got), said: None }
 }
 
 /// A list of another length than expected.
 fn in_length(query: Query, what: &str, of: &str, expected: usize, got: usize) -> Difference {
     let number = |count| format!("the number of {of}, {count},");
     let message = format!("{what}: {expected} {of} expected, got {got}");
-    Difference { query, message, changes: changes(&number(expected), &number(got)) }
+    Difference { query, message, changes: changes(&number(expected), &number(got)), said: None }
 }
 
 /// Says in which way an answer differs from the vector's own.
@@ -481,7 +524,7 @@ fn difference(vector: &Vector, asked: &Asked, given: &Given<'_>) -> Difference {
             let (expected, got_shown) = (shown(&vector.reject), shown(&got.reject));
             let message = format!("opening: expected {expected}, got {got_shown}");
             let changes = changes(&Opening { reject: vector.reject.clone() }, &got);
-            Difference { query, message, changes }
+            Difference { query, message, changes, said: None }
         }
         (Query::Header, Given::Header(got)) => differ(query, "header", &vector.header, &Some(*got)),
         (Query::Fde(index), _) => {
@@ -521,7 +564,8 @@ fn difference(vector: &Vector, asked: &Asked, given: &Given<'_>) -> Difference {
             };
             // One need not repeat how its PC was to be looked up.
             let return_address = answer.return_address || expected.return_address;
-            differ(query, &what, expected, &Lookup { return_address, ..answer })
+            let expected = by_rules(vector, expected, &answer);
+            differ(query, &what, &expected, &Lookup { return_address, ..answer })
         }
         (Query::Step(index), _) => {
             let step = &vector.steps[index];
@@ -534,6 +578,17 @@ fn difference(vector: &Vector, asked: &Asked, given: &Given<'_>) -> Difference {
         }
         (Query::Header, _) => differ(query, "header", &vector.header, &refused(given)),
     }
+}
+
+/// What is expected of a look-up, by rules if that is how it is answered.
+fn by_rules(vector: &Vector, expected: &Lookup, got: &Lookup) -> Lookup {
+    let mut expected = expected.clone();
+    if let (Answer::Rules(_), Answer::Row(fde, row)) = (&got.answer, &expected.answer)
+        && let Some(Row::Rules(rules)) = vector.fdes.get(*fde).and_then(|fde| fde.rows.get(*row))
+    {
+        expected.answer = Answer::Rules(*rules);
+    }
+    expected
 }
 
 /// Lists that are missing, or have another length than the list of questions.
@@ -556,7 +611,7 @@ fn lengths(vector: &Vector, answer: &SectionAnswer, parts: &[SectionPart]) -> Ve
                 Some(got) => Some(in_length(query, &format!("{part:?}"), "answers", expected, got)),
                 None => {
                     let message = format!("{part:?}: no answer, though the unwinder promised one");
-                    Some(Difference { query, message, changes: changes("an answer", "none") })
+                    Some(Difference { query, message, changes: changes("an answer", "none"), said: None })
                 }
             }
         })

@@ -1,5 +1,7 @@
 //! The engine of this project as a reader.
 
+use std::collections::BTreeMap;
+
 use sframe_engine::{
     self as engine, InstructionPointer, LookupAddress, PauthMask, ReturnAddress, Section, StepError,
 };
@@ -27,6 +29,7 @@ pub fn answer(question: &SectionQuestion) -> SectionAnswer {
         fdes: Some(fdes.collect()),
         lookups: Some(question.lookups.iter().map(|lookup| look_up(&section, *lookup)).collect()),
         steps: Some(question.steps.iter().map(|step| take_step(&section, step)).collect()),
+        said: BTreeMap::new(),
     }
 }
 

@@ -242,8 +242,25 @@ pub enum Answer {
     Outermost(usize),
     /// This FDE and this row of it, counted from 0.
     Row(usize, usize),
+    /// A row by its rules, of a reader without positions; its start says nothing.
+    Rules(Rules),
     /// The FDE, or a row that had to be read, is faulty.
     Reject(Reject),
+}
+
+impl Answer {
+    /// Whether it is the position of what another one is by its rules, in these functions.
+    pub(crate) fn has_rules_of(&self, other: &Self, functions: &[Fde]) -> bool {
+        let Self::Rules(rules) = other else { return false };
+        match self {
+            Self::Outermost(_) => rules.ra == Recovery::Undefined,
+            Self::Row(fde, row) => {
+                let row = functions.get(*fde).and_then(|fde| fde.rows.get(*row));
+                matches!(row, Some(Row::Rules(own)) if *own == Rules { start: own.start, ..*rules })
+            }
+            _ => false,
+        }
+    }
 }
 
 #[derive(Deserialize, Serialize)]
@@ -270,6 +287,10 @@ struct WrittenLookup {
     /// outermost frame and has no rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     row: Option<IndexOrWord>,
+    /// In place of `fde` and `row`: the row that has it, of a reader without positions. Its start is not compared; one
+    /// whose `ra` is undefined is also an FDE without rows that marks an outermost frame.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rules: Option<Row>,
     /// A fault of the FDE, or of a row that had to be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     reject: Option<Reject>,
@@ -279,14 +300,15 @@ impl From<Lookup> for WrittenLookup {
     fn from(lookup: Lookup) -> Self {
         use IndexOrWord::{Index, Word};
         let Lookup { pc, return_address, answer } = lookup;
-        let (fde, row, reject) = match answer {
-            Answer::NoFde => (Some(Word("none".into())), None, None),
-            Answer::NoRow(fde) => (Some(Index(fde)), Some(Word("none".into())), None),
-            Answer::Outermost(fde) => (Some(Index(fde)), Some(Word("outermost".into())), None),
-            Answer::Row(fde, row) => (Some(Index(fde)), Some(Index(row)), None),
-            Answer::Reject(reject) => (None, None, Some(reject)),
+        let (fde, row, rules, reject) = match answer {
+            Answer::NoFde => (Some(Word("none".into())), None, None, None),
+            Answer::NoRow(fde) => (Some(Index(fde)), Some(Word("none".into())), None, None),
+            Answer::Outermost(fde) => (Some(Index(fde)), Some(Word("outermost".into())), None, None),
+            Answer::Row(fde, row) => (Some(Index(fde)), Some(Index(row)), None, None),
+            Answer::Rules(rules) => (None, None, Some(Row::Rules(rules)), None),
+            Answer::Reject(reject) => (None, None, None, Some(reject)),
         };
-        Self { pc, return_address, fde, row, reject }
+        Self { pc, return_address, fde, row, rules, reject }
     }
 }
 
@@ -295,16 +317,17 @@ impl TryFrom<WrittenLookup> for Lookup {
 
     fn try_from(lookup: WrittenLookup) -> Result<Self, Self::Error> {
         use IndexOrWord::{Index, Word};
-        let WrittenLookup { pc, return_address, fde, row, reject } = lookup;
-        let answer = match (fde, row, reject) {
-            (None, None, Some(reject)) => Answer::Reject(reject),
-            (Some(Word(word)), None, None) if word == "none" => Answer::NoFde,
-            (Some(Index(fde)), Some(Index(row)), None) => Answer::Row(fde, row),
-            (Some(Index(fde)), Some(Word(word)), None) if word == "none" => Answer::NoRow(fde),
-            (Some(Index(fde)), Some(Word(word)), None) if word == "outermost" => Answer::Outermost(fde),
+        let WrittenLookup { pc, return_address, fde, row, rules, reject } = lookup;
+        let answer = match (fde, row, rules, reject) {
+            (None, None, None, Some(reject)) => Answer::Reject(reject),
+            (None, None, Some(Row::Rules(rules)), None) => Answer::Rules(rules),
+            (Some(Word(word)), None, None, None) if word == "none" => Answer::NoFde,
+            (Some(Index(fde)), Some(Index(row)), None, None) => Answer::Row(fde, row),
+            (Some(Index(fde)), Some(Word(word)), None, None) if word == "none" => Answer::NoRow(fde),
+            (Some(Index(fde)), Some(Word(word)), None, None) if word == "outermost" => Answer::Outermost(fde),
             _ => {
                 return Err(format!(
-                    "the look-up of {pc} needs `fde: none`, or fde and row (an index, none or outermost), or reject"
+                    "the look-up of {pc} needs `fde: none`, or fde and row (an index, none or outermost), or rules, or reject"
                 ));
             }
         };

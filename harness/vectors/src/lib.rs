@@ -54,7 +54,7 @@ pub use alternative::{Alternative, reading_of};
 pub use answer::{SectionAnswer, SectionPart, StepAnswer};
 pub use boundary::boundaries;
 pub use catalogue::{AlternativeEntry, Catalogue, MistakeEntry, Mistakes, ReadingEntry, Readings};
-pub use change::Change;
+pub use change::{Change, without_numbers};
 pub use compare::{
     Compared, Difference, compare, compare_partly, is_answered, is_failure, is_refused, is_same_answer,
     wrong_queries,

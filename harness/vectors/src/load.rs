@@ -354,6 +354,7 @@ fn check_answers(vector: &Vector, mistakes: &mut Vec<String>) {
     for lookup in &vector.lookups {
         let exists = match lookup.answer {
             Answer::NoFde | Answer::Reject(_) => true,
+            Answer::Rules(_) => false,
             Answer::NoRow(fde) | Answer::Outermost(fde) => fde < vector.fdes.len(),
             Answer::Row(fde, row) => vector.fdes.get(fde).is_some_and(|fde| row < fde.rows.len()),
         };

@@ -52,7 +52,11 @@ impl SectionAnswer {
         }
         if let Some(steps) = list(take("steps"), "steps")? {
             let mut all = Vec::new();
-            for (index, step) in steps.into_iter().enumerate() {
+            for (index, mut step) in steps.into_iter().enumerate() {
+                let message = step.as_object_mut().and_then(|fields| fields.remove("message"));
+                if let Some(message) = message.as_ref().and_then(Value::as_str) {
+                    answer.said.insert(index, message.to_owned());
+                }
                 all.push(piece(step, Query::Step(index), &mut unreadable)?.unwrap_or_default());
             }
             answer.steps = Some(all);
@@ -125,11 +129,12 @@ mod tests {
                 {"start": "0x1010", "size": -1},
             ],
             "lookups": [{"pc": "0x1000", "fde": 0, "row": 0}, {"pc": "0x1000", "fde": 0, "row": "some"}],
-            "steps": [{"end": {"kind": "bored"}}],
+            "steps": [{"end": {"kind": "bored"}}, {"end": {"kind": "malformed"}, "message": "too long"}],
         });
         let (answer, unreadable) = SectionAnswer::read(answer).expect("an answer");
         let queries: Vec<&Query> = unreadable.keys().collect();
         assert_eq!(queries, [&Query::Fde(1), &Query::Row(0, 1), &Query::Lookup(1), &Query::Step(0)]);
+        assert_eq!(answer.said.into_iter().collect::<Vec<_>>(), [(1, "too long".to_owned())]);
         let fdes = answer.fdes.expect("functions");
         assert_eq!((fdes.len(), fdes[0].rows.len(), answer.lookups.map(|all| all.len())), (2, 2, Some(2)));
         let (_, unreadable) = SectionAnswer::read(json!({"header": {"version": 300}})).expect("an answer");

@@ -276,12 +276,29 @@ fn the_table_of_strictness_is_true() {
     };
     let faulty = SUITE.vectors.iter().filter(|vector| vector.is_faulty()).map(|vector| (vector, refused()));
     let rejected = SUITE.vectors.iter().filter(|vector| vector.reject.is_some());
+    let is_empty = |vector: &&Vector| vector.header.as_ref().is_some_and(|header| header.num_fdes == 0);
+    let empty = SUITE.vectors.iter().filter(is_empty).map(|vector| (vector, refused()));
+    let without_functions = |vector: &'static Vector| {
+        let own = answer(&vector.question(), &Ways::new());
+        let mut changed = own.clone();
+        for lookup in changed.lookups.iter_mut().flatten() {
+            if matches!(lookup.answer, Answer::NoRow(_)) {
+                lookup.answer = Answer::NoFde;
+            }
+        }
+        (changed != own).then_some((vector, changed))
+    };
     let readers = readings().map(of_way).chain([
         ("refuses a section of which a part is faulty".to_owned(), faulty.collect()),
         (
             "does not say why it refuses a section".to_owned(),
             rejected.map(|vector| (vector, refused())).collect(),
         ),
+        (
+            "finds no function where one has no row for the PC".to_owned(),
+            SUITE.vectors.iter().filter_map(without_functions).collect(),
+        ),
+        ("refuses a section without functions".to_owned(), empty.collect()),
     ]);
     let mut made =
         "\n| a reader that | with other answers than the vectors' own | wrong |\n|---|---:|---:|\n"

@@ -270,7 +270,7 @@ fn of_row(row: &Row) -> Vec<i64> {
 fn of_answer(answer: &Answer) -> Vec<i64> {
     let number = |index: usize| i64::try_from(index).unwrap_or(-1);
     match answer {
-        Answer::NoFde | Answer::Reject(_) => vec![0],
+        Answer::NoFde | Answer::Rules(_) | Answer::Reject(_) => vec![0],
         Answer::NoRow(fde) => vec![1, number(*fde)],
         Answer::Outermost(fde) => vec![2, number(*fde)],
         Answer::Row(fde, row) => vec![3, number(*fde), number(*row)],

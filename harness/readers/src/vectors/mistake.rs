@@ -123,7 +123,12 @@ pub(super) type Differences = BTreeMap<Query, Shape>;
 
 /// The shape of a difference.
 pub(super) fn shape(query: Query, changes: &[Change]) -> Shape {
-    let field = |it: &Change| (it.field.clone(), it.expected.clone(), it.got.clone());
+    // Why there is no caller is a matter of quality.
+    let rough = |it: &Change, text: &String| match &*it.field {
+        "end" if text != "none" => "an end".to_owned(),
+        _ => text.clone(),
+    };
+    let field = |it: &Change| (it.field.clone(), rough(it, &it.expected), rough(it, &it.got));
     (query.part(), changes.iter().map(field).collect())
 }
 
@@ -297,6 +302,7 @@ impl<'h> Search<'h> {
         let question = &self.questions[index];
         let ways: Ways = reading.taken.iter().copied().chain([way]).collect();
         let with = model::answer(question, &ways);
+        let answer = &answer.located_as(&with);
         let without = reading.right.entry(index).or_insert_with(|| model::answer(question, &reading.taken));
         if with == *without {
             return Predicted::default();
@@ -488,6 +494,13 @@ impl<'h> Search<'h> {
                 break;
             }
         }
+        // What is refused for no reason that has a name may be the cause of the rest.
+        let explained: BTreeSet<Wrong> = candidates.iter().flat_map(|it| &it.explains).copied().collect();
+        let is_unexplained = |(at, _): &(Wrong, &Shape)| {
+            at.1 == Query::Opening && self.heard.0[at.0].1.reject.is_some() && !explained.contains(at)
+        };
+        let refused = self.all_wrong().filter(is_unexplained).count();
+        candidates.retain(|candidate| candidate.first_parts().len() >= refused);
         candidates.sort_by_key(|candidate| Reverse(candidate.explains.len()));
         let mut chosen: Vec<(Vec<Way>, Candidate)> = Vec::new();
         for candidate in candidates {

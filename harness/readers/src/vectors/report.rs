@@ -13,6 +13,7 @@ use sframe_kit::text::{Text, counted, grouped};
 use sframe_vectors::model::Way;
 use sframe_vectors::{
     AnswerPart, Catalogue, Change, Compared, Query, SectionPart, Unreadable, Vector, compare_partly,
+    without_numbers,
 };
 
 use super::mistake::{About, Differences, Heard, Mistake, about, shape};
@@ -107,6 +108,9 @@ pub struct Difference {
     /// What was asked; `None` if there was no answer at all.
     #[serde(skip)]
     query: Option<Query>,
+    /// What the reader says of it, or the place and kind of a crash; without numbers.
+    #[serde(skip)]
+    cause: Option<String>,
     /// The fields that differ, in whatever vector: differences of one mistake have the same.
     pub changes: Vec<Change>,
 }
@@ -195,7 +199,13 @@ impl<'r> Kind<'r> {
             let has = |other: &&mut Self| {
                 let others = fields(other);
                 let shares = own.is_subset(&others) || others.is_subset(&own);
-                (other.first.part, other.first.fault) == (kind.first.part, kind.first.fault)
+                let of = |kind: &Self| (kind.first.part, kind.first.fault, kind.first.cause.clone());
+                let end = |kind: &Self| {
+                    let mut ends = kind.first.changes.iter().filter(|change| change.field == "end");
+                    ends.next().map(|change| change.got.clone())
+                };
+                of(other) == of(&kind)
+                    && end(other) == end(&kind)
                     && !own.contains("")
                     && (own == others || shares && !kind.vectors.is_disjoint(&other.vectors))
             };
@@ -212,25 +222,25 @@ impl<'r> Kind<'r> {
     }
 
     fn has(&self, difference: &Difference) -> bool {
-        let Difference { part, fault, changes, .. } = self.first;
+        let Difference { part, fault, cause, changes, .. } = self.first;
         let same_fields = || {
             changes.len() == difference.changes.len()
                 && changes.iter().zip(&difference.changes).all(|(change, other)| change.is_like(other))
         };
-        (part, fault) == (&difference.part, &difference.fault) && same_fields()
+        (part, fault, cause) == (&difference.part, &difference.fault, &difference.cause) && same_fields()
     }
 
     /// The kind in a line, and the first of its differences in another.
     fn write(&self, text: &mut Text, word: Option<&str>) {
         let Self { first, about, count, vectors, is_even, also } = self;
-        let Difference { vector, part, fault, readings, message, changes, .. } = first;
+        let Difference { vector, part, fault, cause, readings, message, changes, .. } = first;
         let verdict = fault.map_or_else(|| word.unwrap_or("differs").to_owned(), |fault| fault.to_string());
         let part = part.map_or_else(String::new, |part| format!("{}: ", format!("{part:?}").to_lowercase()));
         let changes = changes.iter().map(|change| match is_even {
             true => change.to_string(),
             false => Change { excess: None, ..change.clone() }.to_string(),
         });
-        let changes = changes.collect::<Vec<_>>().join("; ");
+        let changes = changes.chain(cause.clone()).collect::<Vec<_>>().join("; ");
         let colon = if changes.is_empty() { "" } else { ": " };
         let [answers, of] = [counted(*count, "answer"), counted(vectors.len() as u64, "vector")];
         let _ = writeln!(text, "{verdict:<11} {part}{answers} to {of}{colon}{changes}");
@@ -251,6 +261,21 @@ impl<'r> Kind<'r> {
             let _ = writeln!(text, "    {clause}: {sentence}");
         }
     }
+}
+
+/// The line of a crash that says where and of which kind it was, without addresses and other numbers: sanitizers and
+/// panics have one.
+fn place_of_crash(message: &str) -> Option<String> {
+    let marks = ["SUMMARY: ", "runtime error: ", "panicked at "];
+    let has_mark = |line: &&str| marks.iter().any(|mark| line.contains(mark));
+    let (_, said) = message.split_once("standard error: ")?;
+    let line = said.split(" | ").filter(has_mark).last()?.trim();
+    // Numbers in the place are kept, and so is everything up to it.
+    let place = line.find(".c:").or_else(|| line.find(".h:")).or_else(|| line.find(".rs:"));
+    let place = place.unwrap_or_default();
+    let end = line[place..].find(' ').map_or(line.len(), |at| place + at);
+    let start = line[..place].rfind(' ').map_or(0, |at| at + 1);
+    Some([&*without_numbers(&line[..start]), &line[start..end], &without_numbers(&line[end..])].concat())
 }
 
 /// A vector that the reader can't read.
@@ -297,11 +322,12 @@ impl VectorsReport {
     /// Records an answer of a reader with some parts.
     pub(super) fn add(&mut self, vector: &Vector, asked: &SectionReply, parts: &[SectionPart]) {
         self.vectors += 1;
-        let difference = |query: Option<Query>, fault, message, changes| Difference {
+        let difference = |query: Option<Query>, fault, message: String, changes| Difference {
             vector: vector.id.clone(),
             part: query.map(Query::part),
             query,
             fault,
+            cause: fault.and_then(|_| place_of_crash(&message)),
             clauses: vector.clauses.clone(),
             readings: vector.readings.clone(),
             message,
@@ -358,11 +384,12 @@ impl VectorsReport {
         for (name, count) in declined {
             *self.declined.entry(name).or_default() += count;
         }
-        for sframe_vectors::Difference { query, message, changes } in differences {
+        for sframe_vectors::Difference { query, message, changes, said } in differences {
             self.count(vector, query.part(), |counts| counts.differ += 1);
-            self.differences.push(difference(Some(query), None, message, changes));
+            let cause = said.map(|said| without_numbers(&said));
+            self.differences.push(Difference { cause, ..difference(Some(query), None, message, changes) });
         }
-        for sframe_vectors::Difference { query, message, changes } in quality {
+        for sframe_vectors::Difference { query, message, changes, .. } in quality {
             self.count(vector, query.part(), |counts| counts.quality += 1);
             self.quality.push(difference(Some(query), None, message, changes));
         }

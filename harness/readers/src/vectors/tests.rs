@@ -130,6 +130,26 @@ fn with_signs(answer: SectionAnswer) -> SectionReply {
     }
 }
 
+/// A few answers that are those of a mistake do not name it where many sections are refused, for another reason.
+#[test]
+fn a_name_does_not_rest_on_less_than_is_refused() {
+    let refuses = |answer: &mut SectionAnswer, vector: &Vector| {
+        *answer = model::answer(&vector.question(), &Ways::from([Way::ScalingIn32Bits]));
+        if vector.id.starts_with("default/") && vector.reject.is_none() {
+            let reject = Some(Reject { kind: RejectKind::Unspecified, offset: None });
+            *answer = SectionAnswer { reject, ..SectionAnswer::default() };
+        }
+    };
+    let names = |report: VectorsReport| -> Vec<String> {
+        report.mistakes.into_iter().flat_map(|mistake| mistake.names).collect()
+    };
+    assert_eq!(names(report(answers(refuses))), [""; 0]);
+    let alone = |answer: &mut SectionAnswer, vector: &Vector| {
+        *answer = model::answer(&vector.question(), &Ways::from([Way::ScalingIn32Bits]));
+    };
+    assert!(names(report(answers(alone))).contains(&"scaling-in-32-bits".to_owned()));
+}
+
 /// What is out of range is what a mistake has made of it.
 #[test]
 fn mistakes_that_make_numbers_negative_are_named() {

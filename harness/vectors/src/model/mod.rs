@@ -9,6 +9,8 @@ mod ways;
 
 pub use ways::{Way, Ways};
 
+use std::collections::BTreeMap;
+
 use crate::answer::SectionAnswer;
 use crate::expect::Reject;
 use crate::question::SectionQuestion;
@@ -33,5 +35,6 @@ pub fn answer(question: &SectionQuestion, ways: &Ways) -> SectionAnswer {
         steps: Some(steps.collect()),
         header: Some(section.header.clone()),
         fdes: Some(functions.into_iter().map(|function| function.fde).collect()),
+        said: BTreeMap::new(),
     }
 }

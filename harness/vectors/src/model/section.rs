@@ -313,7 +313,10 @@ impl<'q> Section<'q> {
 
     fn fde(&self, index: u32, start: u64, size: u32, fault: &mut Option<u32>) -> Result<Fde, RejectKind> {
         let attribute = self.attribute(index)?;
-        let Attribute { num_rows, info, info2, rep_size, padding, rows_at } = attribute;
+        let Attribute { num_rows, mut info, info2, rep_size, padding, rows_at } = attribute;
+        if self.has(Way::FdeInfoFromTop) {
+            info = info >> 4 | (info >> 3 & 1) << 4 | (info >> 2 & 1) << 5 | (info >> 1 & 1) << 6 | info << 7;
+        }
         let Format { kinds, block, .. } = self.format;
         let unused = 0x40 | if kinds { 0 } else { 0x80 };
         if self.has(Way::UnusedBitsRefused) && (info & unused != 0 || info2 & 0xe0 != 0 || padding != 0) {
@@ -359,13 +362,17 @@ impl<'q> Section<'q> {
             (true, true) => u32::from(rep_size),
             _ => size,
         };
-        let refuses_late = self.has(Way::RowsPastTheEndRefused) && size > 0 && (block || !is_mask);
+        let may_be_late = size > 0 && (block || !is_mask);
+        let is_late = |start: u32| {
+            start >= extent && self.has(Way::RowsPastTheEndRefused)
+                || start > extent && self.has(Way::RowsBeyondTheEndRefused)
+        };
         let mut rows = Vec::new();
         let mut at = rows_at;
         for _ in 0..num_rows {
             let (start, row) = self.row(&mut at, fre_type, fde_type);
             let row = match row {
-                Ok(row) if refuses_late && row.start >= extent => Err(RejectKind::Unspecified),
+                Ok(row) if may_be_late && is_late(row.start) => Err(RejectKind::Unspecified),
                 other => other,
             };
             match row {
@@ -415,8 +422,12 @@ impl<'q> Section<'q> {
             low32(start)
         };
         let stored = (|| {
-            let info = *bytes.get(*at + width).ok_or(RejectKind::Truncated)?;
-            let code = if self.has(Way::WordSizeUnmasked) { info >> 5 } else { info >> 5 & 3 };
+            let info = self.row_info(*bytes.get(*at + width).ok_or(RejectKind::Truncated)?);
+            let code = match () {
+                () if self.has(Way::WordSizeUnmasked) => info >> 5,
+                () if self.has(Way::WordSizeFromBit4) => info >> 4 & 3,
+                () => info >> 5 & 3,
+            };
             let size = match code {
                 _ if self.has(Way::WordsOf1Byte) => 1,
                 0 => 1,
@@ -430,7 +441,7 @@ impl<'q> Section<'q> {
                 () if self.has(Way::WordCountOf2Bits) => 3,
                 () => 15,
             };
-            let count = info >> 1 & mask;
+            let count = info >> u8::from(!self.has(Way::WordCountFromBit0)) & mask;
             let words_at = *at + width + 1;
             *at = words_at + size * usize::from(count);
             if *at > bytes.len() {
@@ -445,6 +456,15 @@ impl<'q> Section<'q> {
             Ok(Stored { start, sp, mangled, width: size, count, words_at })
         })();
         (Some(start), stored.and_then(|stored| self.rules(&stored, fde_type)))
+    }
+
+    /// The info byte of a row: the base, the number of words, their size, and whether RA is mangled, from the lowest bit
+    /// on. Compilers for big-endian machines have fields of bits in the other order.
+    fn row_info(&self, info: u8) -> u8 {
+        if !self.has(Way::FreInfoFromTop) {
+            return info;
+        }
+        info >> 7 | (info >> 3 & 15) << 1 | (info >> 1 & 3) << 5 | info << 7
     }
 
     fn unsigned_word(&self, row: &Stored, index: u8) -> u64 {
@@ -507,6 +527,9 @@ impl<'q> Section<'q> {
         if count == 2 && tracked && words_of_1_or_3 && self.has(Way::TwoWordsRefused) {
             return Err(RejectKind::BadDataWordCount);
         }
+        if self.fixed_fp() != 0 && count > fp_word && self.has(Way::FixedFpWordRefused) {
+            return Err(RejectKind::BadDataWordCount);
+        }
         if tracked && count > 2 && self.has(Way::FpBeforeRa) {
             (ra_word, fp_word) = (2, 1);
         }
@@ -520,7 +543,9 @@ impl<'q> Section<'q> {
         };
         let fp = match self.fixed_fp() {
             fixed if fixed != 0 && self.has(Way::FixedFpCounts) => saved(fixed),
-            _ if count > fp_word => self.saved(self.word(row, fp_word)),
+            _ if count > fp_word && !(self.has(Way::ZeroFpWordUntracked) && self.word(row, fp_word) == 0) => {
+                self.saved(self.word(row, fp_word))
+            }
             0 => Recovery::Unchanged,
             fixed => saved(fixed),
         };

@@ -51,9 +51,17 @@ impl Section<'_> {
         let last = functions.len() - usize::from(self.has(Way::LastFdeNeverFound) && !functions.is_empty());
         let starts = indexes.clone().filter(|index| functions[*index].start <= address);
         let nearest = if self.has(Way::StartsComparedSigned) && sorted {
-            let is_up_to = |function: &Function| function.start.cast_signed() <= address.cast_signed();
-            let mut up_to = 0..functions.partition_point(is_up_to);
-            up_to.find(|index| self.covers(&functions[*index], address))
+            // The last one that is not behind the PC, as most readers search; empty ones hide nothing.
+            let (mut from, mut to) = (0, functions.len());
+            while from < to {
+                let middle = usize::midpoint(from, to);
+                if functions[middle].start.cast_signed() <= address.cast_signed() {
+                    from = middle + 1;
+                } else {
+                    to = middle;
+                }
+            }
+            (0..from).rfind(|index| functions[*index].size > 0)
         } else if self.has(Way::LastHides) || self.has(Way::SizeIgnored) {
             starts.max_by_key(|index| (functions[*index].start, *index))
         } else if self.has(Way::FirstHides) {
@@ -146,7 +154,7 @@ impl Section<'_> {
         let is_return = question.frame.kind == PcKind::Return && !as_it_is;
         let address = self.looked_up(question.frame.pc, is_return);
         let (function, row) = match self.answer(functions, address) {
-            Answer::NoFde => return end(Some(End::NoFde {})),
+            Answer::NoFde | Answer::Rules(_) => return end(Some(End::NoFde {})),
             Answer::NoRow(_) => return end(Some(End::NoRow {})),
             Answer::Outermost(_) if self.has(Way::NoRowsIsNoEnd) => return end(Some(End::NoRow {})),
             Answer::Outermost(_) => return end(Some(End::Outermost {})),
@@ -182,9 +190,11 @@ impl Section<'_> {
         let is_cfa = self.has(Way::SpIsCfa) || flex && self.has(Way::FlexSpIsCfa);
         let sp = if is_cfa { cfa } else { cfa.wrapping_sub(self.machine.sp_below) };
         let only_equal = self.has(Way::OnlyEqualIsNoProgress);
-        let stays = sp == frame.sp.0
-            && frame.kind == PcKind::Return
-            && (self.machine.ra.is_none() || only_equal || self.has(Way::ProgressStrict));
+        // Calls leave the return address on the stack.
+        let by_call = self.machine.ra.is_none();
+        let has_called = frame.kind == PcKind::Return || by_call && self.has(Way::ProgressAboveOnAmd64);
+        let stays =
+            sp == frame.sp.0 && has_called && (by_call || only_equal || self.has(Way::ProgressStrict));
         let is_free = function.fde.signal && !self.has(Way::SignalFramesProgress);
         let is_lower = sp < frame.sp.0 && !only_equal;
         if (is_lower || stays) && !is_free && !self.has(Way::NoProgressNeeded) {

@@ -216,7 +216,7 @@ impl Case {
             }),
         };
         match answer {
-            None | Some(Answer::NoFde | Answer::Reject(_)) => (None, None),
+            None | Some(Answer::NoFde | Answer::Rules(_) | Answer::Reject(_)) => (None, None),
             Some(Answer::NoRow(function) | Answer::Outermost(function)) => (Some(function), None),
             Some(Answer::Row(function, row)) => (Some(function), Some(row)),
         }

@@ -138,7 +138,7 @@ impl SectionPlan {
         let question = Question { pc: frame.pc, return_address: frame.kind == PcKind::Return };
         let rules = match self.look_up(question)? {
             Answer::Reject(_) => return None,
-            Answer::NoFde => Err(End::NoFde {}),
+            Answer::NoFde | Answer::Rules(_) => Err(End::NoFde {}),
             Answer::NoRow(_) => Err(End::NoRow {}),
             Answer::Outermost(_) => Err(End::Outermost {}),
             Answer::Row(function, row) => {
