@@ -16,6 +16,11 @@ use crate::target::sections::Sections;
 const SIGNAL_CALLER: &str = "caller of a signal frame";
 /// One that was interrupted before its function's first instruction.
 const SIGNAL_CALLER_AT_START: &str = "caller of a signal frame, at its function's first byte";
+/// What a search meets at its ends.
+const FIRST_FUNCTION: &str = "first function of a section";
+const LAST_FUNCTION: &str = "last function of a section";
+/// The mark of an outermost frame by which a function has no row that a search could find.
+const NO_ROWS: &str = "function without rows";
 
 /// Finds out what moments of a program cover.
 pub struct Covered<'a> {
@@ -41,9 +46,13 @@ impl<'a> Covered<'a> {
 
     /// What moments of any program with such sections should cover, whether its runs show it or not.
     pub fn wanted(&self) -> impl Iterator<Item = String> + '_ {
-        let sections = self.sections.iter().filter(|section| section.header().version.marks_signal_frames());
-        let signals = [SIGNAL_CALLER, SIGNAL_CALLER_AT_START];
-        sections.flat_map(move |section| signals.map(|signal| format!("{} {signal}", of(section))))
+        let always = [FIRST_FUNCTION, LAST_FUNCTION].iter();
+        let marks = [SIGNAL_CALLER, SIGNAL_CALLER_AT_START, NO_ROWS].iter();
+        self.sections.iter().flat_map(move |section| {
+            let has_marks = section.header().version.marks_signal_frames();
+            let words = always.clone().chain(marks.clone().filter(|_| has_marks));
+            words.map(|word| format!("{} {word}", of(section))).collect::<Vec<_>>()
+        })
     }
 
     /// What a moment covers, given how a walk ends.
@@ -128,6 +137,15 @@ impl<'a> Covered<'a> {
         if differs {
             let beside = if within { "another row of its function" } else { "what is not of its function" };
             words.push(format!("{of} {role} at the {place} byte of its row, beside {beside}"));
+        }
+        if fde.index == 0 {
+            words.push(format!("{of} {FIRST_FUNCTION}"));
+        }
+        if fde.index + 1 == section.header().num_fdes {
+            words.push(format!("{of} {LAST_FUNCTION}"));
+        }
+        if found.row_index.is_none() {
+            words.push(format!("{of} {NO_ROWS}"));
         }
         if is_interrupted {
             words.push(format!("{of} {SIGNAL_CALLER}"));

@@ -91,6 +91,18 @@ fn walks_go_through_signal_frames() {
     assert!(said.contains("not shown: amd64 v3 caller of a signal frame\n"), "{said}");
 }
 
+/// Walks go through the ends of a search: the first function of a section, the last one, and one without rows.
+#[test]
+fn walks_go_through_the_first_and_the_last_function() {
+    let document: Value = serde_json::from_slice(&std::fs::read(&*EXPORTED).expect("a file")).expect("JSON");
+    let text = document["programs"].to_string();
+    for abi in ["amd64", "aarch64", "aarch64_be", "s390x"] {
+        for kind in ["first function of a section", "last function of a section"] {
+            assert!(text.contains(&format!("{abi} v3 {kind}")), "{abi} {kind}");
+        }
+    }
+}
+
 /// Each mistake is seen in some moment.
 #[rstest]
 #[case("look-up-at-return-address")]
