@@ -279,8 +279,16 @@ step_to_caller (void *of, const struct kit_frame *frame, struct kit_step *step)
 #define step_to_caller NULL
 #endif
 
+/* Only the section's own mark is an end that was meant.  */
+static bool
+is_reliable (const struct kit_frame *last, const struct kit_step *end)
+{
+  return end->kind == KIT_OUTERMOST && !last->is_doubtful;
+}
+
 static const struct kit_reader example_reader
-  = { "example", "1", NULL, open_section, free, look_up, step_to_caller, NULL, NULL, NULL, NULL };
+  = { "example", "1", NULL, open_section, free, look_up, step_to_caller, NULL, NULL, NULL, NULL,
+      is_reliable, true };
 
 #ifndef WITHOUT_MAIN
 

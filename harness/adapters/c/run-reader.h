@@ -52,10 +52,24 @@ run_fde (const struct kit_reader *reader, void *opened, uint32_t index, struct k
     reader->fde (opened, index, fde);
   given->is_refused = fde->is_faulty;
   given->kind = fde->fault.kind;
+  given->message = fde->fault.message;
   int64_t values[RUN_VALUES] = { (int64_t) fde->start, fde->size, fde->start_size, fde->is_mask,
 				 fde->is_flex, fde->is_key_b, fde->is_signal, fde->rep_size,
 				 fde->is_outermost, fde->rows };
   memcpy (given->values, values, sizeof values);
+}
+
+/* The numbers of a row after its start.  */
+static void
+run_rules (int64_t *values, const struct kit_row *row)
+{
+  values[1] = row->is_undefined;
+  values[2] = row->is_mangled;
+  if (row->is_undefined)
+    return;
+  run_rule (values + 3, &row->cfa);
+  run_rule (values + 7, &row->ra);
+  run_rule (values + 11, &row->fp);
 }
 
 static void
@@ -74,14 +88,9 @@ run_row (const struct kit_reader *reader, void *opened, const struct run_questio
   memset (given->values, 0, sizeof given->values);
   given->is_refused = row.is_faulty;
   given->kind = row.fault.kind;
+  given->message = row.fault.message;
   given->values[0] = row.start;
-  given->values[1] = row.is_undefined;
-  given->values[2] = row.is_mangled;
-  if (row.is_undefined)
-    return;
-  run_rule (given->values + 3, &row.cfa);
-  run_rule (given->values + 7, &row.ra);
-  run_rule (given->values + 11, &row.fp);
+  run_rules (given->values, &row);
 }
 
 static void
@@ -96,7 +105,17 @@ run_look_up (const struct kit_reader *reader, void *opened, const struct run_que
   given->is_there = true;
   given->is_refused = place.found == KIT_FAULTY;
   given->kind = place.fault.kind;
+  given->message = place.fault.message;
   given->has_row = place.found == KIT_ROW || place.found == KIT_NO_ROWS_OUTERMOST;
+  given->is_flat = place.is_flat && given->has_row;
+  if (given->is_flat)
+    {
+      place.rules.is_undefined |= place.found == KIT_NO_ROWS_OUTERMOST;
+      run_rules (given->values, &place.rules);
+      return;
+    }
+  if (place.is_flat)
+    place.found = KIT_NO_FDE;
   given->values[0] = place.found;
   given->values[1] = place.found == KIT_NO_FDE ? 0 : place.fde;
   given->values[2] = place.found == KIT_ROW ? place.row : 0;
@@ -132,6 +151,7 @@ run_step (const struct kit_reader *reader, void *opened, const struct run_questi
       step.address = step.caller.fp_address;
     }
   given->is_there = true;
+  given->message = step.message;
   v[0] = step.kind;
   given->has_caller = step.kind == KIT_CALLER;
   given->is_outermost = step.kind == KIT_OUTERMOST;
@@ -200,6 +220,7 @@ run_open (const struct kit_reader *reader, const struct run_vector *vector, void
   given->is_refused = !*opened || (own->pattern == RUN_REJECT
 				   && run_shows_later (reader, *opened, own->kind));
   given->kind = *opened ? NULL : fault.kind;
+  given->message = fault.message;
   return *opened || !fault.unsupported;
 }
 

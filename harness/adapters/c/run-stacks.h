@@ -6,13 +6,7 @@
 #ifndef SFRAME_RUN_STACKS_H
 #define SFRAME_RUN_STACKS_H
 
-#include "run-moment.h"
-
-#ifdef __KERNEL__
-#include <linux/string.h>
-#else
-#include <string.h>
-#endif
+#include "run-apart.h"
 
 #define RUN_IMAGES 16
 
@@ -93,10 +87,15 @@ run_walk (const struct kit_reader *reader, const struct run_program *program,
 	return moment->end == RUN_ANY ? NULL : "there is one frame more";
       if (step.kind == KIT_OUTERMOST && moment->end == RUN_STOPS)
 	return "it ends as outermost";
+      if (step.kind != KIT_CALLER && !may_stop)
+	return "it ends here";
+      /* Only the section's mark makes a walk whole.  */
       if (step.kind != KIT_CALLER)
-	return may_stop ? NULL : "it ends here";
+	return step.kind != KIT_OUTERMOST && reader->reliable && reader->reliable (&frame, &step)
+		 ? "it is called reliable" : NULL;
       if (step.has_cfa && step.cfa != expected->cfa)
 	return "another CFA";
+      step.caller.is_doubtful |= frame.is_doubtful;
       frame = step.caller;
       frame.is_topmost = false;
       if (frame.pc != expected[1].pc)
@@ -108,52 +107,101 @@ run_walk (const struct kit_reader *reader, const struct run_program *program,
     }
 }
 
+/* What has become of the moments of programs.  */
+struct run_walks
+{
+  const struct run_program *program;
+  long asked, wrong, skipped;
+};
+
+/* An event of programs: the reader does not read its sections.  */
+enum { RUN_UNREAD = RUN_OWN };
+
+static inline void
+run_hear_walk (void *of, const struct run_told *told)
+{
+  struct run_walks *walks = (struct run_walks *) of;
+  const struct run_program *program = walks->program;
+  bool is_walk = told->at > 0 && told->at <= program->moment_count;
+  if ((int) told->event == RUN_UNREAD)
+    walks->skipped += program->moment_count;
+  walks->asked += is_walk && told->event == RUN_ASKED;
+  if (told->event != RUN_WRONG && told->event != RUN_CRASHED)
+    return;
+  walks->wrong++;
+  if (told->event == RUN_WRONG)
+    KIT_SAY (RUN_NOTE "%s, moment %u, frame %u: %s\n", program->name, told->at - 1, told->more,
+	     told->what);
+  else if (is_walk)
+    KIT_SAY (RUN_NOTE "%s, moment %u: %s %u\n", program->name, told->at - 1, told->what, told->more);
+  else
+    KIT_SAY (RUN_NOTE "%s, %s: %s %u\n", program->name, told->at ? "closing" : "opening",
+	     told->what, told->more);
+}
+
+/* Walks from the moments of a program, from one on: they count from 1.  */
+static inline void
+run_program_from (const struct kit_reader *reader, const void *table, unsigned from,
+		  struct run_listener *listener)
+{
+  const struct run_program *program = (const struct run_program *) table;
+  struct kit_section sections[RUN_IMAGES];
+  struct kit_fault fault;
+  void *opened[RUN_IMAGES];
+  memset (sections, 0, sizeof sections);
+  memset (&fault, 0, sizeof fault);
+  memset (opened, 0, sizeof opened);
+  fault.offset = -1;
+  bool is_open = program->image_count <= RUN_IMAGES;
+  if (from == 0)
+    run_tell (listener, run_about (0, RUN_ASKED));
+  for (unsigned i = 0; i < program->image_count && is_open; i++)
+    {
+      const struct run_image *image = &program->images[i];
+      sections[i].bytes = (unsigned char *) image->bytes;
+      sections[i].size = image->size;
+      sections[i].address = image->address;
+      sections[i].abi = program->abi;
+      if (image->size)
+	opened[i] = reader->open (&sections[i], &fault);
+      is_open = opened[i] || !image->size;
+    }
+  if (from == 0 && !is_open)
+    run_tell (listener, run_about (0, (enum run_event) RUN_UNREAD));
+  for (unsigned m = from ? from : 1; m <= program->moment_count && is_open; m++)
+    {
+      struct run_told told = run_about (m, RUN_ASKED);
+      run_tell (listener, told);
+      told.what = run_walk (reader, program, &program->moments[m - 1], opened, &told.more);
+      told.event = told.what ? RUN_WRONG : RUN_RIGHT;
+      run_tell (listener, told);
+    }
+  run_tell (listener, run_about (program->moment_count + 1, RUN_ASKED));
+  for (unsigned i = 0; i < RUN_IMAGES; i++)
+    if (opened[i] && reader->close)
+      reader->close (opened[i]);
+}
+
 /* Walks from all moments, and says what is wrong.  Returns the number of
    moments at which something is, or -1 if the reader was asked about none.  */
-static long
+static inline long
 run_stacks (const struct kit_reader *reader, const struct run_program *programs,
 	    unsigned count)
 {
-  long wrong = 0, asked = 0, skipped = 0;
+  struct run_walks walks = { NULL, 0, 0, 0 };
+  run_tests (count);
   for (unsigned p = 0; p < count; p++)
     {
       const struct run_program *program = &programs[p];
-      struct kit_section sections[RUN_IMAGES];
-      struct kit_fault fault;
-      void *opened[RUN_IMAGES];
-      memset (sections, 0, sizeof sections);
-      memset (&fault, 0, sizeof fault);
-      memset (opened, 0, sizeof opened);
-      fault.offset = -1;
-      bool is_open = program->image_count <= RUN_IMAGES;
-      for (unsigned i = 0; i < program->image_count && is_open; i++)
-	{
-	  const struct run_image *image = &program->images[i];
-	  sections[i].bytes = (unsigned char *) image->bytes;
-	  sections[i].size = image->size;
-	  sections[i].address = image->address;
-	  sections[i].abi = program->abi;
-	  if (image->size)
-	    opened[i] = reader->open (&sections[i], &fault);
-	  is_open = opened[i] || !image->size;
-	}
-      for (unsigned m = 0; m < program->moment_count && is_open; m++)
-	{
-	  unsigned frame;
-	  const char *what = run_walk (reader, program, &program->moments[m], opened, &frame);
-	  asked++;
-	  wrong += what != NULL;
-	  if (what)
-	    KIT_SAY ("%s, moment %u, frame %u: %s\n", program->name, m, frame, what);
-	}
-      skipped += is_open ? 0 : program->moment_count;
-      for (unsigned i = 0; i < RUN_IMAGES; i++)
-	if (opened[i] && reader->close)
-	  reader->close (opened[i]);
+      long wrong = walks.wrong, skipped = walks.skipped;
+      walks.program = program;
+      run_apart (reader, run_program_from, program, program->moment_count + 1, program->name,
+		 run_hear_walk, &walks);
+      run_test (p, program->name, walks.wrong == wrong, walks.skipped != skipped);
     }
-  KIT_SAY ("%s: asked at %ld moments, %ld wrong; %ld not read\n", reader->name, asked, wrong,
-	   skipped);
-  return asked ? wrong : -1;
+  KIT_SAY (RUN_NOTE "%s: asked at %ld moments, %ld wrong; %ld not read\n", reader->name,
+	   walks.asked, walks.wrong, walks.skipped);
+  return walks.asked || walks.wrong ? walks.wrong : -1;
 }
 
 #endif

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #define MAX_FRAMES 131072
-#define MAX_IMAGES 64
 #define REGISTERS 128
 /* The number of consecutive frames in which calls may have left SP alone, where
    the return address is in a register.  */
@@ -211,16 +210,16 @@ unwatched (struct kit_section *section)
 static struct kit_fault
 no_fault (void)
 {
-  struct kit_fault fault;
-  memset (&fault, 0, sizeof fault);
-  fault.offset = -1;
+  struct kit_fault fault = { NULL, -1, NULL, NULL };
   return fault;
 }
 
 /* The process.  */
 
+/* One without a section that can be used is opened as null: no FDE is there.  */
 struct image
 {
+  struct image *before;
   uint64_t start, end;
   char *path;
   struct kit_section section;
@@ -228,8 +227,8 @@ struct image
 };
 
 static const struct kit_reader *reader;
-static struct image images[MAX_IMAGES];
-static int image_count;
+/* The last one that came.  It counts alone where others are as well.  */
+static struct image *images;
 static bool big_endian;
 static enum kit_abi abi;
 /* 64: nothing is stripped.  */
@@ -470,13 +469,23 @@ print_end (FILE *out, const struct kit_step *step)
     fprintf (out, ",\"cfa\":\"0x%" PRIx64 "\"", step->cfa);
 }
 
+/* What the reader says about a step, after what there is already.  */
+static void
+print_message (FILE *out, const char *comma, const struct kit_step *step)
+{
+  if (step->message == NULL)
+    return;
+  fprintf (out, "%s\"message\":", comma);
+  print_string (out, step->message);
+}
+
 static const struct image *
 image_of (uint64_t pc)
 {
-  for (int i = 0; i < image_count; i++)
-    if (pc >= images[i].start && pc < images[i].end)
-      return &images[i];
-  return NULL;
+  const struct image *image = images;
+  while (image && (pc < image->start || pc >= image->end))
+    image = image->before;
+  return image;
 }
 
 static void
@@ -506,7 +515,7 @@ walk (const char *stop)
   fprintf (out, "{\"id\":%" PRIu64 ",\"stop\":%" PRIu64 ",\"frames\":[",
 	   request, stop_index);
   int depth = 0;
-  for (; depth < MAX_FRAMES && step.kind == KIT_CALLER; depth++)
+  for (; depth < MAX_FRAMES; depth++)
     {
       fprintf (out, "%s{\"pc\":\"0x%" PRIx64 "\",\"interrupted\":%s,",
 	       depth ? "," : "", frame.pc, frame.is_return ? "false" : "true");
@@ -515,7 +524,7 @@ walk (const char *stop)
       else
 	fprintf (out, "\"fp\":\"0x%" PRIx64 "\"", frame.fp);
       const struct image *image = image_of (frame.pc - frame.is_return);
-      if (image)
+      if (image && image->opened)
 	take_step (image->opened, &frame, &step);
       else
 	{
@@ -528,6 +537,9 @@ walk (const char *stop)
 	fprintf (out, ",\"mangled\":{\"value\":\"0x%" PRIx64 "\",\"key\":\"%s\"}",
 		 step.mangled, step.is_key_b ? "b" : "a");
       fputc ('}', out);
+      if (step.kind != KIT_CALLER)
+	break;
+      step.caller.is_doubtful |= frame.is_doubtful;
       frame = step.caller;
       frame.is_topmost = false;
     }
@@ -536,12 +548,13 @@ walk (const char *stop)
     fprintf (out, "{\"kind\":\"too-deep\"");
   else
     print_end (out, &step);
-  if (step.message && step.kind != KIT_CALLER)
-    {
-      fprintf (out, ",\"message\":");
-      print_string (out, step.message);
-    }
-  fprintf (out, "}}\n");
+  if (step.kind != KIT_CALLER)
+    print_message (out, ",", &step);
+  fprintf (out, "}");
+  if (reader->reliable)
+    fprintf (out, ",\"reliable\":%s",
+	     step.kind != KIT_CALLER && reader->reliable (&frame, &step) ? "true" : "false");
+  fprintf (out, "}\n");
   fclose (out);
   fputs (answer, answers);
   free (answer);
@@ -557,20 +570,22 @@ abi_of (const char *value)
   return KIT_UNKNOWN;
 }
 
-/* An image's section, or why it can't be used.  */
-static const char *
-open_image (const char *value)
+static void
+close_last (struct image **place)
 {
-  const char *section = get (value, "sframe");
-  if (section == NULL || image_count == MAX_IMAGES)
-    return NULL;
-  struct image *image = &images[image_count];
-  const char *path = get (value, "path");
-  if (path == NULL || *path++ != '"')
-    return NULL;
-  image->start = number (get (value, "start"));
-  image->end = number (get (value, "end"));
-  image->path = strndup (path, strcspn (path, "\""));
+  struct image *image = *place;
+  *place = image->before;
+  if (image->opened && reader->close)
+    reader->close (image->opened);
+  unwatched (&image->section);
+  free (image->path);
+  free (image);
+}
+
+/* Reads the section of an image.  False if that is impossible.  */
+static bool
+read_section (struct image *image, const char *section)
+{
   size_t size = number (get (section, "size"));
   image->section.bytes = watched (size);
   image->section.size = size;
@@ -583,16 +598,63 @@ open_image (const char *value)
 		 && fread (image->section.bytes, 1, size, file) == size;
   if (file)
     fclose (file);
-  if (!is_read)
-    return "an image can't be read";
+  return is_read;
+}
+
+/* An image that comes, or why its section can't be used: then it is not there.  */
+static const char *
+open_image (const char *value)
+{
+  const char *section = get (value, "sframe"), *path = get (value, "path");
+  struct image *image = (struct image *) calloc (1, sizeof *image);
+  if (image == NULL || path == NULL || *path++ != '"')
+    {
+      free (image);
+      return "an image can't be read";
+    }
+  image->before = images;
+  images = image;
+  image->start = number (get (value, "start"));
+  image->end = number (get (value, "end"));
+  image->path = strndup (path, strcspn (path, "\""));
+  if (section == NULL)
+    return NULL;
   struct kit_fault fault = no_fault ();
-  image->opened = reader->open (&image->section, &fault);
-  if (image->opened == NULL)
-    return fault.unsupported ? fault.unsupported
-	   : fault.message ? fault.message
-	   : fault.kind ? fault.kind : "the section is refused";
-  image_count++;
-  return NULL;
+  if (image->path && read_section (image, section))
+    image->opened = reader->open (&image->section, &fault);
+  else
+    fault.message = "an image can't be read";
+  if (image->opened)
+    return NULL;
+  close_last (&images);
+  return fault.unsupported ? fault.unsupported
+	 : fault.message ? fault.message
+	 : fault.kind ? fault.kind : "the section is refused";
+}
+
+/* The last image that came with these addresses goes.  */
+static void
+close_image (const char *value)
+{
+  uint64_t start = number (get (value, "start")), end = number (get (value, "end"));
+  struct image **place = &images;
+  while (*place && ((*place)->start != start || (*place)->end != end))
+    place = &(*place)->before;
+  if (*place)
+    close_last (place);
+}
+
+/* Says that a request is done, or why it can't be.  */
+static void
+say_done (const char *problem)
+{
+  say ("{\"id\":%" PRIu64, request);
+  if (problem)
+    {
+      say (",\"unsupported\":");
+      print_string (answers, problem);
+    }
+  say ("}\n");
 }
 
 static void
@@ -604,13 +666,7 @@ open_process (const char *process)
   const char *problem = NULL;
   for (const char *p = first (get (process, "images")); p && !problem; p = next (p))
     problem = open_image (p);
-  say ("{\"id\":%" PRIu64, request);
-  if (problem)
-    {
-      say (",\"unsupported\":");
-      print_string (answers, problem);
-    }
-  say ("}\n");
+  say_done (problem);
 }
 
 /* Answers about a standalone section.  */
@@ -746,8 +802,14 @@ print_look_up (void *opened, const char *question)
   say ("{\"pc\":\"0x%" PRIx64 "\",\"return_address\":%s,", pc, is_return ? "true" : "false");
   if (place.found == KIT_FAULTY)
     print_fault (&place.fault);
-  else if (place.found == KIT_NO_FDE)
+  else if (place.found == KIT_NO_FDE || (place.is_flat && place.found == KIT_NO_ROW))
     say ("\"fde\":\"none\"");
+  else if (place.is_flat)
+    {
+      place.rules.is_undefined |= place.found == KIT_NO_ROWS_OUTERMOST;
+      say ("\"rules\":");
+      print_row (&place.rules);
+    }
   else if (place.found == KIT_ROW)
     say ("\"fde\":%" PRIu32 ",\"row\":%" PRIu32, place.fde, place.row);
   else
@@ -783,23 +845,26 @@ print_step (void *opened, const char *question)
 	    "\",\"sp\":\"0x%" PRIx64 "\",\"fp\":\"0x%" PRIx64 "\"}}",
 	    step.caller.pc, step.caller.is_return ? "return" : "instruction", step.cfa,
 	    step.caller.sp, step.caller.fp);
-  else if (step.kind == KIT_FAILED)
-    /* The vectors have no word for it.  */
-    say ("{}");
   else
     {
-      say ("{\"end\":");
-      print_end (answers, &step);
-      say ("}}");
+      /* The vectors have no word for a step that has failed.  */
+      bool has_end = step.kind != KIT_FAILED;
+      say ("{%s", has_end ? "\"end\":" : "");
+      if (has_end)
+	print_end (answers, &step);
+      say ("%s", has_end ? "}" : "");
+      print_message (answers, has_end ? "," : "", &step);
+      say ("}");
     }
 }
 
-/* Answers to each question of a list.  */
-static void
-print_each (const char *name, const char *list, void *opened,
+/* Answers to each question of a list, after what there is already.  Returns what
+   stands between this and what follows.  */
+static const char *
+print_each (const char *comma, const char *name, const char *list, void *opened,
 	    void (*print) (void *, const char *))
 {
-  say ("\"%s\":[", name);
+  say ("%s\"%s\":[", comma, name);
   for (const char *p = first (list); p;)
     {
       print (opened, p);
@@ -807,6 +872,7 @@ print_each (const char *name, const char *list, void *opened,
       say ("%s", p ? "," : "");
     }
   say ("]");
+  return ",";
 }
 
 static bool
@@ -860,16 +926,9 @@ answer_section (const char *question)
 	  comma = ",";
 	}
       if (reader->look_up)
-	{
-	  say ("%s", comma);
-	  print_each ("lookups", get (question, "lookups"), opened, print_look_up);
-	  comma = ",";
-	}
+	comma = print_each (comma, "lookups", get (question, "lookups"), opened, print_look_up);
       if (reader->step)
-	{
-	  say ("%s", comma);
-	  print_each ("steps", get (question, "steps"), opened, print_step);
-	}
+	print_each (comma, "steps", get (question, "steps"), opened, print_step);
       say ("}}\n");
     }
   if (opened && reader->close)
@@ -896,7 +955,8 @@ answer_hello (void)
 	say ("%s\"%s\"", comma, parts[i]);
 	comma = ",";
       }
-  say ("]}}\n");
+  say ("]%s%s}}\n", reader->reliable ? ",\"reliable\":true" : "",
+       reader->follows ? ",\"follows\":true" : "");
 }
 
 int
@@ -917,6 +977,13 @@ kit_main (const struct kit_reader *of)
 	answer_hello ();
       else if ((part = get (line, "open")))
 	open_process (part);
+      else if ((part = get (line, "map")))
+	say_done (open_image (part));
+      else if ((part = get (line, "unmap")))
+	{
+	  close_image (part);
+	  say_done (NULL);
+	}
       else if ((part = get (line, "unwind")))
 	{
 	  stop_index = 0;

@@ -130,8 +130,12 @@ struct kit_place
      which it does for vectors only.  */
   bool wants_positions;
   uint32_t fde, row;
+  /* The reader has no positions, as one that keeps rows in a list of its own:
+     its answer is the rules, and a function without rows is none.  */
+  bool is_flat;
   struct kit_fault fault;
-  /* For readers without step: the row, and what is used of its function.  */
+  /* For readers without step or without positions: the row, and what is used of
+     its function.  */
   struct kit_row rules;
   bool is_signal, is_key_b;
 };
@@ -151,6 +155,10 @@ struct kit_frame
   uint64_t fp_address;
   /* Calls in a row that have left SP alone; for the reader to count.  */
   unsigned same_sp;
+  /* For readers with reliable: something on the way here makes the walk one
+     that is not to be relied on.  A step says so of the caller, and the kit
+     keeps it.  */
+  bool is_doubtful;
 };
 
 /* How a step ends.  */
@@ -203,6 +211,13 @@ struct kit_reader
   uint32_t (*fdes) (void *);
   void (*fde) (void *, uint32_t index, struct kit_fde *);
   void (*row) (void *, uint32_t fde, uint32_t index, struct kit_row *);
+
+  /* Whether a walk may be relied on, for a live patch: its last frame, and how
+     it has ended there.  Null: the reader has no such notion.  */
+  bool (*reliable) (const struct kit_frame *, const struct kit_step *);
+  /* Sections that come and go while a program runs: open and close are called
+     at those moments, and nothing is asked before they return.  */
+  bool follows;
 };
 
 /* Answers requests on standard input until it ends.  Returns an exit status.

@@ -11,11 +11,13 @@ use super::LARGEST;
 use crate::stacks::{LICENCE, abi_name, bytes, joined, quoted};
 
 /// The types that readers are hooked in by, and the runner.
-const PARTS: [&str; 4] = [
+const PARTS: [&str; 6] = [
     include_str!("../../../adapters/c/sframe-kit.h"),
     include_str!("../../../adapters/c/run-moment.h"),
+    include_str!("../../../adapters/c/run-apart.h"),
     include_str!("../../../adapters/c/run-vectors.h"),
     include_str!("../../../adapters/c/run-reader.h"),
+    include_str!("../../../adapters/c/run-flip.h"),
 ];
 
 /// A command line in a comment, which it must not end.
@@ -88,9 +90,13 @@ pub fn header(vectors: &[&Vector], left_out: &[&Vector], options: &HeaderOptions
         "\nstatic const struct run_vector {prefix}_table[] = {{\n{table}}};\n\n\
          /* Returns the number of wrong answers, or -1 if too little was compared: run_status\n   makes the bench's exit \
          status of it.  */\n\
-         static long\nrun_exported_{prefix} (const struct kit_reader *reader)\n{{\n  \
+         static inline long\nrun_exported_{prefix} (const struct kit_reader *reader)\n{{\n  \
          return run_vectors (reader, {prefix}_table, sizeof {prefix}_table / sizeof {prefix}_table[0],\n\t\t      \
-         {is_profile});\n}}\n",
+         {is_profile});\n}}\n\n\
+         /* The same about sections with changed bytes: how often the reader has ended.  */\n\
+         static inline long\nrun_flipped_{prefix} (const struct kit_reader *reader, unsigned sections, uint64_t seed)\n{{\n  \
+         return run_flipped (reader, {prefix}_table, sizeof {prefix}_table / sizeof {prefix}_table[0],\n\t\t      \
+         sections, seed);\n}}\n",
         is_profile = profile.is_some()
     );
     text

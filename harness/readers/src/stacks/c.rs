@@ -8,9 +8,10 @@ use sframe_judge::moments::{End, Memory, Moment, Program, Stacks};
 use super::LICENCE;
 
 /// The types that readers are hooked in by, and the runner.
-const PARTS: [&str; 3] = [
+const PARTS: [&str; 4] = [
     include_str!("../../../adapters/c/sframe-kit.h"),
     include_str!("../../../adapters/c/run-moment.h"),
+    include_str!("../../../adapters/c/run-apart.h"),
     include_str!("../../../adapters/c/run-stacks.h"),
 ];
 
@@ -70,7 +71,7 @@ pub fn header(stacks: &Stacks, name: Option<&str>) -> String {
         text,
         "}};\n\n/* Returns the number of moments at which a walk is wrong, or -1 if the\n   reader was asked about none: \
          run_status makes the bench's exit status of\n   it.  */\n\
-         static long\nrun_exported_{prefix} (const struct kit_reader *reader)\n{{\n  return run_stacks (reader, \
+         static inline long\nrun_exported_{prefix} (const struct kit_reader *reader)\n{{\n  return run_stacks (reader, \
          {prefix}_programs,\n\t\t     sizeof {prefix}_programs / sizeof {prefix}_programs[0]);\n}}\n"
     );
     text

@@ -188,6 +188,177 @@ fn a_reader_in_c_has_the_same_table() {
     assert_eq!(wrong, differences);
 }
 
+/// What the runner says of the example with a change, by the lines that it prints, and how it ends.
+fn run_changed(
+    export_as: &[&str],
+    change: (&str, &str),
+    flags: &[&str],
+) -> Option<(Vec<String>, Option<i32>)> {
+    call_changed("run_exported_chosen (&example_reader)", export_as, change, flags)
+}
+
+/// The same by another call.
+fn call_changed(
+    call: &str,
+    export_as: &[&str],
+    (right, wrong): (&str, &str),
+    flags: &[&str],
+) -> Option<(Vec<String>, Option<i32>)> {
+    let compiler = program(&["cc", "gcc", "clang"])?;
+    let folder = tempfile::tempdir().expect("a folder");
+    let header = folder.path().join("exported.h");
+    let output = header.display().to_string();
+    let exported = bench(
+        &[&["export"], export_as, &["--format", "c", "--name", "chosen", "--output", &output]].concat(),
+    );
+    assert_eq!(status(&exported), 0, "{exported:?}");
+    let text =
+        std::fs::read_to_string(repository().join("harness/adapters/c/example.c")).expect("the example");
+    assert!(text.contains(right), "{right}");
+    std::fs::write(folder.path().join("example.c"), text.replace(right, wrong)).expect("a file");
+    let main = format!("int main (void) {{ return run_status ({call}); }}");
+    let source = folder.path().join("test.c");
+    std::fs::write(&source, format!("#include \"{output}\"\n#include \"example.c\"\n{main}\n"))
+        .expect("a file");
+    let source = source.display().to_string();
+    let arguments = [&["-DWITHOUT_MAIN", &*source], flags].concat();
+    let ran =
+        Command::new(compile(&compiler, folder.path(), &arguments, "test")).output().expect("the test runs");
+    let said = String::from_utf8_lossy(&ran.stdout).lines().map(str::to_owned).collect();
+    Some((said, ran.status.code()))
+}
+
+/// One that divides by the size of a block, whatever that is.
+const DIVIDES: (&str, &str) = (" || (f->is_mask && f->rep_size == 0)", "");
+
+/// A crash costs one answer, which has a name, and so does silence; what is asked after it is asked all the same.
+#[rstest]
+#[case::crash(DIVIDES, "crashed: signal 8")]
+#[case::exit((DIVIDES.0, "; if (f->is_mask && f->rep_size == 0) exit (7)"), "has ended: status 7")]
+#[case::silence((DIVIDES.0, "; while (f->is_mask && f->rep_size == 0)"), "has no answer in time: signal 14")]
+fn a_crash_in_c_costs_one_answer(#[case] change: (&str, &str), #[case] end: &str) {
+    let vectors = ["vectors", "--only", "fde/v3-amd64-rep*", "--only", "step/v3-amd64"];
+    let Some((said, status)) = run_changed(&vectors, change, &["-DRUN_SECONDS=1"]) else { return };
+    let wrong: Vec<&String> = said.iter().filter(|line| line.ends_with(end)).collect();
+    assert!(!wrong.is_empty() && wrong.iter().all(|line| line.starts_with("fde/v3-amd64-rep")), "{said:?}");
+    assert!(
+        status == Some(1) && said.len() == wrong.len() + 1 && wrong[0].contains(": look-up 0x"),
+        "{said:?}"
+    );
+    assert!(said.last().is_some_and(|line| line.contains(&format!(" {} wrongly", wrong.len()))), "{said:?}");
+}
+
+/// Without positions, look-ups are compared by rules.
+#[test]
+fn a_reader_in_c_without_positions_is_compared_by_rules() {
+    let vectors = ["vectors", "--only", "lookup/v3*", "--only", "mask/v3*", "--only", "outermost/v3*"];
+    let flat = ("place->fde = (uint32_t) index;", "place->fde = 1234;\n  place->is_flat = true;");
+    let Some((said, status)) = run_changed(&vectors, flat, &[]) else { return };
+    assert_eq!((status, said.len()), (Some(0), 1), "{said:?}");
+    let wrong = (flat.0, "place->fde = 1234; place->is_flat = true; pc += f.start_size;");
+    let Some((said, status)) = run_changed(&vectors, wrong, &[]) else { return };
+    assert!(status == Some(1) && said.len() > 20, "{said:?}");
+}
+
+/// Sections with changed bytes, of which any answer is right: a reader that crashes is told by the section's number.
+#[test]
+fn sections_with_changed_bytes_are_for_readers_in_c() {
+    let call = "run_flipped_chosen (&example_reader, 3000, 1)";
+    let vectors =
+        ["vectors", "--only", "fde/v3-amd64-rep*", "--only", "step/v3-amd64", "--only", "mask/v3-amd64*"];
+    for (change, is_sound) in [(("free", "free"), true), (DIVIDES, false)] {
+        let Some((said, status)) = call_changed(call, &vectors, change, &[]) else { return };
+        let stopped =
+            said.iter().filter(|line| line.starts_with("section ") && line.ends_with("crashed: signal 8"));
+        let stopped = stopped.count();
+        assert_eq!((stopped == 0, status), (is_sound, Some(i32::from(!is_sound))), "{said:?}");
+        let end = format!("example: 3000 sections with changed bytes, {stopped} stopped it");
+        assert_eq!(said.last(), Some(&end), "{said:?}");
+    }
+}
+
+/// What a release has for those who test a reader needs a compiler, and no bench; with the bench, no clone.
+#[test]
+fn an_archive_has_what_a_reader_needs() {
+    let Some(compiler) = program(&["cc", "gcc", "clang"]) else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let stacks = ["--spec", "leaf", "--toolchain", "gnu-2.47"];
+    let made = Command::new(repository().join("ci/readers"))
+        .arg(folder.path())
+        .args(stacks)
+        .env("SFRAME_TESTBENCH", env!("CARGO_BIN_EXE_sframe-testbench"))
+        .output()
+        .expect("the script runs");
+    assert!(made.status.success(), "{made:?}");
+    let archive = String::from_utf8_lossy(&made.stdout).trim().to_owned();
+    let unpacked =
+        Command::new("tar").args(["xf", &archive, "--strip-components", "1"]).current_dir(&folder).status();
+    assert!(unpacked.is_ok_and(|status| status.success()));
+    let has = |name: &str| folder.path().join(name).exists();
+    for profile in ["all", "v3-kernel-user", "v3-kernel-arm64", "v2-glibc"] {
+        assert!(["", ".h", ".json"].iter().all(|end| has(&format!("{profile}{end}"))), "{profile}");
+    }
+    let files =
+        ["stacks.h", "stacks.json", "schemas/vectors.json", "LICENSE-MIT", "README.md", "v2-glibc/LICENSE"];
+    assert!(files.iter().all(|name| has(name)));
+    let text = "#include \"../v3-kernel-user.h\"\n#include \"../stacks.h\"\n#include \"example.c\"\nint main (void)\n{\n  \
+                return run_exported_vectors_v3_kernel_user (&example_reader) > 0\n\t || run_exported_stacks (&example_reader) != 0;\n}\n";
+    std::fs::write(folder.path().join("kit/test.c"), text).expect("a file");
+    let test = folder.path().join("test");
+    let compiled = Command::new(compiler)
+        .args(["-Wall", "-Wextra", "-Werror", "-DWITHOUT_MAIN", "kit/test.c", "-o", "test"])
+        .current_dir(&folder)
+        .output()
+        .expect("the compiler runs");
+    assert!(compiled.status.success(), "{compiled:?}");
+    let ran = Command::new(test).output().expect("the test runs");
+    assert!(ran.status.success(), "{ran:?}");
+    let asked = Command::new(env!("CARGO_BIN_EXE_sframe-testbench"))
+        .args(["vectors", "--only", "step/*"])
+        .env("SFRAME_TESTBENCH_HOME", folder.path())
+        .current_dir("/")
+        .output()
+        .expect("the bench runs");
+    assert!(asked.status.success(), "{asked:?}");
+}
+
+/// Where nothing can fork, as in a kernel, what crashed is named before it does.
+#[rstest]
+#[case::vectors(&["vectors", "--only", "fde/v3-amd64-rep*"], DIVIDES, "fde/v3-amd64-rep")]
+#[case::stacks(
+    &["stacks", "--spec", "leaf", "--abi", "amd64", "--toolchain", "gnu-2.47"],
+    ("step->has_cfa = true;", "step->has_cfa = true; if (step->cfa % 8 == 0) abort ();"),
+    "leaf/gnu-2.47/amd64/"
+)]
+fn what_crashes_is_named_before_it_does(
+    #[case] what: &[&str],
+    #[case] change: (&str, &str),
+    #[case] name: &str,
+) {
+    let Some((said, status)) = run_changed(what, change, &["-DRUN_HERE"]) else { return };
+    assert!(status.is_none() && said.last().is_some_and(|line| line.starts_with(name)), "{said:?}");
+    let Some((said, status)) = run_changed(what, change, &[]) else { return };
+    assert!(
+        status == Some(1) && said.iter().filter(|line| line.contains("crashed: signal ")).count() > 1,
+        "{said:?}"
+    );
+}
+
+/// A test for each vector, as KTAP has it.
+#[test]
+fn each_vector_is_a_test_of_ktap() {
+    let vectors = ["vectors", "--only", "step/v?-amd64", "--only", "fde/v3-amd64-rep*"];
+    let Some((said, _)) = run_changed(&vectors, DIVIDES, &["-DRUN_KTAP"]) else { return };
+    let tests: Vec<&String> = said[2..].iter().filter(|line| !line.starts_with("# ")).collect();
+    assert_eq!((&*said[0], &*said[1]), ("KTAP version 1", &*format!("1..{}", tests.len())));
+    assert!(
+        tests.iter().any(|line| line.starts_with("not ok ") && line.contains(" fde/v3-amd64-rep")),
+        "{said:?}"
+    );
+    assert!(tests.iter().any(|line| line.starts_with("ok ") && line.ends_with(" step/v3-amd64")), "{said:?}");
+    assert!(tests.iter().any(|line| line.ends_with(" step/v2-amd64 # SKIP not read")), "{said:?}");
+}
+
 /// In a kernel, nothing of the host is included.
 #[test]
 fn tables_need_no_header_of_the_host() {
@@ -215,8 +386,10 @@ fn tables_need_no_header_of_the_host() {
     for (what, export) in exports {
         export();
         let source = folder.path().join("test.c");
+        // Of vectors, each one may be a test.
+        let one = if what == "vectors" { "r->name ? run_vector (r, &vectors_table[0]) : " } else { "" };
         let call = format!(
-            "long run (const struct kit_reader *);\nlong run (const struct kit_reader *r) {{ return run_exported_{what} (r); }}"
+            "long run (const struct kit_reader *);\nlong run (const struct kit_reader *r) {{ return {one}run_exported_{what} (r); }}"
         );
         std::fs::write(&source, format!("#include \"{}\"\n{call}\n", header.display())).expect("a file");
         let output = Command::new(&compiler)

@@ -1,5 +1,6 @@
 //! The kit in C, `harness/adapters/c`, with its example, and with mistakes in that.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -119,6 +120,48 @@ fn the_example_walks_as_the_engine_does(#[case] flags: &[&str]) {
     }
 }
 
+/// What a reader says about its walks, and what it does with sections that come and go, is judged through the kit as well:
+/// that of the example, and of one that relies on each walk, or keeps rows of sections that have gone.
+#[rstest]
+#[case::marks("recursion.O2", ("", ""), None)]
+#[case::no_marks("mixed_objects.O2", ("", ""), None)]
+#[case::always("mixed_objects.O2", ("end->kind == KIT_OUTERMOST", "end->kind >= KIT_CALLER"), Some("silent"))]
+#[case::follows("generated_code.O2", ("", ""), None)]
+#[case::stale(
+    "generated_code.O2",
+    ("look_up (of, frame->pc, frame->is_return, &place);", "
+      static struct { uint64_t pc; struct kit_place place; } cache[65536], *kept;
+      kept = &cache[frame->pc % 65536];
+      if (kept->pc != frame->pc)
+        look_up (of, frame->pc, frame->is_return, &kept->place);
+      kept->pc = frame->pc;
+      place = kept->place;"),
+    Some("truncated")
+)]
+fn what_a_reader_says_of_walks_is_judged(
+    #[case] build: &str,
+    #[case] (right, wrong): (&str, &str),
+    #[case] verdict: Option<&str>,
+) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let change = |text: String| if right.is_empty() { text } else { replaced(&text, right, wrong) };
+    let Some(reader) = reader(folder.path(), change, &[]) else { return };
+    let file = format!("corpus/builds/gnu-2.47/amd64/{build}");
+    let output =
+        bench(&["check", "--json", "--no-explore", "--coverage", "10%", "--unwinder", &reader, &file]);
+    let report = json(&output);
+    let verdicts: BTreeSet<&str> = report["findings"]
+        .as_array()
+        .expect("findings")
+        .iter()
+        .filter(|it| it["blame"] == "consumer")
+        .map(|it| it["verdict"].as_str().expect("a verdict"))
+        .collect();
+    assert_eq!(verdicts, verdict.into_iter().collect(), "{report}");
+    let unwinder = &report["unwinder"];
+    assert!(unwinder["not_followed"] == 0 && unwinder["called_reliable"].is_u64(), "{unwinder}");
+}
+
 /// It has look-ups and steps, of one version and ABI, and no mistakes but those that tests put into it.
 #[test]
 fn the_example_answers_vectors() {
@@ -215,6 +258,57 @@ fn a_mistake_of_a_reader_in_c_is_named(#[case] right: &str, #[case] wrong: &str,
     }
 }
 
+/// Binary searches that compare addresses as signed numbers, as readers write them.
+#[rstest]
+#[case::half_open("from < to", "to = count", "to = middle", "from - 1")]
+fn signed_searches_are_named(
+    #[case] goes_on: &str,
+    #[case] end: &str,
+    #[case] back: &str,
+    #[case] found: &str,
+) {
+    let right = "  for (uint64_t i = 0; i < opened->count; i++)\n    {\n";
+    let search = format!(
+        "  int64_t count = (int64_t) opened->count, from = 0, {end}, first = 0, last = count - 1;
+  while ((at (opened, 3, 1) & 1) && {goes_on})
+    {{
+      int64_t middle = from + (to - from) / 2;
+      uint64_t fde = opened->fdes + 16 * (uint64_t) middle;
+      uint64_t start = opened->section.address + (at (opened, 3, 1) & 4 ? fde : 0) + (uint64_t) signed_at (opened, fde, 8);
+      if ((int64_t) start <= (int64_t) pc)
+        from = middle + 1;
+      else
+        {back};
+    }}
+  if (at (opened, 3, 1) & 1)
+    first = last = {found};
+  while ((at (opened, 3, 1) & 1) && first > 0 && at (opened, opened->fdes + 16 * (uint64_t) first + 8, 4) == 0)
+    last = --first;
+  for (int64_t i = first < 0 ? 0 : first; i <= last; i++)
+    {{
+"
+    );
+    let search = search.replace("16 * i;", "16 * (uint64_t) i;");
+    if let Some((named, _)) = mistakes(right, &search) {
+        assert_eq!(named, ["starts-compared-signed"]);
+    }
+}
+
+/// Bits that are looked for in other places, and a base that is inverted beside them.
+#[rstest]
+#[case("unsigned count = info >> 1 & 15", "unsigned count = info & 15", &["word-count-from-bit-0"])]
+#[case("size = 1u << (info >> 5 & 3)", "size = 1u << (info >> 4 & 3)", &["word-size-from-bit-4"])]
+#[case(
+    "uint64_t info = at (opened, attributes + 2, 1);",
+    "uint64_t info = at (opened, attributes + 2, 1); info = (info >> 4 | (info >> 3 & 1) << 4 | (info & 1) << 7) & 255;",
+    &["fde-info-from-top"]
+)]
+fn misplaced_bits_are_named(#[case] right: &str, #[case] wrong: &str, #[case] names: &[&str]) {
+    if let Some((named, _)) = mistakes(right, wrong) {
+        assert_eq!(named, names);
+    }
+}
+
 /// These are like usual mistakes, or find nothing, as many readers with a mistake do.
 #[rstest]
 #[case("(uint64_t) signed_at (opened, fde, 8)", "at (opened, fde, 4)")]
@@ -231,6 +325,65 @@ fn a_mistake_of_no_usual_kind_gets_no_name(#[case] right: &str, #[case] wrong: &
     if let Some((named, count)) = mistakes(right, wrong) {
         assert!(count > 0, "it is not noticed");
         assert_eq!(named, [""; 0]);
+    }
+}
+
+/// One that has no positions is compared by rules, and its mistakes have their names as those of others.
+#[test]
+fn a_reader_without_positions_is_compared_by_rules() {
+    let flat = |text: String| {
+        let text = replaced(&text, "place->row = i;", "place->row = 4321;");
+        replaced(&text, "place->fde = (uint32_t) index;", "place->fde = 1234;\n  place->is_flat = true;")
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(right) = reader(folder.path(), flat, &[]) else { return };
+    let (status, report) =
+        vectors(&right, &["lookup/v3-amd64*", "mask/v3-late*", "outermost/v3-amd64*", "fde/v3-amd64*"]);
+    assert_eq!((status, report["differences"].as_array().map(Vec::len)), (0, Some(0)), "{report:.3000}");
+    assert!(report["parts"]["lookups"]["answered"].as_u64() > Some(300), "{report:.3000}");
+    let wrong = |text: String| replaced(&flat(text), "pc - is_return", "pc");
+    let Some(reader) = reader(folder.path(), wrong, &["-w"]) else { return };
+    let (_, report) = vectors(&reader, &[]);
+    assert_eq!(report["mistakes"][0]["names"], serde_json::json!(["return-address-as-pc"]), "{report:.3000}");
+    let message = report["differences"][0]["message"].as_str().unwrap_or_default();
+    assert!(message.contains("expected") && message.contains("\"rules\":{"), "{message}");
+}
+
+/// What a reader says about a step is quoted, and separates causes.
+#[test]
+fn what_a_reader_says_is_quoted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let fails = |text: String| {
+        let says = "step->message = place.rules.cfa.base == KIT_FP ? \"no FP\" : \"no SP\";\n  step->kind = KIT_FAILED;\n  return;\n  step->what = \"cfa\";";
+        replaced(&text, "step->what = \"cfa\";", says)
+    };
+    let Some(reader) = reader(folder.path(), fails, &[]) else { return };
+    let output = bench(&["vectors", "--only", "step/v3-amd64*", "--unwinder", &reader]);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    for words in ["no FP", "no SP"] {
+        let line = said.lines().find(|line| line.starts_with("differs ") && line.ends_with(words));
+        assert!(line.is_some() && said.contains(&format!("; it says: {words}")), "{said}");
+    }
+}
+
+/// Crashes of one place and kind are one line; what a sanitizer says of others is another one.
+#[test]
+fn crashes_are_sorted_by_place_and_kind() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let crashes = |text: String| {
+        let both = "{\n  if (section->size % 2)\n    fprintf (stderr, \"x.c:%d: runtime error: division by zero\\n\", 7);\n  \
+                    else\n    fprintf (stderr, \"y.c:9: runtime error: index %zu out of bounds\\n\", section->size);\n  \
+                    abort ();\n  struct opened *opened =";
+        let text = replaced(&text, "#include <stdlib.h>", "#include <stdio.h>\n#include <stdlib.h>");
+        replaced(&text, "{\n  struct opened *opened =", both)
+    };
+    let Some(reader) = reader(folder.path(), crashes, &[]) else { return };
+    let output = bench(&["vectors", "--only", "default/v3*", "--unwinder", &reader]);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let lines: Vec<&str> = said.lines().filter(|line| line.starts_with("crashed ")).collect();
+    assert_eq!(lines.len(), 2, "{said}");
+    for end in ["x.c:7: runtime error: division by zero", "y.c:9: runtime error: index N out of bounds"] {
+        assert!(lines.iter().any(|line| line.ends_with(end)), "{lines:?}");
     }
 }
 
