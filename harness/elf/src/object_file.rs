@@ -163,8 +163,7 @@ impl<'a> ObjectFile<'a> {
     /// [made of a relocatable one](crate::link).
     #[must_use]
     pub fn stubs(&self) -> Option<Range<u64>> {
-        let section = self.elf.section_by_name(STUBS)?;
-        Some(section.address()..section.address().saturating_add(section.size()))
+        stubs(&self.elf)
     }
 
     /// Returns the sections with code, or segments if the section table is stripped.
@@ -322,6 +321,13 @@ impl<'a> ObjectFile<'a> {
     pub fn lines(&self) -> Result<Lines, LinesError> {
         Lines::read(&self.elf)
     }
+}
+
+/// Returns the code that stands for what other files define, if a file was [made of a relocatable one](crate::link).
+#[must_use]
+pub fn stubs(elf: &File<'_>) -> Option<Range<u64>> {
+    let section = elf.section_by_name(STUBS)?;
+    Some(section.address()..section.address().saturating_add(section.size()))
 }
 
 /// Returns the sections with code, or segments if the section table is stripped.

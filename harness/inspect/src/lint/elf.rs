@@ -22,6 +22,7 @@ use sframe_elf::code_digest::FunctionCodes;
 use sframe_elf::find_sframe::{MissingSection, OutsideFile, SectionBytes, Segments};
 use sframe_elf::function_code::FunctionCode;
 use sframe_elf::merge_faults::{MergeFault, MergeFaultKind, merge_faults};
+use sframe_elf::object_file::stubs;
 use sframe_elf::source::Source;
 use sframe_elf::symbols::Symbols;
 use sframe_elf::unknown_symbol::UnknownSymbol;
@@ -357,14 +358,16 @@ impl<'a> File<'a> {
             .then(|| format!("of its {} bytes, the segment ends before the last {cut}", sframe.data.len()))
     }
 
-    /// Returns the code of every function symbol: its start, its end, its name.
+    /// Returns the code of every function symbol: its start, its end, its name. What another file has is none.
     fn functions(&self) -> impl Iterator<Item = (u64, u64, &'a str)> {
         let endian = self.elf.endian();
+        let stubs = stubs(&self.elf).unwrap_or_default();
         self.elf.symbols().chain(self.elf.dynamic_symbols()).filter_map(move |symbol| {
             let raw = symbol.elf_symbol();
             let is_function = raw.st_type() == STT_FUNC && raw.st_shndx(endian) != SHN_UNDEF;
             let (start, size) = (symbol.address(), symbol.size());
             let is_code = is_function && size > 0 && position(&self.executable, start).is_some();
+            let is_code = is_code && !stubs.contains(&start);
             if !is_code {
                 return None;
             }
