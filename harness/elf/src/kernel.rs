@@ -148,13 +148,22 @@ const MOST_ALTERNATIVES: usize = 8;
 const TRACERS: [&str; 3] = ["__fentry__", "ftrace_caller", "_mcount"];
 
 impl KernelCode {
-    /// Reads the tables of a file that has addresses.
+    /// Reads the tables of a file that has addresses. `is_known` says that these are a kernel's; otherwise, its sections
+    /// may show that it is one.
     #[must_use]
-    pub fn of(object: &ObjectFile<'_>) -> Self {
-        let is_kernel = sections_of_kernels(object).next().is_some();
-        let Some(abi) = object.abi().filter(|_| is_kernel) else { return Self::default() };
-        let reader = Reader::new(abi, object);
+    pub fn of(object: &ObjectFile<'_>, is_known: bool) -> Self {
+        let is_kernel = is_known || sections_of_kernels(object).next().is_some();
         let mut found = Self { is_kernel, ..Self::default() };
+        if !is_kernel {
+            // Programs can have these as well, whatever patches them.
+            for Name { section, .. } in &TRACED {
+                if object.elf().section_by_name(section).is_some() {
+                    found.leave(format!("{section}: nothing else in the file says that it is a kernel's"));
+                }
+            }
+        }
+        let Some(abi) = object.abi().filter(|_| is_kernel) else { return found };
+        let reader = Reader::new(abi, object);
         reader.jump_labels(&mut found);
         reader.faults(&mut found);
         reader.warnings(&mut found);
@@ -183,8 +192,8 @@ struct Reader<'a> {
     instructions: RefCell<BTreeMap<u64, BTreeSet<u64>>>,
     /// Sections with content, by address; whether each has code.
     memory: Vec<(u64, &'a [u8], bool)>,
-    /// By section.
-    sections: BTreeMap<&'a str, (u64, &'a [u8])>,
+    /// By name: objects may have several of one.
+    sections: BTreeMap<&'a str, Vec<(u64, &'a [u8])>>,
     /// Addresses of the symbols that are needed.
     symbols: BTreeMap<&'static str, u64>,
 }
@@ -202,12 +211,13 @@ struct Table<'a> {
 impl<'a> Reader<'a> {
     fn new(abi: Abi, object: &ObjectFile<'a>) -> Self {
         let elf: &File<'a> = object.elf();
-        let (mut memory, mut sections) = (Vec::new(), BTreeMap::new());
+        let (mut memory, mut sections) = (Vec::new(), BTreeMap::<_, Vec<_>>::new());
         for section in elf.sections().filter(|section| section.address() != 0) {
             let (Ok(name), Ok(data)) = (section.name_bytes(), section.data()) else { continue };
             let is_code = section.kind() == object::SectionKind::Text;
             memory.push((section.address(), data, is_code));
-            sections.insert(std::str::from_utf8(name).unwrap_or_default(), (section.address(), data));
+            let name = std::str::from_utf8(name).unwrap_or_default();
+            sections.entry(name).or_default().push((section.address(), data));
         }
         memory.sort_by_key(|(address, _, _)| *address);
         let names = [JUMP_LABELS, FAULTS, WARNINGS, ALTERNATIVES, STATIC_CALLS].into_iter().chain(TRACED);
@@ -266,12 +276,17 @@ impl<'a> Reader<'a> {
         within.contains(&address)
     }
 
-    /// A table: its address and its bytes, and whether it is a section. `None` if there is none, or if its bounds are not
-    /// those of one, which is noted.
-    fn table(&self, name: &Name, found: &mut KernelCode) -> Option<(u64, &'a [u8], bool)> {
-        if let Some((address, data)) = self.sections.get(name.section) {
-            return Some((*address, data, true));
+    /// The parts of a table: their addresses and bytes, and whether they are sections. If its bounds are not those of one,
+    /// that is noted.
+    fn table(&self, name: &Name, found: &mut KernelCode) -> Vec<(u64, &'a [u8], bool)> {
+        match self.sections.get(name.section) {
+            Some(sections) => sections.iter().map(|(address, data)| (*address, *data, true)).collect(),
+            None => self.table_within(name, found).into_iter().collect(),
         }
+    }
+
+    /// A table within another section.
+    fn table_within(&self, name: &Name, found: &mut KernelCode) -> Option<(u64, &'a [u8], bool)> {
         let [start, end] = name.symbols.map(|symbol| self.symbols.get(symbol).copied());
         let Some((start, end)) = start.zip(end) else {
             if start.or(end).is_some() {
@@ -294,12 +309,13 @@ impl<'a> Reader<'a> {
 
     /// A table that has entries of one size. What is left at its end is noted.
     fn entries(&self, name: &Name, size: u64, found: &mut KernelCode) -> Table<'a> {
-        let Some((address, data, is_section)) = self.table(name, found) else {
-            return Table { entries: Vec::new(), is_section: false };
-        };
-        let entries = entries_of(address, data, size);
-        found.leave_end(name.section, data, size);
-        Table { entries, is_section }
+        let mut table = Table { entries: Vec::new(), is_section: false };
+        for (address, data, is_section) in self.table(name, found) {
+            table.entries.extend(entries_of(address, data, size));
+            table.is_section = is_section;
+            found.leave_end(name.section, data, size);
+        }
+        table
     }
 
     fn number(&self, bytes: &[u8]) -> u64 {
@@ -372,7 +388,6 @@ impl<'a> Reader<'a> {
     /// `struct bug_entry`: the trap, or what prepares it, and flags at the end. The sizes depend on the configuration.
     fn warnings(&self, found: &mut KernelCode) {
         const WARNING: u64 = 1;
-        let Some((address, data, _)) = self.table(&WARNINGS, found) else { return };
         let site = |address: u64, entry: &[u8]| {
             let at = self.relative(address, entry, 0)?;
             Some((at, self.instruction(at)?))
@@ -382,8 +397,7 @@ impl<'a> Reader<'a> {
         let is_trap = |address: u64, entry: &[u8]| {
             site(address, entry).map(|(at, instruction)| u64::from(self.may_trap(at, &instruction)))
         };
-        let of_known = Self::of_known_size(&[6, 8, 10, 12, 14, 16], address, data, is_trap);
-        let Some(entries) = found.known_entries(WARNINGS.section, data, of_known) else { return };
+        let entries = self.known_entries(&WARNINGS, &[6, 8, 10, 12, 14, 16], is_trap, found);
         let (mut unread, mut trapless) = (0, 0);
         for (address, entry) in entries {
             let Some((at, instruction)) = site(address, entry) else {
@@ -400,6 +414,28 @@ impl<'a> Reader<'a> {
         }
         found.leave_entries(unread, WARNINGS.section, NO_INSTRUCTION);
         found.leave_entries(trapless, WARNINGS.section, "no trap that warns");
+    }
+
+    /// The entries of a table whose form is found by what they lead to. What is not read of it is noted.
+    fn known_entries(
+        &self,
+        name: &Name,
+        sizes: &[u64],
+        worth: impl Fn(u64, &'a [u8]) -> Option<u64>,
+        found: &mut KernelCode,
+    ) -> Entries<'a> {
+        let (table, mut all) = (name.section, Entries::new());
+        for (address, data, _) in self.table(name, found) {
+            match Self::of_known_size(sizes, address, data, &worth) {
+                Some((size, entries)) => {
+                    found.leave_end(table, data, size);
+                    all.extend(entries);
+                }
+                None if data.is_empty() => {}
+                None => found.leave(format!("the entries of {table} are of a form that is not known")),
+            }
+        }
+        all
     }
 
     /// Returns the size of the entries of a table that has entries of one of these sizes, and the entries: the one of which
@@ -474,15 +510,13 @@ impl<'a> Reader<'a> {
 
     /// `struct alt_instr`: the place, the replacement, and their lengths; what is between differs.
     fn alternatives(&self, found: &mut KernelCode) {
-        let Some((address, data, _)) = self.table(&ALTERNATIVES, found) else { return };
         let sizes: &[u64] = match self.abi {
             Abi::Amd64 => &[14, 12, 13],
             Abi::Aarch64 | Abi::Aarch64Be => &[12],
             Abi::S390x => &[13, 11, 12],
         };
         let is_sound = |address: u64, entry: &[u8]| self.alternative(address, entry).map(|_| 0);
-        let of_known = Self::of_known_size(sizes, address, data, is_sound);
-        let Some(entries) = found.known_entries(ALTERNATIVES.section, data, of_known) else { return };
+        let entries = self.known_entries(&ALTERNATIVES, sizes, is_sound, found);
         let mut by_place: BTreeMap<u64, Vec<Patch>> = BTreeMap::new();
         let (mut unread, mut by_code, mut unmoved) = (0, 0, 0);
         for (address, entry) in entries {
@@ -553,9 +587,12 @@ impl<'a> Reader<'a> {
         let mut patches = BTreeMap::new();
         let mut unread = 0;
         // A kernel has one of them, within another section: any of the names finds it.
-        let name = TRACED.iter().find(|name| self.sections.contains_key(name.section)).unwrap_or(&TRACED[0]);
-        let Table { entries, is_section } = self.entries(name, 8, found);
-        for (_, entry) in entries {
+        let names: Vec<&Name> =
+            TRACED.iter().filter(|name| self.sections.contains_key(name.section)).collect();
+        let names = if names.is_empty() { vec![&TRACED[0]] } else { names };
+        let tables: Vec<Table<'_>> = names.into_iter().map(|name| self.entries(name, 8, found)).collect();
+        let is_section = tables.iter().any(|table| table.is_section);
+        for (_, entry) in tables.into_iter().flat_map(|table| table.entries) {
             let address = self.number(entry);
             let Some(site) = self.traced_site(address) else {
                 // A kernel that is linked has zeroes for functions that others have replaced.
@@ -655,26 +692,6 @@ impl KernelCode {
     fn leave_entries(&mut self, count: u64, table: &str, why: &str) {
         if count > 0 {
             self.leave(format!("{} of {table}: {why}", counted(count, "place")));
-        }
-    }
-
-    /// The entries of a table whose form was found by what they lead to. What is not read of it is noted.
-    fn known_entries<'a>(
-        &mut self,
-        table: &str,
-        data: &[u8],
-        of_known: Option<(u64, Entries<'a>)>,
-    ) -> Option<Entries<'a>> {
-        match of_known {
-            Some((size, entries)) => {
-                self.leave_end(table, data, size);
-                Some(entries)
-            }
-            None if data.is_empty() => None,
-            None => {
-                self.leave(format!("the entries of {table} are of a form that is not known"));
-                None
-            }
         }
     }
 
@@ -856,6 +873,38 @@ impl TracedSite {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::link::load_module;
+
+    /// Objects have as many of these as they have sections of code.
+    #[test]
+    fn each_section_of_a_table_is_read_or_said_not_to_be() {
+        const TABLE: &str = "__patchable_function_entries";
+        let module = "../../corpus/constructed/kernel-tracing/aarch64";
+        let module = std::fs::read(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(module));
+        let mut file = load_module(&module.expect("a module")[..]).expect("a sound one").file;
+        let read = |file: &[u8], is_known| {
+            let code = KernelCode::of(&ObjectFile::parse(file).expect("a sound file"), is_known);
+            (code.forms.iter().map(|form| form.patches.len()).sum::<usize>(), code.unread)
+        };
+        assert_eq!(read(&file, false), (2, vec![]));
+        // The second half in the place of what tells that this is a kernel's.
+        let header = |name| {
+            let index =
+                object::File::parse(&*file).expect("ELF").section_by_name(name).expect(name).index().0;
+            let table = u64::from_le_bytes(file[40..48].try_into().expect("8 bytes"));
+            usize::try_from(table).expect("small") + 64 * index
+        };
+        let (table, other) = (header(TABLE), header(".modinfo"));
+        file.copy_within(table..table + 64, other);
+        for (header, by, field) in [(table, -8, 32), (other, 8, 16), (other, 8, 24), (other, -8, 32)] {
+            let field = &mut file[header + field..header + field + 8];
+            let value = u64::from_le_bytes((&*field).try_into().expect("8 bytes"));
+            field.copy_from_slice(&value.wrapping_add_signed(by).to_le_bytes());
+        }
+        assert_eq!(read(&file, true), (2, vec![]));
+        let unread = format!("{TABLE}: nothing else in the file says that it is a kernel's");
+        assert_eq!(read(&file, false), (0, vec![unread]));
+    }
 
     fn moved(abi: Abi, code: &[u8], is_branch: bool, by: i64) -> Option<Vec<u8>> {
         let mut code = code.to_vec();

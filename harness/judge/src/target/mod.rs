@@ -309,7 +309,7 @@ impl<'a> Module<'a> {
 
     /// What the tables of a kernel, or of a kernel's module, say of its code, read at the first call.
     pub(crate) fn kernel_code(&self) -> &KernelCode {
-        self.kernel.get_or_init(|| KernelCode::of(&self.subject))
+        self.kernel.get_or_init(|| KernelCode::of(&self.subject, self.image.is_kernel()))
     }
 
     /// Whether an address has call frame information; `None` if it has some that can't be read, or if the file has none
