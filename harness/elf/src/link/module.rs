@@ -77,9 +77,13 @@ pub struct ModuleFdes {
     pub total: u64,
     /// Those that begin below the one before them in the file.
     pub out_of_order: u64,
-    /// What binary searches give in the order of the file, at the first instruction of each row.
+    /// What a binary search between half-open bounds gives in the order of the file, at the first instruction of each row.
     pub before_sort: LookUps,
-    /// The same after a stable sort by start.
+    /// What one without branches gives, which halves the length.
+    pub before_sort_branchless: LookUps,
+    /// What one between inclusive bounds gives that ends where starts are not in order, as Linux's.
+    pub before_sort_inclusive: LookUps,
+    /// What each of them gives after a stable sort by start.
     pub after_sort: LookUps,
     /// Addresses at which several FDEs begin.
     pub equal_starts: Vec<EqualStart>,
@@ -289,6 +293,8 @@ fn facts(
                 continue;
             }
             found.before_sort.add(search(&unsorted, pc), fde);
+            found.before_sort_branchless.add(search_branchless(&unsorted, pc), fde);
+            found.before_sort_inclusive.add(search_inclusive(&unsorted, pc), fde);
             let after = search(&stable, pc);
             found.after_sort.add(after, fde);
             if after != search(&turned, pc) {
@@ -313,8 +319,43 @@ fn search(entries: &[Entry], pc: u64) -> Option<u32> {
             high = middle;
         }
     }
-    let last = entries.get(low.checked_sub(1)?)?;
-    last.contains(pc).then_some(last.index)
+    covering(entries, low.checked_sub(1)?, pc)
+}
+
+/// What one without branches finds: half of what is left is passed, or not.
+fn search_branchless(entries: &[Entry], pc: u64) -> Option<u32> {
+    let (mut first, mut len) = (0, entries.len());
+    while len > 1 {
+        let half = len / 2;
+        first += if entries[first + half].start <= pc { half } else { 0 };
+        len -= half;
+    }
+    covering(entries, first, pc)
+}
+
+/// What one between inclusive bounds finds. It ends where a start is not between those on both sides that it has seen.
+fn search_inclusive(entries: &[Entry], pc: u64) -> Option<u32> {
+    let (mut low, mut high) = (0, entries.len().checked_sub(1)?);
+    let (mut lowest, mut highest, mut found) = (0, u64::MAX, None);
+    while low <= high {
+        let middle = low + (high - low) / 2;
+        let start = entries[middle].start;
+        if !(lowest..=highest).contains(&start) {
+            return None;
+        }
+        if start <= pc {
+            (lowest, low, found) = (start, middle + 1, Some(middle));
+        } else {
+            let Some(below) = middle.checked_sub(1) else { break };
+            (highest, high) = (start, below);
+        }
+    }
+    covering(entries, found?, pc)
+}
+
+/// An FDE, if it covers an address.
+fn covering(entries: &[Entry], at: usize, pc: u64) -> Option<u32> {
+    entries.get(at).filter(|entry| entry.contains(pc)).map(|entry| entry.index)
 }
 
 impl LookUps {
@@ -358,15 +399,28 @@ impl Module {
 
 impl ModuleFdes {
     fn lines(&self) -> Vec<String> {
-        let Self { total, out_of_order, before_sort, after_sort, equal_starts, stale_after_init, of_exit } =
-            self;
-        let mut lines = vec![format!(
-            "{}, {out_of_order} out of order: a binary search finds that of {} of {}, and that of {} once they are sorted",
-            counted(*total, "FDE"),
-            before_sort.right,
-            counted(before_sort.total(), "row"),
-            after_sort.right
-        )];
+        let Self {
+            total,
+            out_of_order,
+            before_sort,
+            after_sort,
+            equal_starts,
+            stale_after_init,
+            of_exit,
+            ..
+        } = self;
+        let mut lines = vec![
+            format!(
+                "{}, {out_of_order} out of order: of {}, a binary search finds that of {} once they are sorted",
+                counted(*total, "FDE"),
+                counted(before_sort.total(), "row"),
+                after_sort.right
+            ),
+            format!(
+                "before, of {} with half-open bounds, of {} without branches, of {} with inclusive bounds (Linux's)",
+                before_sort.right, self.before_sort_branchless.right, self.before_sort_inclusive.right
+            ),
+        ];
         if after_sort.another + after_sort.missed > 0 {
             lines.push(format!(
                 "sorted, look-ups still find none for {}, and another FDE for {}",
@@ -498,5 +552,16 @@ mod tests {
         let functions = [(0x500, 16), (0x400, 16), (0x400, 0), (0x300, 16)];
         let (_, found) = facts_of(&section(Version::V3, Abi::Amd64, &functions));
         assert_eq!(found.after_sort, LookUps { right: 2, missed: 1, another: 0 });
+    }
+
+    /// What a binary search finds among FDEs out of order depends on its form.
+    #[test]
+    fn each_form_of_a_binary_search_is_counted_by_itself() {
+        let found = |starts: [u64; 5]| {
+            let (_, found) = facts_of(&section(Version::V3, Abi::Amd64, &starts.map(|start| (start, 16))));
+            [found.before_sort, found.before_sort_branchless, found.before_sort_inclusive].map(|it| it.right)
+        };
+        assert_eq!(found([0x100, 0x300, 0x200, 0x500, 0x400]), [3, 2, 1]);
+        assert_eq!(found([0x100, 0x200, 0x300, 0x400, 0x500]), [5, 5, 5], "in order, all are one");
     }
 }
