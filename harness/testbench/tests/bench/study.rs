@@ -47,6 +47,14 @@ fn walks_are_counted_by_what_the_topmost_frame_was_in(#[case] id: &str, #[case] 
     assert!(20 * of(&executed.frame_pointers) < of(&executed.sframe), "{executed:?}");
     let page = String::from_utf8(bench(&["study", "--verbose", &path]).stdout).expect("text");
     assert!(page.contains(&format!("topmost frame in {rare}: ")), "{page}");
+    // Whoever decides by them need not ask for more.
+    let brief = String::from_utf8(bench(&["study", &path]).stdout).expect("text");
+    let line =
+        brief.lines().find(|line| line.trim_start().starts_with(&rare.to_string())).unwrap_or_default();
+    let all = report.images.iter().map(|image| &image.executed).chain([&report.elsewhere]);
+    let walks = all.filter_map(|of| of.sframe.by_topmost.0.get(&rare)).map(|of| of.total()).sum::<u64>();
+    let words: Vec<&str> = line.split_whitespace().collect();
+    assert!(words.get(1) == Some(&&*grouped(walks)) && line.matches('%').count() == 4, "{brief}");
 }
 
 #[test]

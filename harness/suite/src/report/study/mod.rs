@@ -145,6 +145,9 @@ impl StudyReport {
         for image in &self.images {
             image.show_wrong(&mut text, volume);
         }
+        if volume == Volume::Normal {
+            self.show_topmost(&mut text);
+        }
         if volume == Volume::Verbose {
             self.show_walks(&mut text);
             self.images.iter().for_each(|image| image.show_tables(&mut text));
@@ -223,6 +226,25 @@ impl StudyReport {
     fn count(&self, of: fn(&WrongRow) -> bool) -> u64 {
         let rows = self.images.iter().flat_map(|image| &image.wrong_rows);
         rows.filter(|row| of(row)).count() as u64
+    }
+
+    /// How many walks were complete in each way, by what the topmost frame was in.
+    fn show_topmost(&self, text: &mut Text) {
+        let all = self.all();
+        let of = |topmost| {
+            let of = WAYS.map(|(_, of)| of(&all).by_topmost.0.get(topmost).copied());
+            of[0].map(|first| (topmost, first.total(), of.map(Option::unwrap_or_default)))
+        };
+        let known: Vec<_> = Topmost::ALL.iter().filter_map(of).collect();
+        if known.is_empty() {
+            return;
+        }
+        let ways = WAYS.map(|(way, _)| format!("{way:>16}")).concat();
+        text.line(format!("complete, by topmost frame {:>11}{ways}", "walks"));
+        for (topmost, walks, of) in known {
+            let shares = of.map(|of| format!("{:>16}", share(of.complete, of.total()))).concat();
+            text.line(format!("    {:<22} {:>11}{shares}", topmost.to_string(), grouped(walks)));
+        }
     }
 
     /// How the walks in each image ended, in each way.
