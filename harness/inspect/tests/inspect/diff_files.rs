@@ -5,6 +5,8 @@ use object::{Object as _, ObjectSection as _};
 use rayon::prelude::*;
 use rstest::rstest;
 use serde_json::Value;
+use sframe_elf::object_file::ObjectFile;
+use sframe_engine::Section;
 use sframe_inspect::diff::{Field, diff_file};
 use sha2::{Digest as _, Sha256};
 use std::process::Output;
@@ -108,6 +110,39 @@ fn compressed_cfi_is_read_or_said_to_be_unreadable() {
         let error = diff_file(&bytes, "file").expect_err("it can't be read").to_string();
         assert!(error.starts_with(".eh_frame can't be read: ") && error.contains(message), "{error}");
     }
+}
+
+/// Older tools give it another name then, and say it in the content.
+#[test]
+fn cfi_that_was_compressed_by_older_tools_is_read() {
+    let mut bytes = build("gnu-2.47/amd64/leaf.O2");
+    let sframe = ObjectFile::parse(&bytes).expect("a build").sframe.expect("a section");
+    let fdes = Section::parse(sframe.data, sframe.address).expect("a sound section");
+    let fde = fdes.fdes().flatten().max_by_key(|fde| fde.size).expect("an FDE");
+    // A CIE with CFA = SP+8, RA = *(CFA-8), and an FDE.
+    let cie: [&[u8]; 3] =
+        [&[20, 0, 0, 0], &[0xff; 4], &[1, 0, 1, 0x78, 16, 12, 7, 8, 0x90, 1, 0, 0, 0, 0, 0, 0]];
+    let own: [&[u8]; 4] =
+        [&[20, 0, 0, 0], &[0; 4], &fde.start.to_le_bytes(), &u64::from(fde.size).to_le_bytes()];
+    let data = [cie.concat(), own.concat()].concat();
+    let deflated = miniz_oxide::deflate::compress_to_vec_zlib(&data, 6);
+    let content = [&b"ZLIB"[..], &(data.len() as u64).to_be_bytes(), &deflated].concat();
+    let names = object::File::parse(&*bytes).expect("ELF").section_by_name(".shstrtab").expect("it").data();
+    let names = [names.expect("its bytes"), b".zdebug_frame\0"].concat();
+    let name = u32::try_from(names.len() - 14).expect("small");
+    let headers = [".eh_frame", ".shstrtab"].map(|name| header_of(&bytes, name));
+    for (header, content) in headers.into_iter().zip([content, names]) {
+        let place = [bytes.len() as u64, content.len() as u64];
+        for (at, value) in [(0x18, place[0]), (0x20, place[1])] {
+            bytes[header + at..header + at + 8].copy_from_slice(&value.to_le_bytes());
+        }
+        bytes.extend(content);
+    }
+    bytes[headers[0]..headers[0] + 4].copy_from_slice(&name.to_le_bytes());
+    bytes[headers[0] + 4..headers[0] + 24].fill(0);
+    bytes[headers[0] + 4] = 1;
+    let report = diff(&bytes);
+    assert!(report.compared > 0 && report.compared < report.pcs, "{report:?}");
 }
 
 #[test]
