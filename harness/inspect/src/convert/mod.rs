@@ -129,7 +129,7 @@ impl Request {
             let function = owned.functions.get(gone.function)?;
             Some(gone.errors.iter().map(|error| Skipped::of_function(function, error.row, error.kind)))
         });
-        Ok(Converted {
+        let mut converted = Converted {
             section: conversion.section,
             functions: owned.functions.len(),
             left_out: left_out.flatten().collect(),
@@ -139,7 +139,13 @@ impl Request {
             is_raw: input.format == FileFormat::Raw,
             address: input.address,
             byte_order: old_order,
-        })
+        };
+        if let Err(ConvertError::Write(error)) = converted.section()
+            && matches!(error.kind, WriteErrorKind::StartOutOfReach(_))
+        {
+            converted.leave_out_of_reach();
+        }
+        Ok(converted)
     }
 
     /// Generates the section that the `.eh_frame` section of an executable or a

@@ -680,5 +680,16 @@ fn functions_out_of_reach_are_left_out() {
     let section = Section::parse(&bytes, address).expect("a sound section");
     let starts: Vec<u64> = section.fdes().map(|fde| fde.expect("an FDE").start).collect();
     assert_eq!(starts, kept.iter().map(|kept| kept.start).collect::<Vec<_>>());
-    assert_eq!(request(3).synthesize(&file).expect("information").left_out, []);
+    let mut made = request(3).synthesize(&file).expect("information");
+    assert_eq!(made.left_out, []);
+    // One of a section that is there already.
+    let far = made.section.functions.last_mut().expect("a function");
+    far.start += 1 << 33;
+    let far = far.start;
+    let section = made.section.write(0).expect("a section");
+    let converted = request(2).convert(&section[..]).expect("the others");
+    assert_eq!(converted.section.functions.len() + 1, made.section.functions.len());
+    let [gone] = &converted.left_out[..] else { panic!("{:?}", converted.left_out) };
+    assert!(gone.start == far && gone.reason.contains("too far from the section"), "{gone:?}");
+    converted.section().expect("functions in reach");
 }
