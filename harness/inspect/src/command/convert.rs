@@ -62,7 +62,7 @@ enum Order {
 enum Source {
     /// The file's .sframe section.
     Sframe,
-    /// The DWARF call frame information in its .eh_frame section.
+    /// The DWARF call frame information in its .eh_frame section and, of code that this says nothing of, in .debug_frame.
     EhFrame,
 }
 

@@ -21,6 +21,7 @@ use sframe_engine::{
 use sframe_elf::cfi::{
     CallFrameInfo, CfiError, CfiFde, CfiRow, CfiSection, Inexpressible, Rules, register_column,
 };
+use sframe_kit::ranges::merge;
 
 /// The section that call frame information implies.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,6 +81,9 @@ pub enum Reason {
     /// The function is longer than a 32-bit field can hold (2.3.1).
     #[error("{0} bytes of code don't fit in 32 bits")]
     TooLong(u64),
+    /// Its return address is signed, with either key: `.debug_frame` does not say with which.
+    #[error(".debug_frame does not say which key signs the return address")]
+    UnknownKey,
     /// Expressions would have to be evaluated at more addresses than the limit allows.
     #[error("expressions would have to be evaluated at too many addresses")]
     TooManyAddresses,
@@ -105,10 +109,8 @@ pub enum Reason {
 /// What to generate from call frame information.
 #[derive(Clone, Debug)]
 pub struct Synthesis<'a> {
-    /// The information.
+    /// The information: that in `.eh_frame`, and that in `.debug_frame` of code that the other says nothing of.
     pub cfi: &'a CallFrameInfo,
-    /// The section it comes from.
-    pub section: CfiSection,
     /// The ABI.
     pub abi: Abi,
     /// Addresses of the executable segments.
@@ -132,7 +134,7 @@ impl Synthesis<'_> {
     /// # Errors
     /// The version does not know the ABI, or the ABI does not have that byte order.
     pub fn synthesize(&self) -> Result<Synthesized, WriteError> {
-        let fdes: Vec<&CfiFde> = self.cfi.fdes().iter().filter(|fde| fde.section == self.section).collect();
+        let fdes = self.fdes();
         let (mut parts, mut left_out) = (Vec::new(), Vec::new());
         let mut evaluations = MAX_EVALUATIONS;
         for (fde, ranges) in fdes.iter().zip(visible(&fdes)) {
@@ -147,15 +149,19 @@ impl Synthesis<'_> {
         parts.sort_by_key(|part| part.range.start);
         let section = self.section(&parts, &mut left_out)?;
         left_out.sort_by_key(|left_out| left_out.range.start);
-        let of_section = |error: &&CfiError| match error {
-            CfiError::Section { section, .. }
-            | CfiError::TooLong { section, .. }
-            | CfiError::RestoreInCie { section, .. }
-            | CfiError::Instructions { section, .. }
-            | CfiError::Unreadable { section, .. } => *section == self.section,
+        Ok(Synthesized { section, fdes: fdes.len(), left_out, errors: self.cfi.errors().to_vec() })
+    }
+
+    /// The FDEs that count. Compilers may write both sections, and `.eh_frame` is the one that is used at run time.
+    fn fdes(&self) -> Vec<&CfiFde> {
+        let is_loaded = |fde: &CfiFde| fde.section == CfiSection::EhFrame;
+        let all = self.cfi.fdes();
+        let loaded = merge(all.iter().filter(|fde| is_loaded(fde)).map(|fde| fde.range.clone()).collect());
+        let is_new = |fde: &CfiFde| {
+            let next = loaded.partition_point(|range| range.end <= fde.range.start);
+            loaded.get(next).is_none_or(|range| fde.range.end <= range.start)
         };
-        let errors = self.cfi.errors().iter().filter(of_section).cloned().collect();
-        Ok(Synthesized { section, fdes: fdes.len(), left_out, errors })
+        all.iter().filter(|fde| is_loaded(fde) || is_new(fde)).collect()
     }
 
     /// Returns what an FDE says about the ranges in which it applies.
@@ -175,6 +181,9 @@ impl Synthesis<'_> {
         let len = fde.range.end - fde.range.start;
         u32::try_from(len).map_err(|_| Reason::TooLong(len))?;
         let rows = self.cfi.rows(fde).map_err(Reason::Malformed)?;
+        if fde.says_key_b().is_none() && rows.iter().any(|row| row.signed) {
+            return Err(Reason::UnknownKey);
+        }
         let mut parts = Vec::new();
         for range in ranges {
             let mut part = FunctionPart::new(fde, range.start);

@@ -15,7 +15,7 @@ use sframe_engine::{ByteOrder, Section, Version};
 use crate::convert::from_cfi::{RefusedRow, Synthesis, Synthesized, Unsupported};
 use crate::convert::layout::Layout;
 use sframe_elf::bounded::Tables;
-use sframe_elf::cfi::{CfiError, CfiSection};
+use sframe_elf::cfi::CfiError;
 use sframe_elf::object_file::ObjectFile;
 use sframe_elf::replace_section::{EmbedError, address_of_new, embed};
 use sframe_elf::sframe_section::{FileFormat, Input, InputError};
@@ -100,7 +100,7 @@ pub enum ConvertError {
     #[error("this is a relocatable object; call frame information is taken from linked files only")]
     Relocatable,
     /// There is nothing to generate a section from.
-    #[error("there is no call frame information in .eh_frame")]
+    #[error("there is no call frame information in .eh_frame or .debug_frame")]
     NoCfi,
     /// None of the information can be read.
     #[error(transparent)]
@@ -148,9 +148,9 @@ impl Request {
         Ok(converted)
     }
 
-    /// Generates the section that the `.eh_frame` section of an executable or a
-    /// shared library implies. Its address is that of the file's `.sframe` section
-    /// or, if there is none, the one that it will get in the file.
+    /// Generates the section that the call frame information of an executable or a shared library implies: its
+    /// `.eh_frame` and, of code that this says nothing of, its `.debug_frame`. Its address is that of the file's
+    /// `.sframe` section or, if there is none, the one that it will get in the file.
     ///
     /// # Errors
     /// The file has no such information, none of it can be read, or the section
@@ -179,7 +179,6 @@ impl Request {
         let cfi = subject.call_frame_info().ok_or(ConvertError::NoCfi)?;
         let implication = Synthesis {
             cfi: &cfi,
-            section: CfiSection::EhFrame,
             abi,
             executable: &executable,
             version: self.version,

@@ -611,7 +611,7 @@ fn files_that_imply_nothing_are_one_error() {
     let raw = file("raw", sframe_of(&build).data);
     let object = common::repository().join("corpus/dumps/odd/gnu-2.44/aarch64.o").display().to_string();
     for (name, message) in [
-        (file("empty", &empty), "there is no call frame information in .eh_frame"),
+        (file("empty", &empty), "there is no call frame information in .eh_frame or .debug_frame"),
         (file("foreign", &foreign), "the ELF file is for machine 8, not for amd64, aarch64 or s390x"),
         (object, "this is a relocatable object; call frame information is taken from linked files only"),
         (raw, "can't be read"),

@@ -146,7 +146,7 @@ fn the_report_says_which_section_each_image_has() {
     for line in [
         "crossing.O2-dynamic: synthesized from .eh_frame, 8 functions",
         "crossing.O2-dynamic.second.so: .sframe, 6 functions",
-        "crossing.O2-dynamic.first.so: none: there is no call frame information in .eh_frame",
+        "crossing.O2-dynamic.first.so: none: there is no call frame information in .eh_frame or .debug_frame",
     ] {
         assert!(text.contains(&format!("\nsection     {line}\n")), "{text}");
         assert!(page.contains(&format!("\n{line}\n")), "{page}");

@@ -13,6 +13,7 @@ const UNDEFINED: u8 = 0x07;
 const SAME_VALUE: u8 = 0x08;
 const REGISTER: u8 = 0x09;
 const DEF_CFA: u8 = 0x0c;
+const DEF_CFA_OFFSET: u8 = 0x0e;
 const DEF_CFA_EXPRESSION: u8 = 0x0f;
 const EXPRESSION: u8 = 0x10;
 const VAL_OFFSET: u8 = 0x14;
@@ -28,6 +29,10 @@ type Entry<'a> = (u64, u64, &'a str, &'a [u8]);
 /// Returns a section of CIE and FDE pairs. Offsets are in units of -8, and each
 /// function begins with the CFA that its ABI's calls leave.
 fn eh_frame(abi: Abi, entries: &[Entry<'_>]) -> Vec<u8> {
+    frame(abi, entries, CfiSection::EhFrame)
+}
+
+fn frame(abi: Abi, entries: &[Entry<'_>], of: CfiSection) -> Vec<u8> {
     let is_little = abi.byte_order() == ByteOrder::Little;
     let number = |width: usize, value: u64| -> Vec<u8> {
         if is_little {
@@ -53,8 +58,9 @@ fn eh_frame(abi: Abi, entries: &[Entry<'_>]) -> Vec<u8> {
     };
     for (start, size, augmentation, instructions) in entries {
         let cie = section.len();
-        add(&mut section, 0, &[&[1], augmentation.as_bytes(), &[0, 1, 0x78, ra, 0], &initial]);
-        let back = (section.len() + 4 - cie) as u64;
+        let id = if of == CfiSection::EhFrame { 0 } else { 0xffff_ffff };
+        add(&mut section, id, &[&[1], augmentation.as_bytes(), &[0, 1, 0x78, ra, 0], &initial]);
+        let back = if of == CfiSection::EhFrame { section.len() + 4 - cie } else { cie } as u64;
         add(&mut section, back, &[&number(8, *start), &number(8, *size), &[0], instructions]);
     }
     section
@@ -73,7 +79,6 @@ fn synthesize(abi: Abi, version: Version, entries: &[Entry<'_>]) -> Synthesized 
     assert_eq!(cfi.errors(), []);
     let implication = Synthesis {
         cfi: &cfi,
-        section: CfiSection::EhFrame,
         abi,
         executable: &[0..0x10, 0x100..1 << 62],
         version,
@@ -327,27 +332,44 @@ fn starts_of_rows_are_as_narrow_as_can_be() {
     }
 }
 
+/// `.debug_frame` counts where `.eh_frame` says nothing, whatever it says elsewhere.
 #[test]
-fn only_the_section_that_is_asked_for_counts() {
-    let data = eh_frame(Abi::Amd64, &[(0x100, 0x20, "z", &[])]);
-    let cfi = CallFrameInfo::read(CfiInput {
-        abi: Abi::Amd64,
-        eh_frame: Some((data, 0)),
-        debug_frame: None,
-        errors: Vec::new(),
-        text: 0,
-        got: 0,
-    });
-    let synthesize = |section| {
+fn both_sections_are_merged() {
+    let functions = |eh_frame: &[(u64, u64)], debug_frame: &[(u64, u64)]| {
+        let entries = |ranges: &[(u64, u64)], of, offset: u8| {
+            // So that each section has its rows.
+            let instructions = [DEF_CFA_OFFSET, offset];
+            let entries: Vec<Entry<'_>> =
+                ranges.iter().map(|(start, size)| (*start, *size, "", &instructions[..])).collect();
+            frame(Abi::Amd64, &entries, of)
+        };
+        let cfi = CallFrameInfo::read(CfiInput {
+            abi: Abi::Amd64,
+            eh_frame: Some((entries(eh_frame, CfiSection::EhFrame, 16), 0)).filter(|_| !eh_frame.is_empty()),
+            debug_frame: Some(entries(debug_frame, CfiSection::DebugFrame, 32))
+                .filter(|_| !debug_frame.is_empty()),
+            errors: Vec::new(),
+            text: 0,
+            got: 0,
+        });
+        assert_eq!(cfi.errors(), []);
         let implication = Synthesis {
             cfi: &cfi,
-            section,
             abi: Abi::Amd64,
             executable: std::slice::from_ref(&(0..1 << 62)),
             version: Version::V2,
             byte_order: ByteOrder::Little,
         };
-        implication.synthesize().expect("a section").fdes
+        let made = implication.synthesize().expect("a section");
+        assert_eq!((made.left_out, made.fdes), (Vec::new(), made.section.functions.len()));
+        let cfa = |function: &Function| function.rows[0].cfa.expect("a CFA").offset;
+        made.section.functions.iter().map(|it| (it.start, it.size, cfa(it))).collect::<Vec<_>>()
     };
-    assert_eq!((synthesize(CfiSection::EhFrame), synthesize(CfiSection::DebugFrame)), (1, 0));
+    let both = [(0x100, 0x20), (0x200, 0x10)];
+    assert_eq!(functions(&both, &both), [(0x100, 0x20, 16), (0x200, 0x10, 16)]);
+    assert_eq!(functions(&both[..1], &both), [(0x100, 0x20, 16), (0x200, 0x10, 32)]);
+    assert_eq!(functions(&[], &both), [(0x100, 0x20, 32), (0x200, 0x10, 32)]);
+    // One that begins or ends elsewhere is about the same code.
+    assert_eq!(functions(&[(0x100, 0x20)], &[(0x110, 0x20), (0xf0, 0x20)]), [(0x100, 0x20, 16)]);
+    assert_eq!(functions(&[(0x100, 0x20)], &[(0x120, 8)]), [(0x100, 0x20, 16), (0x120, 8, 32)]);
 }
