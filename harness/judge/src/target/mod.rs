@@ -24,7 +24,7 @@ use crate::target::files::Files;
 use crate::target::made::Made;
 use crate::target::sections::Sections;
 use crate::vocabulary::QualifiedName;
-use sframe_elf::cfi::{CallFrameInfo, CfiFde};
+use sframe_elf::cfi::{CallFrameInfo, CfiFde, CfiRow};
 use sframe_elf::code_digest::FunctionCodes;
 use sframe_elf::debug_file::DebugFile;
 use sframe_elf::kernel::KernelCode;
@@ -312,11 +312,16 @@ impl<'a> Module<'a> {
         self.kernel.get_or_init(|| KernelCode::of(&self.subject, self.image.is_kernel()))
     }
 
-    /// Whether an address has call frame information; `None` if it has some that can't be read, or if the file has none
-    /// that would say so.
+    /// Whether an address has call frame information that rows can say; `None` if it has some that can't be read, or if
+    /// the file has none that would say so.
     pub(crate) fn has_cfi_at(&self, address: Linked) -> Option<bool> {
         let cfi = self.cfi().filter(|cfi| !cfi.fdes().is_empty())?;
-        cfi.fde_at(address.0).map_or(Some(false), |fde| cfi.rows(fde).ok().map(|_| true))
+        let Some(fde) = cfi.fde_at(address.0) else { return Some(false) };
+        let rows = cfi.rows(fde).ok()?;
+        let is_in_row = rows.iter().any(|row| row.range.contains(&address.0));
+        // A function of which one row can't be said has no FDE.
+        let says = |row: &CfiRow| cfi.rules(row, row.range.start).row_rules().is_some();
+        Some(is_in_row && rows.iter().all(says))
     }
 
     /// Whether an address has call frame information in which nothing keeps assemblers from writing an FDE for the

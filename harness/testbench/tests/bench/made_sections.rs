@@ -279,3 +279,23 @@ fn an_unwinder_in_another_process_reads_the_made_section(#[case] id: &str) {
     assert!(made["walk_ends"]["outermost"].as_u64() > Some(100), "{made}");
     assert_eq!(made, check(&path(id), &[]));
 }
+
+/// What another section would say nothing of either is not commended.
+#[rstest]
+#[case::as_it_is([0x0c, 7, 8, 0x90, 1], true)]
+// CFA = ~(SP+8), which no row says.
+#[case::inexpressible([0x0f, 3, 0x77, 8, 0x20], false)]
+fn what_has_no_rule_is_not_said_to_be_checked_by_eh_frame(#[case] rules: [u8; 5], #[case] is_said: bool) {
+    let mut file =
+        std::fs::read(repository().join("corpus/faults/clang-expression-forgotten/late")).expect("it");
+    let places: Vec<usize> =
+        (0..file.len()).filter(|at| file[*at..].starts_with(&[0x0c, 7, 8, 0x90, 1])).collect();
+    assert!(!places.is_empty());
+    places.iter().for_each(|at| file[*at..at + 5].copy_from_slice(&rules));
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("program");
+    std::fs::write(&path, file).expect("a file");
+    let output = bench(&["check", "--no-explore", path.to_str().expect("text")]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(text.contains("checks by .eh_frame"), is_said, "{text}");
+}
