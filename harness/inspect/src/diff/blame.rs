@@ -169,7 +169,8 @@ pub(super) fn blame_for_missing(tables: &BTreeSet<&str>, is_relocatable: bool) -
         0 => (
             Blame::Unknown,
             Confidence::Low,
-            "a linker has lost them, or they come from objects without .sframe".to_owned(),
+            "a linker has lost them, or they come from objects without .sframe: `diff --object` tells"
+                .to_owned(),
         ),
     };
     Blamed { blame, confidence, evidence: vec![Evidence { witness: Witness::Layout, says }] }

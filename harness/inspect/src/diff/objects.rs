@@ -6,6 +6,7 @@ use object::elf::SHF_GROUP;
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SectionFlags, SymbolKind};
 
 use super::blame::{Blamed, Evidence};
+use super::reason::Reason;
 use super::report::{Extent, Missing};
 use super::{DiffError, DiffReport};
 use sframe_elf::bounded::{self, File};
@@ -29,7 +30,7 @@ enum Has {
 }
 
 impl Has {
-    /// Whose doing it is that the linked file has no FDE.
+    /// Whose doing it is that the linked file has no FDE. Nobody's without a section.
     fn blamed(self, files: &[&str]) -> Blamed {
         let (files, have) = (first_of(files, SHOWN), if files.len() == 1 { "has" } else { "have" });
         let (blame, says) = match self {
@@ -41,10 +42,7 @@ impl Has {
                 Blame::ProducerAssembler,
                 format!("{files} {have} this code and .sframe, and no FDEs for the code"),
             ),
-            Self::NoSection => (
-                Blame::Unknown,
-                format!("{files} {have} this code and no .sframe: nobody has asked the assembler for it"),
-            ),
+            Self::NoSection => (Blame::Unknown, format!("{files} {have} no .sframe")),
             Self::Joined => (
                 Blame::Unknown,
                 format!(
@@ -105,7 +103,7 @@ impl Objects {
         if first != abi.name() {
             return Err(DiffError::OtherAbi { object: abi.name(), file: first });
         }
-        let sframe = subject.section().ok();
+        let (sframe, cfi) = (subject.section().ok(), subject.call_frame_info());
         let section = sframe.as_ref().map(|sframe| sframe.open(0, abi)).transpose()?;
         // They are in no order yet.
         let fdes = section.iter().flat_map(|section| section.fdes().flatten());
@@ -130,7 +128,16 @@ impl Objects {
             if sh_flags.contains(SHF_GROUP) || symbol.is_weak() {
                 continue;
             }
-            let (start, size) = (symbol.address(), symbol.size());
+            let start = symbol.address();
+            // Some people's functions have no size, and call frame information has it.
+            let described = || {
+                let at = laid.address().wrapping_add(start);
+                cfi.as_ref()?.fde_at(at).filter(|fde| fde.range.start == at)
+            };
+            let size = match symbol.size() {
+                0 => described().map_or(0, |fde| fde.range.end.saturating_sub(fde.range.start)),
+                size => size,
+            };
             let Ok(function) = symbol.name() else { continue };
             let code = codes.entry(index.0).or_insert_with(|| LinkedCode::of_relocatable(&own));
             let offset = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
@@ -215,6 +222,11 @@ impl DiffReport {
                     others.push(function);
                     continue;
                 };
+                // Whoever was not asked for an FDE has lost none.
+                if has == Has::NoSection {
+                    self.never_had(&function, has.blamed(&Vec::from_iter(files)));
+                    continue;
+                }
                 let (functions, of) = known.entry(has).or_default();
                 of.extend(files);
                 functions.push(function);
@@ -228,5 +240,13 @@ impl DiffReport {
         }
         self.missing = all;
         Ok(())
+    }
+
+    /// Says of a function without an FDE that the objects which it comes from have no section.
+    fn never_had(&mut self, function: &Extent, Blamed { evidence, .. }: Blamed) {
+        let of_function = self.uncovered.iter_mut().find(|it| it.extent == *function);
+        if let (Some(uncovered), Some(evidence)) = (of_function, evidence.into_iter().next()) {
+            (uncovered.reason, uncovered.message) = (Some(Reason::NoSection), evidence.says);
+        }
     }
 }

@@ -50,6 +50,8 @@ pub enum Reason {
     EntryPoint,
     /// A linker has lost it: another difference explains how.
     NotMerged,
+    /// The object that it comes from has no section, as that object shows.
+    NoSection,
 }
 
 impl Reason {
@@ -73,6 +75,7 @@ impl Reason {
             Self::ArgsSize => "its CFI gives the size of pushed arguments",
             Self::EntryPoint => "it is where the system starts the program, and walks end there in any case",
             Self::NotMerged => "its FDE is lost because the linker did not merge the section",
+            Self::NoSection => "its object has no .sframe",
         }
     }
 }

@@ -357,12 +357,14 @@ impl DiffReport {
     }
 
     fn show_coverage(&self, text: &mut Text) {
-        let mut by_reason: BTreeMap<Reason, Vec<&Extent>> = BTreeMap::new();
-        for Uncovered { extent, reason, .. } in &self.uncovered {
-            reason.map(|reason| by_reason.entry(reason).or_default().push(extent));
+        let mut by_reason: BTreeMap<(Reason, &str), Vec<&Extent>> = BTreeMap::new();
+        for Uncovered { extent, reason, message, .. } in &self.uncovered {
+            let Some(reason) = *reason else { continue };
+            // Those of each object by themselves.
+            let why = if reason == Reason::NoSection { message } else { reason.text() };
+            by_reason.entry((reason, why)).or_default().push(extent);
         }
-        for (reason, extents) in by_reason {
-            let why = reason.text();
+        for ((_, why), extents) in by_reason {
             text.blank();
             let _ = writeln!(text, "not in .sframe: {} ({why})", counted(extents.len() as u64, "function"));
             list(text, &extents);

@@ -16,6 +16,7 @@ use sframe_engine::{PauthKey, Recovery, RecoveryRule};
 use sframe_inspect::diff::{DiffError, DiffReport, Field, Objects, Reason, diff_file};
 use sframe_inspect::hazard::HazardKind;
 use sframe_inspect::lint::lint_file;
+use sframe_kit::percent::Percent;
 use sframe_kit::{Blame, Confidence};
 
 use crate::common::{build, files, link_object, repository};
@@ -476,11 +477,16 @@ fn objects_say_who_has_lost_an_fde() {
         let last = section.functions.iter().map(|function| function.start).max();
         keep(section, |function| Some(function) != last);
     });
-    let told = |given: &[(&str, &[u8])]| {
+    let report = |given: &[(&str, &[u8])]| {
         let mut objects = Objects::default();
         given.iter().for_each(|(name, bytes)| objects.add(*bytes, name).expect("an object"));
         let mut report = diff(&lost);
         report.add_objects(&objects, &lost[..]).expect("objects of the file");
+        report
+    };
+    let told = |given: &[(&str, &[u8])]| {
+        let report = report(given);
+        assert!(!report.reaches(Percent::ALL));
         let [missing] = &report.missing[..] else { panic!("{:?}", report.missing) };
         (missing.blame, missing.evidence[0].says.clone())
     };
@@ -496,11 +502,26 @@ fn objects_say_who_has_lost_an_fde() {
     for (object, blame, says) in [
         (&sound, Blame::ProducerLinker, "it.o has this code with FDEs"),
         (&damaged, Blame::ProducerAssembler, "it.o has this code and .sframe, and no FDEs"),
-        (&plain, Blame::Unknown, "it.o has this code and no .sframe"),
         (&link_object("v2/amd64/library.o"), Blame::Unknown, "it.o has this code, and .sframe of another"),
     ] {
         let (blamed, evidence) = told(&[("other.o", &other), ("it.o", object)]);
         assert!(blamed == blame && evidence.starts_with(says), "{blamed} {evidence}");
+    }
+    // Nobody has lost what was never asked for.
+    let sizeless = {
+        let (mut bytes, elf) = (plain.clone(), object::File::parse(&*plain).expect("ELF"));
+        let (start, len) = elf.section_by_name(".symtab").expect("symbols").file_range().expect("bytes");
+        let [start, end] = [start, start + len].map(|at| usize::try_from(at).expect("small"));
+        (start..end).step_by(24).for_each(|symbol| bytes[symbol + 16..symbol + 24].fill(0));
+        bytes
+    };
+    for plain in [&plain, &sizeless] {
+        let report = report(&[("other.o", &other), ("it.o", plain)]);
+        assert!(report.missing.is_empty() && report.reaches(Percent::ALL), "{:?}", report.missing);
+        let [uncovered] = &report.uncovered[..] else { panic!("{:?}", report.uncovered) };
+        assert_eq!(uncovered.reason, Some(Reason::NoSection));
+        let text = report.text().to_string();
+        assert!(text.contains("not in .sframe: 1 function (it.o has no .sframe)\n"), "{text}");
     }
     // Without names, the code says which function it is; a function of the same name with other code is another one.
     let changed = |bytes: &[u8], from: &[u8], to: &[u8]| {
