@@ -33,6 +33,7 @@ use sframe_elf::symbols::Symbols;
 use sframe_inspect::convert::ConvertError;
 use sframe_inspect::diff::{Gap, GapCode, Gaps, Maker, reason_to_leave_out};
 use sframe_isa::{Disassembly, Instruction};
+use sframe_kit::ranges::merge;
 
 /// Why a file can't be tested.
 #[derive(Debug, thiserror::Error)]
@@ -332,6 +333,27 @@ impl<'a> Module<'a> {
         let (Some((cfi, fde)), Some(header)) = (fde, header) else { return false };
         let maker = Maker::of(&self.subject, fde.range.start);
         reason_to_leave_out(cfi, fde, header.version, header.abi, maker).is_none()
+    }
+
+    /// The functions, by their starts, whose call frame information the section's version can express, and of whose code the
+    /// section describes nothing. None if it was not merged: its FDEs are of other code then.
+    #[must_use]
+    pub fn without_fde(&self) -> Vec<Linked> {
+        let (Some(cfi), Some(section)) = (self.cfi(), &self.section) else { return Vec::new() };
+        if self.has_made_section() || !self.subject.merge_faults(section).is_empty() {
+            return Vec::new();
+        }
+        let fdes = section.fdes().flatten();
+        let described = merge(fdes.map(|fde| fde.start..fde.start.saturating_add(fde.size.into())).collect());
+        let has_fde = |fde: &CfiFde| {
+            let [start, end] = [fde.range.start, fde.range.end].map(|at| self.loaded(Linked(at)).0);
+            let next = described.partition_point(|range| range.end <= start);
+            described.get(next).is_some_and(|range| range.start < end)
+        };
+        let starts = cfi.fdes().iter().filter(|fde| !has_fde(fde)).map(|fde| Linked(fde.range.start));
+        let mut missing: Vec<Linked> = starts.filter(|start| self.has_expressible_cfi(*start)).collect();
+        missing.dedup_by_key(|start| start.0);
+        missing
     }
 
     /// Whether an FDE is missing for an address, although it is there for whatever surrounds it: for the functions before

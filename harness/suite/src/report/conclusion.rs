@@ -11,7 +11,7 @@ use sframe_kit::conclusion::{Conclusion, Ending};
 use sframe_kit::text::{counted, first_of, grouped};
 
 use super::NoResult;
-use super::document::{CheckReport, JudgedImage, Report};
+use super::document::{CheckReport, JudgedImage, MISSING_FDE, Report};
 use super::explore::ExploreReport;
 use crate::case::{Outcome, SeenKnown};
 
@@ -301,6 +301,12 @@ impl ExploreReport {
             (None, Some(others)) => facts.push(format!("no finding but {others}")),
             (Some(found), None) => facts.insert(0, found),
             (Some(found), Some(others)) => facts.insert(0, format!("{found}, besides {others}")),
+        }
+        let lost: Vec<&str> = self.without_fde.iter().map(|it| &*it.function).collect();
+        if !lost.is_empty() {
+            let what = "with call frame information that can be expressed, and no FDE";
+            let functions = counted(lost.len() as u64, "function");
+            facts.push(format!("{MISSING_FDE}: {functions} {what}: {}", first_of(&lost, LISTED)));
         }
         facts.extend(not_looked_for(self.known_not_looked_at));
         Conclusion { ending: self.ending(), facts }

@@ -11,7 +11,8 @@ use sframe_judge::explore::{
     Certainty, Doubt, Exploration, ExploredFinding, ExploredForm, FunctionRows, RowCounts, Undecided,
 };
 use sframe_judge::finding::{Finding, Group};
-use sframe_judge::target::{Module as Image, Origin, Target};
+use sframe_judge::target::{Linked, Module as Image, Origin, Target};
+use sframe_kit::Address;
 use sframe_kit::text::{Text, counted, grouped};
 use sha2::{Digest as _, Sha256};
 
@@ -56,6 +57,9 @@ pub struct ExploreReport {
     /// What could not be read of a kernel's tables.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unread_tables: Vec<String>,
+    /// The functions that have no FDE, and whose call frame information the section's version can express.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub without_fde: Vec<WithoutFde>,
     /// Whether the exploration was ended early: then nothing is known of some functions.
     pub interrupted: bool,
     /// The numbers.
@@ -78,6 +82,15 @@ pub struct ExploreReport {
     pub faults: BTreeMap<String, Fault>,
     /// The rows of each function.
     pub functions: Vec<FunctionRows>,
+}
+
+/// A function without an FDE.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct WithoutFde {
+    /// Its address in the file.
+    pub pc: Address,
+    /// Its name, or its address if no symbol names it.
+    pub function: String,
 }
 
 /// An exploration in numbers.
@@ -123,6 +136,12 @@ fn code_of(module: &Image<'_>) -> String {
     format!("{:x}", digest.finalize())
 }
 
+impl WithoutFde {
+    fn at(start: Linked, module: &Image<'_>, target: &Target<'_>) -> Self {
+        Self { pc: Address(start.0), function: target.frame_name(module.loaded(start)) }
+    }
+}
+
 impl ExploreReport {
     /// Makes the document. What faults findings come from is to be said before, of each of their places.
     #[must_use]
@@ -144,6 +163,11 @@ impl ExploreReport {
             module: None,
             forms: Vec::new(),
             unread_tables: Vec::new(),
+            without_fde: module
+                .without_fde()
+                .into_iter()
+                .map(|at| WithoutFde::at(at, module, target))
+                .collect(),
             interrupted: was_interrupted,
             summary: ExploreSummary {
                 functions,
@@ -171,14 +195,15 @@ impl ExploreReport {
 
     /// Leaves out the functions that were not to be explored, unless a path from others has led there.
     #[must_use]
-    pub fn only(mut self, is_wanted: impl Fn(&FunctionRows) -> bool) -> Self {
+    pub fn only(mut self, is_wanted: impl Fn(Option<&str>, &str) -> bool) -> Self {
+        let is_of_wanted = |it: &FunctionRows| is_wanted(it.function.as_deref(), &it.pc.to_string());
         let names = |are_wanted: bool| -> BTreeSet<String> {
-            let functions = self.functions.iter().filter(|it| is_wanted(it) == are_wanted);
+            let functions = self.functions.iter().filter(|it| is_of_wanted(it) == are_wanted);
             functions.filter_map(|it| it.function.clone()).collect()
         };
         self.asked = Some([names(true), names(false)]);
         let (functions, left_out): (Vec<_>, Vec<_>) =
-            self.functions.into_iter().partition(|it| it.rows.checked > 0 || is_wanted(it));
+            self.functions.into_iter().partition(|it| it.rows.checked > 0 || is_of_wanted(it));
         self.functions = functions;
         for FunctionRows { rows, .. } in left_out {
             self.summary.rows_total = self.summary.rows_total.saturating_sub(rows.total);
@@ -190,6 +215,8 @@ impl ExploreReport {
             }
         }
         self.summary.undecided.retain(|_, count| *count > 0);
+        let is_asked = |it: &WithoutFde| is_wanted(Some(&it.function), &it.pc.to_string());
+        self.without_fde.retain(is_asked);
         self
     }
 

@@ -263,7 +263,7 @@ impl Explore {
             .of_module(file.module());
         if !self.functions.is_empty() {
             report.only_functions = self.functions.iter().map(ToString::to_string).collect();
-            report = report.only(|of| self.is_wanted(of.function.as_deref(), &of.pc.to_string()));
+            report = report.only(|function, pc| self.is_wanted(function, pc));
         }
         (report.forms, report.unread_tables) = (forms, unread);
         let invocation = Invocation::of_this_process();
