@@ -93,8 +93,8 @@ impl SeenCause<'_> {
         // Triage does not always know.
         (self.blame == blame || self.blame == Blame::Unknown)
             && known.wrong == self.wrong
-            && self.sections.contains(&known.section.as_str())
-            && is_instruction(&known.row, &self.row)
+            && known.section.iter().any(|section| self.sections.contains(&section.as_str()))
+            && known.row.iter().any(|row| is_instruction(row, &self.row))
             && self.place.is(known)
             && self.begins_after(known)
             && self.has_flags_of(known)
@@ -163,7 +163,7 @@ impl SeenCause<'_> {
         let is_before = last.is_some_and(|last| {
             known.after.iter().zip(last).all(|(known, this)| is_instruction(known, this))
         });
-        known.at.as_ref().is_none_or(|known| is_instruction(known, at)) && is_before
+        known.at.as_ref().is_none_or(|known| known.iter().any(|known| is_instruction(known, at))) && is_before
     }
 }
 
@@ -354,7 +354,7 @@ impl<'f> KnownCauses<'f> {
     fn of_components(faults: &'f Faults, abi: Abi, can_have: impl Fn(&Component) -> bool) -> Self {
         let pages = faults.iter().filter(|(_, fault, _)| can_have(&fault.component));
         let causes = pages.flat_map(|(name, fault, _): (_, &Fault, _)| {
-            let causes = fault.signs.iter().filter(move |cause| cause.abi == abi);
+            let causes = fault.signs.iter().filter(move |cause| cause.abi.iter().any(|of| *of == abi));
             causes.map(move |cause| (name, fault.blame(), cause))
         });
         Self::new(causes.collect())
@@ -848,17 +848,18 @@ mod tests {
         let mut pages = 0;
         for (name, page, _) in faults.iter().filter(|(_, page, _)| page.component.name() == "glibc") {
             pages += 1;
-            for sign in &page.signs {
-                let causes = KnownCauses::of_components(&faults, sign.abi, |it| it.name() == "glibc");
+            let each = page.signs.iter().flat_map(|sign| sign.each().into_iter().map(move |it| (sign, it)));
+            for (sign, (abi, section, row, at)) in each {
+                let causes = KnownCauses::of_components(&faults, abi, |it| it.name() == "glibc");
                 let function = sign.function.as_ref().map(|function| function.to_string().replace('*', "__"));
                 let seen = SeenCause {
                     wrong: &sign.wrong,
-                    sections: &[&sign.section],
+                    sections: &[section],
                     blame: page.blame(),
-                    row: sign.row.clone(),
+                    row: row.to_owned(),
                     place: SeenPlace { cfa: sign.cfa, row_begins: sign.row_begins, row_ends: sign.row_ends },
                     before_row: None,
-                    around: Some((sign.after.clone(), sign.at.clone().unwrap_or_else(|| "nop".to_owned()))),
+                    around: Some((sign.after.clone(), at.unwrap_or("nop").to_owned())),
                     layout: sign.layout.into_iter().collect(),
                     flags: None,
                     code_in: sign.code_in.as_deref(),
@@ -886,7 +887,7 @@ mod tests {
                     let entry = vec!["ret".to_owned(); sign.entry.len()];
                     others.push(SeenCause { function: None, entry, ..seen.clone() });
                 }
-                if let Some(at) = &sign.at {
+                if let Some(at) = at {
                     let around = |before: &[String], at: &str| Some((before.to_vec(), at.to_owned()));
                     others.push(SeenCause { around: around(&sign.after, "udf #0"), ..seen.clone() });
                     others.push(SeenCause {

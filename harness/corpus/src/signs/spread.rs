@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use sframe_engine::{Abi, Base, DwarfRegister, InstructionPointer, Recovery, RecoveryRule, RowRules};
-use sframe_isa::{Disassembly, Instruction};
+use sframe_isa::{Disassembly, Flow, Instruction, Operation, Place};
 use sframe_judge::finding::Finding;
 use sframe_judge::target::{Linked, Module};
 use sframe_judge::vocabulary::Verdict;
@@ -118,7 +118,7 @@ pub(super) fn pages<'f>(
                 || !beside.has_run(&around, *pc, sign)
                 || !beside.is_wrong_before(&around, *pc, sign)
                 || !is_in_such_a_function(&around, *pc, sign, row);
-            let end = end(&around, *pc, sign).filter(|_| !is_of_another)?;
+            let end = end(&around, *pc, sign, row).filter(|_| !is_of_another)?;
             Some((*page, *sign, end, Arc::clone(&around)))
         })
     });
@@ -128,8 +128,9 @@ pub(super) fn pages<'f>(
         let Some((page, sign, end, around)) = seed else { continue };
         // The code of a library's function is known, and a fault of it is all that is wrong with the row from there on.
         let is_of_library = sign.library.is_some();
-        // A sign that says where in the row it is, is about that place.
-        if (sign.row_begins.is_some() || sign.row_ends) && !is_of_library {
+        // A sign that says where in the row it is, and not how far it goes, is about that place.
+        let is_of_place = sign.row_ends || sign.row_begins.is_some() && end.is_none();
+        if is_of_place && !is_of_library {
             continue;
         }
         let reached = row.filter(|_| !is_of_library).map(|row| reached(around, *pc, row));
@@ -174,20 +175,40 @@ fn is_in_such_a_function(code: &Disassembly, pc: u64, sign: &Sign, row: Option<W
 }
 
 /// Where the last instruction is that executes from a place on as a sign says; the inner `None` if it says nothing of that.
-/// `None` if others execute.
-fn end(code: &Disassembly, pc: u64, sign: &Sign) -> Option<Option<u64>> {
+/// `None` if control goes elsewhere before, or an instruction takes more of the stack that is not for a call among them.
+fn end(code: &Disassembly, pc: u64, sign: &Sign, row: Option<WrongRow<'_>>) -> Option<Option<u64>> {
     let mut later = sign.later.iter().peekable();
     let (mut next, mut end) = (pc, None);
     while later.peek().is_some() {
         let instruction = code.at(next)?;
         if later.next_if(|known| is_instruction(known, &without_numbers(&instruction.text))).is_some() {
             end = Some(next);
-        } else if !instruction.falls_through() {
+        } else if !instruction.falls_through()
+            || matches!(instruction.flow, Flow::Call(_))
+            || row.is_some_and(|row| takes_stack(instruction, row.abi))
+                && !later.clone().any(|known| is_call(known))
+        {
             return None;
         }
         next = next.wrapping_add(instruction.len);
     }
     Some(end)
+}
+
+/// Whether a sign names a call, for which arguments may be pushed.
+fn is_call(known: &str) -> bool {
+    known.starts_with("call ")
+}
+
+/// Whether an instruction lowers SP by a constant.
+fn takes_stack(instruction: &Instruction, abi: Abi) -> bool {
+    match instruction.operation {
+        Operation::Add { to, from, offset } => to == abi.sp() && from == abi.sp() && offset < 0,
+        Operation::Store { place: Some(Place { base, writeback, .. }), .. } => {
+            base == abi.sp() && writeback < 0
+        }
+        _ => false,
+    }
 }
 
 /// Whether control may come to a place with a fault's sign by another way than through the instructions before it, which
@@ -354,6 +375,9 @@ mod tests {
     #[case(&[0xc9, 0x5d, 0xc3], Some("second"))]
     // leave; jmp to it
     #[case(&[0xc9, 0xeb, 0xfe], None)]
+    // leave; call f, or push %rax; lea -8(%r10),%rsp; ret
+    #[case(&[0xc9, 0xe8, 0, 0, 0, 0, 0x49, 0x8d, 0x62, 0xf8, 0xc3], None)]
+    #[case(&[0xc9, 0x50, 0x49, 0x8d, 0x62, 0xf8, 0xc3], None)]
     fn of_several_signs_that_counts_which_the_code_has(#[case] code: &[u8], #[case] expected: Option<&str>) {
         let code = Arc::new(Disassembly::of(Abi::Amd64, [(0x1000, code)]));
         let with_later = |later: &str| Sign {

@@ -12,8 +12,8 @@ use sframe_judge::vocabulary::{LayoutFact, Verdict};
 
 use super::de::present;
 use super::{
-    Assembler, Blame, CfaError, Compiler, Library, Linker, NamePattern, Producer, RowOffset, Tool, ToolName,
-    ToolRange,
+    Assembler, Blame, CfaError, Compiler, Library, Linker, NamePattern, OneOrMany, Producer, RowOffset, Tool,
+    ToolName, ToolRange,
 };
 use crate::yaml::one_key;
 
@@ -58,17 +58,18 @@ pub struct Fault {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a sign, which is a mapping")]
 pub struct Sign {
-    /// The ABI.
-    pub abi: Abi,
+    /// The ABI, or several: of what is a list here, one must be so.
+    #[schemars(with = "OneOrMany<Abi>")]
+    pub abi: OneOrMany<Abi>,
     /// What is wrong, as the search prints it: a verdict, or a difference.
     #[schemars(length(min = 1))]
     pub wrong: String,
     /// Which sections are wrong, as the search prints it: `.sframe`, `.eh_frame` or `both sections`.
-    #[schemars(length(min = 1))]
-    pub section: String,
+    #[schemars(with = "OneOrMany<String>")]
+    pub section: OneOrMany<String>,
     /// The rules of the row, with `N` for each number; `R` stands for any register but SP and FP.
-    #[schemars(length(min = 1))]
-    pub row: String,
+    #[schemars(with = "OneOrMany<String>")]
+    pub row: OneOrMany<String>,
     /// How wrong the CFA is, if that is what is wrong. Of what is wrong by another amount, or to the other side, another
     /// fault is the cause.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -98,14 +99,15 @@ pub struct Sign {
     /// Whether what is wrong, RA or FP, is as in the function's first row, which has it in memory.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub as_first_row: bool,
-    /// Instructions that execute from that one on without a jump, in this order and in the same way, with others between.
+    /// Instructions that execute from that one on without a jump, in this order and in the same way, with others between
+    /// that neither call nor take more of the stack, unless for a call among them.
     /// The fault goes no further than the last of them. Beside `after`, `at` or `begins_after`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub later: Vec<String>,
     /// The instruction itself, in the same way. It, `after`, `begins_after`, `with`, `layout`, `code_in` or `function` is given.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String")]
-    pub at: Option<String>,
+    #[schemars(with = "OneOrMany<String>")]
+    pub at: Option<OneOrMany<String>>,
     /// Operations, one of which directly precedes the row's first instruction in the text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub begins_after: Vec<String>,
@@ -160,6 +162,17 @@ const LEAST_ENTRY: usize = 3;
 const SECTIONS: [&str; 3] = [".sframe", ".eh_frame", "both sections"];
 
 impl Sign {
+    /// Each ABI, with each section, row and instruction that it may be about.
+    #[must_use]
+    pub fn each(&self) -> Vec<(Abi, &str, &str, Option<&str>)> {
+        let at: Vec<_> =
+            self.at.as_ref().map_or_else(|| vec![None], |at| at.iter().map(|at| Some(&**at)).collect());
+        let of_row = self.row.iter().flat_map(|row| at.iter().map(move |at| (row, *at)));
+        let of_section = self.section.iter().flat_map(|section| of_row.clone().map(move |it| (section, it)));
+        let all = self.abi.iter().flat_map(|abi| of_section.clone().map(move |it| (*abi, it)));
+        all.map(|(abi, (section, (row, at)))| (abi, &**section, &**row, at)).collect()
+    }
+
     /// That of a row of rules that are wrong in sections, wherever it is.
     #[must_use]
     pub fn of_row(
@@ -169,10 +182,10 @@ impl Sign {
         row: impl Into<String>,
     ) -> Self {
         Self {
-            abi,
+            abi: abi.into(),
             wrong: wrong.into(),
-            section: section.into(),
-            row: row.into(),
+            section: section.into().into(),
+            row: row.into().into(),
             cfa: None,
             row_begins: None,
             row_ends: false,
@@ -215,14 +228,16 @@ impl Sign {
         if !is_verdict && wrong != LEFT_OUT && !wrong.starts_with(DIFFERENT) {
             return Some(("wrong", "this is no verdict, nor `left out` or `different` and a field"));
         }
-        if !SECTIONS.contains(&section.as_str()) {
+        if !section.iter().all(|section| SECTIONS.contains(&section.as_str())) {
             return Some(("section", "a section is `.sframe`, `.eh_frame` or `both sections`"));
         }
         // Any number and any register stand for those of a row.
-        let numbers = row.replace('N', "8");
-        let of_a_row = numbers.replace("RA", "ra").replace('R', "r1").replace("ra", "RA");
-        let is_row = row == "none" || of_a_row.parse::<RowRules>().is_ok();
-        if is_verdict && !is_row {
+        let is_row = |row: &String| {
+            let numbers = row.replace('N', "8");
+            let of_a_row = numbers.replace("RA", "ra").replace('R', "r1").replace("ra", "RA");
+            row == "none" || of_a_row.parse::<RowRules>().is_ok()
+        };
+        if is_verdict && !row.iter().all(is_row) {
             return Some((
                 "row",
                 "these are no rules of a row, such as `CFA = SP+N, RA = *(CFA-N), FP unchanged`",
@@ -231,7 +246,10 @@ impl Sign {
         if cfa.is_some() && wrong != Verdict::WrongCfa.as_str() {
             return Some(("cfa", "only of `wrong-cfa` is it known how wrong the CFA is"));
         }
-        if cfa.is_none() && wrong == Verdict::WrongCfa.as_str() && row.starts_with("CFA = SP") {
+        if cfa.is_none()
+            && wrong == Verdict::WrongCfa.as_str()
+            && row.iter().any(|row| row.starts_with("CFA = SP"))
+        {
             return Some(("cfa", "a sign says how wrong a CFA is that is computed from SP"));
         }
         let is_instruction = |text: &String| text.starts_with(|first: char| first.is_ascii_lowercase());
@@ -247,7 +265,7 @@ impl Sign {
                 return Some((key, "a sign that has it also has `after`, `at` or `begins_after`"));
             }
         }
-        if !at.iter().all(is_instruction) {
+        if !at.iter().flatten().all(is_instruction) {
             return Some(("at", "this is no instruction"));
         }
         if !entry.iter().all(is_instruction) {

@@ -135,7 +135,7 @@ impl Faults {
                         wrong("blame", message, &format!("blame `{blame}`"));
                     }
                     known.title = Some(fault.title.clone());
-                    known.signs = fault.signs.iter().map(|sign| sign.abi).collect();
+                    known.signs = fault.signs.iter().flat_map(|sign| &sign.abi).copied().collect();
                 }
             }
         }

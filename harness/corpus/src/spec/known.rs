@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use sframe_inspect::known::{Known as KnowsOf, Place, Why};
 use sframe_judge::vocabulary::{QualifiedName, Verdict};
 
@@ -52,37 +52,21 @@ pub struct KnownFinding {
     /// The row with which it happens: the offset of the row's start from the
     /// beginning of the function. Each row of a list must be found. Without
     /// this key: any row of the function.
-    #[serde(
-        default,
-        deserialize_with = "present",
-        serialize_with = "alone_if_any",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "OneOrMany<RowOffset>")]
     pub row: Option<OneOrMany<RowOffset>>,
     /// The rows with which it happens, all of them: with another one it has changed. Without this key: any.
-    #[serde(
-        default,
-        deserialize_with = "present",
-        serialize_with = "alone_if_any",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "OneOrMany<RowOffset>")]
     pub rows: Option<OneOrMany<RowOffset>>,
     /// The rules with which it happens, as findings print them, each with the
     /// number of places, which are different instructions; `no row` where there
     /// is none. The program must show exactly these; a list has several
     /// possibilities.
-    #[serde(serialize_with = "alone")]
     pub rules: OneOrMany<BTreeMap<String, u64>>,
     /// How wrong the CFA is, of `wrong-cfa`: `8 too low`; of several amounts, each happens. What is wrong by another one
     /// is another mistake. Without this key: by any.
-    #[serde(
-        default,
-        deserialize_with = "present",
-        serialize_with = "alone_if_any",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "OneOrMany<CfaError>")]
     pub cfa: Option<OneOrMany<CfaError>>,
     /// Which component needs the fix. Triage must reach the same conclusion.
@@ -106,25 +90,6 @@ pub struct KnownFinding {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 const fn is_false(value: &bool) -> bool {
     !*value
-}
-
-/// Writes one value without a list around it.
-fn alone<T: Serialize, S: Serializer>(values: &OneOrMany<T>, serializer: S) -> Result<S::Ok, S::Error> {
-    let mut all = values.iter();
-    match (all.next(), all.next()) {
-        (Some(only), None) => only.serialize(serializer),
-        _ => values.serialize(serializer),
-    }
-}
-
-fn alone_if_any<T: Serialize, S: Serializer>(
-    values: &Option<OneOrMany<T>>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    match values {
-        Some(values) => alone(values, serializer),
-        None => serializer.serialize_none(),
-    }
 }
 
 /// A file of known findings.

@@ -6,14 +6,13 @@ use std::marker::PhantomData;
 use std::slice;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::Serialize;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserialize, Deserializer, Error as _, IntoDeserializer, MapAccess, SeqAccess, Visitor};
+use serde::{Serialize, Serializer};
 
 /// One value, written alone or in a list, or several in a list. A document's list may not be empty: a key
 /// that matches nothing would look as if it had been checked.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
-#[serde(transparent)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct OneOrMany<T>(Vec<T>);
 
 impl<T> OneOrMany<T> {
@@ -36,6 +35,22 @@ impl<T> OneOrMany<T> {
 impl<T> From<Vec<T>> for OneOrMany<T> {
     fn from(values: Vec<T>) -> Self {
         Self(values)
+    }
+}
+
+impl<T> From<T> for OneOrMany<T> {
+    fn from(value: T) -> Self {
+        Self(vec![value])
+    }
+}
+
+/// One value is written without a list around it.
+impl<T: Serialize> Serialize for OneOrMany<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.0[..] {
+            [only] => only.serialize(serializer),
+            values => values.serialize(serializer),
+        }
     }
 }
 

@@ -42,6 +42,9 @@ const PUSHED: &str = "push $7; pop %rax";
 /// it in the row.
 #[rstest]
 #[case::itself(PUSHED, 0, 0)]
+#[case::with_others_between("push $7; xor %ecx, %ecx; mov %rbx, %rdi; pop %rax", 0, 0)]
+#[case::a_call_between("push $7; call f0; pop %rax", 1, 8)]
+#[case::a_jump_between("push $7; jmp 1f; 1: pop %rax", 1, 8)]
 #[case::before_it("sub $16, %rsp; push $7; pop %rax; add $16, %rsp", 1, 16)]
 #[case::after_it("push $7; pop %rax; push %rcx; nop; pop %rcx", 1, 8)]
 #[case::around_it("push $8; push $7; pop %rax; pop %rax", 1, 8)]

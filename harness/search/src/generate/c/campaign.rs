@@ -303,9 +303,10 @@ mod tests {
         let all = faults
             .iter()
             .flat_map(|(name, fault, _)| fault.signs.iter().map(move |it| (name, fault, it)))
+            .flat_map(|(name, fault, sign)| sign.each().into_iter().map(move |it| (name, fault, it, sign)))
             // Generated programs are no libraries. What is said of a function's other code needs a function.
             .filter(|(.., sign)| sign.library.is_none() && !sign.needs_code());
-        for (name, page, known) in all {
+        for (name, page, (abi, section, row, at), known) in all {
             let producer = |compiler: &str, assembler: &str, linker: &str| Producer {
                 compiler: Some(compiler.parse().expect("a compiler")),
                 assembler: Some(assembler.parse().expect("an assembler")),
@@ -322,14 +323,14 @@ mod tests {
             let (Some(has), Some(other)) = (can.first(), can_not.first()) else { panic!("{name}") };
             let line = |is_wrong, text: &str| Line { is_wrong, pc: Address(1), text: text.to_owned() };
             let mut listing: Vec<Line> = known.after.iter().map(|text| line(false, text)).collect();
-            listing.push(line(true, known.at.as_deref().unwrap_or("nop")));
+            listing.push(line(true, at.unwrap_or("nop")));
             let sections = [Section::Sframe, Section::EhFrame, Section::Both];
-            let section = sections.into_iter().find(|section| section.to_string() == known.section);
+            let section = sections.into_iter().find(|it| it.to_string() == section);
             let fault = Fault::of("f0", &known.wrong);
             let cause = Cause {
                 section: section.expect("a section"),
                 blame: page.blame(),
-                row: known.row.clone(),
+                row: row.to_owned(),
                 after: "mov".to_owned(),
                 ..fault.cause.clone()
             };
@@ -345,7 +346,7 @@ mod tests {
             let build = Build { flags: vec![known.with.clone()], link: Link::plain(1) };
             let trial = Trial { build, ..trial(vec![("-O0", Outcome::Judged(judged))]) };
             let kinds = |producer| -> Vec<Kind<Cause>> {
-                let (all, _) = found(&trial, &KnownCauses::of(&faults, producer, known.abi));
+                let (all, _) = found(&trial, &KnownCauses::of(&faults, producer, abi));
                 all.into_iter().map(|finding| finding.kind).collect()
             };
             let page = Kind::Known(name.to_owned());

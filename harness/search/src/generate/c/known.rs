@@ -140,7 +140,7 @@ impl Place {
     pub fn known(&self, abi: Abi, cause: &Cause) -> Sign {
         Sign {
             after: self.after.iter().cloned().collect(),
-            at: Some(self.at.clone()),
+            at: Some(self.at.clone().into()),
             cfa: self.cfa,
             ..Sign::of_row(abi, &*cause.wrong, cause.section.as_str(), &*cause.row)
         }
@@ -183,10 +183,10 @@ mod tests {
 
     fn known() -> Sign {
         Sign {
-            abi: Abi::Amd64,
+            abi: Abi::Amd64.into(),
             wrong: "wrong-cfa".to_owned(),
-            section: "both sections".to_owned(),
-            row: "CFA = SP+N".to_owned(),
+            section: "both sections".to_owned().into(),
+            row: "CFA = SP+N".to_owned().into(),
             cfa: Some("8 too high".parse().expect("an error")),
             row_begins: Some(RowBegins::Before),
             row_ends: true,
@@ -196,7 +196,7 @@ mod tests {
             lacks: Vec::new(),
             as_first_row: false,
             later: Vec::new(),
-            at: Some("ret".to_owned()),
+            at: Some("ret".to_owned().into()),
             begins_after: vec!["jmp".to_owned(), "ret".to_owned()],
             with: vec!["-O9".to_owned()],
             layout: Some(LayoutFact::LinkageTable),
@@ -281,12 +281,12 @@ mod tests {
         assert!(knows(&known(), &fault()));
         let changes: [fn(&mut Sign); 16] = [
             |cause| cause.wrong = "wrong-ra".to_owned(),
-            |cause| cause.section = ".sframe".to_owned(),
-            |cause| cause.row = "CFA = FP+N".to_owned(),
+            |cause| cause.section = ".sframe".to_owned().into(),
+            |cause| cause.row = "CFA = FP+N".to_owned().into(),
             |cause| cause.row_begins = Some(RowBegins::Here),
             |cause| cause.cfa = CfaError::between(0x1000, 0x1008),
             |cause| cause.cfa = CfaError::between(0x1010, 0x1000),
-            |cause| cause.at = Some("nop".to_owned()),
+            |cause| cause.at = Some("nop".to_owned().into()),
             |cause| cause.after[0] = "lea rsp, [rbp + N]".to_owned(),
             |cause| cause.after.insert(0, "nop".to_owned()),
             |cause| {
@@ -318,9 +318,9 @@ mod tests {
         let mut other = fault();
         other.cause.row = "CFA = r10, RA = *(CFA-N)".to_owned();
         any = known();
-        any.row = "CFA = R, RA = *(CFA-N)".to_owned();
+        any.row = "CFA = R, RA = *(CFA-N)".to_owned().into();
         assert!(knows(&any, &other));
-        any.row = "R = r10, RA = *(CFA-N)".to_owned();
+        any.row = "R = r10, RA = *(CFA-N)".to_owned().into();
         assert!(!knows(&any, &other));
         let mut either = known();
         either.cfa = Some("too high".parse().expect("an error"));
