@@ -53,7 +53,7 @@ fn each_place_of_a_finding_is_known_by_its_instructions() {
         .expect("a document");
     let with = |codes: &[&str]| {
         let lines = codes.iter().map(|code| format!("aarch64\t*\t*\twrong-cfa\t*\t{code}\t-\tw\n"));
-        let table = format!("{}", lines.collect::<String>());
+        let table: String = lines.collect();
         std::fs::write(folder.path().join("findings.tsv"), table).expect("a table");
         let new = tell(folder.path(), "new findings.tsv reports aarch64");
         (new.0, new.1, tell(folder.path(), "faults findings.tsv reports aarch64"))
