@@ -296,7 +296,6 @@ fn signed_searches_are_named(
 
 /// Bits that are looked for in other places, and a base that is inverted beside them.
 #[rstest]
-#[case("unsigned count = info >> 1 & 15", "unsigned count = info & 15", &["word-count-from-bit-0"])]
 #[case("size = 1u << (info >> 5 & 3)", "size = 1u << (info >> 4 & 3)", &["word-size-from-bit-4"])]
 #[case(
     "uint64_t info = at (opened, attributes + 2, 1);",

@@ -441,7 +441,7 @@ impl<'q> Section<'q> {
                 () if self.has(Way::WordCountOf2Bits) => 3,
                 () => 15,
             };
-            let count = info >> u8::from(!self.has(Way::WordCountFromBit0)) & mask;
+            let count = info >> 1 & mask;
             let words_at = *at + width + 1;
             *at = words_at + size * usize::from(count);
             if *at > bytes.len() {

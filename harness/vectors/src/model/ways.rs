@@ -99,7 +99,6 @@ ways! {
     WordSizeUnmasked = "word-size-unmasked",
     WordCountOf3Bits = "word-count-of-3-bits",
     WordCountOf2Bits = "word-count-of-2-bits",
-    WordCountFromBit0 = "word-count-from-bit-0",
     WordSizeFromBit4 = "word-size-from-bit-4",
     FreInfoFromTop = "fre-info-from-top",
     FdeInfoFromTop = "fde-info-from-top",
