@@ -43,10 +43,10 @@
    are those of a table.  */
 enum run_event { RUN_ASKED, RUN_RIGHT, RUN_WRONG, RUN_SAID, RUN_CRASHED, RUN_DONE, RUN_OWN };
 
-/* What is told of a question, which is a position in a table.  What is wrong, why a
+/* What becomes known of a question, which is a position in a table.  What is wrong, why a
    right answer is accepted, or how the process has ended; and what the reader
    says.  */
-struct run_told
+struct run_news
 {
   unsigned at, more;
   enum run_event event;
@@ -57,7 +57,7 @@ struct run_told
 /* Who hears it: a tally of the table, or the process that has one.  */
 struct run_listener
 {
-  void (*hear) (void *tally, const struct run_told *);
+  void (*hear) (void *tally, const struct run_news *);
   void *tally;
   int to;
 };
@@ -67,50 +67,50 @@ typedef void run_work (const struct kit_reader *, const void *table, unsigned fr
 		       struct run_listener *);
 
 static inline void
-run_tell (struct run_listener *listener, struct run_told told)
+run_tell (struct run_listener *listener, struct run_news news)
 {
 #ifdef RUN_FORKS
   if (listener->to >= 0)
     {
       /* A question that takes too long ends the process.  */
-      if (told.event == RUN_ASKED)
+      if (news.event == RUN_ASKED)
 	alarm (RUN_SECONDS);
-      if (write (listener->to, &told, sizeof told) != (ssize_t) sizeof told)
+      if (write (listener->to, &news, sizeof news) != (ssize_t) sizeof news)
 	_exit (1);
       return;
     }
 #endif
-  listener->hear (listener->tally, &told);
+  listener->hear (listener->tally, &news);
 }
 
-static inline struct run_told
+static inline struct run_news
 run_about (unsigned at, enum run_event event)
 {
-  struct run_told told;
-  memset (&told, 0, sizeof told);
-  told.at = at;
-  told.event = event;
-  return told;
+  struct run_news news;
+  memset (&news, 0, sizeof news);
+  news.at = at;
+  news.event = event;
+  return news;
 }
 
 /* With what the reader says, as far as there is room.  */
 static inline void
-run_quote (struct run_told *told, const char *message)
+run_quote (struct run_news *news, const char *message)
 {
-  for (size_t i = 0; message && message[i] && i + 1 < sizeof told->message; i++)
-    told->message[i] = message[i] < ' ' ? ' ' : message[i];
+  for (size_t i = 0; message && message[i] && i + 1 < sizeof news->message; i++)
+    news->message[i] = message[i] < ' ' ? ' ' : message[i];
 }
 
 #ifdef RUN_FORKS
 
 /* The next event, if the process has not ended.  */
 static inline bool
-run_hear (int from, struct run_told *told)
+run_hear (int from, struct run_news *news)
 {
   size_t len = 0;
-  while (len < sizeof *told)
+  while (len < sizeof *news)
     {
-      ssize_t got = read (from, (char *) told + len, sizeof *told - len);
+      ssize_t got = read (from, (char *) news + len, sizeof *news - len);
       if (got > 0)
 	len += (size_t) got;
       else if (got == 0 || errno != EINTR)
@@ -143,12 +143,12 @@ run_fork (const struct kit_reader *reader, run_work *work, const void *table, un
       exit (0);
     }
   close (ends[1]);
-  struct run_told told = run_about (from, RUN_ASKED), last = told;
-  while (run_hear (ends[0], &told))
+  struct run_news news = run_about (from, RUN_ASKED), last = news;
+  while (run_hear (ends[0], &news))
     {
-      last = told;
-      if (told.event != RUN_DONE)
-	listener->hear (listener->tally, &told);
+      last = news;
+      if (news.event != RUN_DONE)
+	listener->hear (listener->tally, &news);
     }
   close (ends[0]);
   while (waitpid (child, &status, 0) < 0 && errno == EINTR)
@@ -156,7 +156,7 @@ run_fork (const struct kit_reader *reader, run_work *work, const void *table, un
   if (last.event == RUN_DONE && status == 0)
     return 0;
   bool is_slow = WIFSIGNALED (status) && WTERMSIG (status) == SIGALRM;
-  struct run_told end = run_about (last.at, RUN_CRASHED);
+  struct run_news end = run_about (last.at, RUN_CRASHED);
   end.what = is_slow ? "has no answer in time: signal"
 	     : WIFSIGNALED (status) ? "crashed: signal" : "has ended: status";
   end.more = (unsigned) (WIFSIGNALED (status) ? WTERMSIG (status) : WEXITSTATUS (status));
@@ -170,7 +170,7 @@ run_fork (const struct kit_reader *reader, run_work *work, const void *table, un
    one is whether it can be opened, and that after the last one is to close it.  */
 static inline void
 run_apart (const struct kit_reader *reader, run_work *work, const void *table, unsigned count,
-	   const char *name, void (*hear) (void *, const struct run_told *), void *tally)
+	   const char *name, void (*hear) (void *, const struct run_news *), void *tally)
 {
   struct run_listener listener = { hear, tally, -1 };
 #ifdef RUN_FORKS

@@ -55,17 +55,17 @@ run_flip (const struct run_flips *flips, unsigned number, unsigned at[3], unsign
 }
 
 static inline void
-run_hear_flip (void *of, const struct run_told *told)
+run_hear_flip (void *of, const struct run_news *news)
 {
   struct run_flips *flips = (struct run_flips *) of;
   unsigned at[3] = { 0, 0, 0 }, changes;
-  flips->asked += told->at > 0 && told->event == RUN_ASKED;
-  if (told->event != RUN_CRASHED)
+  flips->asked += news->at > 0 && news->event == RUN_ASKED;
+  if (news->event != RUN_CRASHED)
     return;
-  struct run_vector vector = run_flip (flips, told->at, at, &changes);
+  struct run_vector vector = run_flip (flips, news->at, at, &changes);
   flips->stopped++;
-  KIT_SAY (RUN_NOTE "section %u, %s with %u bytes changed (at %u, %u, %u): %s %u\n", told->at,
-	   vector.name, changes, at[0], at[1], at[2], told->what, told->more);
+  KIT_SAY (RUN_NOTE "section %u, %s with %u bytes changed (at %u, %u, %u): %s %u\n", news->at,
+	   vector.name, changes, at[0], at[1], at[2], news->what, news->more);
 }
 
 static inline void

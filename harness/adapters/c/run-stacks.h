@@ -118,25 +118,25 @@ struct run_walks
 enum { RUN_UNREAD = RUN_OWN };
 
 static inline void
-run_hear_walk (void *of, const struct run_told *told)
+run_hear_walk (void *of, const struct run_news *news)
 {
   struct run_walks *walks = (struct run_walks *) of;
   const struct run_program *program = walks->program;
-  bool is_walk = told->at > 0 && told->at <= program->moment_count;
-  if ((int) told->event == RUN_UNREAD)
+  bool is_walk = news->at > 0 && news->at <= program->moment_count;
+  if ((int) news->event == RUN_UNREAD)
     walks->skipped += program->moment_count;
-  walks->asked += is_walk && told->event == RUN_ASKED;
-  if (told->event != RUN_WRONG && told->event != RUN_CRASHED)
+  walks->asked += is_walk && news->event == RUN_ASKED;
+  if (news->event != RUN_WRONG && news->event != RUN_CRASHED)
     return;
   walks->wrong++;
-  if (told->event == RUN_WRONG)
-    KIT_SAY (RUN_NOTE "%s, moment %u, frame %u: %s\n", program->name, told->at - 1, told->more,
-	     told->what);
+  if (news->event == RUN_WRONG)
+    KIT_SAY (RUN_NOTE "%s, moment %u, frame %u: %s\n", program->name, news->at - 1, news->more,
+	     news->what);
   else if (is_walk)
-    KIT_SAY (RUN_NOTE "%s, moment %u: %s %u\n", program->name, told->at - 1, told->what, told->more);
+    KIT_SAY (RUN_NOTE "%s, moment %u: %s %u\n", program->name, news->at - 1, news->what, news->more);
   else
-    KIT_SAY (RUN_NOTE "%s, %s: %s %u\n", program->name, told->at ? "closing" : "opening",
-	     told->what, told->more);
+    KIT_SAY (RUN_NOTE "%s, %s: %s %u\n", program->name, news->at ? "closing" : "opening",
+	     news->what, news->more);
 }
 
 /* Walks from the moments of a program, from one on: they count from 1.  */
@@ -170,11 +170,11 @@ run_program_from (const struct kit_reader *reader, const void *table, unsigned f
     run_tell (listener, run_about (0, (enum run_event) RUN_UNREAD));
   for (unsigned m = from ? from : 1; m <= program->moment_count && is_open; m++)
     {
-      struct run_told told = run_about (m, RUN_ASKED);
-      run_tell (listener, told);
-      told.what = run_walk (reader, program, &program->moments[m - 1], opened, &told.more);
-      told.event = told.what ? RUN_WRONG : RUN_RIGHT;
-      run_tell (listener, told);
+      struct run_news news = run_about (m, RUN_ASKED);
+      run_tell (listener, news);
+      news.what = run_walk (reader, program, &program->moments[m - 1], opened, &news.more);
+      news.event = news.what ? RUN_WRONG : RUN_RIGHT;
+      run_tell (listener, news);
     }
   run_tell (listener, run_about (program->moment_count + 1, RUN_ASKED));
   for (unsigned i = 0; i < RUN_IMAGES; i++)

@@ -169,7 +169,7 @@ struct run_tally
 enum { RUN_NOT_READ = RUN_OWN, RUN_REFUSES };
 
 static void
-run_count (void *of, const struct run_told *told)
+run_count (void *of, const struct run_news *news)
 {
   static const char *const queries[] = { "opening", "header", "FDE", "row", "look-up", "step", "closing" };
   static const struct run_question closing
@@ -177,31 +177,31 @@ run_count (void *of, const struct run_told *told)
   struct run_tally *tally = (struct run_tally *) of;
   const struct run_vector *vector = tally->vector;
   const struct run_question *question
-    = told->at < vector->question_count ? &vector->questions[told->at] : &closing;
-  bool is_answered = told->event == RUN_RIGHT || told->event == RUN_WRONG || told->event == RUN_SAID;
-  bool is_wrong = told->event == RUN_WRONG || told->event == RUN_CRASHED;
+    = news->at < vector->question_count ? &vector->questions[news->at] : &closing;
+  bool is_answered = news->event == RUN_RIGHT || news->event == RUN_WRONG || news->event == RUN_SAID;
+  bool is_wrong = news->event == RUN_WRONG || news->event == RUN_CRASHED;
   tally->answered += is_answered;
   tally->beyond += is_answered && question->query > RUN_HEADER;
   tally->wrong += is_wrong;
-  tally->refused += (int) told->event == RUN_REFUSES;
-  tally->skipped += (int) told->event == RUN_NOT_READ;
-  if (told->event == RUN_RIGHT)
-    tally->classes[told->more]++;
+  tally->refused += (int) news->event == RUN_REFUSES;
+  tally->skipped += (int) news->event == RUN_NOT_READ;
+  if (news->event == RUN_RIGHT)
+    tally->classes[news->more]++;
 #ifdef RUN_EACH
-  if (told->event == RUN_ASKED)
+  if (news->event == RUN_ASKED)
     KIT_SAY (RUN_NOTE "%s: %s %#llx %llu\n", vector->name, queries[question->query],
 	     (unsigned long long) question->first, (unsigned long long) question->second);
 #endif
   if (!is_wrong)
     return;
-  if (told->event == RUN_CRASHED)
+  if (news->event == RUN_CRASHED)
     KIT_SAY (RUN_NOTE "%s: %s %#llx %llu %s %u\n", vector->name, queries[question->query],
 	     (unsigned long long) question->first, (unsigned long long) question->second,
-	     told->what, told->more);
+	     news->what, news->more);
   else
     KIT_SAY (RUN_NOTE "%s: %s %#llx %llu %s%s%s\n", vector->name, queries[question->query],
 	     (unsigned long long) question->first, (unsigned long long) question->second,
-	     told->what, told->message[0] ? ": " : "", told->message);
+	     news->what, news->message[0] ? ": " : "", news->message);
 }
 
 /* Whether an answer is accepted, and why.  */
@@ -274,12 +274,12 @@ run_vector_from (const struct kit_reader *reader, const void *table, unsigned fr
       bool is_said = question->query == RUN_ROW
 		     && ((given.is_refused && question->first == refused_fde)
 			 || (given.is_no_row && question->first == wrong_fde));
-      struct run_told told
+      struct run_news news
 	= run_about (q, is_right ? RUN_RIGHT : is_said ? RUN_SAID : RUN_WRONG);
-      told.more = why;
-      told.what = "is wrong";
-      run_quote (&told, given.message);
-      run_tell (listener, told);
+      news.more = why;
+      news.what = "is wrong";
+      run_quote (&news, given.message);
+      run_tell (listener, news);
     }
   run_tell (listener, run_about (vector->question_count, RUN_ASKED));
   if (opened && reader->close)

@@ -130,8 +130,8 @@ struct kit_place
      which it does for vectors only.  */
   bool wants_positions;
   uint32_t fde, row;
-  /* The reader has no positions, as one that keeps rows in a list of its own:
-     its answer is the rules, and a function without rows is none.  */
+  /* The reader has no positions, as one that keeps rows in a private list: its
+     answer is the rules, and it finds no function without rows.  */
   bool is_flat;
   struct kit_fault fault;
   /* For readers without step or without positions: the row, and what is used of

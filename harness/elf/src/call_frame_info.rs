@@ -24,7 +24,7 @@ const SMALL: usize = 1 << 20;
 pub(super) fn call_frame_info(elf: &File<'_>) -> Option<CallFrameInfo> {
     let mut errors = Vec::new();
     let mut section = |which: CfiSection| {
-        // What older tools compress has a name of its own.
+        // Older tools give what they compress another name.
         let compressed = || elf.section_by_name(".zdebug_frame").filter(|_| which == CfiSection::DebugFrame);
         let section = elf.section_by_name(which.name()).or_else(compressed)?;
         if section.elf_section_header().sh_type(elf.endian()) == SHT_NOBITS {

@@ -16,6 +16,12 @@ pub fn merge(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     ranges
 }
 
+/// Whether one of these sorted ranges has an address of another range.
+pub fn overlap(ranges: &[Range<u64>], other: &Range<u64>) -> bool {
+    let next = ranges.partition_point(|range| range.end <= other.start);
+    ranges.get(next).is_some_and(|range| range.start < other.end)
+}
+
 /// Returns the one of these sorted ranges that contains an address.
 pub fn position(ranges: &[Range<u64>], address: u64) -> Option<&Range<u64>> {
     let after = ranges.partition_point(|range| range.start <= address);

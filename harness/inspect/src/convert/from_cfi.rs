@@ -21,7 +21,7 @@ use sframe_engine::{
 use sframe_elf::cfi::{
     CallFrameInfo, CfiError, CfiFde, CfiRow, CfiSection, Inexpressible, Rules, register_column,
 };
-use sframe_kit::ranges::merge;
+use sframe_kit::ranges::{merge, overlap};
 
 /// The section that call frame information implies.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -157,11 +157,7 @@ impl Synthesis<'_> {
         let is_loaded = |fde: &CfiFde| fde.section == CfiSection::EhFrame;
         let all = self.cfi.fdes();
         let loaded = merge(all.iter().filter(|fde| is_loaded(fde)).map(|fde| fde.range.clone()).collect());
-        let is_new = |fde: &CfiFde| {
-            let next = loaded.partition_point(|range| range.end <= fde.range.start);
-            loaded.get(next).is_none_or(|range| fde.range.end <= range.start)
-        };
-        all.iter().filter(|fde| is_loaded(fde) || is_new(fde)).collect()
+        all.iter().filter(|fde| is_loaded(fde) || !overlap(&loaded, &fde.range)).collect()
     }
 
     /// Returns what an FDE says about the ranges in which it applies.

@@ -30,7 +30,7 @@ enum Has {
 }
 
 impl Has {
-    /// Whose doing it is that the linked file has no FDE. Nobody's without a section.
+    /// Which component has left the FDE out of the linked file. Without a section, none has.
     fn blamed(self, files: &[&str]) -> Blamed {
         let (files, have) = (first_of(files, SHOWN), if files.len() == 1 { "has" } else { "have" });
         let (blame, says) = match self {

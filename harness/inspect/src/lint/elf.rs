@@ -358,7 +358,7 @@ impl<'a> File<'a> {
             .then(|| format!("of its {} bytes, the segment ends before the last {cut}", sframe.data.len()))
     }
 
-    /// Returns the code of every function symbol: its start, its end, its name. What another file has is none.
+    /// Returns the code of every function symbol: its start, its end, its name. Code of another file does not count.
     fn functions(&self) -> impl Iterator<Item = (u64, u64, &'a str)> {
         let endian = self.elf.endian();
         let stubs = stubs(&self.elf).unwrap_or_default();

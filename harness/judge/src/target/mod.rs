@@ -33,7 +33,7 @@ use sframe_elf::symbols::Symbols;
 use sframe_inspect::convert::ConvertError;
 use sframe_inspect::diff::{Gap, GapCode, Gaps, Maker, reason_to_leave_out};
 use sframe_isa::{Disassembly, Instruction};
-use sframe_kit::ranges::merge;
+use sframe_kit::ranges::{merge, overlap};
 
 /// Why a file can't be tested.
 #[derive(Debug, thiserror::Error)]
@@ -347,8 +347,7 @@ impl<'a> Module<'a> {
         let described = merge(fdes.map(|fde| fde.start..fde.start.saturating_add(fde.size.into())).collect());
         let has_fde = |fde: &CfiFde| {
             let [start, end] = [fde.range.start, fde.range.end].map(|at| self.loaded(Linked(at)).0);
-            let next = described.partition_point(|range| range.end <= start);
-            described.get(next).is_some_and(|range| range.start < end)
+            overlap(&described, &(start..end))
         };
         let starts = cfi.fdes().iter().filter(|fde| !has_fde(fde)).map(|fde| Linked(fde.range.start));
         let mut missing: Vec<Linked> = starts.filter(|start| self.has_expressible_cfi(*start)).collect();

@@ -153,12 +153,12 @@ fn a_finding_that_the_bench_names_by_another_page_is_told() {
     }
     let of_no_page = PUSHES.replace("|glibc-addmul-pushes|", "|-|");
     let folder = census(&[&of_no_page, KEPT]);
-    let (status, told, _) = tell(folder.path(), "new findings.tsv reports amd64 s390x");
-    assert_eq!(status, Some(1), "{told}");
+    let (status, said, _) = tell(folder.path(), "new findings.tsv reports amd64 s390x");
+    assert_eq!(status, Some(1), "{said}");
     assert!(
-        told.starts_with("named otherwise\tamd64\tlibc.so.6\t")
-            && told.ends_with("\tglibc-addmul-pushes\t-\n"),
-        "{told}"
+        said.starts_with("named otherwise\tamd64\tlibc.so.6\t")
+            && said.ends_with("\tglibc-addmul-pushes\t-\n"),
+        "{said}"
     );
 }
 
@@ -171,9 +171,9 @@ fn a_line_that_explains_no_finding_is_stale(#[case] line: &str) {
         return;
     }
     let folder = census(&[PUSHES, KEPT, line]);
-    let (status, told, _) = tell(folder.path(), "faults findings.tsv reports amd64 s390x");
-    assert_eq!(status, Some(1), "{told}");
-    assert!(told.ends_with(&format!("stale\t{}\n", line.replace('|', "\t"))), "{told}");
+    let (status, said, _) = tell(folder.path(), "faults findings.tsv reports amd64 s390x");
+    assert_eq!(status, Some(1), "{said}");
+    assert!(said.ends_with(&format!("stale\t{}\n", line.replace('|', "\t"))), "{said}");
     assert_eq!(
         tell(folder.path(), "faults findings.tsv reports s390x").0,
         Some(0),
@@ -202,8 +202,8 @@ fn what_cannot_be_read_is_an_error(#[case] line: &str, #[case] command: &str, #[
         return;
     }
     let folder = census(&[line]);
-    let (status, told, error) = tell(folder.path(), command);
-    assert_eq!((status, &*told), (Some(2), ""), "{error}");
+    let (status, said, error) = tell(folder.path(), command);
+    assert_eq!((status, &*said), (Some(2), ""), "{error}");
     assert!(error.contains(part), "{error}");
 }
 
