@@ -174,7 +174,7 @@ const VOLATILE: [&str; 9] = ["rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10
 const SP: [&str; 5] = ["rsp", "esp", "sp", "wsp", "%r15"];
 
 /// Whether a page means this instruction, or these rules: an `R` stands for any register but SP, a `V` for one that callees
-/// need not save, and an `N` for any number.
+/// need not save, an `N` for any number, and a `J` for a conditional jump.
 fn is_instruction(known: &str, this: &str) -> bool {
     let is_register = |word: &str| {
         word.starts_with(|first: char| first.is_ascii_lowercase() || first == '%') && !SP.contains(&word)
@@ -184,6 +184,7 @@ fn is_instruction(known: &str, this: &str) -> bool {
         known == this
             || known == "R" && is_register(this)
             || known == "V" && VOLATILE.contains(&this)
+            || known == "J" && this.starts_with('j') && this != "jmp"
             || known == "N" && is_number(this)
             || this == "N" && is_number(known)
     };
@@ -339,6 +340,11 @@ fn tool<N: ToolName>(name: &str, text: &str) -> Option<Tool<N>> {
 /// The signs that a cause has, each with its page: what says most comes first.
 type PagesOfSigns<'f> = Vec<(&'f str, &'f Sign)>;
 
+/// Whether signs that a cause has, in a file whose flags are not known, say which page it is.
+fn is_sure(signs: &[(&str, &Sign)]) -> bool {
+    !signs.iter().any(|(_, sign)| sign.rests_on_flags())
+}
+
 /// The known causes that builds of one toolchain and ABI can have.
 #[derive(Clone, Debug, Default)]
 pub struct KnownCauses<'f>(Vec<(&'f str, Blame, &'f Sign)>);
@@ -369,7 +375,9 @@ impl<'f> KnownCauses<'f> {
     /// Returns the page of a cause of which no other code is known.
     #[must_use]
     pub fn page_of(&self, seen: &SeenCause<'_>) -> Option<&'f str> {
-        self.signs_of(seen).into_iter().find(|(_, sign)| !sign.needs_code()).map(|(page, _)| page)
+        let signs = self.signs_of(seen);
+        let is_sure = seen.flags.is_some() || is_sure(&signs);
+        signs.into_iter().find(|(_, sign)| is_sure && !sign.needs_code()).map(|(page, _)| page)
     }
 
     /// Returns the page of each of the places at which a row is wrong, by ascending addresses: that of its own sign, or of
@@ -437,10 +445,13 @@ pub fn point_out<'i>(
             });
         let finding = &**finding;
         let seen = of_image.as_ref().map(|(causes, unnamed, module)| {
-            let said = signs_of(finding, causes, module);
-            // Whoever made the file may have removed its name. What nobody says is no reason to accept anything.
-            let unnamed = || signs_of(finding, unnamed, module);
-            let unsaid = (said.is_empty() && finding.hint.is_none()).then(unnamed).unwrap_or_default();
+            let said = Some(signs_of(finding, causes, module)).filter(|signs| !signs.is_empty());
+            // What nobody says is no reason to accept anything: the flags, or the maker's name, which may have been
+            // removed.
+            let (said, unsaid) = match said {
+                Some(said) if is_sure(&said) => (said, Vec::new()),
+                said => (Vec::new(), said.unwrap_or_else(|| signs_of(finding, unnamed, module))),
+            };
             [said, unsaid].map(|signs| SeenSigns { module: Some(*module), signs })
         });
         let [said, unsaid] = seen.unwrap_or_default();
@@ -466,6 +477,7 @@ pub fn point_out<'i>(
 fn looks_like_a(fault: &KnownFault, faults: &Faults, makers: &Makers) -> String {
     let lacks = match faults.get(&fault.name).map(|page| &page.component) {
         Some(Component::Library(_)) => "does not say which version it has",
+        Some(Component::Linker(_)) => "does not say how it was linked",
         _ if makers.may_be_of_clang(Compiler::Gcc) => {
             "names Clang as well, and GCC's start files are in each program"
         }
@@ -612,8 +624,14 @@ pub fn point_out_differences(source: Source<'_>, report: &mut DiffReport, faults
             entry: Vec::new(),
             library: None,
         };
-        let page = causes.page_of(&seen).and_then(|name| Some((name, faults.get(name)?)));
-        missing.fault = page.map(|(name, fault)| fault.known_as(name).to_string());
+        let known_as = |name: &str| Some(faults.get(name)?.known_as(name));
+        let page = causes.page_of(&seen);
+        missing.fault = page.and_then(known_as).map(|fault| fault.to_string());
+        let unsure = causes.signs_of(&seen).into_iter().filter(|_| page.is_none());
+        missing.evidence.extend(unsure.filter_map(|(name, _)| {
+            let says = looks_like_a(&known_as(name)?, faults, &makers);
+            Some(sframe_inspect::diff::Evidence { witness: Witness::Layout, says })
+        }));
     }
 }
 

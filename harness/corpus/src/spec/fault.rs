@@ -86,7 +86,7 @@ pub struct Sign {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub continues: bool,
     /// The last instructions before the first one that the row is wrong for, with `N` for each number; `R`
-    /// stands for any register but SP, and `V` for one that callees need not save (amd64).
+    /// stands for any register but SP, `V` for one that callees need not save, and `J` for a conditional jump (both amd64).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<String>,
     /// Instructions that the function has before that, in this order and in the same way, with others between: what the
@@ -252,7 +252,9 @@ impl Sign {
         {
             return Some(("cfa", "a sign says how wrong a CFA is that is computed from SP"));
         }
-        let is_instruction = |text: &String| text.starts_with(|first: char| first.is_ascii_lowercase());
+        let is_instruction = |text: &String| {
+            text.starts_with(|first: char| first.is_ascii_lowercase()) || text.starts_with("J ")
+        };
         if !after.iter().all(is_instruction) {
             return Some(("after", "this is no instruction"));
         }
@@ -288,6 +290,14 @@ impl Sign {
     #[must_use]
     pub const fn needs_code(&self) -> bool {
         !self.earlier.is_empty() || !self.later.is_empty() || !self.lacks.is_empty() || self.as_first_row
+    }
+
+    /// Whether nothing but flags tells it from other faults of the file's layout.
+    #[must_use]
+    pub fn rests_on_flags(&self) -> bool {
+        let Self { with, after, at, begins_after, code_in, function, .. } = self;
+        let is_at_a_place = !after.is_empty() || at.is_some() || !begins_after.is_empty();
+        !with.is_empty() && !is_at_a_place && code_in.is_none() && function.is_none()
     }
 
     /// Whether it says where the fault is, and not only which rules it has: in which instructions, or in whose code.

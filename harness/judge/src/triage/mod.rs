@@ -571,6 +571,10 @@ impl<'i, 'a> Inquiry<'i, 'a> {
             let section = section.unwrap_or("a PLT");
             let says = format!("the code lies in {section}, which linkers make");
             self.answer(Witness::Layout, says, None, Some(Answer::Layout(LayoutFact::LinkageTable)));
+        } else if self.row.as_ref().is_some_and(|found| found.fde.signal && found.fde.num_rows == 0) {
+            let says = "the FDE is marked as that of a signal frame, and has no rows".to_owned();
+            let fact = Answer::Layout(LayoutFact::SignalFrameWithoutRows);
+            self.answer(Witness::Layout, says, None, Some(fact));
         } else if self.is_moved() {
             let start = self.row.as_ref().map_or(Linked(0), |found| module.linked(Loaded(found.fde.start)));
             self.note(

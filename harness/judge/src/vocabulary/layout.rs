@@ -15,5 +15,7 @@ named! {
         UnconvertedStarts = "unconverted-starts",
         /// FDEs describe places where no function is any more.
         StaleFdes = "stale-fdes",
+        /// The FDE is marked as that of a signal frame, and has no rows.
+        SignalFrameWithoutRows = "signal-frame-without-rows",
     }
 }

@@ -77,6 +77,7 @@ const UNNAMED: &[(&str, &str)] = &[
     ("ld-gc-sections-plt", "what is left out is no finding"),
     ("ld-ibt-plt", "GNU ld leaves no version, and later ones are mended"),
     ("ld-plt-got-missing", "what is left out is no finding"),
+    ("ld-traditional-format", "the file does not show the flag"),
 ];
 
 /// Builds that show another page's fault as well.
@@ -111,6 +112,20 @@ fn findings_in_committed_builds_are_named_by_their_page() {
     });
     let wrong: Vec<String> = wrong.collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A layout that one flag leads to, or something else, gives a hint and no name where the flags are not known.
+#[rstest]
+#[case::of_a_finding("ld-traditional-format", "both", &["check", "--no-explore"])]
+#[case::of_what_is_left_out("ld-gc-sections-plt", "plt", &["diff"])]
+fn a_layout_of_unknown_flags_is_a_hint(#[case] page: &str, #[case] file: &str, #[case] command: &[&str]) {
+    let build = corpus().join("faults").join(page).join(file).display().to_string();
+    let report = bench(&[command, &["--json", &build]].concat());
+    let said = text(&report.stdout);
+    assert!(said.contains(&format!("this matches {page}, a bug of ld")), "{said}");
+    assert!(said.contains("the file does not say how it was linked"), "{said}");
+    assert!(!said.contains("\"fault\": \"ld"), "{said}");
+    assert_eq!(status(&bench(&[command, &["--known-faults", &build]].concat())), 1);
 }
 
 /// What a spec does not list is named as well, by what the corpus says of the toolchain.

@@ -6,7 +6,12 @@ use std::path::Path;
 use rstest::rstest;
 use serde_json::Value;
 
-use crate::command::{bench_in, json, status};
+use sframe_corpus::corpus::{MadeExample, Toolchain};
+use sframe_corpus::spec::{Example, Faults};
+use sframe_engine::Abi;
+
+use crate::command::{are_installed, bench, bench_in, json, status, toolchains};
+use crate::common::repository;
 use crate::known::{REASON, check, text};
 
 /// A program whose functions push constants as GCC does, and some make another mistake in the same row: `body` is one
@@ -113,6 +118,33 @@ fn a_known_fault_excuses_only_itself(#[case] body: &str, #[case] expected: i32, 
     "sub $32, %rsp; .cfi_adjust_cfa_offset 24; movaps %xmm15, 16(%rsp); movaps %xmm14, (%rsp); \
      .cfi_adjust_cfa_offset 8; add $32, %rsp; .cfi_adjust_cfa_offset -32"
 )]
+#[case::frame_that_was_wrong_before_the_saves(
+    "sub $16, %rsp; sub $40, %rsp; movaps %xmm8, 16(%rsp); movaps %xmm6, (%rsp); .cfi_adjust_cfa_offset 56; \
+     add $56, %rsp; .cfi_adjust_cfa_offset -56"
+)]
+#[case::saves_that_are_jumped_to(
+    "mov %rsp, %rax; lea -40(%rsp), %rsp; jmp 1f; sub $8, %rsp; 1: movaps %xmm8, 16(%rsp); movaps %xmm6, (%rsp); \
+     .cfi_adjust_cfa_offset 40; mov %rax, %rsp; .cfi_adjust_cfa_offset -40"
+)]
+#[case::other_code_before_the_cfi_of_saves(
+    "sub $40, %rsp; movaps %xmm8, 16(%rsp); movaps %xmm6, (%rsp); call f0; .cfi_adjust_cfa_offset 40; add $40, %rsp; \
+     .cfi_adjust_cfa_offset -40"
+)]
+#[case::other_saves(
+    "sub $40, %rsp; mov %rbx, 16(%rsp); .cfi_adjust_cfa_offset 40; add $40, %rsp; \
+     .cfi_adjust_cfa_offset -40"
+)]
+#[case::branch_after_a_call(
+    "sub $24, %rsp; .cfi_adjust_cfa_offset 24; add $24, %rsp; call f0; test $4, %edi; jne 1f; .cfi_def_cfa_offset 8; nop; \
+     1: .cfi_def_cfa_offset 8"
+)]
+#[case::branch_after_a_frame_that_was_wrong(
+    "sub $24, %rsp; .cfi_adjust_cfa_offset 32; nop; add $24, %rsp; test $4, %edi; jne 1f; .cfi_def_cfa_offset 8; nop; \
+     1: .cfi_def_cfa_offset 8"
+)]
+#[case::branch_that_does_not_end_it(
+    "sub $24, %rsp; .cfi_adjust_cfa_offset 24; add $24, %rsp; test $4, %edi; jne 1f; nop; 1: nop; .cfi_def_cfa_offset 8"
+)]
 #[case::come_to_by_a_jump(
     "push %rcx; .cfi_adjust_cfa_offset 8; push %rdx; .cfi_adjust_cfa_offset 8; jmp 2f; .cfi_adjust_cfa_offset -8; \
      push $5; .cfi_def_cfa_offset 16; 2: pop %rax; .cfi_def_cfa_offset 16; pop %rcx; .cfi_def_cfa_offset 8"
@@ -213,6 +245,16 @@ fn what_looks_like_a_fault_is_not_excused(#[case] body: &str) {
      .cfi_escape 0x10,6,2,0x76,0; nop",
     "GCC: (GNU) 14.2.0"
 )]
+#[case::return_by_a_jump(
+    "push %rbp; .cfi_def_cfa_offset 16; .cfi_offset %rbp, -16; mov %rsp, %rbp; .cfi_def_cfa_register %rbp; mov 8(%rbp), %rax; \
+     mov (%rbp), %rdx; lea 16(%rbp), %rsp; mov %rdx, %rbp; jmp *%rax",
+    "GCC: (GNU) 14.2.0"
+)]
+#[case::long_jump_out_of_a_wrong_frame(
+    "push %rbp; .cfi_def_cfa_offset 16; .cfi_offset %rbp, -16; mov %rsp, %rbp; .cfi_def_cfa %rbp, 32; mov 8(%rbp), %rax; \
+     mov (%rbp), %rdx; lea 16(%rbp), %rcx; mov %rcx, -16(%rbp); mov -16(%rbp), %rsp; mov %rdx, %rbp; jmp *%rax",
+    "GCC: (GNU) 14.2.0"
+)]
 #[case::of_another_compiler(PUSHED, "clang version 22.1.0")]
 fn code_of_a_fault_excuses_no_other_mistake(#[case] body: &str, #[case] compiler: &str) {
     let folder = tempfile::tempdir().expect("a folder");
@@ -229,6 +271,143 @@ fn code_of_a_fault_excuses_no_other_mistake(#[case] body: &str, #[case] compiler
         assert_eq!(report["known"], serde_json::json!([]), "{sample:?}: {report:#}");
         assert!(status(&output) == 1 || !sample.is_empty(), "{report:#}");
     }
+}
+
+/// A program that the page of a fault has not seen, in the folder that goes with the result: made by the toolchain of the
+/// page's example, if it is installed, with other sources and flags.
+fn other_program(page: &str, abi: &str, flags: &str, source: &str) -> Option<MadeExample> {
+    let faults = Faults::load(&repository().join("specs")).expect("pages");
+    let page = faults.get(page).expect("a page");
+    let toolchain =
+        Toolchain::load(&Toolchain::path_in(&repository().join("corpus"), &page.example.toolchain))
+            .expect("a toolchain");
+    are_installed([&*toolchain.name])[0].then_some(())?;
+    let abi: Abi = abi.parse().expect("an ABI");
+    let compiler = &toolchain.abis.get(&abi).expect("a compiler").compiler;
+    let name = if source.contains(".cfi_") { "other.s" } else { "other.c" };
+    let sframe = if compiler.contains("clang") {
+        "-fuse-ld=lld -Wa,--allow-experimental-sframe,--gsframe"
+    } else {
+        "-Wa,--gsframe"
+    };
+    let example = Example {
+        abi,
+        sources: [(name.to_owned(), source.to_owned())].into(),
+        commands: vec![format!("{compiler} -nostdlib -static {sframe} {flags} -o other {name}")],
+        program: "other".to_owned(),
+        ..page.example.clone()
+    };
+    Some(MadeExample::make("other", &example, &toolchain, &toolchains()).expect("a program"))
+}
+
+/// What `check` or `explore` says of a program: the status, and the bugs that it names.
+fn named(command: &str, made: &MadeExample) -> (i32, BTreeSet<String>, Value) {
+    let file = made.program().display().to_string();
+    let more: &[&str] = if command == "check" { &["--no-explore"] } else { &[] };
+    let output = bench(&[&[command, &file, "--json", "--known-faults"], more].concat());
+    let report = json(&output);
+    let known = report["known"].as_array().into_iter().flatten().filter_map(|seen| seen["fault"].as_str());
+    (status(&output), known.map(str::to_owned).collect(), report)
+}
+
+const SAVES: &str = "
+    void __attribute__((noinline)) g(void *p) { __asm__ volatile(\"\" :: \"r\"(p)); }
+    __attribute__((ms_abi, noinline)) int f1(int n) { char v[200]; g(v); g(v + n); return n + 1; }
+    __attribute__((ms_abi, noinline)) void f2(int n) { __asm__ volatile(\"\" ::: \"xmm6\", \"xmm8\"); }
+    __attribute__((ms_abi, noinline)) void f3(void) { __asm__ volatile(\"\" ::: \"xmm6\"); }
+    __attribute__((preserve_all, noinline)) void f4(int n) { char v[40]; g(v); }
+    __attribute__((regcall, noinline)) int f5(int n) { char v[40]; g(v); return n + 1; }
+    void _start(void) { f1(1); f2(2); f3(); f4(4); f5(5); for (;;) {} }";
+
+const BRANCHES: &str = "
+    void __attribute__((noinline)) g(void) { __asm__ volatile(\"nop\"); }
+    void __attribute__((noinline)) h(void) { __asm__ volatile(\"nop; nop\"); }
+    __attribute__((noinline)) void f1(int a, int b) { volatile int x = a; g(); if (a == b) g(); else h(); }
+    __attribute__((noinline)) void f2(int a, unsigned char b) { volatile int x[9]; x[a] = b; g(); if (b > 9) g(); else h(); }
+    __attribute__((noinline)) void f3(int a, int c) { g(); h(); if (a & 0x100) { g(); } else if (c) h(); else g(); }
+    void _start(void) {
+      f1(1, 1); f1(1, 2); f2(1, 2); f2(1, 22); f3(1, 1); f3(0x100, 0); f3(2, 0);
+      for (;;) {}
+    }";
+
+const JUMPS: &str = "
+    void *buffer[5], *volatile sink;
+    __attribute__((noinline)) void use(void *p) { sink = p; }
+    __attribute__((noinline)) static void f1(void) { __builtin_longjmp(buffer, 1); }
+    __attribute__((noinline)) static void f2(int n) { _Alignas(64) char v[64]; use(v); if (n) __builtin_longjmp(buffer, 1); use(v); }
+    __attribute__((noinline)) static void f3(int n) { char v[n]; use(v); __builtin_longjmp(buffer, 1); }
+    void _start(void)
+    {
+        volatile int i = 0;
+        if (__builtin_setjmp(buffer) == 0) f1();
+        if (++i == 1 && __builtin_setjmp(buffer) == 0) f2(30);
+        if (++i <= 3 && __builtin_setjmp(buffer) == 0) f3(30);
+        for (;;) {}
+    }";
+
+/// A function of a signal frame whose CFA is an expression, so that no row can have it, and its caller.
+const RESTORED: [(&str, &str); 3] = [
+    (
+        "amd64",
+        ".globl _start; _start: call f; 0: jmp 0b; f: .cfi_startproc; .cfi_signal_frame; \
+               .cfi_escape 0x0f, 3, 0x77, 8, 0x96; nop; ret; .cfi_endproc\n",
+    ),
+    (
+        "aarch64",
+        ".globl _start; _start: bl f; 0: b 0b; f: .cfi_startproc; .cfi_signal_frame; \
+                 .cfi_escape 0x0f, 3, 0x8f, 0, 0x96; nop; ret; .cfi_endproc\n",
+    ),
+    (
+        "s390x",
+        ".globl _start; _start: brasl %r14, f; 0: j 0b; f: .cfi_startproc; .cfi_signal_frame; \
+               .cfi_escape 0x0f, 4, 0x7f, 0xa0, 1, 0x96; nopr; br %r14; .cfi_endproc\n",
+    ),
+];
+
+/// A fault is named in programs that its page has not seen, whatever compiles to it, and so is nothing else.
+#[rstest]
+#[case("clang-ms-abi-saves", "check", "amd64", &["-O1", "-O2", "-Os", "-O2 -fcf-protection"], SAVES)]
+// The emulator lacks the instructions.
+#[case("clang-ms-abi-saves", "explore", "amd64", &["-O2 -mavx", "-Os -mavx512vl"], SAVES)]
+#[case("clang-hoisted-epilogue", "check", "amd64", &["-O1", "-O2", "-O3 -s", "-O2 -march=x86-64-v2", "-Os"], BRANCHES)]
+#[case("clang-hoisted-epilogue", "explore", "amd64", &["-O1", "-O2 -s"], BRANCHES)]
+#[case("gcc-longjmp", "check", "amd64", &["-O0", "-O1", "-O2 -fcf-protection", "-Os -s"], JUMPS)]
+#[case(
+    "gcc-longjmp", "check", "aarch64",
+    &["-O0", "-O2 -mbranch-protection=pac-ret", "-O2 -mbranch-protection=standard", "-O0 -mtrack-speculation",
+      "-O2 -mtrack-speculation", "-Os -mbranch-protection=standard -mtrack-speculation"],
+    JUMPS
+)]
+#[case("gas-signal-frame-without-rows", "check", RESTORED[0].0, &["", "-s"], RESTORED[0].1)]
+#[case("gas-signal-frame-without-rows", "check", RESTORED[1].0, &["", "-s"], RESTORED[1].1)]
+#[case("gas-signal-frame-without-rows", "check", RESTORED[2].0, &["", "-s"], RESTORED[2].1)]
+fn a_fault_is_named_in_programs_that_its_page_has_not_seen(
+    #[case] page: &str,
+    #[case] command: &str,
+    #[case] abi: &str,
+    #[case] all_flags: &[&str],
+    #[case] source: &str,
+) {
+    for flags in all_flags {
+        let Some(made) = other_program(page, abi, flags, source) else { return };
+        let (status, names, report) = named(command, &made);
+        assert_eq!((status == 1, names), (false, [page.to_owned()].into()), "{flags}: {report:#}");
+    }
+}
+
+/// An FDE without rows that is no signal frame's, one that call frame information says to be outermost, and a row that
+/// says it, are other faults.
+#[rstest]
+#[case::of_no_signal(".cfi_undefined %rip; nop; ret")]
+#[case::by_cfi(".cfi_signal_frame; .cfi_undefined %rip; nop; ret")]
+#[case::by_a_row(".cfi_signal_frame; nop; .cfi_undefined %rip; ret")]
+fn other_ends_are_not_those_of_a_signal_frame(#[case] body: &str) {
+    let page = "gas-signal-frame-without-rows";
+    let source =
+        format!(".globl _start; _start: call f; 0: jmp 0b; f: .cfi_startproc; {body}; .cfi_endproc\n");
+    let Some(made) = other_program(page, "amd64", "", &source) else { return };
+    let (status, names, report) = named("check", &made);
+    assert_eq!((status, names), (1, [].into()), "{report:#}");
 }
 
 /// A list names each cause of a row: what is known, and what a person has to explain.
