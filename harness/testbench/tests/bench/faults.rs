@@ -77,6 +77,7 @@ const UNNAMED: &[(&str, &str)] = &[
     ("ld-gc-sections-plt", "what is left out is no finding"),
     ("ld-ibt-plt", "GNU ld leaves no version, and later ones are mended"),
     ("ld-plt-got-missing", "what is left out is no finding"),
+    ("ld-plt-first-input", "what is left out is no finding"),
     ("ld-traditional-format", "the file does not show the flag"),
 ];
 
@@ -118,6 +119,7 @@ fn findings_in_committed_builds_are_named_by_their_page() {
 #[rstest]
 #[case::of_a_finding("ld-traditional-format", "both", &["check", "--no-explore"])]
 #[case::of_what_is_left_out("ld-gc-sections-plt", "plt", &["diff"])]
+#[case::of_one_of_two_pages("ld-plt-first-input", "plt", &["diff"])]
 fn a_layout_of_unknown_flags_is_a_hint(#[case] page: &str, #[case] file: &str, #[case] command: &[&str]) {
     let build = corpus().join("faults").join(page).join(file).display().to_string();
     let report = bench(&[command, &["--json", &build]].concat());
