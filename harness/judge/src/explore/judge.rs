@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use sframe_engine::{
-    Abi, Caller, DwarfRegister, Found, Frame, InstructionPointer, PauthMask, Pc, Recovery, RecoveryRule,
+    Abi, Caller, DwarfRegister, Fde, Found, Frame, InstructionPointer, PauthMask, Pc, Recovery, RecoveryRule,
     ReturnAddress, Row, Step, StepError,
 };
 use sframe_inspect::diff::{Gap, GapCode};
@@ -188,13 +188,11 @@ impl<'j, 'a> Judge<'j, 'a> {
         let register = |register: DwarfRegister| moment.register(register.0);
         let memory = |address: u64| moment.memory.read_u64(address);
         let step = found.apply(self.abi, &frame, Some(&register), &memory, self.pauth);
-        let Ok(Step::Caller(Caller {
-            cfa, ra: Ok(ra), fp: Ok(fp), mangled: None, interrupted: false, ..
-        })) = step
+        let Ok(Step::Caller(Caller { cfa, ra: Ok(ra), fp: Ok(fp), mangled: None, interrupted, .. })) = step
         else {
             return false;
         };
-        (cfa, ra, fp) == (call.cfa, call.return_address, call.caller_fp)
+        (cfa, ra, fp, interrupted) == (call.cfa, call.return_address, call.caller_fp, call.interrupted)
             && below_sp(&found.row, point).is_none()
             && self.is_usable(found, point)
     }
@@ -217,6 +215,11 @@ impl<'j, 'a> Judge<'j, 'a> {
         let is_its =
             |assumption: &Assumption| matches!(assumption, Assumption::Call { at, .. } if is_behind(*at));
         !point.assumptions.iter().any(is_its)
+    }
+
+    /// The FDE at an address, if there is one that can be read.
+    fn fde_at(&self, address: u64) -> Option<Fde> {
+        self.target.sections.lookup_fde(InstructionPointer(address)).ok().flatten()
     }
 
     /// Looks up an instruction's row.
@@ -374,8 +377,7 @@ impl<'j, 'a> Judge<'j, 'a> {
 
     /// Whether the path is in a function that callers enter, and has not begun there: jumped to is a label of it.
     fn is_within_another(&self, point: &Point<'_>) -> bool {
-        let start =
-            |pc| self.target.sections.lookup_fde(InstructionPointer(pc)).ok().flatten().map(|fde| fde.start);
+        let start = |pc| self.fde_at(pc).map(|fde| fde.start);
         let (own, here) = (start(point.entry), start(point.moment.pc));
         here.is_some_and(|here| {
             own != Some(here) && self.roots.is_called(here) && !point.trace.contains(&here)
@@ -491,7 +493,9 @@ impl Observer for Judge<'_, '_> {
         let Root { entry, link, .. } = self.root;
         let module = self.target.executable();
         let is_entry_point = module.subject.is_entry_point(module.linked(Loaded(entry)).0);
-        Some(Function { entry, link, is_entry_point, seed: self.seed, budget: self.budget })
+        // Whether the mark is right, only running shows.
+        let is_signal = self.fde_at(entry).is_some_and(|fde| fde.signal);
+        Some(Function { entry, link, is_entry_point, is_signal, seed: self.seed, budget: self.budget })
     }
 
     fn instruction(&mut self, point: &Point<'_>) -> Class {
@@ -588,12 +592,12 @@ impl Observer for Judge<'_, '_> {
 
     fn explored(&mut self, function: &Function, result: &Explored) {
         self.batch.instructions += result.instructions;
-        let fde = self.target.sections.lookup_fde(InstructionPointer(function.entry));
-        if let Ok(Some(fde)) = fde {
+        if let Some(fde) = self.fde_at(function.entry) {
             let reach = self.batch.reach.entry(fde.index).or_default();
             reach.is_explored = true;
             reach.is_given_up |= result.is_cut;
             reach.has_unresolved_jump |= result.unresolved_jumps > 0;
+            reach.unknown = reach.unknown.or(result.unknown);
             reach.returns_from_exception |= result.returns_from_exception;
             reach.is_entry_code |= result.returns_from_exception || self.roots.is_kernel && result.lost_stack;
         }

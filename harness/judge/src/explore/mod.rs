@@ -39,7 +39,7 @@ pub use forms::{ExploredForm, PatchedFile};
 pub use options::ExploreOptions;
 pub use progress::Progress;
 pub use roots::{Root, Roots};
-pub use rows::{FunctionRows, RowCounts, Undecided};
+pub use rows::{FunctionRows, RowCounts, Undecided, UnknownInstruction};
 pub use run::explore;
 pub use unexercised::{Explorer, by_row};
 pub use variants::{Baseline, Variant, Watch};

@@ -202,8 +202,10 @@ impl Roots {
                 });
                 continue;
             }
-            if fde.signal || is_trampoline(fde.start) && !code.called.contains(&fde.start) {
-                // Nobody calls a signal's restorer, or the common part of a PLT.
+            let first = || section.rows(fde).flatten().next();
+            let is_entry = || first().is_some_and(|row| describes_entry(&row, section.header().abi));
+            if is_trampoline(fde.start) && !code.called.contains(&fde.start) || fde.signal && !is_entry() {
+                // Nobody calls the common part of a PLT, or a signal's restorer, whose caller is elsewhere.
                 continue;
             }
             if late.contains_key(&fde.start) && !code.called.contains(&fde.start)
@@ -211,10 +213,6 @@ impl Roots {
             {
                 continue;
             }
-            let is_entry = || {
-                let first = section.rows(fde).flatten().next();
-                first.is_some_and(|row| describes_entry(&row, section.header().abi))
-            };
             if code.called.contains(&fde.start) {
                 add(fde.start, true);
             } else if named.contains(&fde.start) {

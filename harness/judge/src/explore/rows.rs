@@ -35,7 +35,7 @@ pub(super) enum Judgement {
 pub enum Undecided {
     /// It says that there is no caller, which only running can show.
     Outermost,
-    /// It is for the frame of a signal, which is not called.
+    /// It is for the frame of a signal, and recovers the caller from elsewhere than where a call leaves it.
     SignalFrame,
     /// SP is above the caller's frame there, which the function has given up.
     LeftCaller,
@@ -45,6 +45,8 @@ pub enum Undecided {
     IndirectJump,
     /// The function was given up.
     GivenUp,
+    /// Its function has an instruction that was neither executed nor stepped over.
+    UnknownInstruction,
     /// No path leads there.
     NotReached,
     /// Its function returns from an exception, or switches stacks.
@@ -57,13 +59,14 @@ pub enum Undecided {
 
 impl Undecided {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Outermost,
         Self::SignalFrame,
         Self::LeftCaller,
         Self::NoEntry,
         Self::IndirectJump,
         Self::GivenUp,
+        Self::UnknownInstruction,
         Self::NotReached,
         Self::EntryCode,
         Self::Failed,
@@ -75,11 +78,12 @@ impl Undecided {
     pub const fn says(self) -> &'static str {
         match self {
             Self::Outermost => "the row says that there is no caller, which only running shows",
-            Self::SignalFrame => "for the frame of a signal, which is not called",
+            Self::SignalFrame => "for the frame of a signal, whose caller no call can stand for",
             Self::LeftCaller => "the function has given up its caller's frame there",
             Self::NoEntry => "no path begins in the function, or leads into it",
             Self::IndirectJump => "an indirect jump of the function may lead there",
             Self::GivenUp => "the function was given up",
+            Self::UnknownInstruction => "after an instruction that can't be executed or stepped over",
             Self::NotReached => "no path leads there",
             Self::EntryCode => {
                 "the function returns from an exception, or switches stacks, and no path leads there"
@@ -122,6 +126,8 @@ pub(super) struct Reach {
     pub(super) is_entry_code: bool,
     /// Whether it returns from an exception.
     pub(super) returns_from_exception: bool,
+    /// The first instruction that was neither executed nor stepped over.
+    pub(super) unknown: Option<u64>,
 }
 
 impl Reach {
@@ -133,6 +139,9 @@ impl Reach {
         self.has_failed |= other.has_failed;
         self.is_entry_code |= other.is_entry_code;
         self.returns_from_exception |= other.returns_from_exception;
+        if self.unknown.is_none() {
+            self.unknown = other.unknown;
+        }
     }
 }
 
@@ -143,9 +152,40 @@ pub struct FunctionRows {
     pub pc: Address,
     /// Its name, if a symbol has one.
     pub function: Option<String>,
+    /// The instruction that was neither executed nor stepped over, if rows come after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unknown_instruction: Option<UnknownInstruction>,
     /// The rows.
     #[serde(flatten)]
     pub rows: RowCounts,
+}
+
+/// An instruction that exploring can't execute.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub struct UnknownInstruction {
+    /// Its address.
+    pub pc: Address,
+    /// What it is; bytes of which the decoder knows no instruction, as many as one may have.
+    pub instruction: String,
+}
+
+impl UnknownInstruction {
+    /// The most bytes that an instruction has.
+    const LONGEST: usize = 15;
+
+    /// That at an address, if there is code.
+    fn at(pc: u64, module: &Module<'_>) -> Option<Self> {
+        let linked = module.linked(Loaded(pc)).0;
+        let known = module.instruction(Loaded(pc)).filter(|known| known.flow != Flow::Unknown);
+        let instruction = known.map(|known| known.text.clone()).or_else(|| {
+            module.subject.code().find_map(|(start, code)| {
+                let at = usize::try_from(linked.checked_sub(start)?).ok()?;
+                let bytes = code.get(at..).filter(|bytes| !bytes.is_empty())?.iter().take(Self::LONGEST);
+                Some(bytes.map(|byte| format!("{byte:02x}")).collect())
+            })
+        })?;
+        Some(Self { pc: Address(linked), instruction })
+    }
 }
 
 /// What exploring says of a row.
@@ -176,7 +216,9 @@ pub(super) fn count(
     let module = target.executable();
     let Some(section) = &module.section else { return (all, functions, states) };
     for fde in section.fdes().flatten() {
-        let reach = reach.get(&fde.index).copied().unwrap_or_default();
+        let mut reach = reach.get(&fde.index).copied().unwrap_or_default();
+        let unknown = reach.unknown.and_then(|pc| UnknownInstruction::at(pc, module));
+        reach.unknown = reach.unknown.filter(|_| unknown.is_some());
         let mut rows = RowCounts::default();
         for (index, row) in (0..).zip(section.rows(&fde)) {
             let Ok(row) = row else {
@@ -189,7 +231,9 @@ pub(super) fn count(
             let id = (fde.index, index);
             let state = match judged.get(&id).copied().unwrap_or_default() {
                 Judgement::Undecided if row.is_outermost() => RowState::Undecided(Undecided::Outermost),
-                Judgement::Undecided if fde.signal => RowState::Undecided(Undecided::SignalFrame),
+                Judgement::Undecided if fde.signal && !reach.is_explored => {
+                    RowState::Undecided(Undecided::SignalFrame)
+                }
                 Judgement::Undecided => {
                     RowState::Undecided(not_judged.get(&id).copied().unwrap_or(reach.undecided()))
                 }
@@ -204,7 +248,9 @@ pub(super) fn count(
         all.add_all(&rows);
         let place = target.place(Loaded(fde.start));
         let function = place.function.map(str::to_owned);
-        functions.push(FunctionRows { pc: Address(place.address.0), function, rows });
+        let unknown_instruction =
+            unknown.filter(|_| rows.undecided.contains_key(&Undecided::UnknownInstruction));
+        functions.push(FunctionRows { pc: Address(place.address.0), function, unknown_instruction, rows });
     }
     (all, functions, states)
 }
@@ -250,7 +296,8 @@ fn is_code(module: &Module<'_>, range: Range<u64>) -> bool {
 impl Reach {
     /// Whether every path of the function was followed to its end.
     pub(super) const fn is_whole(self) -> bool {
-        self.is_explored && !(self.is_given_up || self.has_unresolved_jump || self.has_failed)
+        self.is_explored
+            && !(self.is_given_up || self.has_unresolved_jump || self.has_failed || self.unknown.is_some())
     }
 
     /// Why a row of the function was not reached.
@@ -259,6 +306,8 @@ impl Reach {
             Undecided::Failed
         } else if self.is_given_up {
             Undecided::GivenUp
+        } else if self.unknown.is_some() {
+            Undecided::UnknownInstruction
         } else if self.has_unresolved_jump {
             Undecided::IndirectJump
         } else if self.is_entry_code {

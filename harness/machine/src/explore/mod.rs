@@ -88,6 +88,8 @@ pub struct Function {
     pub is_entry_point: bool,
     /// The register that its callers leave the return address in, if it is not the ABI's.
     pub link: Option<DwarfRegister>,
+    /// Whether its caller did not call: a signal interrupted it.
+    pub is_signal: bool,
 }
 
 /// What exploring a function has shown, apart from what the observer saw.
@@ -106,6 +108,9 @@ pub struct Explored {
     pub unresolved_jumps: u32,
     /// Whether a path has ended with a return from an exception, or from a system call.
     pub returns_from_exception: bool,
+    /// The first instruction that was neither executed nor stepped over, as it may change SP, or is not known; perhaps
+    /// there is no code.
+    pub unknown: Option<u64>,
 }
 
 /// Where control goes when a function is left.

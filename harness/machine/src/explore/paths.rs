@@ -116,6 +116,7 @@ impl<'o, 'b> Paths<'o, 'b> {
                 budget: 0,
                 is_entry_point: false,
                 link: None,
+                is_signal: false,
             },
             result: Explored::default(),
             call_stack: CallStack::new(Bottom::Context, Vec::new()),
@@ -208,7 +209,7 @@ impl<'o, 'b> Paths<'o, 'b> {
             callee: entry,
             since: 0,
             event: 0,
-            interrupted: false,
+            interrupted: function.is_signal,
             signature: None,
         };
         self.call_stack = CallStack::new(Bottom::Context, vec![call]);

@@ -213,7 +213,13 @@ impl Paths<'_, '_> {
             return Ok(None);
         }
         match decoded.kind {
-            Kind::Plain => self.skip(unicorn, pc, decoded),
+            Kind::Plain => {
+                let next = self.skip(unicorn, pc, decoded)?;
+                if next.is_none() {
+                    self.result.unknown.get_or_insert(pc);
+                }
+                Ok(next)
+            }
             _ => Ok(None),
         }
     }

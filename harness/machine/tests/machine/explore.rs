@@ -73,7 +73,14 @@ struct Known {
 
 fn explored(code: &[u8], known: &Known, seed: Seed, budget: u64) -> Seen {
     let mut seen = Seen {
-        next: Some(Function { entry: CODE, seed, budget, is_entry_point: false, link: None }),
+        next: Some(Function {
+            entry: CODE,
+            seed,
+            budget,
+            is_entry_point: false,
+            link: None,
+            is_signal: false,
+        }),
         ..Seen::default()
     };
     explored_on(&AMD64, code, known, &mut seen);
@@ -137,6 +144,7 @@ fn in_order(cpu: &'static Cpu, code: &[u8], entries: &[u64]) -> BTreeMap<u64, (u
         budget: 1000,
         is_entry_point: false,
         link: None,
+        is_signal: false,
     };
     let mut seen = InOrder { next: entries.iter().map(function).collect(), ..InOrder::default() };
     let known = Known { entries: entries.to_vec(), ..Known::default() };

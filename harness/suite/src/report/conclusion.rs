@@ -302,6 +302,10 @@ impl ExploreReport {
             (Some(found), None) => facts.insert(0, found),
             (Some(found), Some(others)) => facts.insert(0, format!("{found}, besides {others}")),
         }
+        facts.extend(self.too_little.iter().map(|reason| match self.proved().next() {
+            None => format!("not enough for a verdict: {reason}"),
+            Some(_) => format!("besides, too little is checked: {reason}"),
+        }));
         let lost: Vec<&str> = self.without_fde.iter().map(|it| &*it.function).collect();
         if !lost.is_empty() {
             let what = "with call frame information that can be expressed, and no FDE";

@@ -13,7 +13,8 @@ use sframe_judge::explore::{
 use sframe_judge::finding::{Finding, Group};
 use sframe_judge::target::{Linked, Module as Image, Origin, Target};
 use sframe_kit::Address;
-use sframe_kit::text::{Text, counted, grouped};
+use sframe_kit::percent::Percent;
+use sframe_kit::text::{Text, counted, first_of, grouped};
 use sha2::{Digest as _, Sha256};
 
 use super::diagnostic::{Described, Style, help, not_shown, note, quoted, with_option};
@@ -60,6 +61,9 @@ pub struct ExploreReport {
     /// The functions that have no FDE, and whose call frame information the section's version can express.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub without_fde: Vec<WithoutFde>,
+    /// Why what was checked proves too little, if it does.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub too_little: Vec<String>,
     /// Whether the exploration was ended early: then nothing is known of some functions.
     pub interrupted: bool,
     /// The numbers.
@@ -168,6 +172,7 @@ impl ExploreReport {
                 .into_iter()
                 .map(|at| WithoutFde::at(at, module, target))
                 .collect(),
+            too_little: Vec::new(),
             interrupted: was_interrupted,
             summary: ExploreSummary {
                 functions,
@@ -244,6 +249,22 @@ impl ExploreReport {
                 *summary.possible.entry(*doubt).or_default() += 1;
             }
         }
+        self.too_little = self.why_too_little().into_iter().collect();
+    }
+
+    /// Why so few rows were checked that it proves too little, if so. Those of outermost frames only running can check.
+    fn why_too_little(&self) -> Option<String> {
+        let ExploreSummary { rows_total, rows_checked, undecided, .. } = &self.summary;
+        let outermost = undecided.get(&Undecided::Outermost).copied().unwrap_or_default();
+        let all = rows_total.saturating_sub(outermost);
+        let is_enough = Percent::NINE_TENTHS.is_reached_by(*rows_checked, all);
+        (*rows_checked > 0 && !is_enough).then(|| {
+            format!(
+                "{} of {} that have a caller checked, less than 90%",
+                grouped(*rows_checked),
+                counted(all, "row")
+            )
+        })
     }
 
     /// The findings that are proved, and not known.
@@ -294,10 +315,11 @@ impl ExploreReport {
     /// Why there is no result, or only a part of one, in a few words.
     #[must_use]
     pub fn without_result(&self) -> Option<NoResult> {
-        let is_judged = self.summary.rows_checked > 0 || self.proved().next().is_some();
-        match self.interrupted {
-            true => Some(NoResult::Interrupted),
-            false => (!is_judged).then_some(NoResult::NothingJudged),
+        match () {
+            () if self.interrupted => Some(NoResult::Interrupted),
+            () if self.proved().next().is_some() => None,
+            () if self.summary.rows_checked == 0 => Some(NoResult::NothingJudged),
+            () => (!self.too_little.is_empty()).then_some(NoResult::TooLittleJudged),
         }
     }
 
@@ -371,11 +393,22 @@ impl ExploreReport {
         let undecided = summary.undecided.iter();
         // What was not reached any more has no path yet.
         let or = if self.interrupted { "interrupted before, or " } else { "" };
-        lines.extend(
-            undecided
-                .map(|(reason, count)| format!("not checked: {}: {or}{}", grouped(*count), reason.says())),
-        );
+        lines.extend(undecided.map(|(reason, count)| {
+            let which = if *reason == Undecided::UnknownInstruction { self.unknown() } else { String::new() };
+            format!("not checked: {}: {or}{}{which}", grouped(*count), reason.says())
+        }));
         lines
+    }
+
+    /// The instructions that were neither executed nor stepped over.
+    fn unknown(&self) -> String {
+        let unknown = self.functions.iter().filter_map(|it| Some((it, it.unknown_instruction.as_ref()?)));
+        let unknown = unknown.map(|(it, unknown)| {
+            let function = it.function.clone().unwrap_or_else(|| it.pc.to_string());
+            format!("{} at {} in {function}", unknown.instruction, unknown.pc)
+        });
+        let unknown: Vec<String> = unknown.collect();
+        format!(": {}", first_of(&unknown.iter().map(String::as_str).collect::<Vec<_>>(), ASSUMPTIONS))
     }
 
     /// The numbers, in a line.

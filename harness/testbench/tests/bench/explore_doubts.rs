@@ -348,6 +348,54 @@ fn a_row_that_cannot_be_decoded_is_not_judged() {
     assert_eq!(json(&output)["summary"]["undecided"]["malformed"], 1);
 }
 
+/// What lies behind an instruction that nobody knows, of which not even the length is known, is undecided for that, and it
+/// is named; so is one that may change SP. Too little is judged then.
+#[rstest]
+// push %rax; push2 %rax, %rcx; pop %rax; ret.
+#[case::unknown(&[0x50, 0x62, 0xf4, 0x7c, 0x18, 0xff, 0xf1, 0x58, 0xc3], "62f47c18fff158c3")]
+fn rows_behind_an_unknown_instruction_are_undecided(#[case] code: &[u8], #[case] named: &str) {
+    let last = u32::try_from(code.len()).expect("a size") - 1;
+    let functions = [Code::new("f", code, vec![row(0, 8), row(1, 16), row(7, 32), row(last, 24)])];
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = written(folder.path(), "unknown.o", &object(Abi::Amd64, &functions));
+    let output = bench(&["explore", "--json", &file]);
+    let report = json(&output);
+    assert_eq!((status(&output), &report["verdict"]), (3, &"INCONCLUSIVE".into()), "{report:#}");
+    assert_eq!(report["summary"]["undecided"], serde_json::json!({"unknown-instruction": 2}));
+    let unknown = &report["functions"][0]["unknown_instruction"];
+    assert_eq!(unknown["instruction"], named, "{report:#}");
+    assert_eq!(report["too_little"][0], "2 of 4 rows that have a caller checked, less than 90%");
+    let said = String::from_utf8_lossy(&bench(&["explore", "--verbose", &file]).stdout).into_owned();
+    assert!(said.contains(&format!("or stepped over: {named} at ")) && said.contains(" in f\n"), "{said}");
+    assert!(said.contains("\n    not enough for a verdict: 2 of 4 rows"), "{said}");
+}
+
+/// A function that is marked as a signal's frame is one: its rows are judged as those of others are. Where a caller is
+/// elsewhere than a call leaves it, nothing is.
+#[rstest]
+#[case::right([8, 16], 0, 3, None)]
+#[case::wrong([8, 24], 1, 3, None)]
+#[case::of_a_restorer([16, 24], 3, 0, Some(3))]
+fn functions_of_signal_frames_are_explored(
+    #[case] offsets: [i64; 2],
+    #[case] expected: i32,
+    #[case] checked: u64,
+    #[case] undecided: Option<u64>,
+) {
+    // push %rax; pop %rcx; ret.
+    let rows = vec![row(0, offsets[0]), row(1, offsets[1]), row(2, offsets[0])];
+    let function = Code { signal: true, ..Code::new("f", &[0x50, 0x59, 0xc3], rows) };
+    let folder = tempfile::tempdir().expect("a folder");
+    let output =
+        bench(&["explore", "--json", &written(folder.path(), "f.o", &object(Abi::Amd64, &[function]))]);
+    let report = json(&output);
+    let (summary, findings) = (&report["summary"], findings(&report));
+    assert_eq!((status(&output), summary["rows_checked"].as_u64()), (expected, Some(checked)), "{report:#}");
+    assert_eq!(summary["undecided"]["signal-frame"].as_u64(), undecided, "{report:#}");
+    assert_eq!(findings.len(), usize::from(expected == 1), "{report:#}");
+    assert!(findings.iter().all(|finding| finding["verdict"] == "wrong-cfa"), "{report:#}");
+}
+
 /// Entries that only one of the guide's page and the program has.
 fn unexplained(page: &str, keys: &BTreeSet<String>) -> Vec<&'static str> {
     let expected = [

@@ -694,7 +694,8 @@ impl Results {
         let proves_too_little = !too_little.is_empty() || is_explored && summary.rows_exercised == 0;
         let too_few = (!too_little.is_empty()).then(|| too_little.join("; "));
         // What is wrong is wrong, however little was judged; what proves nothing is no result.
-        let too_little = if is_explored { NoResult::NothingJudged } else { NoResult::TooLittleJudged };
+        let is_nothing = is_explored && summary.rows_exercised == 0;
+        let too_little = if is_nothing { NoResult::NothingJudged } else { NoResult::TooLittleJudged };
         let (outcome, without_result, reason) = match () {
             () if broken.is_some() => (Outcome::Broken, None, broken),
             () if interrupted => (Outcome::Broken, Some(NoResult::Interrupted), None),
