@@ -71,6 +71,8 @@ struct Function {
     code: LinkedCode,
     has: Has,
     version: Option<u8>,
+    /// Whether a linker keeps one of several definitions: it is weak, or in a COMDAT group.
+    is_one_of_several: bool,
     file: String,
 }
 
@@ -123,11 +125,7 @@ impl Objects {
             let (Ok(own), Ok(laid)) = (elf.section_by_index(index), placed.section_by_index(index)) else {
                 continue;
             };
-            // Of functions in groups, and of weak ones, a linker keeps one, which may be that of another object.
             let SectionFlags::Elf { sh_flags, .. } = own.flags() else { continue };
-            if sh_flags.contains(SHF_GROUP) || symbol.is_weak() {
-                continue;
-            }
             let start = symbol.address();
             // Some people's functions have no size, and call frame information has it.
             let described = || {
@@ -155,6 +153,7 @@ impl Objects {
                 code,
                 has,
                 version: section.as_ref().map(|section| section.header().version.number()),
+                is_one_of_several: sh_flags.contains(SHF_GROUP) || symbol.is_weak(),
                 file: name.to_owned(),
             });
         }
@@ -176,14 +175,23 @@ impl Objects {
             .get(&code.size())?
             .iter()
             .filter(|it| is_named(it) || is_nameless && it.is_telling());
-        let all: Vec<&Function> = all.filter(|it| it.code.is(code)).collect();
+        let mut all: Vec<&Function> = all.filter(|it| it.code.is(code)).collect();
+        // Any other definition of that name is kept instead.
+        if !is_nameless && all.iter().any(|it| !it.is_one_of_several) {
+            all.retain(|it| !it.is_one_of_several);
+        }
         let has = |it: &Function| match it.version {
             Some(other) if other != version => Has::OtherVersion,
             _ => it.has,
         };
         let first = has(all.first()?);
-        let is_same = all.iter().all(|it| has(it) == first);
-        is_same.then(|| (first, all.iter().map(|it| &*it.file).collect()))
+        let files = |of: Has| all.iter().filter(|it| has(it) == of).map(|it| &*it.file).collect();
+        if all.iter().all(|it| has(it) == first) {
+            return Some((first, files(first)));
+        }
+        // The one that was kept may be one without a section.
+        let may_be_without = all.iter().any(|it| it.is_one_of_several && has(it) == Has::NoSection);
+        may_be_without.then(|| (Has::NoSection, files(Has::NoSection)))
     }
 }
 

@@ -523,6 +523,27 @@ fn objects_say_who_has_lost_an_fde() {
         let text = report.text().to_string();
         assert!(text.contains("not in .sframe: 1 function (it.o has no .sframe)\n"), "{text}");
     }
+    // Of several definitions, one is kept.
+    let weak = |bytes: &[u8]| {
+        let (mut bytes, elf) = (bytes.to_vec(), object::File::parse(bytes).expect("ELF"));
+        let (start, len) = elf.section_by_name(".symtab").expect("symbols").file_range().expect("bytes");
+        let infos = (start + 4..start + len).step_by(24).map(|at| usize::try_from(at).expect("small"));
+        infos.for_each(|info| bytes[info] = if bytes[info] & 0xf == 2 { 0x22 } else { bytes[info] });
+        bytes
+    };
+    let (weak_sound, weak_plain) = (weak(&sound), weak(&plain));
+    assert_ne!(weak_sound, sound);
+    let may_be_plain = report(&[("one.o", &weak_sound), ("two.o", &weak_plain)]);
+    assert!(may_be_plain.missing.is_empty(), "{:?}", may_be_plain.missing);
+    assert_eq!(may_be_plain.uncovered[0].message, "two.o has no .sframe");
+    for given in [
+        &[("one.o", &weak_sound), ("other.o", &other)][..],
+        &[("one.o", &weak_sound), ("two.o", &weak_sound)],
+        &[("one.o", &sound), ("two.o", &weak_plain)],
+    ] {
+        let given: Vec<(&str, &[u8])> = given.iter().map(|(name, bytes)| (*name, &bytes[..])).collect();
+        assert_eq!(told(&given).0, Blame::ProducerLinker);
+    }
     // Without names, the code says which function it is; a function of the same name with other code is another one.
     let changed = |bytes: &[u8], from: &[u8], to: &[u8]| {
         let at = bytes.windows(from.len()).position(|it| it == from).expect("the bytes");
