@@ -1,7 +1,9 @@
 //! Compares an answer about a section with a vector.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::discriminant;
+use std::sync::OnceLock;
 
 use serde::Serialize;
 
@@ -64,41 +66,82 @@ enum Given<'a> {
 /// Compares an answer. Parts that are not in `parts` are not asked for.
 #[must_use]
 pub fn compare(vector: &Vector, answer: &SectionAnswer, parts: &[SectionPart]) -> Compared {
-    compare_partly(vector, answer, &Unreadable::new(), parts)
+    Comparison::with(vector).compare(answer, parts)
 }
 
-/// Compares an answer of which some pieces could not be read: these are wrong. So is an answer each piece of which is
-/// accepted, but that no way to read the text gives as a whole.
-#[must_use]
-pub fn compare_partly(
-    vector: &Vector,
-    answer: &SectionAnswer,
-    unreadable: &Unreadable,
-    parts: &[SectionPart],
-) -> Compared {
-    let is_flat = answer.lookups.iter().flatten().any(|it| matches!(it.answer, Answer::Rules(_)));
-    let with_positions = is_flat.then(|| located(vector, answer));
-    let answer = with_positions.as_ref().unwrap_or(answer);
-    let mut compared = compare_pieces(vector, answer, unreadable, parts, &difference);
-    if compared.differences.is_empty() && !compared.readings.is_empty() {
-        let is_whole = |choices: &Vec<String>| {
-            let vector = vector.chosen(choices);
-            // A row that is refused when its rules are read may be found before.
-            let is_found_before = |difference: &Difference| {
-                let Query::Lookup(index) = difference.query else { return false };
-                vector.lookups.get(index).is_some_and(|it| matches!(it.answer, Answer::Reject(_)))
-            };
-            compare_pieces(&vector, answer, unreadable, parts, &bare).differences.iter().all(is_found_before)
-        };
-        if !ways_to_read(vector).iter().any(is_whole) {
-            compared.differences.extend(half_of_a_reading(vector, answer, &compared));
-        }
+/// A vector with its questions, to compare many answers with.
+#[derive(Debug)]
+pub struct Comparison<'v> {
+    vector: Cow<'v, Vector>,
+    asked: Vec<Asked>,
+    /// The same for each way to read the text where the vector depends on it.
+    chosen: OnceLock<Vec<Comparison<'v>>>,
+}
+
+impl<'v> Comparison<'v> {
+    /// Prepares comparisons with a vector.
+    #[must_use]
+    pub fn with(vector: &'v Vector) -> Self {
+        Self::of(Cow::Borrowed(vector))
     }
-    compared
+
+    fn of(vector: Cow<'v, Vector>) -> Self {
+        let asked = vector.asked();
+        Self { vector, asked, chosen: OnceLock::new() }
+    }
+
+    /// [`compare`].
+    #[must_use]
+    pub fn compare(&self, answer: &SectionAnswer, parts: &[SectionPart]) -> Compared {
+        self.compare_partly(answer, &Unreadable::new(), parts)
+    }
+
+    /// Compares an answer of which some pieces could not be read: these are wrong. So is an answer each piece of which is
+    /// accepted, but that no way to read the text gives as a whole.
+    #[must_use]
+    pub fn compare_partly(
+        &self,
+        answer: &SectionAnswer,
+        unreadable: &Unreadable,
+        parts: &[SectionPart],
+    ) -> Compared {
+        let vector = &*self.vector;
+        let is_flat = answer.lookups.iter().flatten().any(|it| matches!(it.answer, Answer::Rules(_)));
+        let with_positions = is_flat.then(|| located(self, answer));
+        let answer = with_positions.as_ref().unwrap_or(answer);
+        let mut compared = compare_pieces(self, answer, unreadable, parts, &difference);
+        if compared.differences.is_empty() && !compared.readings.is_empty() {
+            let is_whole = |chosen: &Comparison<'_>| {
+                // A row that is refused when its rules are read may be found before.
+                let is_found_before = |difference: &Difference| {
+                    let Query::Lookup(index) = difference.query else { return false };
+                    chosen.vector.lookups.get(index).is_some_and(|it| matches!(it.answer, Answer::Reject(_)))
+                };
+                let differences = compare_pieces(chosen, answer, unreadable, parts, &bare).differences;
+                differences.iter().all(is_found_before)
+            };
+            let chosen = self.chosen.get_or_init(|| {
+                let ways = ways_to_read(vector).into_iter();
+                ways.map(|choices| Self::of(Cow::Owned(vector.chosen(&choices)))).collect()
+            });
+            if !chosen.iter().any(is_whole) {
+                compared.differences.extend(half_of_a_reading(self, answer, &compared));
+            }
+        }
+        compared
+    }
+
+    /// Returns the questions with answers that are not accepted, each by itself. It takes less time than a comparison.
+    #[must_use]
+    pub fn wrong_queries(&self, answer: &SectionAnswer, parts: &[SectionPart]) -> BTreeSet<Query> {
+        let compared = compare_pieces(self, answer, &Unreadable::new(), parts, &bare);
+        compared.differences.into_iter().map(|difference| difference.query).collect()
+    }
 }
 
 /// The answer with positions in place of rules: of the row that is expected, or is by another reading, if it has them.
-fn located(vector: &Vector, answer: &SectionAnswer) -> SectionAnswer {
+fn located(comparison: &Comparison<'_>, answer: &SectionAnswer) -> SectionAnswer {
+    let vector = &*comparison.vector;
     let mut located = answer.clone();
     let functions = |at: usize| {
         let alternative = at.checked_sub(1).and_then(|at| vector.alternatives.get(at));
@@ -112,10 +155,10 @@ fn located(vector: &Vector, answer: &SectionAnswer) -> SectionAnswer {
     };
     let functions: Vec<Vec<Fde>> = (0..=vector.alternatives.len()).map(functions).collect();
     let mut accepted: BTreeMap<usize, Vec<Answer>> = BTreeMap::new();
-    for asked in vector.asked() {
+    for asked in &comparison.asked {
         let Query::Lookup(index) = asked.query else { continue };
-        let answers = asked.accepted.into_iter().filter_map(|it| match it.pattern {
-            Pattern::Lookup(lookup) => Some(lookup.answer),
+        let answers = asked.accepted.iter().filter_map(|it| match &it.pattern {
+            Pattern::Lookup(lookup) => Some(lookup.answer.clone()),
             _ => None,
         });
         accepted.insert(index, answers.collect());
@@ -126,13 +169,6 @@ fn located(vector: &Vector, answer: &SectionAnswer) -> SectionAnswer {
         lookup.answer = found.unwrap_or_else(|| lookup.answer.clone());
     }
     located
-}
-
-/// Returns the questions with answers that are not accepted, each by itself. It takes less time than a comparison.
-#[must_use]
-pub fn wrong_queries(vector: &Vector, answer: &SectionAnswer, parts: &[SectionPart]) -> BTreeSet<Query> {
-    let compared = compare_pieces(vector, answer, &Unreadable::new(), parts, &bare);
-    compared.differences.into_iter().map(|difference| difference.query).collect()
 }
 
 /// A difference without what differs.
@@ -162,11 +198,16 @@ fn ways_to_read(vector: &Vector) -> Vec<Vec<String>> {
 }
 
 /// The difference of an answer that takes an alternative here, and not there.
-fn half_of_a_reading(vector: &Vector, answer: &SectionAnswer, compared: &Compared) -> Option<Difference> {
+fn half_of_a_reading(
+    comparison: &Comparison<'_>,
+    answer: &SectionAnswer,
+    compared: &Compared,
+) -> Option<Difference> {
+    let vector = &*comparison.vector;
     let takes_one =
         |asked: &Asked, given: &Given<'_>| matches!(class_of(asked, given, vector), Some(Class::Reading(_)));
-    let all = vector.asked();
-    let mut answers = all.iter().filter_map(|asked| Some((asked, given(answer, vector, asked)?)));
+    let mut answers =
+        comparison.asked.iter().filter_map(|asked| Some((asked, given(answer, vector, asked)?)));
     let (asked, given) = answers.find(|(asked, given)| takes_one(asked, given))?;
     let names: Vec<String> = compared.readings.keys().map(|take| take.join(" and ")).collect();
     let mut found = difference(vector, asked, &given);
@@ -177,16 +218,17 @@ fn half_of_a_reading(vector: &Vector, answer: &SectionAnswer, compared: &Compare
 
 /// Compares each piece of an answer by itself, and describes what differs.
 fn compare_pieces(
-    vector: &Vector,
+    comparison: &Comparison<'_>,
     answer: &SectionAnswer,
     unreadable: &Unreadable,
     parts: &[SectionPart],
     describe: &dyn Fn(&Vector, &Asked, &Given<'_>) -> Difference,
 ) -> Compared {
+    let vector = &*comparison.vector;
     let mut compared = Compared::default();
     let mut opened = true;
     let mut wrong_fdes = BTreeSet::new();
-    for asked in vector.asked() {
+    for asked in &comparison.asked {
         let part = asked.query.part();
         *compared.questions.entry(part).or_default() += 1;
         if !part.is_in(parts) || !opened {
@@ -206,7 +248,7 @@ fn compare_pieces(
         {
             continue;
         }
-        let Some(given) = given(answer, vector, &asked) else { continue };
+        let Some(given) = given(answer, vector, asked) else { continue };
         *compared.answered.entry(part).or_default() += 1;
         // Of what is refused with something that contains it, or is not of a function, nothing more can be said.
         let is_new = match (asked.query, &given) {
@@ -214,7 +256,7 @@ fn compare_pieces(
             (Query::Row(index, _), Given::NoSuchRow) => !wrong_fdes.contains(&index),
             _ => true,
         };
-        match class_of(&asked, &given, vector) {
+        match class_of(asked, &given, vector) {
             Some(Class::Must) => {
                 for accepted in &asked.accepted {
                     if let Class::Reading(take) = &accepted.class
@@ -226,10 +268,10 @@ fn compare_pieces(
                 }
             }
             Some(Class::Reading(take)) => *compared.readings.entry(take).or_default() += 1,
-            Some(Class::Quality) if is_new => compared.quality.push(describe(vector, &asked, &given)),
+            Some(Class::Quality) if is_new => compared.quality.push(describe(vector, asked, &given)),
             Some(Class::Quality) => {}
             None if is_new => {
-                let mut difference = describe(vector, &asked, &given);
+                let mut difference = describe(vector, asked, &given);
                 if let Query::Step(index) = asked.query
                     && let Some(said) = answer.said.get(&index)
                 {

@@ -56,8 +56,7 @@ pub use boundary::boundaries;
 pub use catalogue::{AlternativeEntry, Catalogue, MistakeEntry, Mistakes, ReadingEntry, Readings};
 pub use change::{Change, without_numbers};
 pub use compare::{
-    Compared, Difference, compare, compare_partly, is_answered, is_failure, is_refused, is_same_answer,
-    wrong_queries,
+    Compared, Comparison, Difference, compare, is_answered, is_failure, is_refused, is_same_answer,
 };
 pub use encode::EncodeError;
 pub use equation::{Base, Equation, EquationError, Recovery};

@@ -12,9 +12,9 @@ use std::sync::LazyLock;
 use serde_json::Value;
 use sframe_vectors::model::{Way, Ways, answer};
 use sframe_vectors::{
-    Address, Alternative, Answer, Asked, Caller, Catalogue, Compared, End, Lookup, Pattern, PcKind, Query,
-    Recovery, Reject, RejectKind, Row, Rules, SectionAnswer, SectionPart, StepAnswer, Suite, Vector, compare,
-    documents, is_same_answer,
+    Address, Alternative, Answer, Asked, Caller, Catalogue, Compared, Comparison, End, Lookup, Pattern,
+    PcKind, Query, Recovery, Reject, RejectKind, Row, Rules, SectionAnswer, SectionPart, StepAnswer, Suite,
+    Vector, compare, documents, is_same_answer,
 };
 
 const FOLDER: &str = "../../corpus/vectors";
@@ -36,8 +36,17 @@ static DEPENDING: LazyLock<Vec<(&Vector, Vec<Ways>)>> = LazyLock::new(|| {
     depending.map(|(vector, ways)| (*vector, sets(&depends_on(vector, ways)))).collect()
 });
 
+/// The vectors, by name, each prepared for many comparisons.
+static COMPARISONS: LazyLock<BTreeMap<&str, Comparison<'_>>> =
+    LazyLock::new(|| SUITE.vectors.iter().map(|it| (&*it.id, Comparison::with(it))).collect());
+
+/// Compares an answer with a vector of the suite.
+fn compared(vector: &Vector, answer: &SectionAnswer) -> Compared {
+    COMPARISONS[&*vector.id].compare(answer, &ALL)
+}
+
 fn ask(vector: &Vector, ways: &Ways) -> Compared {
-    compare(vector, &answer(&vector.question(), ways), &ALL)
+    compared(vector, &answer(&vector.question(), ways))
 }
 
 fn without_alternatives(vector: &Vector) -> Vector {
@@ -103,10 +112,14 @@ fn every_mistake_is_noticed() {
 /// The alternatives that change an answer of a vector, alone.
 fn changing(vector: &Vector) -> Vec<Way> {
     let plain = without_alternatives(vector);
-    let changes = |way: &Way| !ask(&plain, &Ways::from([*way])).differences.is_empty();
+    let (question, comparison) = (vector.question(), Comparison::with(&plain));
+    let changes = |way: &Way| {
+        let answer = answer(&question, &Ways::from([*way]));
+        !comparison.compare(&answer, &ALL).differences.is_empty()
+    };
     let mut ways: Vec<Way> = readings().filter(changes).collect();
     // Those that refuse the section come first: what else refuses part of it may refuse all of it, too.
-    ways.sort_by_key(|way| answer(&plain.question(), &Ways::from([*way])).reject.is_none());
+    ways.sort_by_key(|way| answer(&question, &Ways::from([*way])).reject.is_none());
     ways
 }
 
@@ -122,13 +135,14 @@ fn depends_on(vector: &Vector, changing: &[Way]) -> Vec<Way> {
     while let Some(ways) = taken.get(next).cloned() {
         let without = answer(&question, &ways);
         let own = with_answers(vector, &ways, &without);
+        let own = Comparison::with(&own);
         for way in readings() {
             if all.contains(&way) || ways.iter().any(|it| reading_of(*it) == reading_of(way)) {
                 continue;
             }
             let with: Ways = ways.iter().copied().chain([way]).collect();
             let got = answer(&question, &with);
-            if got != without && !compare(&own, &got, &ALL).differences.is_empty() {
+            if got != without && !own.compare(&got, &ALL).differences.is_empty() {
                 all.push(way);
                 taken.push(with);
             }
@@ -229,6 +243,8 @@ fn pairs_of_alternatives_are_right() {
         let all = if vector.bytes.len() > LARGE { changing.clone() } else { readings().collect() };
         let own = answer(&question, &Ways::new());
         for (first, one) in all.iter().enumerate() {
+            let chosen = vector.chosen(&[one.name().to_owned()]);
+            let chosen = Comparison::with(&chosen);
             for other in &all[first + 1..] {
                 if reading_of(*one) == reading_of(*other) {
                     continue;
@@ -239,11 +255,11 @@ fn pairs_of_alternatives_are_right() {
                 }
                 pairs += 1;
                 let names = [one.name(), other.name()].map(str::to_owned);
-                let is_wrong = |vector: &Vector| !compare(vector, &both, &ALL).differences.is_empty();
-                if is_wrong(vector)
-                    || is_wrong(&vector.chosen(&names))
-                    || is_wrong(&vector.chosen(&names[..1]))
-                {
+                let is_right = |compared: Compared| compared.differences.is_empty();
+                let is_accepted = is_right(compared(vector, &both))
+                    && is_right(compare(&vector.chosen(&names), &both, &ALL))
+                    && is_right(chosen.compare(&both, &ALL));
+                if !is_accepted {
                     let names = names.join(" with ");
                     wrong.entry(names).or_default().push(&vector.id);
                 }
@@ -304,9 +320,8 @@ fn the_table_of_strictness_is_true() {
         "\n| a reader that | with other answers than the vectors' own | wrong |\n|---|---:|---:|\n"
             .to_owned();
     for (does, answers) in readers {
-        let wrong = |(vector, answer): &&(&Vector, SectionAnswer)| {
-            !compare(vector, answer, &ALL).differences.is_empty()
-        };
+        let wrong =
+            |(vector, answer): &&(&Vector, SectionAnswer)| !compared(vector, answer).differences.is_empty();
         let wrong = answers.iter().filter(wrong).count();
         made += &format!("| {does} | {} | {wrong} |\n", answers.len());
         assert_eq!(wrong, 0, "a reader that {does}");
@@ -327,6 +342,7 @@ fn the_table_of_strictness_is_true() {
 #[test]
 fn choices_are_binding() {
     for (vector, ways) in &*VECTORS {
+        let ask = |vector: &Vector, ways: &Ways| compare(vector, &answer(&vector.question(), ways), &ALL);
         let own = vector.chosen(&vector.readings);
         assert!(ask(&own, &Ways::new()).differences.is_empty(), "{}", vector.id);
         for way in ways.iter().copied() {
@@ -383,7 +399,7 @@ fn half_of_a_reading_is_wrong() {
             }
             made += 1;
             together += usize::from(ways.len() > 1);
-            let compared = compare(vector, &half, &ALL);
+            let compared = compared(vector, &half);
             assert!(!compared.differences.is_empty(), "{} with half of {ways:?}", vector.id);
         }
     }
@@ -397,7 +413,7 @@ fn half_of_a_reading_is_wrong() {
             lookup.answer = Answer::Row(fde, 0);
         }
     }
-    let differences = compare(vector, &first, &ALL).differences;
+    let differences = compared(vector, &first).differences;
     let message = &differences.first().expect("a difference").message;
     assert!(message.ends_with(", as by mask-fdes/pc, but not everywhere in the section"), "{message}");
 }
@@ -421,7 +437,7 @@ fn alternatives_excuse_nothing_else() {
                     continue;
                 }
                 made += 1;
-                let differs = compare(vector, &wrong, &ALL).differences;
+                let differs = compared(vector, &wrong).differences;
                 let found = differs.iter().any(|difference| difference.query.part() == asked.query.part());
                 assert!(found, "{} with {ways:?}: {:?} is made wrong: {differs:#?}", vector.id, asked.query);
             }
@@ -522,12 +538,7 @@ fn an_outermost_frame_is_no_refusal() {
                 _ => continue,
             }
             made += 1;
-            assert!(
-                !compare(vector, &wrong, &ALL).differences.is_empty(),
-                "{}: {:?}",
-                vector.id,
-                asked.query
-            );
+            assert!(!compared(vector, &wrong).differences.is_empty(), "{}: {:?}", vector.id, asked.query);
         }
     }
     assert!(made > 200, "{made} wrong answers");

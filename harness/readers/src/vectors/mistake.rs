@@ -7,9 +7,9 @@ use serde::Serialize;
 use sframe_judge::external::SectionReply;
 use sframe_vectors::model::{self, Way, Ways};
 use sframe_vectors::{
-    Abi, AnswerPart, Base, Catalogue, Change, End, Equation, Fde, FdeType, FreType, Header, Query, Recovery,
-    Row, SectionAnswer, SectionPart, SectionQuestion, Vector, compare, is_answered, is_failure, is_refused,
-    is_same_answer, wrong_queries,
+    Abi, AnswerPart, Base, Catalogue, Change, Comparison, End, Equation, Fde, FdeType, FreType, Header,
+    Query, Recovery, Row, SectionAnswer, SectionPart, SectionQuestion, Vector, is_answered, is_failure,
+    is_refused, is_same_answer,
 };
 
 /// What a reader has answered, and the questions whose answer could not be read.
@@ -252,6 +252,7 @@ struct Search<'h> {
     heard: &'h Heard<'h>,
     parts: &'h [SectionPart],
     questions: Vec<SectionQuestion>,
+    comparisons: Vec<Comparison<'h>>,
     wrong: Vec<Differences>,
     /// Vectors with small sections, first those with wrong answers; and those with large ones and wrong answers.
     small: Vec<usize>,
@@ -285,7 +286,8 @@ impl<'h> Search<'h> {
         small.sort_by_key(|index| wrong[*index].is_empty());
         large.retain(|index| !wrong[*index].is_empty());
         let questions = heard.0.iter().map(|(vector, ..)| vector.question()).collect();
-        Self { heard, parts, questions, wrong, small, large }
+        let comparisons = heard.0.iter().map(|(vector, ..)| Comparison::with(vector)).collect();
+        Self { heard, parts, questions, comparisons, wrong, small, large }
     }
 
     fn vector(&self, index: usize) -> &'h Vector {
@@ -302,15 +304,15 @@ impl<'h> Search<'h> {
         let question = &self.questions[index];
         let ways: Ways = reading.taken.iter().copied().chain([way]).collect();
         let with = model::answer(question, &ways);
-        let answer = &answer.located_as(&with);
         let without = reading.right.entry(index).or_insert_with(|| model::answer(question, &reading.taken));
         if with == *without {
             return Predicted::default();
         }
-        let mut wrong = wrong_queries(vector, &with, self.parts);
+        let answer = &answer.located_as(&with);
+        let mut wrong = self.comparisons[index].wrong_queries(&with, self.parts);
         // Its answers may be accepted one by one, and not as a whole.
         if wrong.is_empty() && !self.wrong[index].is_empty() {
-            let differences = compare(vector, &with, self.parts).differences;
+            let differences = self.comparisons[index].compare(&with, self.parts).differences;
             wrong = differences.into_iter().map(|difference| difference.query).collect();
         }
         // Where the reader says nothing, or refuses something, it may make the mistake or not.
@@ -554,8 +556,8 @@ impl<'h> Search<'h> {
             }
             let ways: Ways = reading.taken.iter().copied().chain([way]).collect();
             let same = places.iter().map(|(index, predicted)| {
-                let compared =
-                    compare(self.vector(*index), &model::answer(&self.questions[*index], &ways), self.parts);
+                let answer = model::answer(&self.questions[*index], &ways);
+                let compared = self.comparisons[*index].compare(&answer, self.parts);
                 let is_same = |it: &&sframe_vectors::Difference| {
                     predicted.contains(&it.query)
                         && self.wrong[*index].get(&it.query) == Some(&shape(it.query, &it.changes))

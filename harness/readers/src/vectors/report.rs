@@ -12,7 +12,7 @@ use sframe_kit::json::SCHEMA;
 use sframe_kit::text::{Text, counted, grouped};
 use sframe_vectors::model::Way;
 use sframe_vectors::{
-    AnswerPart, Catalogue, Change, Compared, Query, SectionPart, Unreadable, Vector, compare_partly,
+    AnswerPart, Catalogue, Change, Compared, Comparison, Query, SectionPart, Unreadable, Vector,
     without_numbers,
 };
 
@@ -356,7 +356,7 @@ impl VectorsReport {
             self.opened += u64::from(answer.reject.is_none());
         }
         let Compared { differences, quality, readings, declined, questions, answered } =
-            compare_partly(vector, answer, unreadable, parts);
+            Comparison::with(vector).compare_partly(answer, unreadable, parts);
         // What is wrong otherwise is no reading of the text.
         let is_right = differences.is_empty();
         match (is_right, questions == answered) {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use sframe_judge::external::{ExternalError, SectionReply};
 use sframe_judge::vocabulary::Verdict;
 use sframe_vectors::{
-    Answer, Change, PcKind, Query, Question, Row, SectionPart, Unreadable, compare_partly, is_refused,
+    Answer, Change, Comparison, PcKind, Query, Question, Row, SectionPart, Unreadable, is_refused,
 };
 
 use super::case::{Case, CaseError};
@@ -148,7 +148,7 @@ pub fn differences(case: &Case, reply: &SectionReply, demands: &Demands) -> Diff
         SectionReply::Answer(answer) => (answer, &all_is_read),
         SectionReply::Partly(answer, unreadable) => (answer, unreadable),
     };
-    let compared = compare_partly(&case.vector, answer, unreadable, &demands.parts);
+    let compared = Comparison::with(&case.vector).compare_partly(answer, unreadable, &demands.parts);
     result.compared = compared.answered.values().sum();
     let is_exact = demands.strictness == Strictness::Exact;
     let wrong = compared.differences.into_iter().map(|difference| (difference, true));
