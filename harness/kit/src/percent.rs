@@ -131,6 +131,25 @@ impl schemars::JsonSchema for Percent {
     }
 }
 
+/// A part of a whole in per cent. 100 % is all of it, and 0 % is nothing: what is nearly so is not
+/// rounded to it.
+#[must_use]
+pub fn share(part: u64, all: u64) -> String {
+    if all == 0 {
+        return "-".to_owned();
+    }
+    // In hundredths of a per cent.
+    let exact = u128::from(part) * 10_000;
+    let rounded = (exact + u128::from(all) / 2) / u128::from(all);
+    match (part, rounded) {
+        (0, _) => "0 %".to_owned(),
+        _ if part == all => "100 %".to_owned(),
+        (_, 0) => "< 0.01 %".to_owned(),
+        (_, 10_000) if part < all => "> 99.99 %".to_owned(),
+        (_, rounded) => format!("{}.{:02} %", rounded / 100, rounded % 100),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -177,5 +196,22 @@ mod tests {
     fn nothing_of_nothing_does_not_pass() {
         assert!(!percent("0.01%").is_reached_by(0, 0));
         assert!(percent("0%").is_reached_by(0, 0));
+    }
+
+    #[test]
+    fn shares_are_rounded_but_never_to_all_or_nothing() {
+        let cases = [
+            (0, 0, "-"),
+            (0, 5, "0 %"),
+            (5, 5, "100 %"),
+            (1, 3, "33.33 %"),
+            (2, 3, "66.67 %"),
+            (1, 1_000_000, "< 0.01 %"),
+            (999_999, 1_000_000, "> 99.99 %"),
+            (u64::MAX - 1, u64::MAX, "> 99.99 %"),
+        ];
+        for (part, all, expected) in cases {
+            assert_eq!(share(part, all), expected, "{part} of {all}");
+        }
     }
 }

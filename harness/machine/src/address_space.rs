@@ -168,6 +168,32 @@ impl Region {
     }
 }
 
+/// The memory of a program that is stopped, wherever it is kept.
+pub trait Memory {
+    /// Fills a buffer from an address on. Returns false, and leaves the buffer unspecified, unless all of it is known.
+    fn read(&self, address: u64, buffer: &mut [u8]) -> bool;
+
+    /// Returns the 8 bytes at an address as a number in the program's byte order, or `None` if they are not known.
+    fn read_u64(&self, address: u64) -> Option<u64>;
+
+    /// Returns the addresses that are known, in their order.
+    fn regions(&self) -> Vec<Range<u64>>;
+}
+
+impl Memory for AddressSpace {
+    fn read(&self, address: u64, buffer: &mut [u8]) -> bool {
+        Self::read(self, address, buffer)
+    }
+
+    fn read_u64(&self, address: u64) -> Option<u64> {
+        Self::read_u64(self, address)
+    }
+
+    fn regions(&self) -> Vec<Range<u64>> {
+        Self::regions(self).collect()
+    }
+}
+
 /// Regions of memory at the program's addresses.
 #[derive(Debug)]
 pub struct AddressSpace {

@@ -135,6 +135,33 @@ impl<'a> Images<'a> {
         Ok(Self { images, plan, loader })
     }
 
+    /// Takes the files of a process that ran elsewhere, each where it was mapped, the executable first: they are not to be
+    /// run.
+    ///
+    /// # Errors
+    /// No file, one that can't be loaded, files for different CPUs, or images at the same addresses.
+    pub fn mapped(files: &[Loaded<'a>]) -> Result<Self, LoadError> {
+        let mut images: Vec<(String, Image<'a>)> = Vec::new();
+        for Loaded { name, bytes, bias } in files {
+            let image = Image::parse_at(bytes, *bias).and_then(|image| match images.first() {
+                Some((_, first)) => same_cpu(image, first.cpu),
+                None => Ok(image),
+            });
+            let image = image.map_err(|source| LoadError::Library {
+                name: (*name).to_owned(),
+                source: Box::new(source),
+            })?;
+            images.push(((*name).to_owned(), image));
+        }
+        let executable = images.first().ok_or_else(|| malformed("a process without files"))?;
+        let ranges: Vec<_> = images.iter().map(|(_, image)| image.range()).collect();
+        let places = Places::among(&ranges, executable.1.cpu.user_end)
+            .ok_or_else(|| malformed("the images leave no room in the address space for a stack"))?;
+        refuse_overlaps(&images)?;
+        let plan = Plan { places, ..Plan::default() };
+        Ok(Self { images, plan, loader: Loader::Program(None) })
+    }
+
     /// Takes a file alone, whether it is an executable or a library: it is not to be run.
     ///
     /// # Errors

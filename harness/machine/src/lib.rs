@@ -39,7 +39,7 @@ mod run;
 mod straight;
 mod witness;
 
-pub use address_space::{AddressSpace, MapError, Permissions, overlap};
+pub use address_space::{AddressSpace, MapError, Memory, Permissions, overlap};
 pub use answers::{Answer, Answered, Answers, Event, Question};
 pub use call_stack::{Bottom, CallStack, Exit, Record, Signature};
 pub use control_flow::ControlFlow;

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use sframe_engine::Abi;
+use sframe_engine::{Abi, DwarfRegister, Registers};
 
 use crate::address_space::AddressSpace;
 use crate::answers::Event;
@@ -163,6 +163,12 @@ impl Moment<'_> {
     pub fn register(&self, dwarf: u32) -> Option<u64> {
         let register = self.cpu.registers.get(usize::try_from(dwarf).ok()?)?;
         (self.read_register)(*register)
+    }
+}
+
+impl Registers for Moment<'_> {
+    fn register(&self, register: DwarfRegister) -> Option<u64> {
+        self.register(register.0)
     }
 }
 

@@ -12,6 +12,7 @@ use sframe_vectors::{Mistakes, Profiles, Readings};
 
 use sframe_kit::conclusion::Concluded;
 use sframe_readers::export::{ExportedVectors, VectorFile};
+use sframe_samples::report::SamplesReport;
 use sframe_suite::report::{Baseline, CheckReport, ExploreReport, Report};
 
 /// A kind of document.
@@ -23,6 +24,8 @@ pub(crate) enum Kind {
     Check,
     /// What `explore --json` prints, and `report.json` of an exploration.
     Explore,
+    /// What `samples --json` prints.
+    Samples,
     /// A finding in any of these.
     Finding,
     /// What `baseline create` writes.
@@ -68,6 +71,7 @@ impl Kind {
             Self::Report => written::<Concluded<Report>>(),
             Self::Check => written::<Concluded<CheckReport>>(),
             Self::Explore => written::<Concluded<ExploreReport>>(),
+            Self::Samples => written::<Concluded<SamplesReport>>(),
             Self::Finding => written::<Finding>(),
             Self::Baseline => written::<Baseline>(),
             // Unwinders may leave out what the bench writes.

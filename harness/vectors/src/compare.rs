@@ -74,7 +74,7 @@ pub fn compare(vector: &Vector, answer: &SectionAnswer, parts: &[SectionPart]) -
 pub struct Comparison<'v> {
     vector: Cow<'v, Vector>,
     asked: Vec<Asked>,
-    /// The same for each way to read the text where the vector depends on it.
+    /// Those with the vector as each way to read the text has it, where it depends on that.
     chosen: OnceLock<Vec<Comparison<'v>>>,
 }
 

@@ -41,6 +41,6 @@ pub use progress::Progress;
 pub use roots::{Root, Roots};
 pub use rows::{FunctionRows, RowCounts, Undecided, UnknownInstruction};
 pub use run::explore;
-pub use unexercised::{Explorer, by_row};
+pub use unexercised::{Explorer, Judged, by_row};
 pub use variants::{Baseline, Variant, Watch};
 pub use workers::{Job, explore_isolated, serve};

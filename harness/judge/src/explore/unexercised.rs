@@ -32,7 +32,7 @@ pub struct Explorer {
 const IN_PART: &str = "the row agrees where it was compared, but not all of its instructions were reached";
 
 /// What exploring says of a row, and the finding or why there is none.
-type Judged = (Explored, Option<String>);
+pub type Judged = (Explored, Option<String>);
 
 /// What exploring says of rows, and what it proves of them, by the addresses of their first instructions.
 type Known = (FxHashMap<u64, Judged>, FxHashMap<u64, Vec<Finding>>);
@@ -97,6 +97,19 @@ impl Explorer {
             }
         }
         proved
+    }
+
+    /// Returns what exploring says of the rows of an image, with the finding or why there is none, by the addresses in the
+    /// file of their first instructions.
+    ///
+    /// # Errors
+    /// It can't be explored.
+    pub fn says_of(
+        &self,
+        module: &Module<'_>,
+        progress: &Progress,
+    ) -> Result<FxHashMap<u64, Judged>, ExploreError> {
+        self.explore(module, progress).map(|(known, _)| known)
     }
 
     /// Explores an image. Returns what is known of its rows, and what is proved of them, by their

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use sframe_machine::AddressSpace;
+use sframe_machine::Memory;
 
 const PAGE: u64 = 4096;
 const PAGE_LEN: usize = 4096;
@@ -57,10 +57,11 @@ impl Shadow {
     }
 
     /// Keeps the current memory as that of a stop.
-    pub(super) fn keep(&mut self, memory: &AddressSpace, stop: usize) {
+    pub(super) fn keep(&mut self, memory: &dyn Memory, stop: usize) {
         let all_dirty = std::mem::take(&mut self.all_dirty);
-        if all_dirty || !memory.regions().eq(self.regions.iter().cloned()) {
-            let old = std::mem::replace(&mut self.regions, memory.regions().collect());
+        let regions = memory.regions();
+        if all_dirty || regions != self.regions {
+            let old = std::mem::replace(&mut self.regions, regions);
             let new = self.regions.iter().filter(|region| all_dirty || !is_among(region, &old));
             let gone = old.iter().filter(|region| !is_among(region, &self.regions));
             self.dirty.extend(new.chain(gone).flat_map(|region| region.start / PAGE..region.end / PAGE));

@@ -79,7 +79,9 @@ impl MadeSections {
         Self::of_each(std::iter::once(("", file)), source)
     }
 
-    fn of_each<'f>(files: impl Iterator<Item = (&'f str, &'f [u8])>, source: SectionSource) -> Self {
+    /// Makes the sections that `source` demands of files with names.
+    #[must_use]
+    pub fn of_each<'f>(files: impl Iterator<Item = (&'f str, &'f [u8])>, source: SectionSource) -> Self {
         let is_wanted = |bytes: &[u8]| match source {
             SectionSource::Sframe => false,
             SectionSource::EhFrame => true,

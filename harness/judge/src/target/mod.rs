@@ -13,6 +13,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use sframe_engine::{Abi, Base, InstructionPointer, PauthMask, Recovery, Row, Section};
+use sframe_machine::Loaded as MappedFile;
 use sframe_machine::{Image, Images, LoadError};
 
 pub use address::{Linked, Loaded};
@@ -440,6 +441,36 @@ impl<'a> Target<'a> {
         made: Option<&'a MadeSections>,
         debug: impl Fn(&str) -> Option<&'a DebugFile>,
     ) -> Result<Self, TargetError> {
+        let target = Self::with_or_without_sections(images, made, debug)?;
+        if target.sections.iter().next().is_none() {
+            let executable = target.modules.first();
+            if let Some(Err(error)) = executable.and_then(|module| module.made) {
+                return Err(TargetError::NotMade(Arc::clone(error)));
+            }
+            let section = executable.map(|module| module.subject.section());
+            return Err(section.and_then(Result::err).unwrap_or(MissingSection::Absent).into());
+        }
+        Ok(target)
+    }
+
+    /// Opens the files of a process that ran elsewhere, each where it was mapped, the executable first, with the sections that
+    /// were made for some of them. There need be no section.
+    ///
+    /// # Errors
+    /// A file can't be loaded, or a section can't be used.
+    pub fn mapped(
+        files: &[MappedFile<'a>],
+        made: Option<&'a MadeSections>,
+        debug: impl Fn(&str) -> Option<&'a DebugFile>,
+    ) -> Result<Self, TargetError> {
+        Self::with_or_without_sections(Images::mapped(files)?, made, debug)
+    }
+
+    fn with_or_without_sections(
+        images: Images<'a>,
+        made: Option<&'a MadeSections>,
+        debug: impl Fn(&str) -> Option<&'a DebugFile>,
+    ) -> Result<Self, TargetError> {
         let mut modules = Vec::new();
         for (name, image) in images.iter() {
             let made = made.and_then(|made| made.get(name));
@@ -448,14 +479,6 @@ impl<'a> Target<'a> {
             modules.push(module);
         }
         let sections = sections_of(&modules);
-        if sections.iter().next().is_none() {
-            let executable = modules.first();
-            if let Some(Err(error)) = executable.and_then(|module| module.made) {
-                return Err(TargetError::NotMade(Arc::clone(error)));
-            }
-            let section = executable.map(|module| module.subject.section());
-            return Err(section.and_then(Result::err).unwrap_or(MissingSection::Absent).into());
-        }
         Ok(Self { images: Arc::new(images), modules, sections })
     }
 

@@ -1,7 +1,9 @@
 //! What an unwinder is given, and what it answers.
 
-use sframe_engine::{DwarfRegister, InstructionPointer, LookupAddress, Mangled, PauthMask, Pc, StepError};
-use sframe_machine::{AddressSpace, Change, Moment};
+use sframe_engine::{
+    DwarfRegister, InstructionPointer, LookupAddress, Mangled, PauthMask, Pc, Registers, StepError,
+};
+use sframe_machine::{Change, Memory, Moment};
 
 /// Where an unwinder starts: the registers of the CPU, and memory.
 pub struct Viewpoint<'v> {
@@ -12,26 +14,30 @@ pub struct Viewpoint<'v> {
     /// The frame pointer register.
     pub fp: u64,
     /// Memory.
-    pub memory: &'v AddressSpace,
-    moment: &'v Moment<'v>,
+    pub memory: &'v dyn Memory,
+    /// The registers of the CPU, by DWARF number.
+    pub registers: &'v dyn Registers,
+    /// The number of bits of the program's virtual addresses: above them are authentication codes.
+    pub address_bits: u32,
 }
 
 impl<'v> Viewpoint<'v> {
     /// What an unwinder may see at a moment.
     pub const fn new(moment: &'v Moment<'v>) -> Self {
-        Self { pc: moment.pc, sp: moment.sp, fp: moment.fp, memory: moment.memory, moment }
+        let Moment { pc, sp, fp, memory, .. } = *moment;
+        Self { pc, sp, fp, memory, registers: moment, address_bits: moment.address_bits() }
     }
 
     /// How authentication codes are removed from addresses.
     #[must_use]
     pub const fn pauth(&self) -> PauthMask {
-        PauthMask::for_address_bits(self.moment.address_bits())
+        PauthMask::for_address_bits(self.address_bits)
     }
 
     /// The value of a register by its DWARF number.
     #[must_use]
     pub fn register(&self, dwarf: u32) -> Option<u64> {
-        self.moment.register(dwarf)
+        self.registers.register(DwarfRegister(dwarf))
     }
 }
 

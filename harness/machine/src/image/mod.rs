@@ -205,17 +205,19 @@ impl<'a> Image<'a> {
         Ok(Self { entry: image.entry.wrapping_add(image.bias), ..image })
     }
 
-    /// Returns the bias with which a page of a file was mapped to an address, if the file is an
-    /// image that has such a segment.
-    pub(crate) fn bias_of(bytes: &'a [u8], address: u64, offset: u64) -> Option<u64> {
+    /// Returns the bias with which a page of a file's code was mapped to an address, if the file is an image that has such
+    /// a segment.
+    #[must_use]
+    pub fn bias_of(bytes: &'a [u8], address: u64, offset: u64) -> Option<u64> {
         // Nothing can be loaded to address 0.
         let image = Self::parse_at(bytes, PIE_BASE).ok()?;
         let page = |address: u64| address & !(PAGE - 1);
         let segment = image.segments.iter().find(|segment| {
-            let start = segment.file.start as u64;
-            !segment.file.is_empty() && segment.permissions.execute && page(start) == offset
+            let file = page(segment.file.start as u64)..segment.file.end as u64;
+            segment.permissions.execute && file.contains(&offset)
         })?;
-        Some(address.wrapping_sub(page(segment.address)).wrapping_add(PIE_BASE))
+        let into = offset - page(segment.file.start as u64);
+        Some(address.wrapping_sub(page(segment.address).wrapping_add(into)).wrapping_add(image.bias))
     }
 
     /// `bias_of` returns the bias of a position-independent image, given the address of its

@@ -1,21 +1,25 @@
 //! `export`: data for readers that are tested without the bench.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 use sframe_corpus::failure::of_documents;
 use sframe_corpus::spec::catalogue::Catalogue;
 use sframe_elf::file;
+use sframe_engine::Abi;
 use sframe_inspect::command::{Failure, Status, detail, note, print, write_output};
 use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::external::StopsPerCase;
-use sframe_judge::moments::Stacks;
+use sframe_judge::moments::{Image, Program, Stacks};
 use sframe_kit::text::{Text, counted};
 use sframe_readers::export::{HeaderOptions, LARGEST, document, files, header as vectors_header};
 use sframe_readers::stacks::{
     Choice, LICENCE, OwnProgram, StacksReport, ask_engine, ask_external, export, header, text,
 };
+
+use sframe_samples::perf;
+use sframe_suite::case::Case;
 
 use super::help;
 use super::numbers;
@@ -87,10 +91,10 @@ enum VectorFormat {
 struct ExportStacks {
     /// Also an executable, beside the corpus.
     file: Option<PathBuf>,
-    /// Write into this file.
+    /// Write into this file; with `--format perf`, into this folder.
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
-    /// JSON, or a header in C99 with tables and a runner.
+    /// JSON, a header in C99 with tables and a runner, or a folder with perf.data of each ABI and the same moments as JSON.
     #[arg(long, value_enum, default_value_t = Format::Json)]
     format: Format,
     /// With `--format c`, what all names begin with, instead of `stacks`: one program can have several headers.
@@ -119,6 +123,7 @@ struct ExportStacks {
 enum Format {
     Json,
     C,
+    Perf,
 }
 
 impl Export {
@@ -239,13 +244,43 @@ impl ExportStacks {
         if exported.stacks.programs.is_empty() {
             return Ok(Status::NothingCompared);
         }
-        let written = match self.format {
-            Format::Json => text(&exported.stacks),
-            Format::C => header(&exported.stacks, self.name.as_deref()),
-        };
-        write_output(&self.output, written.as_bytes())?;
+        match self.format {
+            Format::Json => write_output(&self.output, text(&exported.stacks).as_bytes())?,
+            Format::C => {
+                write_output(&self.output, header(&exported.stacks, self.name.as_deref()).as_bytes())?;
+            }
+            Format::Perf => self.write_perf(&exported.stacks, &cases, suite.corpus())?,
+        }
         print(&exported.coverage.text())?;
         Ok(Status::AsExpected)
+    }
+}
+
+impl ExportStacks {
+    /// Writes perf.data of each ABI. Files of the corpus have their paths below its builds, and others their own.
+    fn write_perf(&self, stacks: &Stacks, cases: &[Case<'_>], corpus: &Path) -> Result<(), Failure> {
+        report::create(&self.output)?;
+        let builds: BTreeMap<String, &str> = cases.iter().map(|case| (case.id(), &*case.build.id)).collect();
+        let file = |program: &Program, image: &Image| {
+            let (root, path) = match builds.get(&program.name) {
+                Some(build) => (corpus.join("builds"), PathBuf::from(build)),
+                None => (PathBuf::from("/"), self.file.as_ref()?.canonicalize().ok()?),
+            };
+            // Libraries are beside the executable.
+            let is_library = image.name != program.name;
+            let path = if is_library { path.with_file_name(&image.name) } else { path };
+            let recorded = Path::new("/").join(&path).display().to_string();
+            Some((recorded, file::read(&root.join(path), file::MAX_BYTES).ok()?))
+        };
+        for abi in Abi::ALL {
+            let programs: Vec<&Program> = stacks.programs.iter().filter(|it| it.abi == abi).collect();
+            if !programs.is_empty() {
+                let recording = perf::recording_of(abi, &programs, &file);
+                let path = self.output.join(format!("{abi}.data"));
+                write_output(&path, &perf::write(&recording, perf::LARGEST))?;
+            }
+        }
+        write_output(&self.output.join("stacks.json"), text(stacks).as_bytes())
     }
 }
 

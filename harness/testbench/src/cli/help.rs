@@ -90,6 +90,23 @@ Exit status:
   3  no row was judged
   4  broken: the bench could not do its work, or was interrupted";
 
+pub(super) const SAMPLES: &str = "\
+Examples:
+  sframe-testbench samples perf.data
+  sframe-testbench samples perf.data --from either --root /srv/root-of-that-machine
+  sframe-testbench samples core.1 core.2 --json
+
+Recordings are made with perf record --call-graph dwarf,32768 ./program. A sample has no call stack to compare with:
+rows that say something else than call frame information are explored, and those that are proved to be wrong are
+findings.
+
+Exit status:
+  0  no row is proved to be wrong
+  1  a row of SFrame is proved to be wrong
+  2  a recording, or a file that it names, can't be used; or a file has another build ID
+  3  in less than half of the samples both SFrame and CFI lead to a caller
+  4  interrupted";
+
 pub(super) const STUDY: &str = "\
 Examples:
   sframe-testbench study corpus/builds/gnu-2.47/amd64/recursion.O2
@@ -97,10 +114,9 @@ Examples:
   sframe-testbench study ./program --json > studies/mine/program.json
   sframe-testbench study --page studies
 
-Findings do not change the exit status; check judges programs.
-
 Exit status:
   0  the study is done
+  1  a row of SFrame is wrong; check says more of it
   2  the file, or a library of it, can't be used
   3  no stack was walked
   4  broken: the program did not end as it should, the run was interrupted or took too long,
@@ -134,6 +150,10 @@ Examples:
   sframe-testbench export stacks --toolchain gnu-2.47 --abi amd64 --moments 50 --format c --output sframe-stacks.h
   sframe-testbench export stacks --output stacks.json root/usr/bin/lua --root root -- sort.lua
   sframe-testbench vectors --stacks stacks.json --unwinder ./mine
+  sframe-testbench export stacks --format perf --output moments; perf script -i moments/amd64.data --symfs corpus/builds
+
+With --format perf, a profiler reads the moments as samples: stacks.json has the call stacks that it has to show. Paths are
+below corpus/builds.
 
 The same seed, corpus and bench give the same file. The C header has a function run_exported_stacks (run_exported_NAME
 with --name), which takes a reader as harness/adapters/c/sframe-kit.h describes it.

@@ -132,6 +132,12 @@ fn explorer_with(memory: u64, jobs: usize) -> Explorer {
     Explorer { isolation: Limits::new(memory, SECONDS_OF_A_BATCH).workers(EXPLORER), jobs, cache: None }
 }
 
+/// Workers that explore files: one for each processor.
+pub(super) fn explorer_of_files(cache: &CacheOptions) -> Explorer {
+    let jobs = available_parallelism().map_or(1, usize::from);
+    Explorer { cache: cache.open(), ..explorer_with(MEMORY, jobs) }
+}
+
 /// Workers for files of unknown origin.
 pub(super) fn workers_of_strangers() -> Isolation {
     Limits::new(MEMORY, TIMEOUT).workers(WORKER)

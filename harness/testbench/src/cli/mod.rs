@@ -29,6 +29,7 @@ mod rebuild;
 mod report;
 mod reproduce;
 mod run;
+mod samples;
 mod sampling;
 mod schema;
 mod study;
@@ -74,6 +75,9 @@ enum Command {
     /// Measure how often SFrame, CFI and frame pointers give the whole backtrace.
     #[command(after_help = help::STUDY)]
     Study(study::StudyCommand),
+    /// Walk stacks that were recorded on real machines: samples of perf, and core dumps.
+    #[command(after_help = help::SAMPLES)]
+    Samples(samples::Samples),
     /// Print a section in full, as objdump --sframe does or as JSON.
     #[command(after_help = inspect_help::dump(PROGRAM))]
     Dump(Dump),
@@ -165,6 +169,7 @@ impl Command {
                 | Self::Check(_)
                 | Self::Explore(_)
                 | Self::Study(_)
+                | Self::Samples(_)
                 | Self::Mutate(_)
                 | Self::Bless(_)
                 | Self::Matrix(_)
@@ -193,6 +198,7 @@ impl Command {
             Self::Explore(command) => command.execute(),
             Self::Generate(command) => command.execute(),
             Self::Study(command) => command.execute(),
+            Self::Samples(command) => command.execute(),
             Self::Dump(command) => command.execute(),
             Self::Lint(command) => command.execute(PROGRAM),
             Self::Diff(command) => command.execute(),

@@ -13,11 +13,12 @@ use syn::{Attribute, Item, ItemMod, ItemUse, UseTree, Visibility};
 use crate::common::repository;
 
 /// The crates, and the rooms of each, from the top down.
-const CRATES: [(&str, &[&str]); 16] = [
+const CRATES: [(&str, &[&str]); 17] = [
     ("fuzz", &["files"]),
     ("testbench", &["cli", "explain", "schema"]),
     ("search", &["generate", "mutate"]),
     ("readers", &["export", "stacks", "vectors"]),
+    ("samples", &["report", "walks", "process", "read", "perf", "core_dump", "recording", "registers"]),
     (
         "suite",
         &[

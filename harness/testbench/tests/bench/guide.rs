@@ -43,6 +43,8 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("sframe-testbench generate sections ", "may need an adapter"),
     ("sframe-testbench links ", "needs linkers"),
     ("sframe-testbench matrix ", "needs compilers"),
+    ("perf record ", "needs a kernel that allows it"),
+    ("sframe-testbench samples ", "needs a recording"),
 ];
 
 /// The beginnings of lines that are commands, and belong in blocks marked as

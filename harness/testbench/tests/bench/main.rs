@@ -63,6 +63,7 @@ mod reproduce;
 mod results;
 mod resume;
 mod robustness;
+mod samples;
 mod sampling;
 mod sarif;
 mod schemas;

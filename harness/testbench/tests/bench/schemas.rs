@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::command::{bench, json, status};
 use crate::common::repository;
+use crate::samples;
 
 const ENGINE: &str = env!("CARGO_BIN_EXE_sframe-engine-unwinder");
 
@@ -103,6 +104,15 @@ fn reports_of_runs_are_as_their_schema_says() {
     let output = bench(&["baseline", "create", &baseline, &format!("{}/report.json", at("several"))]);
     assert_eq!(status(&output), 0, "{output:?}");
     Kind::of("baseline").accepts(&document(Path::new(&baseline)));
+}
+
+#[test]
+fn samples_are_as_their_schema_says() {
+    let folder = samples::moments(&["--toolchain", "gnu-2.47", "--abi", "amd64", "--spec", "signal*"]);
+    let (status, document) = samples::samples(folder.path(), "amd64", &repository().join("corpus/builds"));
+    assert_eq!(status, 0, "{document:#}");
+    Kind::of("samples").accepts(&document);
+    Kind::with_explained_keys("samples").accepts(&document);
 }
 
 #[test]

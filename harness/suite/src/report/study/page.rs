@@ -12,10 +12,11 @@ use sframe_judge::compare::Reliabilities;
 use sframe_judge::study::{Executed, ImageSizes, VersionSize, WAYS, Walks};
 use sframe_judge::target::Origin;
 use sframe_judge::vocabulary::Topmost;
+use sframe_kit::percent::share;
 use sframe_kit::text::{counted, grouped};
 use sframe_vectors::words::of_json;
 
-use super::{ImageStudy, StudyReport, WrongRow, share};
+use super::{ImageStudy, StudyReport, WrongRow};
 use crate::report::markdown::cell;
 
 /// The largest report that is read, in bytes.

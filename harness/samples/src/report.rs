@@ -1,0 +1,449 @@
+//! What a recording shows.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sframe_engine::InstructionPointer;
+use sframe_judge::examine::coverage::Explored;
+use sframe_judge::explore::{Explorer, Progress};
+use sframe_judge::target::{Loaded, MadeSections, Target};
+use sframe_kit::conclusion::{Conclusion, Ending};
+use sframe_kit::percent::share;
+use sframe_kit::text::{Text, counted, first_of, grouped};
+
+use crate::process::Files;
+use crate::recording::Recording;
+use crate::walks::{Stop, Walk, Walker, methods};
+
+/// The version of the document.
+pub const SCHEMA: u32 = 1;
+
+/// How many places are printed of each reason.
+const SHOWN: usize = 3;
+
+/// The part of the samples that has to be comparable.
+const ENOUGH: (u64, u64) = (1, 2);
+
+/// The output of `samples --json`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SamplesReport {
+    /// The version of this document: [`SCHEMA`].
+    pub schema: u32,
+    /// The recordings as given.
+    pub recordings: Vec<String>,
+    /// The ABI.
+    pub abi: String,
+    /// Whether they are core dumps: each thread is a sample.
+    pub core_dumps: bool,
+    /// Processes, from one execution of a program to the next.
+    pub processes: u64,
+    /// The files that were read.
+    pub files: u64,
+    /// The files that could not be used, with the reason.
+    pub unusable: BTreeMap<String, String>,
+    /// The files whose sections were made from `.eh_frame`.
+    pub synthesized: Vec<String>,
+    /// Samples with registers and a copy of the stack. All other numbers of samples are of these.
+    pub samples: u64,
+    /// Those in which the kernel was executing for the program.
+    pub in_kernel: u64,
+    /// Samples without registers or stack.
+    pub without_stack: u64,
+    /// Events that the recording says were lost.
+    pub lost: u64,
+    /// Samples in which both SFrame and CFI lead to a caller, or to the end.
+    pub comparable: u64,
+    /// By method: SFrame, CFI, frame pointers, and these after a look at the code.
+    pub methods: Vec<Method>,
+    /// Samples in whose topmost frame the row has FP below SP: readers that give up there lose all callers.
+    pub popped_slots: Places,
+    /// Where SFrame says another CFA, caller or FP than CFI.
+    pub differences: Vec<Difference>,
+    /// Whether exploring was stopped before its end.
+    pub interrupted: bool,
+}
+
+/// Samples by place, each with how many.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub struct Places(pub BTreeMap<String, u64>);
+
+impl Places {
+    fn add(&mut self, place: String) {
+        *self.0.entry(place).or_default() += 1;
+    }
+
+    /// All of them.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.0.values().sum()
+    }
+
+    /// The most frequent ones, with how many.
+    fn most_frequent(&self) -> String {
+        let mut all: Vec<(&String, u64)> = self.0.iter().map(|(place, count)| (place, *count)).collect();
+        all.sort_by_key(|(place, count)| (std::cmp::Reverse(*count), *place));
+        let words: Vec<String> =
+            all.into_iter().map(|(place, count)| format!("{place} ({})", grouped(count))).collect();
+        first_of(&words, SHOWN)
+    }
+}
+
+/// What the walks of a method were worth.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Method {
+    /// Its name.
+    pub name: String,
+    /// Walks that lead to the outermost frame.
+    pub complete: u64,
+    /// Those of them that CFI leads along as well, frame by frame.
+    pub as_cfi: u64,
+    /// Where the others stop, and in how many samples at each place.
+    pub stopped: BTreeMap<Stop, Places>,
+    /// How large the copy of the stack has to be for the walks that it is too short for: half of them go on with the first
+    /// number of bytes, nine of ten with the second.
+    pub needs: Option<[u64; 2]>,
+}
+
+/// A place where SFrame says another CFA, caller or FP than CFI.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Difference {
+    /// The place.
+    pub place: String,
+    /// In how many samples.
+    pub samples: u64,
+    /// What exploring says of the row.
+    pub explored: Explored,
+    /// What is proved, or why nothing is.
+    pub reason: Option<String>,
+}
+
+/// Places at which walks differ: the address, and the number of samples.
+type Differing = BTreeMap<String, (u64, u64)>;
+
+impl SamplesReport {
+    /// Walks the stacks of a recording, and explores the rows that say something else than CFI.
+    #[must_use]
+    pub fn of(
+        name: &str,
+        recording: &Recording,
+        files: &Files,
+        made: &MadeSections,
+        explorer: &Explorer,
+        progress: &Progress,
+    ) -> Self {
+        let mut report = Self {
+            schema: SCHEMA,
+            recordings: vec![name.to_owned()],
+            abi: recording.abi.name().to_owned(),
+            core_dumps: recording.is_core_dump,
+            files: files.len() as u64,
+            unusable: files.missing.clone(),
+            samples: recording.samples.len() as u64,
+            in_kernel: recording.samples.iter().filter(|sample| sample.in_kernel).count() as u64,
+            without_stack: recording.without_stack,
+            lost: recording.lost,
+            methods: methods().map(Method::new).into(),
+            ..Self::default()
+        };
+        let mut needs: [Vec<u64>; 4] = Default::default();
+        for (index, process) in recording.processes.iter().enumerate() {
+            let mut samples = recording.samples.iter().filter(|sample| sample.process == index).peekable();
+            if samples.peek().is_none() {
+                continue;
+            }
+            report.processes += 1;
+            let (target, left_out) = files.open(process, made);
+            report.unusable.extend(left_out);
+            let Some(target) = target else {
+                let count = samples.count() as u64;
+                for method in &mut report.methods {
+                    let places = method.stopped.entry(Stop::MissingFile).or_default();
+                    *places.0.entry("no file of the process".to_owned()).or_default() += count;
+                }
+                continue;
+            };
+            let synthesized = target.modules.iter().filter(|module| matches!(module.made(), Some(Ok(_))));
+            report.synthesized.extend(synthesized.filter_map(|module| module.name.clone()));
+            let mut differing = Differing::new();
+            let mut walker = Walker::new(&target, process);
+            for sample in samples {
+                let walks = walker.walk(sample);
+                let sp = sample.memory.first().map_or(0, |piece| piece.address);
+                report.count(&walker, &walks, sp, &mut needs, &mut differing);
+            }
+            report.explore(&target, differing, explorer, progress);
+        }
+        report.synthesized.sort();
+        report.synthesized.dedup();
+        for (method, mut needs) in report.methods.iter_mut().zip(needs) {
+            needs.sort_unstable();
+            let at =
+                |tenths: usize| needs.get((needs.len() * tenths / 10).min(needs.len().saturating_sub(1)));
+            method.needs = at(5).zip(at(9)).map(|(half, most)| [*half, *most]);
+        }
+        report.differences.sort_by_key(|it| (it.explored, std::cmp::Reverse(it.samples), it.place.clone()));
+        report.interrupted = progress.stop.reason().is_some();
+        report
+    }
+
+    fn count(
+        &mut self,
+        walker: &Walker<'_, '_>,
+        walks: &[Walk; 4],
+        sp: u64,
+        needs: &mut [Vec<u64>; 4],
+        differing: &mut Differing,
+    ) {
+        let [sframe, cfi, ..] = walks;
+        let place =
+            |address: Option<u64>| address.map_or_else(|| "nowhere".to_owned(), |it| walker.place(it));
+        for ((method, walk), needs) in self.methods.iter_mut().zip(walks).zip(needs) {
+            if walk.is_complete() {
+                method.complete += 1;
+                method.as_cfi += u64::from(cfi.is_complete() && walk.pcs().eq(cfi.pcs()));
+            } else {
+                let places = method.stopped.entry(walk.stop).or_default();
+                places.add(place(walk.last_address()));
+            }
+            needs.extend(walk.needs);
+        }
+        let leads_on = |walk: &Walk| walk.is_complete() || walk.frames.len() > 1;
+        self.comparable += u64::from(leads_on(sframe) && leads_on(cfi));
+        if sframe.has_popped_slot(sp) {
+            self.popped_slots.add(place(sframe.address(0)));
+        }
+        if let Some(address) = sframe.differs_from(cfi).and_then(|frame| sframe.address(frame)) {
+            differing.entry(walker.place(address)).or_insert((address, 0)).1 += 1;
+        }
+    }
+
+    /// Asks exploring about the rows of places at which SFrame and CFI differ.
+    fn explore(
+        &mut self,
+        target: &Target<'_>,
+        differing: Differing,
+        explorer: &Explorer,
+        progress: &Progress,
+    ) {
+        let mut known = BTreeMap::new();
+        for (place, (address, samples)) in differing {
+            let row = target.sections.lookup(InstructionPointer(address)).ok().flatten();
+            let (explored, reason) = match row.zip(target.module_at(Loaded(address))) {
+                None => (Explored::Undecided, Some("there is no row".to_owned())),
+                Some((found, module)) => {
+                    let start = found.fde.start.wrapping_add(found.row.start.into());
+                    let says = known.entry(module.image.bias).or_insert_with(|| {
+                        explorer.says_of(module, progress).map_err(|error| error.to_string())
+                    });
+                    match says {
+                        Ok(says) => says
+                            .get(&module.linked(Loaded(start)).0)
+                            .cloned()
+                            .unwrap_or((Explored::Undecided, None)),
+                        Err(error) => (Explored::Undecided, Some(error.clone())),
+                    }
+                }
+            };
+            self.differ(Difference { place, samples, explored, reason });
+        }
+    }
+
+    fn differ(&mut self, more: Difference) {
+        match self.differences.iter_mut().find(|own| own.place == more.place) {
+            Some(own) => own.samples += more.samples,
+            None => self.differences.push(more),
+        }
+    }
+
+    /// Joins the report of another recording.
+    ///
+    /// # Errors
+    /// It is of another ABI.
+    pub fn add(&mut self, other: Self) -> Result<(), String> {
+        if self.abi != other.abi {
+            return Err(format!(
+                "{} was recorded on {}, and {} on {}",
+                other.recordings.join(", "),
+                other.abi,
+                self.recordings.join(", "),
+                self.abi
+            ));
+        }
+        self.recordings.extend(other.recordings);
+        self.unusable.extend(other.unusable);
+        self.synthesized.extend(other.synthesized);
+        self.synthesized.sort();
+        self.synthesized.dedup();
+        self.core_dumps &= other.core_dumps;
+        self.interrupted |= other.interrupted;
+        for (own, more) in [
+            (&mut self.processes, other.processes),
+            (&mut self.samples, other.samples),
+            (&mut self.in_kernel, other.in_kernel),
+            (&mut self.without_stack, other.without_stack),
+            (&mut self.lost, other.lost),
+            (&mut self.comparable, other.comparable),
+        ] {
+            *own += more;
+        }
+        self.files = self.files.max(other.files);
+        for (place, count) in other.popped_slots.0 {
+            *self.popped_slots.0.entry(place).or_default() += count;
+        }
+        for (own, more) in self.methods.iter_mut().zip(other.methods) {
+            own.add(more);
+        }
+        other.differences.into_iter().for_each(|more| self.differ(more));
+        Ok(())
+    }
+
+    /// Rows that are proved to be wrong.
+    #[must_use]
+    pub fn wrong(&self) -> u64 {
+        self.differences.iter().filter(|it| it.explored == Explored::Wrong).count() as u64
+    }
+
+    /// Whether there is enough for a verdict.
+    #[must_use]
+    pub const fn is_enough(&self) -> bool {
+        self.samples > 0 && self.comparable * ENOUGH.1 >= self.samples * ENOUGH.0
+    }
+
+    /// How the command ends, and the numbers that made it so.
+    #[must_use]
+    pub fn conclusion(&self) -> Conclusion {
+        let ending = match () {
+            () if self.interrupted => Ending::Interrupted,
+            () if self.wrong() > 0 => Ending::Fail,
+            () if !self.is_enough() => Ending::Inconclusive,
+            () => Ending::Pass,
+        };
+        let of = if self.core_dumps { "thread" } else { "sample" };
+        let mut facts = Vec::new();
+        if self.wrong() > 0 {
+            facts.push(format!("{} of SFrame wrong, proved by exploring", counted(self.wrong(), "row")));
+        }
+        facts.push(format!(
+            "{} of {}; SFrame and CFI comparable in {}",
+            counted(self.samples, of),
+            counted(self.processes, "process").replace("processs", "processes"),
+            share(self.comparable, self.samples),
+        ));
+        let complete = |method: &Method| format!("{} {}", method.name, share(method.complete, self.samples));
+        let complete: Vec<String> = self.methods.iter().map(complete).collect();
+        facts.push(format!("complete: {}", complete.join("; ")));
+        let differ: u64 = self.differences.iter().map(|it| it.samples).sum();
+        let undecided =
+            self.differences.iter().filter(|it| it.explored == Explored::Undecided).count() as u64;
+        let agree = || {
+            let proves =
+                "SFrame and CFI lead to the same callers; that proves neither: both may have one source";
+            (self.comparable > 0).then(|| proves.to_owned())
+        };
+        facts.extend(match differ {
+            0 => agree(),
+            _ => Some(format!(
+                "they differ in {}, first at {}: {} proved wrong, {} undecided",
+                counted(differ, of),
+                counted(self.differences.len() as u64, "place"),
+                self.wrong(),
+                undecided
+            )),
+        });
+        let more = [
+            (self.popped_slots.total(), "with FP below SP in the topmost row, where some readers give up"),
+            (self.in_kernel, "taken in the kernel, walked from where it was entered"),
+            (self.without_stack, "more without registers or stack"),
+            (self.lost, "more lost while they were recorded"),
+        ];
+        let more = more.into_iter().filter(|(count, _)| *count > 0);
+        facts.extend(more.map(|(count, what)| format!("{} {what}", counted(count, of))));
+        if !self.synthesized.is_empty() {
+            facts.push(format!(
+                "SFrame is synthesized from .eh_frame in {}",
+                counted(self.synthesized.len() as u64, "file")
+            ));
+        }
+        if !self.unusable.is_empty() {
+            let first: Vec<String> =
+                self.unusable.iter().map(|(path, why)| format!("{path} ({why})")).collect();
+            facts.push(format!("files not used: {}", first_of(&first, SHOWN)));
+        }
+        Conclusion { ending, facts }
+    }
+
+    /// For people: where walks stop, where they differ, and the conclusion.
+    #[must_use]
+    pub fn text(&self) -> Text {
+        let mut text = Text::default();
+        for difference in &self.differences {
+            let says = match difference.explored {
+                Explored::Wrong => "the row is proved to be wrong",
+                Explored::Agrees => "the row is right, where it was explored",
+                Explored::Undecided => "undecided",
+            };
+            let reason =
+                difference.reason.as_deref().map_or_else(String::new, |reason| format!(": {reason}"));
+            text.line(format!(
+                "{}: SFrame and CFI differ in {}: {says}{reason}",
+                difference.place,
+                counted(difference.samples, "sample")
+            ));
+        }
+        for method in self.methods.iter().take(2) {
+            let mut stopped: Vec<(&Stop, &Places)> = method.stopped.iter().collect();
+            stopped.sort_by_key(|(_, places)| std::cmp::Reverse(places.total()));
+            if !stopped.is_empty() {
+                text.line(format!("{} stops:", method.name));
+            }
+            for (stop, places) in stopped {
+                text.line(format!(
+                    "    {:>8}  {}: {}",
+                    grouped(places.total()),
+                    stop.words(),
+                    places.most_frequent()
+                ));
+                if let (Stop::CopyTooShort, Some([half, most])) = (stop, method.needs) {
+                    text.line(format!(
+                        "              half of them would go on with {} bytes, nine of ten with {}",
+                        grouped(half),
+                        grouped(most)
+                    ));
+                }
+                if let Some(advice) = stop.advice() {
+                    text.line(format!("              {advice}"));
+                }
+            }
+        }
+        if self.popped_slots.total() > 0 {
+            text.line(format!("FP below SP: {}", self.popped_slots.most_frequent()));
+        }
+        self.conclusion().show(&mut text);
+        text
+    }
+}
+
+impl Method {
+    fn new(name: &str) -> Self {
+        Self { name: name.to_owned(), complete: 0, as_cfi: 0, stopped: BTreeMap::new(), needs: None }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.complete += other.complete;
+        self.as_cfi += other.as_cfi;
+        for (stop, places) in other.stopped {
+            let own = self.stopped.entry(stop).or_default();
+            for (place, count) in places.0 {
+                *own.0.entry(place).or_default() += count;
+            }
+        }
+        self.needs = match (self.needs, other.needs) {
+            (Some(one), Some(other)) => Some([one[0].max(other[0]), one[1].max(other[1])]),
+            (one, other) => one.or(other),
+        };
+    }
+}

@@ -1,0 +1,113 @@
+//! `samples`: recordings of moments whose call stacks are known, from files with right and with wrong rows.
+
+use std::path::Path;
+use std::process::Output;
+
+use object::{Object as _, ObjectSection as _};
+use rstest::rstest;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::command::{bench_in, json, status};
+use crate::common::repository;
+
+/// What was written to standard error.
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A folder with the moments of some programs of the corpus, as perf.data of each ABI.
+pub(crate) fn moments(options: &[&str]) -> TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = folder.path().display().to_string();
+    let export = ["export", "stacks", "--format", "perf", "--output", &output];
+    let exported = bench_in(&repository(), &[&export, options].concat());
+    assert_eq!(status(&exported), 0, "{}", stderr(&exported));
+    folder
+}
+
+pub(crate) fn samples(folder: &Path, abi: &str, root: &Path) -> (i32, Value) {
+    let file = folder.join(format!("{abi}.data")).display().to_string();
+    let root = root.display().to_string();
+    let output = bench_in(&repository(), &["samples", &file, "--root", &root, "--no-cache", "--json"]);
+    (status(&output), json(&output))
+}
+
+/// What is exported is read, on each ABI: SFrame leads where CFI does, and most walks are complete.
+#[test]
+fn moments_of_the_corpus_are_samples() {
+    let folder = moments(&["--toolchain", "gnu-2.47", "--moments", "60", "--spec", "[a-d]*"]);
+    for abi in ["amd64", "aarch64", "aarch64_be", "s390x"] {
+        let (status, report) = samples(folder.path(), abi, &repository().join("corpus/builds"));
+        assert_eq!(status, 0, "{abi}: {report:#}");
+        assert_eq!((&report["verdict"], &report["abi"]), (&"PASS".into(), &abi.into()));
+        let number = |value: &Value| value.as_u64().expect("a number");
+        let (samples, complete) = (number(&report["samples"]), number(&report["methods"][0]["complete"]));
+        assert!(samples > 3 && complete * 2 > samples, "{abi}: {complete} of {samples}");
+        assert_eq!(report["unusable"], serde_json::json!({}), "{abi}");
+    }
+}
+
+/// Rows that are wrong where they were sampled are found, and no others: each word of rows is changed, one after the other.
+#[rstest]
+#[case("amd64", "recursion.O2")]
+#[case("s390x", "recursion.O2")]
+#[case("aarch64", "recursion.O2")]
+fn wrong_rows_are_found_where_they_were_sampled(#[case] abi: &str, #[case] program: &str) {
+    let spec = program.split('.').next().expect("a name");
+    let variant = program.split('.').next_back().expect("a variant");
+    let options = ["--toolchain", "gnu-2.47", "--abi", abi, "--variant", variant, "--spec", spec];
+    let folder = moments(&options);
+    let build = format!("gnu-2.47/{abi}/{program}");
+    let bytes = std::fs::read(repository().join("corpus/builds").join(&build)).expect("a build");
+    let file = object::File::parse(&bytes[..]).expect("a build");
+    let section = file.section_by_name(".sframe").expect("a section");
+    let (start, len) = section.file_range().expect("bytes");
+    let root = folder.path().join("root").join(&build);
+    std::fs::create_dir_all(root.parent().expect("a folder")).expect("folders");
+    let (mut planted, mut convicted) = (0, 0);
+    // The second half has the rows.
+    for at in start + len / 2..start + len {
+        let mut wrong = bytes.clone();
+        wrong[usize::try_from(at).expect("an offset")] ^= 0x10;
+        std::fs::write(&root, &wrong).expect("a file");
+        let (status, report) = samples(folder.path(), abi, &folder.path().join("root"));
+        let differences = report["differences"].as_array().expect("a list");
+        if differences.is_empty() {
+            assert_ne!(status, 1, "{at:#x}: {report:#}");
+            continue;
+        }
+        planted += 1;
+        let is_wrong = differences.iter().any(|it| it["explored"] == "wrong");
+        assert_eq!(is_wrong, status == 1, "{at:#x}: {report:#}");
+        // The start function of s390x has no caller that a path could begin in.
+        assert!(is_wrong || differences.iter().all(|it| it["reason"].is_string()), "{at:#x}: {report:#}");
+        convicted += usize::from(is_wrong);
+    }
+    assert!(planted >= 10 && convicted + 1 >= planted, "{abi}: {convicted} of {planted}");
+}
+
+/// What is no recording is one error.
+#[rstest]
+#[case::of_nothing(b"", "neither perf.data nor a core dump")]
+#[case::of_text(b"not a recording at all", "neither perf.data nor a core dump")]
+#[case::cut_off(b"PERFILE2\x68\0\0\0\0\0\0\0", "perf.data: ")]
+fn what_is_no_recording_is_refused(#[case] bytes: &[u8], #[case] message: &str) {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("file"), bytes).expect("a file");
+    let output = bench_in(folder.path(), &["samples", "file"]);
+    assert_eq!(status(&output), 2, "{output:?}");
+    let said = stderr(&output);
+    assert!(
+        said.starts_with("error: file: ") && said.contains(message) && said.lines().count() == 1,
+        "{said}"
+    );
+}
+
+/// An executable is no core dump.
+#[test]
+fn an_executable_is_refused() {
+    let output = bench_in(&repository(), &["samples", "corpus/builds/gnu-2.47/amd64/leaf.O2"]);
+    assert_eq!(status(&output), 2);
+    assert!(stderr(&output).contains("neither perf.data nor a core dump"), "{}", stderr(&output));
+}
