@@ -11,7 +11,8 @@ pub fn of_perf(abi: Abi) -> (Vec<(u32, u32)>, u32) {
             // AX BX CX DX SI DI BP SP; IP FLAGS and six segments; R8 to R15.
             let first = [0, 3, 2, 1, 4, 5, 6, 7].into_iter().enumerate();
             let first = first.map(|(perf, dwarf)| (u32::try_from(perf).unwrap_or_default(), dwarf));
-            (first.chain((8..16).map(|register| (register + 8, register))).collect(), 8)
+            // RIP is DWARF's column of the return address: rules of linkage tables read it.
+            (first.chain((8..16).map(|register| (register + 8, register))).chain([(8, 16)]).collect(), 8)
         }
         // X0 to X29, LR, SP; PC.
         Abi::Aarch64 | Abi::Aarch64Be => ((0..32).map(|register| (register, register)).collect(), 32),
@@ -37,7 +38,7 @@ pub fn of_prstatus(abi: Abi) -> (Vec<(usize, u32)>, usize) {
         Abi::Amd64 => {
             // r15 r14 r13 r12 rbp rbx r11 r10 r9 r8 rax rcx rdx rsi rdi orig_rax rip cs eflags rsp
             let order = [15, 14, 13, 12, 6, 3, 11, 10, 9, 8, 0, 2, 1, 4, 5];
-            (order.into_iter().enumerate().chain([(19, 7)]).collect(), 16)
+            (order.into_iter().enumerate().chain([(19, 7), (16, 16)]).collect(), 16)
         }
         Abi::Aarch64 | Abi::Aarch64Be => ((0..32_u32).map(|it| (it as usize, it)).collect(), 32),
         // The mask and the address of the PSW come first.
