@@ -260,12 +260,20 @@ fn a_mistake_of_a_reader_in_c_is_named(#[case] right: &str, #[case] wrong: &str,
 
 /// Binary searches that compare addresses as signed numbers, as readers write them.
 #[rstest]
-#[case::half_open("from < to", "to = count", "to = middle", "from - 1")]
+#[case::half_open("from < to", "to = count", "to = middle", "from - 1", "starts-compared-signed")]
+#[case::inclusive(
+    "from <= to",
+    "to = count - 1",
+    "to = middle - 1",
+    "from - 1",
+    "starts-compared-signed-up-to-the-last"
+)]
 fn signed_searches_are_named(
     #[case] goes_on: &str,
     #[case] end: &str,
     #[case] back: &str,
     #[case] found: &str,
+    #[case] name: &str,
 ) {
     let right = "  for (uint64_t i = 0; i < opened->count; i++)\n    {\n";
     let search = format!(
@@ -290,7 +298,7 @@ fn signed_searches_are_named(
     );
     let search = search.replace("16 * i;", "16 * (uint64_t) i;");
     if let Some((named, _)) = mistakes(right, &search) {
-        assert_eq!(named, ["starts-compared-signed"]);
+        assert_eq!(named, [name]);
     }
 }
 

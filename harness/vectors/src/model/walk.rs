@@ -50,11 +50,13 @@ impl Section<'_> {
         let first = usize::from(self.has(Way::FirstFdeNeverFound));
         let last = functions.len() - usize::from(self.has(Way::LastFdeNeverFound) && !functions.is_empty());
         let starts = indexes.clone().filter(|index| functions[*index].start <= address);
-        let nearest = if self.has(Way::StartsComparedSigned) && sorted {
-            // The last one that is not behind the PC, as most readers search; empty ones hide nothing.
+        let to_the_last = self.has(Way::StartsComparedSignedUpToTheLast);
+        let nearest = if (self.has(Way::StartsComparedSigned) || to_the_last) && sorted {
+            // The last one that is not after the PC; empty ones hide nothing. Which are looked at depends on whether the
+            // upper bound is among them.
             let (mut from, mut to) = (0, functions.len());
             while from < to {
-                let middle = usize::midpoint(from, to);
+                let middle = usize::midpoint(from, to - usize::from(to_the_last));
                 if functions[middle].start.cast_signed() <= address.cast_signed() {
                     from = middle + 1;
                 } else {

@@ -158,6 +158,7 @@ ways! {
     SizeIgnored = "size-ignored",
     DifferenceOf32Bits = "difference-of-32-bits",
     StartsComparedSigned = "starts-compared-signed",
+    StartsComparedSignedUpToTheLast = "starts-compared-signed-up-to-the-last",
     // Mistakes: rules.
     CfaUnscaled = "cfa-unscaled",
     SavedOffsetsScaled = "saved-offsets-scaled",
