@@ -27,8 +27,8 @@ const AT_EXECFN: u64 = 31;
 /// `DT_DEBUG`: the address of what the dynamic linker tells debuggers.
 const DT_DEBUG: u64 = 21;
 /// The sizes of an ELF header and of a program header.
-const EHDR: u64 = 64;
-const PHDR: u64 = 56;
+const EHDR: usize = 64;
+const PHDR: usize = 56;
 /// More are not read of a list in memory: it may be damaged, and lead around.
 const MOST: usize = 4096;
 
@@ -208,7 +208,7 @@ fn loaded(auxiliary: &BTreeMap<u64, u64>, memory: &Sample, open: &OpenFile<'_>) 
     }
     let own = headers.all.iter().find(|header| header.kind == PT_PHDR).map(|header| header.address);
     let first = headers.all.iter().find(|header| header.kind == PT_LOAD && header.offset == 0);
-    let linked = own.or_else(|| first.map(|header| header.address.wrapping_add(EHDR)));
+    let linked = own.or_else(|| first.map(|header| header.address.wrapping_add(EHDR as u64)));
     headers.bias = at.wrapping_sub(linked.unwrap_or(at));
     let mut all = headers.mappings(&path, memory);
     // r_debug has its version, and then the first of a list of: bias, name, dynamic section, next.
@@ -270,7 +270,7 @@ impl Header {
 impl Headers {
     /// Those of an image that begins at an address, with its ELF header.
     fn at(memory: &Sample, address: u64) -> Option<Self> {
-        let mut header = [0; EHDR as usize];
+        let mut header = [0; EHDR];
         if !memory.read(address, &mut header) || !header.starts_with(b"\x7fELF") {
             return None;
         }
@@ -293,8 +293,8 @@ impl Headers {
 
     fn read(memory: &Sample, at: u64, count: u64) -> Self {
         let read = |index: u64| {
-            let mut bytes = [0; PHDR as usize];
-            memory.read(at.wrapping_add(index * PHDR), &mut bytes).then_some(())?;
+            let mut bytes = [0; PHDR];
+            memory.read(at.wrapping_add(index * PHDR as u64), &mut bytes).then_some(())?;
             let header = pod::from_bytes::<ProgramHeader64<Endianness>>(&bytes).ok()?.0;
             let endian = match memory.byte_order {
                 ByteOrder::Little => Endianness::Little,

@@ -68,9 +68,14 @@ mod tests {
     #[test]
     fn each_register_has_one_number() {
         for abi in Abi::ALL {
-            for numbers in
-                [of_perf(abi).0, of_prstatus(abi).0.iter().map(|(at, it)| (*at as u32, *it)).collect()]
-            {
+            for numbers in [
+                of_perf(abi).0,
+                of_prstatus(abi)
+                    .0
+                    .iter()
+                    .map(|(at, it)| (u32::try_from(*at).expect("a word"), *it))
+                    .collect(),
+            ] {
                 let mut dwarf: Vec<u32> = numbers.iter().map(|(_, dwarf)| *dwarf).collect();
                 dwarf.sort_unstable();
                 let sixteen = if matches!(abi, Abi::Amd64 | Abi::S390x) { 16 } else { 32 };

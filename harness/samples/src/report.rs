@@ -61,7 +61,7 @@ pub struct SamplesReport {
     pub popped_slots: Places,
     /// Where SFrame says another CFA, caller or FP than CFI.
     pub differences: Vec<Difference>,
-    /// Whether exploring was stopped before its end.
+    /// Whether it was stopped before its end.
     pub interrupted: bool,
 }
 
@@ -142,8 +142,6 @@ impl SamplesReport {
             core_dumps: recording.is_core_dump,
             files: files.len() as u64,
             unusable: files.missing.clone(),
-            samples: recording.samples.len() as u64,
-            in_kernel: recording.samples.iter().filter(|sample| sample.in_kernel).count() as u64,
             without_stack: recording.without_stack,
             lost: recording.lost,
             methods: methods().map(Method::new).into(),
@@ -160,6 +158,7 @@ impl SamplesReport {
             report.unusable.extend(left_out);
             let Some(target) = target else {
                 let count = samples.count() as u64;
+                report.samples += count;
                 for method in &mut report.methods {
                     let places = method.stopped.entry(Stop::MissingFile).or_default();
                     *places.0.entry("no file of the process".to_owned()).or_default() += count;
@@ -170,7 +169,9 @@ impl SamplesReport {
             report.synthesized.extend(synthesized.filter_map(|module| module.name.clone()));
             let mut differing = Differing::new();
             let mut walker = Walker::new(&target, process);
-            for sample in samples {
+            for sample in samples.take_while(|_| progress.stop.reason().is_none()) {
+                report.samples += 1;
+                report.in_kernel += u64::from(sample.in_kernel);
                 let walks = walker.walk(sample);
                 let sp = sample.memory.first().map_or(0, |piece| piece.address);
                 report.count(&walker, &walks, sp, &mut needs, &mut differing);
@@ -330,7 +331,7 @@ impl SamplesReport {
         facts.push(format!(
             "{} of {}; SFrame and CFI comparable in {}",
             counted(self.samples, of),
-            counted(self.processes, "process").replace("processs", "processes"),
+            counted(self.processes, "program run"),
             share(self.comparable, self.samples),
         ));
         let complete = |method: &Method| format!("{} {}", method.name, share(method.complete, self.samples));

@@ -19,6 +19,10 @@ pub fn methods() -> [&'static str; 4] {
     WAYS.map(|(name, _)| name)
 }
 
+/// The positions of these two.
+const SFRAME: usize = 0;
+const CFI: usize = 1;
+
 /// Deeper walks are cut here.
 const DEPTH: usize = 4096;
 
@@ -270,7 +274,7 @@ impl<'t, 'a: 't> Walker<'t, 'a> {
                 (self.without_rules(method, module, address, error), None)
             }
             End::Failed(_) => (Stop::Rule, None),
-            End::Unspecified if method == 1 => at(failed, Stop::Rule),
+            End::Unspecified if method == CFI => at(failed, Stop::Rule),
             End::Unspecified => at(failed, Stop::ChainEnds),
         }
     }
@@ -292,7 +296,7 @@ impl<'t, 'a: 't> Walker<'t, 'a> {
     ) -> Stop {
         let Some(module) = module else { return Stop::NoFile };
         let has_none = match method {
-            0 => module.section.is_none(),
+            SFRAME => module.section.is_none(),
             _ => module.cfi().is_none_or(|cfi| cfi.fdes().is_empty()),
         };
         if has_none {

@@ -237,7 +237,7 @@ fn a_short_copy_is_told_from_a_wrong_row() {
     let stopped = |report: &SamplesReport| {
         report.methods[0].stopped.get(&Stop::CopyTooShort).map_or(0, |places| places.total())
     };
-    assert_eq!(stopped(&whole), 0, "{}", whole.text().to_string());
+    assert_eq!(stopped(&whole), 0, "{}", whole.text());
     assert!(stopped(&short) > 0 && short.methods[0].needs.is_some_and(|[half, _]| half > 64));
     assert!(short.methods[0].complete < whole.methods[0].complete);
     assert_eq!((short.samples, short.wrong()), (whole.samples, 0));
@@ -249,7 +249,7 @@ fn without_its_files_a_recording_is_inconclusive() {
     let (recording, _) = record("gnu-2.47/amd64/recursion.O2", 200);
     let empty = tempfile::tempdir().expect("a folder");
     let report = report(&recording, empty.path());
-    assert!(!report.is_enough() && report.comparable == 0, "{}", report.text().to_string());
+    assert!(!report.is_enough() && report.comparable == 0, "{}", report.text());
     assert_eq!(report.unusable.len(), 1);
 }
 
