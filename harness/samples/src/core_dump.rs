@@ -311,14 +311,8 @@ impl Headers {
         executed
             .map(|header| {
                 let start = header.address.wrapping_add(self.bias);
-                // Mappings begin with a page.
-                let before = start % 4096;
-                Mapping {
-                    path: path.to_owned(),
-                    range: start - before..start.saturating_add(header.len),
-                    offset: header.offset.saturating_sub(before),
-                    build_id: build_id.clone(),
-                }
+                let range = start..start.saturating_add(header.len);
+                Mapping { build_id: build_id.clone(), ..Mapping::of_segment(path, range, header.offset) }
             })
             .collect()
     }

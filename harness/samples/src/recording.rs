@@ -38,6 +38,14 @@ pub struct Mapping {
 }
 
 impl Mapping {
+    /// A segment of a file, whose bytes from `offset` on are at the range: mappings begin with a page.
+    #[must_use]
+    pub fn of_segment(path: &str, range: Range<u64>, offset: u64) -> Self {
+        let before = range.start % 4096;
+        let (path, range) = (path.to_owned(), range.start - before..range.end);
+        Self { path, range, offset: offset.saturating_sub(before), build_id: None }
+    }
+
     /// Whether it is of a file: others have names such as `[vdso]`, `//anon` and `anon_inode:[perf_event]`.
     #[must_use]
     pub fn is_of_file(&self) -> bool {

@@ -48,13 +48,7 @@ fn mappings(image: &Image, path: &str, bytes: &[u8]) -> Option<Vec<Mapping>> {
     let executed =
         segments.filter(|it| it.p_type(endian) == PT_LOAD && it.p_flags(endian).0 & PF_X.0 != 0).map(|it| {
             let start = it.p_vaddr(endian).wrapping_add(image.bias.0);
-            let before = start % 4096;
-            Mapping {
-                path: path.to_owned(),
-                range: start - before..start.saturating_add(it.p_memsz(endian)),
-                offset: it.p_offset(endian).saturating_sub(before),
-                build_id: None,
-            }
+            Mapping::of_segment(path, start..start.saturating_add(it.p_memsz(endian)), it.p_offset(endian))
         });
     Some(executed.collect())
 }

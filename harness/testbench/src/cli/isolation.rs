@@ -132,10 +132,9 @@ fn explorer_with(memory: u64, jobs: usize) -> Explorer {
     Explorer { isolation: Limits::new(memory, SECONDS_OF_A_BATCH).workers(EXPLORER), jobs, cache: None }
 }
 
-/// Workers that explore files: one for each processor.
+/// Workers that explore files.
 pub(super) fn explorer_of_files(cache: &CacheOptions) -> Explorer {
-    let jobs = available_parallelism().map_or(1, usize::from);
-    Explorer { cache: cache.open(), ..explorer_with(MEMORY, jobs) }
+    Limits::new(MEMORY, TIMEOUT).explorer(cache)
 }
 
 /// Workers for files of unknown origin.
@@ -150,6 +149,12 @@ impl Limits {
     /// Makes limits of a process: its memory in bytes, and its time in seconds.
     pub(super) const fn new(memory: u64, timeout: u64) -> Self {
         Self { memory, timeout }
+    }
+
+    /// Workers that explore, one for each processor.
+    fn explorer(self, cache: &CacheOptions) -> Explorer {
+        let jobs = available_parallelism().map_or(1, usize::from);
+        Explorer { cache: cache.open(), ..explorer_with(self.memory, jobs) }
     }
 
     /// Workers with these limits that run a subcommand.
@@ -254,8 +259,7 @@ impl ChildOptions {
 
     /// Workers that explore what the run leaves: one for each processor.
     pub(super) fn explorer(&self, cache: &CacheOptions) -> Explorer {
-        let jobs = available_parallelism().map_or(1, usize::from);
-        Explorer { cache: cache.open(), ..explorer_with(self.limits.memory, jobs) }
+        self.limits.explorer(cache)
     }
 
     fn limit(&self) -> std::io::Result<StopRequest> {
