@@ -407,7 +407,7 @@ mod tests {
         let examples = examples(&Arguments::command());
         assert!(examples.len() > 30, "{examples:?}");
         for example in examples {
-            let command = example.split(['|', '>']).next().unwrap_or_default();
+            let command = example.split(['|', '>', ';']).next().unwrap_or_default();
             let words = shlex::split(command).expect("words");
             if let Err(error) = Arguments::try_parse_from(words) {
                 panic!("{example}: {error}");
