@@ -4,7 +4,8 @@
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 use sframe_engine::constants::{SFRAME_F_FDE_FUNC_START_PCREL, SFRAME_F_FDE_SORTED};
-use sframe_engine::{DataWordSize, Flags, FreType, write};
+use sframe_engine::write::{self, WriteError, WriteErrorKind};
+use sframe_engine::{DataWordSize, FdeType, Flags, FreType, Recovery};
 
 /// Filler for meaningless bytes: reading it as data would be noticed.
 const FILLER: u8 = 0xa5;
@@ -43,6 +44,9 @@ pub struct Layout {
     /// Minimum width of row starts.
     #[cfg_attr(feature = "cli", arg(long, value_name = "BYTES", value_enum))]
     pub row_starts: Option<Width>,
+    /// Mark outermost frames by functions without rows, instead of rows; since version 3.
+    #[cfg_attr(feature = "cli", arg(long))]
+    pub outermost_without_rows: bool,
 }
 
 /// What the start of a function is relative to (2.1.3).
@@ -101,7 +105,10 @@ impl TryFrom<u8> for Width {
 impl Layout {
     /// Applies the part of the layout that is stored in the section. The rest is
     /// for [`write::Section::write_with`].
-    pub fn apply(&self, section: &mut write::Section) -> write::Layout {
+    ///
+    /// # Errors
+    /// The section's version does not have such a form.
+    pub fn apply(&self, section: &mut write::Section) -> Result<write::Layout, WriteError> {
         let flag = |section: &mut write::Section, flag: u8, is_set: bool| {
             let others = section.flags.0 & !flag;
             section.flags = Flags(others | if is_set { flag } else { 0 });
@@ -131,13 +138,28 @@ impl Layout {
                     Some(if width.row_starts().width() > old.width() { width.row_starts() } else { old });
             }
         }
-        write::Layout {
+        if self.outermost_without_rows {
+            if !section.version.marks_outermost_functions() {
+                let kind = WriteErrorKind::OutermostNotInVersion(section.version);
+                return Err(WriteError { kind, function: None, row: None });
+            }
+            // Of all of the function: rows of a default FDE, of which the first is at its start (2.3.3.2).
+            let is_outermost = |function: &write::Function| {
+                function.fde_type == FdeType::Default
+                    && function.rows.first().is_some_and(|row| row.start == 0)
+                    && function.rows.iter().all(|row| row.ra == Recovery::Undefined)
+            };
+            for function in section.functions.iter_mut().filter(|function| is_outermost(function)) {
+                function.rows.clear();
+            }
+        }
+        Ok(write::Layout {
             header_gap: self.header_gap,
             sub_section_gap: self.sub_section_gap,
             trailing: self.trailing,
             filler: FILLER,
             data_words: self.data_words.map(Width::data_words),
-        }
+        })
     }
 
     /// Returns the options of `convert` that request this layout.
@@ -159,7 +181,8 @@ impl Layout {
             ("data-words", named(self.data_words.as_ref())),
             ("row-starts", named(self.row_starts.as_ref())),
         ];
-        options.into_iter().filter_map(|(name, value)| Some(format!("--{name}={}", value?))).collect()
+        let options = options.into_iter().filter_map(|(name, value)| Some(format!("--{name}={}", value?)));
+        options.chain(self.outermost_without_rows.then(|| "--outermost-without-rows".to_owned())).collect()
     }
 }
 

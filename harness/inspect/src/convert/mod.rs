@@ -124,7 +124,7 @@ impl Request {
         let byte_order = self.byte_order.unwrap_or(old_order);
         let owned = write::Section::from_read(&section)?;
         let mut conversion = owned.convert(Target { version: self.version, byte_order })?;
-        let layout = self.layout.apply(&mut conversion.section);
+        let layout = self.layout.apply(&mut conversion.section)?;
         let left_out = conversion.left_out.iter().filter_map(|gone| {
             let function = owned.functions.get(gone.function)?;
             Some(gone.errors.iter().map(|error| Skipped::of_function(function, error.row, error.kind)))
@@ -188,7 +188,7 @@ impl Request {
         if fdes == 0 {
             return Err(errors.into_iter().next().map_or(ConvertError::NoCfi, ConvertError::Cfi));
         }
-        let layout = self.layout.apply(&mut section);
+        let layout = self.layout.apply(&mut section)?;
         let address = match (address, subject.sframe) {
             (Some(address), _) => address,
             (None, Some(sframe)) => sframe.address,

@@ -21,6 +21,8 @@ pub enum Mistake {
     LookUpBeforePc,
     /// What a signal has interrupted is looked up as the caller of a call is (2.3.3).
     SignalCallerAsReturn,
+    /// A function without rows, which is the outermost frame (2.3.3.2), has those of the next one.
+    RowsOfTheNext,
     /// The CFA's offset is used as it is stored, where the ABI scales it (3.1.3).
     CfaOffsetAsStored,
     /// The address in a rule is taken for the value that lies there (4.1).
@@ -49,10 +51,11 @@ pub enum Mistake {
 
 impl Mistake {
     /// All of them, the most particular first.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::LookUpAtReturnAddress,
         Self::LookUpBeforePc,
         Self::SignalCallerAsReturn,
+        Self::RowsOfTheNext,
         Self::CfaOffsetAsStored,
         Self::NotLoaded,
         Self::OtherCfaBase,
@@ -81,6 +84,10 @@ impl Mistake {
             Self::SignalCallerAsReturn => {
                 "this is the answer of a look-up of what a signal has interrupted at PC - 1; it agrees if PC is looked \
                  up, since nothing was called"
+            }
+            Self::RowsOfTheNext => {
+                "this is the answer of the next function's first row; it agrees if a function without rows is the \
+                 outermost frame"
             }
             Self::CfaOffsetAsStored => {
                 "this is the answer of the CFA offset as it is stored; it agrees if the ABI's scaling is undone"
@@ -127,10 +134,16 @@ impl Mistake {
             _ => {}
         }
         let (abi, mut found) = sections.rules(right).ok()?;
+        if self == Self::RowsOfTheNext {
+            let section = sections.at(right).filter(|_| found.row_index.is_none())?;
+            let next = usize::try_from(found.fde.index).ok()? + 1;
+            let row = section.rows(&section.fdes().nth(next)?.ok()?).next()?.ok()?;
+            return Some(Ok((abi, Found { row_index: Some(0), row, ..found })));
+        }
         let row = &mut found.row;
         let cfa = row.cfa.as_mut()?;
         match self {
-            Self::LookUpAtReturnAddress | Self::LookUpBeforePc => return None,
+            Self::LookUpAtReturnAddress | Self::LookUpBeforePc | Self::RowsOfTheNext => return None,
             // The caller of such a frame was interrupted.
             Self::SignalCallerAsReturn if found.fde.signal => found.fde.signal = false,
             Self::SignalCallerAsReturn => return None,

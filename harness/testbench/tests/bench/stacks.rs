@@ -93,11 +93,11 @@ fn walks_go_through_signal_frames() {
 
 /// Walks go through the ends of a search: the first function of a section, the last one, and one without rows.
 #[test]
-fn walks_go_through_the_first_and_the_last_function() {
+fn walks_go_through_the_ends_of_a_search() {
     let document: Value = serde_json::from_slice(&std::fs::read(&*EXPORTED).expect("a file")).expect("JSON");
     let text = document["programs"].to_string();
     for abi in ["amd64", "aarch64", "aarch64_be", "s390x"] {
-        for kind in ["first function of a section", "last function of a section"] {
+        for kind in ["first function of a section", "last function of a section", "function without rows"] {
             assert!(text.contains(&format!("{abi} v3 {kind}")), "{abi} {kind}");
         }
     }
@@ -107,6 +107,7 @@ fn walks_go_through_the_first_and_the_last_function() {
 #[rstest]
 #[case("look-up-at-return-address")]
 #[case("look-up-before-pc")]
+#[case("rows-of-the-next")]
 #[case("cfa-offset-as-stored")]
 #[case("not-loaded")]
 #[case("other-cfa-base")]
