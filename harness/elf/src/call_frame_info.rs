@@ -10,6 +10,7 @@ use object::{CompressionFormat, Endianness, Object, ObjectSection};
 use crate::abi::abi_of;
 use crate::bounded::{File, FileSection};
 use crate::cfi::{self, CallFrameInfo, CfiError, CfiInput, CfiSection};
+use crate::debug_file::DebugFile;
 
 /// The maximum size of a decompressed section, in bytes.
 const MAX_UNCOMPRESSED: usize = 1 << 30;
@@ -20,10 +21,10 @@ const MAX_RATIO: usize = 64;
 const SMALL: usize = 1 << 20;
 
 /// Returns the call frame information of a linked file, if SFrame knows the
-/// machine. It is read at each call.
-pub(super) fn call_frame_info(elf: &File<'_>) -> Option<CallFrameInfo> {
+/// machine. `.debug_frame` may be in a separate debug file. It is read at each call.
+pub(super) fn call_frame_info(elf: &File<'_>, debug: Option<&DebugFile>) -> Option<CallFrameInfo> {
     let mut errors = Vec::new();
-    let mut section = |which: CfiSection| {
+    let mut section = |elf: &File<'_>, which: CfiSection| {
         // Older tools give what they compress another name.
         let compressed = || elf.section_by_name(".zdebug_frame").filter(|_| which == CfiSection::DebugFrame);
         let section = elf.section_by_name(which.name()).or_else(compressed)?;
@@ -38,8 +39,10 @@ pub(super) fn call_frame_info(elf: &File<'_>) -> Option<CallFrameInfo> {
     };
     let address = |name: &str| elf.section_by_name(name).map_or(0, |section| section.address());
     let is_stripped = elf.elf_section_table().is_empty();
-    let eh_frame = if is_stripped { eh_frame_by_segment(elf) } else { section(CfiSection::EhFrame) };
-    let debug_frame = section(CfiSection::DebugFrame).map(|(data, _)| data);
+    let eh_frame = if is_stripped { eh_frame_by_segment(elf) } else { section(elf, CfiSection::EhFrame) };
+    let debug_frame = section(elf, CfiSection::DebugFrame)
+        .or_else(|| section(&debug?.open()?, CfiSection::DebugFrame))
+        .map(|(data, _)| data);
     Some(CallFrameInfo::read(CfiInput {
         abi: abi_of(elf)?,
         eh_frame,

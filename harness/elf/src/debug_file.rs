@@ -1,5 +1,5 @@
-//! Separate debug files: what `strip` has taken out of a file. Of them only the function symbols are used, to
-//! name addresses.
+//! Separate debug files: what `strip` has taken out of a file. Of them the function symbols are used, to
+//! name addresses, and `.debug_frame`.
 //!
 //! They are found as debuggers do: by the build ID, or by the name and the checksum in `.gnu_debuglink`.
 

@@ -373,7 +373,7 @@ fn unconverted(elf: &File<'_>, section: &Section<'_>, symbols: &Symbols) -> Opti
     if fdes.iter().all(|(_, fde)| starts.contains(&fde.start)) {
         return None;
     }
-    let cfi = call_frame_info(elf);
+    let cfi = call_frame_info(elf, None);
     starts.extend(cfi.iter().flat_map(CallFrameInfo::fdes).map(|fde| fde.range.start));
     let is_function = |placed: &Placed<'_>| starts.contains(&from_field(placed).start);
     let moved = fdes.iter().filter(|placed| !starts.contains(&placed.1.start) && is_function(placed)).count();

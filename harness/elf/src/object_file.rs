@@ -85,7 +85,7 @@ impl<'a> ObjectFile<'a> {
         Self::parse_with(source, None)
     }
 
-    /// Reads a file whose functions a separate debug file may name.
+    /// Reads a file whose functions a separate debug file may name, and whose `.debug_frame` it may have.
     ///
     /// # Errors
     /// As for [`Self::parse`].
@@ -186,7 +186,7 @@ impl<'a> ObjectFile<'a> {
     /// machine. It is read at each call.
     #[must_use]
     pub fn call_frame_info(&self) -> Option<CallFrameInfo> {
-        call_frame_info(&self.elf)
+        call_frame_info(&self.elf, self.debug)
     }
 
     /// Returns the landing pads that call frame information of this file leads to.

@@ -73,7 +73,8 @@ impl Files {
     /// Makes the sections that `source` demands.
     #[must_use]
     pub fn make(&self, source: SectionSource) -> MadeSections {
-        MadeSections::of_each(self.read.iter().map(|(path, bytes)| (&**path, &bytes[..])), source)
+        let files = self.read.iter().map(|(path, bytes)| (&**path, &bytes[..], self.debug.get(path)));
+        MadeSections::of_each(files, source)
     }
 
     /// How many there are.

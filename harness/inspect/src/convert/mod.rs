@@ -16,6 +16,7 @@ use crate::convert::from_cfi::{RefusedRow, Synthesis, Synthesized, Unsupported};
 use crate::convert::layout::Layout;
 use sframe_elf::bounded::Tables;
 use sframe_elf::cfi::CfiError;
+use sframe_elf::debug_file::DebugFile;
 use sframe_elf::object_file::ObjectFile;
 use sframe_elf::replace_section::{EmbedError, address_of_new, embed};
 use sframe_elf::sframe_section::{FileFormat, Input, InputError};
@@ -156,11 +157,11 @@ impl Request {
     /// The file has no such information, none of it can be read, or the section
     /// can't have the version or the byte order at all.
     pub fn synthesize<'a>(&self, file: impl Into<Source<'a>>) -> Result<Converted<'a>, ConvertError> {
-        self.imply(file.into(), None)
+        self.imply(file.into(), None, None)
     }
 
     /// Does what [`Self::synthesize`] does, for any address: the section is used without putting it into the
-    /// file, which may have no place for it.
+    /// file, which may have no place for it. A separate debug file may have its `.debug_frame`.
     ///
     /// # Errors
     /// As for [`Self::synthesize`].
@@ -168,12 +169,18 @@ impl Request {
         &self,
         file: impl Into<Source<'a>>,
         address: u64,
+        debug: Option<&'a DebugFile>,
     ) -> Result<Converted<'a>, ConvertError> {
-        self.imply(file.into(), Some(address))
+        self.imply(file.into(), Some(address), debug)
     }
 
-    fn imply<'a>(&self, file: Source<'a>, address: Option<u64>) -> Result<Converted<'a>, ConvertError> {
-        let subject = ObjectFile::parse(file).map_err(InputError::from)?;
+    fn imply<'a>(
+        &self,
+        file: Source<'a>,
+        address: Option<u64>,
+        debug: Option<&'a DebugFile>,
+    ) -> Result<Converted<'a>, ConvertError> {
+        let subject = ObjectFile::parse_with(file, debug).map_err(InputError::from)?;
         let (machine, executable) = elf_facts(file)?;
         let abi = subject.abi().ok_or(InputError::Machine(machine))?;
         let cfi = subject.call_frame_info().ok_or(ConvertError::NoCfi)?;

@@ -22,6 +22,7 @@ pub struct ExploredFile {
     digest: String,
     unapplied: Option<Vec<Unapplied>>,
     module: Option<Module>,
+    source: SectionSource,
     made: MadeSections,
     debug: Option<DebugFile>,
 }
@@ -62,13 +63,16 @@ impl ExploredFile {
 
     /// Takes the contents of a linked file, which was made of another one.
     pub(super) fn of_executable(bytes: Vec<u8>, source: SectionSource) -> Self {
-        let made = MadeSections::alone(&bytes, source);
-        Self { bytes, digest: String::new(), unapplied: None, module: None, made, debug: None }
+        let made = MadeSections::alone(&bytes, None, source);
+        Self { bytes, digest: String::new(), unapplied: None, module: None, source, made, debug: None }
     }
 
     /// Names its functions by a separate debug file.
     #[must_use]
-    pub fn named_by(self, debug: Option<DebugFile>) -> Self {
+    pub fn named_by(mut self, debug: Option<DebugFile>) -> Self {
+        if debug.is_some() {
+            self.made = MadeSections::alone(&self.bytes, debug.as_ref(), self.source);
+        }
         Self { debug, ..self }
     }
 
@@ -76,9 +80,11 @@ impl ExploredFile {
     ///
     /// # Errors
     /// There is one, but it is not usable.
-    pub fn look_for_debug_file(&mut self, path: &Path, root: &Path) -> Result<(), DebugFileError> {
-        self.debug = DebugFile::find(path, &self.bytes, root)?;
-        Ok(())
+    pub fn look_for_debug_file(self, path: &Path, root: &Path) -> (Self, Option<DebugFileError>) {
+        match DebugFile::find(path, &self.bytes, root) {
+            Ok(debug) => (self.named_by(debug), None),
+            Err(error) => (self, Some(error)),
+        }
     }
 
     /// Returns the separate debug file that names its functions, if there is one.

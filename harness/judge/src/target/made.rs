@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use sframe_elf::debug_file::DebugFile;
 use sframe_elf::find_sframe::find_sframe;
 use sframe_engine::Version;
 use sframe_inspect::convert::layout::Layout;
@@ -70,26 +71,30 @@ impl MadeSections {
     /// Makes the sections that `source` demands.
     #[must_use]
     pub fn of(files: &Files, source: SectionSource) -> Self {
-        Self::of_each(files.iter(), source)
+        Self::of_each(files.iter().map(|(name, bytes)| (name, bytes, files.debug.get(name))), source)
     }
 
     /// Makes the section of a single file.
     #[must_use]
-    pub fn alone(file: &[u8], source: SectionSource) -> Self {
-        Self::of_each(std::iter::once(("", file)), source)
+    pub fn alone(file: &[u8], debug: Option<&DebugFile>, source: SectionSource) -> Self {
+        Self::of_each(std::iter::once(("", file, debug)), source)
     }
 
-    /// Makes the sections that `source` demands of files with names.
+    /// Makes the sections that `source` demands of files with names, and their separate debug files.
     #[must_use]
-    pub fn of_each<'f>(files: impl Iterator<Item = (&'f str, &'f [u8])>, source: SectionSource) -> Self {
+    pub fn of_each<'f>(
+        files: impl Iterator<Item = (&'f str, &'f [u8], Option<&'f DebugFile>)>,
+        source: SectionSource,
+    ) -> Self {
         let is_wanted = |bytes: &[u8]| match source {
             SectionSource::Sframe => false,
             SectionSource::EhFrame => true,
             // A file that can't be read gets its error when it is opened.
             SectionSource::Either => find_sframe(bytes).is_ok_and(|found| found.is_none()),
         };
-        let wanted = files.filter(|(_, bytes)| is_wanted(bytes));
-        Self { sections: wanted.map(|(name, bytes)| (name.to_owned(), MadeSection::of(bytes))).collect() }
+        let wanted = files.filter(|(_, bytes, _)| is_wanted(bytes));
+        let made = wanted.map(|(name, bytes, debug)| (name.to_owned(), MadeSection::of(bytes, debug)));
+        Self { sections: made.collect() }
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&Made> {
@@ -104,9 +109,9 @@ impl MadeSection {
         self.data.len()
     }
 
-    fn of(file: &[u8]) -> Made {
+    fn of(file: &[u8], debug: Option<&DebugFile>) -> Made {
         let request = Request { version: VERSION, byte_order: None, layout: Layout::default() };
-        let converted = request.synthesize_at(file, ADDRESS)?;
+        let converted = request.synthesize_at(file, ADDRESS, debug)?;
         let mut lacks = Lacks::default();
         // Each row of a function may be listed, and several have the same reason.
         let refusals = converted.left_out.iter().map(|gone| (gone.start, gone.end, gone.reason.as_str()));

@@ -193,11 +193,10 @@ impl Explore {
     }
 
     /// Names a file's functions by its separate debug file, if there is one.
-    fn named(mut file: ExploredFile, name: &str, debug_root: &Path) -> ExploredFile {
-        match file.look_for_debug_file(Path::new(name), debug_root) {
-            Ok(()) => file.debug_file().into_iter().for_each(|debug| tell(name, Ok(debug))),
-            Err(error) => tell(name, Err(&error)),
-        }
+    fn named(file: ExploredFile, name: &str, debug_root: &Path) -> ExploredFile {
+        let (file, error) = file.look_for_debug_file(Path::new(name), debug_root);
+        let found = file.debug_file().map(Ok).or(error.as_ref().map(Err));
+        found.into_iter().for_each(|found| tell(name, found));
         file
     }
 

@@ -74,8 +74,12 @@ fn note(id: &[u8]) -> Vec<u8> {
 
 /// Takes the symbols out of a build. Returns it and its debug file.
 fn stripped(says: Says) -> (Vec<u8>, Vec<u8>) {
-    let mut debug = std::fs::read(repository().join(BUILD)).expect("a build");
-    let mut file = debug.clone();
+    stripped_into(std::fs::read(repository().join(BUILD)).expect("a build"), says)
+}
+
+/// Takes the symbols out of a build whose debug file is this one.
+fn stripped_into(mut debug: Vec<u8>, says: Says) -> (Vec<u8>, Vec<u8>) {
+    let mut file = std::fs::read(repository().join(BUILD)).expect("a build");
     match says {
         Says::Link(name) => {
             let mut link: Vec<u8> = name.bytes().chain([0]).collect();
@@ -139,6 +143,44 @@ fn a_debug_file_names_the_functions_of_a_stripped_file(#[case] says: Says, #[cas
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(status(&output), 0, "{told}");
         assert!(told.contains(&format!("functions of {file} are named by {debug}")), "{told}");
+    }
+}
+
+/// A section `.debug_frame` for a function that leaves the stack pointer alone.
+fn debug_frame(start: u64, size: u64) -> Vec<u8> {
+    // Version 1, no augmentation, alignments of 1 and -8, RA is 16; CFA is RSP+8, RA at CFA-8.
+    let cie = [1, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1, 0, 0];
+    let mut bytes = [16, u32::MAX].into_iter().flat_map(u32::to_le_bytes).chain(cie).collect::<Vec<u8>>();
+    bytes.extend([20_u32, 0].into_iter().flat_map(u32::to_le_bytes));
+    bytes.extend([start, size].into_iter().flat_map(u64::to_le_bytes));
+    bytes
+}
+
+#[test]
+fn the_debug_frame_of_a_debug_file_says_what_the_file_does_not() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut debug = std::fs::read(repository().join(BUILD)).expect("a build");
+    with_section(&mut debug, ".debug_frame", SHT_PROGBITS, &debug_frame(0x40_0140, 12));
+    let (mut file, debug) = stripped_into(debug, Says::Link(DEBUG_FILE));
+    let header = object::elf::FileHeader64::<LittleEndian>::parse(&*file).expect("an ELF file");
+    let sections = header.sections(LittleEndian, &*file).expect("sections");
+    let (eh_frame, _) = sections.section_by_name(LittleEndian, b".eh_frame").expect("a section");
+    each_section(&mut file, |index, section| {
+        if index == eh_frame.0 {
+            section.sh_size = U64::new(LittleEndian, 0);
+        }
+    });
+    let file = write(folder.path(), "leaf", &file);
+    let root = folder.path().display().to_string();
+    for command in ["explore", "check"] {
+        let asked = [command, "--json", "--from", "eh-frame", "--debug-root", &root, &file];
+        let without = bench(&asked);
+        let said = String::from_utf8_lossy(&without.stderr).into_owned();
+        assert!(status(&without) == 2 && said.contains("no call frame information"), "{command}: {said}");
+        let place = write(folder.path(), DEBUG_FILE, &debug);
+        let report = json(&bench(&asked)).to_string();
+        assert!(report.contains(r#""rows_agree":1"#) || report.contains(r#""rows_exercised":1"#), "{report}");
+        std::fs::remove_file(place).expect("a file");
     }
 }
 
