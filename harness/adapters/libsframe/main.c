@@ -380,14 +380,18 @@ row (void *of, uint32_t index, uint32_t position, struct kit_row *rules)
 		     || rules_of (opened->decoder, &f, &row, rules) != 0;
 }
 
+static struct kit_reader libsframe_reader
+  = { .name = "libsframe", .version = VERSION, .open = open_section, .close = close_section,
+      .look_up = look_up, .fdes = fdes, .fde = fde, .row = row };
+
+#ifndef WITHOUT_MAIN
 int
 main (int argc, char **argv)
 {
   report_memory_errors ();
   make_pcrel = argc > 1 && strcmp (argv[1], "--pcrel") == 0;
-  struct kit_reader reader
-    = { .name = "libsframe", .version = make_pcrel ? VERSION " --pcrel" : VERSION,
-	.open = open_section, .close = close_section, .look_up = look_up,
-	.fdes = fdes, .fde = fde, .row = row };
-  return kit_main (&reader);
+  if (make_pcrel)
+    libsframe_reader.version = VERSION " --pcrel";
+  return kit_main (&libsframe_reader);
 }
+#endif
