@@ -81,6 +81,9 @@ pub struct ExploreReport {
     /// The names of the functions that were to be explored, and of the others, if not all were.
     #[serde(skip)]
     asked: Option<[BTreeSet<String>; 2]>,
+    /// The share of rows that has to be checked.
+    #[serde(skip)]
+    least: Percent,
     /// The pages of the faults that this comes from, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub faults: BTreeMap<String, Fault>,
@@ -173,6 +176,7 @@ impl ExploreReport {
                 .map(|at| WithoutFde::at(at, module, target))
                 .collect(),
             too_little: Vec::new(),
+            least: Percent::NINE_TENTHS,
             interrupted: was_interrupted,
             summary: ExploreSummary {
                 functions,
@@ -257,14 +261,23 @@ impl ExploreReport {
         let ExploreSummary { rows_total, rows_checked, undecided, .. } = &self.summary;
         let outermost = undecided.get(&Undecided::Outermost).copied().unwrap_or_default();
         let all = rows_total.saturating_sub(outermost);
-        let is_enough = Percent::NINE_TENTHS.is_reached_by(*rows_checked, all);
+        let is_enough = self.least.is_reached_by(*rows_checked, all);
         (*rows_checked > 0 && !is_enough).then(|| {
             format!(
-                "{} of {} that have a caller checked, less than 90%",
+                "{} of {} that have a caller checked, less than {} (--coverage)",
                 grouped(*rows_checked),
-                counted(all, "row")
+                counted(all, "row"),
+                self.least
             )
         })
+    }
+
+    /// Has it demand that another share of rows is checked than nine tenths.
+    #[must_use]
+    pub fn demanding(mut self, share: Percent) -> Self {
+        self.least = share;
+        self.too_little = self.why_too_little().into_iter().collect();
+        self
     }
 
     /// The findings that are proved, and not known.

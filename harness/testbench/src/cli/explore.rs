@@ -23,6 +23,7 @@ use sframe_judge::explore::{
 use sframe_judge::target::{Loaded, Target, TargetError};
 use sframe_judge::vocabulary::suggest::{hint, quoted_list};
 use sframe_kit::conclusion::{Concluded, Ending};
+use sframe_kit::percent::Percent;
 use sframe_kit::text::counted;
 use sframe_suite::check::with_advice;
 use sframe_suite::provenance::Began;
@@ -76,6 +77,9 @@ pub(crate) struct Explore {
     cache: CacheOptions,
     #[command(flatten)]
     known: KnownOptions,
+    /// The share of the rows that have a caller which must be checked: `all`, or a percentage. Less ends with status 3.
+    #[arg(long, value_name = "SHARE", value_parser = Percent::to_reach, default_value_t = Percent::NINE_TENTHS)]
+    coverage: Percent,
     /// Also show findings that are not proved.
     #[arg(long)]
     possible: bool,
@@ -269,7 +273,7 @@ impl Explore {
         // What was named may be a folder, or one of several files.
         let is_named = matches!(&self.files[..], [file] if file.to_string_lossy() == name);
         let command = if is_named { invocation.again() } else { invocation.instead(name, &[]) };
-        let mut report = report.reproduced_by(command);
+        let mut report = report.reproduced_by(command).demanding(self.coverage);
         report.provenance = Some(began.ended([(name.to_owned(), file.digest().to_owned())]));
         Ok(report)
     }

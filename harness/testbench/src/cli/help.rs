@@ -87,7 +87,7 @@ Exit status:
   0  no row is proved to be wrong
   1  a finding: a row is proved to be wrong
   2  the file can't be used, or has no section
-  3  no row was judged
+  3  no row was judged, or fewer than nine tenths of those that have a caller (--coverage)
   4  broken: the bench could not do its work, or was interrupted";
 
 pub(super) const SAMPLES: &str = "\

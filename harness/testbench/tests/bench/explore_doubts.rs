@@ -364,7 +364,10 @@ fn rows_behind_an_unknown_instruction_are_undecided(#[case] code: &[u8], #[case]
     assert_eq!(report["summary"]["undecided"], serde_json::json!({"unknown-instruction": 2}));
     let unknown = &report["functions"][0]["unknown_instruction"];
     assert_eq!(unknown["instruction"], named, "{report:#}");
-    assert_eq!(report["too_little"][0], "2 of 4 rows that have a caller checked, less than 90%");
+    assert_eq!(report["too_little"][0], "2 of 4 rows that have a caller checked, less than 90% (--coverage)");
+    for (share, expected) in [("50%", 0), ("50.01%", 3), ("all", 3)] {
+        assert_eq!(status(&bench(&["explore", "--coverage", share, &file])), expected, "{share}");
+    }
     let said = String::from_utf8_lossy(&bench(&["explore", "--verbose", &file]).stdout).into_owned();
     assert!(said.contains(&format!("or stepped over: {named} at ")) && said.contains(" in f\n"), "{said}");
     assert!(said.contains("\n    not enough for a verdict: 2 of 4 rows"), "{said}");
