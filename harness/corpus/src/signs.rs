@@ -174,8 +174,12 @@ const VOLATILE: [&str; 9] = ["rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10
 const SP: [&str; 5] = ["rsp", "esp", "sp", "wsp", "%r15"];
 
 /// Whether a page means this instruction, or these rules: an `R` stands for any register but SP, a `V` for one that callees
-/// need not save, an `N` for any number, and a `J` for a conditional jump.
+/// need not save, an `N` for any number, and a `J` for a conditional jump; between ` | `, each is meant.
 fn is_instruction(known: &str, this: &str) -> bool {
+    known.split(" | ").any(|known| is_one_instruction(known, this))
+}
+
+fn is_one_instruction(known: &str, this: &str) -> bool {
     let is_register = |word: &str| {
         word.starts_with(|first: char| first.is_ascii_lowercase() || first == '%') && !SP.contains(&word)
     };
@@ -245,6 +249,8 @@ struct Makers {
     compilers: Vec<Tool<Compiler>>,
     linkers: Vec<Tool<Linker>>,
     libraries: Vec<Tool<Library>>,
+    /// Whether another compiler has named itself that has LLVM's code generator, of an unknown version.
+    has_other_llvm: bool,
     /// Whether a linker has named itself of which no page says anything.
     has_other_linker: bool,
 }
@@ -259,8 +265,8 @@ impl Makers {
     fn named_in(comments: &[String]) -> Self {
         let mut makers = Self::default();
         for comment in comments {
-            // `GCC: (Debian 14.2.0-19) 14.2.0`, `Debian clang version 19.1.7 (3)`, `Linker: LLD 22.1.0`,
-            // `mold 2.40.1 (compatible with GNU ld)`, `gold 1.16`, `Linker: Wild version 0.10.0`
+            // `GCC: (Debian 14.2.0-19) 14.2.0`, `Debian clang version 19.1.7 (3)`, `ldc version 1.42.0`,
+            // `Linker: LLD 22.1.0`, `mold 2.40.1 (compatible with GNU ld)`, `gold 1.16`, `Linker: Wild version 0.10.0`
             if let Some(version) = comment.strip_prefix("GCC: (").and_then(|rest| rest.rsplit_once(") ")) {
                 makers.compilers.extend(tool("gcc", version.1));
             } else if let Some((_, version)) = comment.split_once("clang version ") {
@@ -271,6 +277,8 @@ impl Makers {
                 makers.linkers.extend(tool("mold", version));
             } else if let Some(version) = comment.strip_prefix("gold ") {
                 makers.linkers.extend(tool("gold", version));
+            } else if comment.starts_with("ldc version ") {
+                makers.has_other_llvm = true;
             } else if comment.starts_with("Linker: ") {
                 makers.has_other_linker = true;
             }
@@ -283,8 +291,10 @@ impl Makers {
     fn may_have(&self, component: &Component) -> bool {
         match component {
             Component::Compiler(range) => {
+                let is_of_llvm = range.name == Compiler::Clang && self.has_other_llvm;
                 !self.may_be_of_clang(range.name)
-                    && self.compilers.iter().any(|compiler| range.contains(compiler))
+                    && (self.compilers.iter().any(|compiler| range.contains(compiler))
+                        || is_of_llvm && range.since.is_none() && range.before.is_none())
             }
             Component::Assembler(range) => range.before.is_none() && self.may_have_used(range.name),
             Component::Linker(range) if self.linkers.iter().any(|linker| linker.name == range.name) => {
@@ -314,7 +324,8 @@ impl Makers {
     /// Whether it is not known that GCC has made code: each program that Clang makes has start files of GCC's.
     fn may_be_of_clang(&self, compiler: Compiler) -> bool {
         let is_named = |name: Compiler| self.compilers.iter().any(|compiler| compiler.name == name);
-        compiler == Compiler::Gcc && is_named(Compiler::Gcc) && is_named(Compiler::Clang)
+        let has_llvm = self.has_other_llvm || is_named(Compiler::Clang);
+        compiler == Compiler::Gcc && is_named(Compiler::Gcc) && has_llvm
     }
 
     /// Whether an assembler may have made code: compilers have one that they use, or bring their own.
@@ -479,7 +490,7 @@ fn looks_like_a(fault: &KnownFault, faults: &Faults, makers: &Makers) -> String 
         Some(Component::Library(_)) => "does not say which version it has",
         Some(Component::Linker(_)) => "does not say how it was linked",
         _ if makers.may_be_of_clang(Compiler::Gcc) => {
-            "names Clang as well, and GCC's start files are in each program"
+            "names a compiler with LLVM as well, and GCC's start files are in each program"
         }
         _ => "has no .comment that names its compiler",
     };
@@ -732,6 +743,10 @@ mod tests {
         let gcc = || compiler("gcc >= 12");
         assert!(!may_have(&makers, gcc()) && makers.may_be_unnamed(&gcc()));
         let of_gcc = Makers::named_in(&[comments[0].to_owned()]);
+        // Of which version its LLVM is, nothing says.
+        let of_ldc = Makers::named_in(&["ldc version 1.42.0", comments[0]].map(str::to_owned));
+        assert!(may_have(&of_ldc, compiler("clang")) && !may_have(&of_ldc, compiler("clang >= 3")));
+        assert!(!may_have(&of_ldc, gcc()) && !may_have(&of_gcc, compiler("clang")));
         assert!(may_have(&of_gcc, gcc()) && !of_gcc.may_be_unnamed(&gcc()));
         assert!(!may_have(&of_gcc, compiler("gcc >= 13")));
         // Who is not named may have made anything: nothing is said of that.

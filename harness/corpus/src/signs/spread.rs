@@ -1,10 +1,11 @@
 //! How far a fault goes that begins at one place of a row: as long as nothing changes what is wrong there.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use sframe_engine::{Abi, Base, DwarfRegister, InstructionPointer, Recovery, RecoveryRule, RowRules};
-use sframe_isa::{Disassembly, Flow, Instruction, Operation, Place};
+use sframe_isa::{Destination, Disassembly, Flow, Instruction, Operation, Place};
 use sframe_judge::finding::Finding;
 use sframe_judge::target::{Linked, Module};
 use sframe_judge::vocabulary::Verdict;
@@ -65,11 +66,14 @@ impl SeenBeside<'_> {
                 && before.last().is_none_or(|first| ran(first) == Some(true))
     }
 
-    /// Whether something is wrong before a place already, if its sign says so.
+    /// Whether something is wrong before a place already, if its sign says so: wherever control comes from, unless that is
+    /// not in the text.
     fn is_wrong_before(self, code: &Disassembly, pc: u64, sign: &Sign) -> bool {
-        let before = || code.within(0..pc).next_back().map(|(before, _)| before);
-        let is_wrong = |wrong: &BTreeSet<u64>| before().is_some_and(|before| wrong.contains(&before));
-        !sign.continues || self.wrong.is_none_or(is_wrong)
+        let Some(wrong) = self.wrong.filter(|_| sign.continues) else { return true };
+        let before = code.within(0..pc).next_back().filter(|(_, before)| before.falls_through());
+        let jumps = code.iter().filter(|(_, instruction)| instruction.target() == Some(pc));
+        let mut before = before.into_iter().chain(jumps).map(|(before, _)| before).peekable();
+        before.peek().is_some() && before.all(|before| wrong.contains(&before))
     }
 }
 
@@ -100,6 +104,9 @@ fn read(abi: Abi, rules: &RowRules, verdict: Verdict) -> Vec<DwarfRegister> {
     }
 }
 
+/// The page of a place, the sign of it there, where it ends if that is known, and the code.
+type Seed<'f> = (&'f str, &'f Sign, Option<u64>, Arc<Disassembly>);
+
 /// The page of each of the places at which a row is wrong, by ascending addresses of the process: that of its own sign, or
 /// of another place from which the fault goes on to it. A row may be wrong for several reasons, and the first of them is
 /// not that of the others.
@@ -109,20 +116,25 @@ pub(super) fn pages<'f>(
     row: Option<WrongRow<'_>>,
     beside: &SeenBeside<'_>,
 ) -> Vec<Option<&'f str>> {
-    let is_without_sign = |pc: u64| places.iter().any(|(place, signs)| *place == pc && signs.is_empty());
-    let own = places.iter().map(|(pc, signs)| {
-        let around = (!signs.is_empty()).then(|| code(*pc))?;
-        signs.iter().find_map(|(page, sign)| {
-            let is_of_another = origin(&around, *pc, sign).is_some_and(is_without_sign)
-                || is_come_to_otherwise(&around, *pc, sign)
-                || !beside.has_run(&around, *pc, sign)
-                || !beside.is_wrong_before(&around, *pc, sign)
-                || !is_in_such_a_function(&around, *pc, sign, row);
-            let end = end(&around, *pc, sign, row).filter(|_| !is_of_another)?;
-            Some((*page, *sign, end, Arc::clone(&around)))
-        })
-    });
-    let own: Vec<_> = own.collect();
+    let mut own: Vec<Option<Seed<'f>>> = Vec::new();
+    for (pc, signs) in places {
+        let around = (!signs.is_empty()).then(|| code(*pc));
+        // Of a place before, it is known by now.
+        let is_of_another_cause =
+            |pc: u64| places.iter().zip(&own).any(|((place, _), seed)| *place == pc && seed.is_none());
+        let seed = around.and_then(|around| {
+            signs.iter().find_map(|(page, sign)| {
+                let is_of_another = origin(&around, *pc, sign).is_some_and(is_of_another_cause)
+                    || is_come_to_otherwise(&around, *pc, sign)
+                    || !beside.has_run(&around, *pc, sign)
+                    || !beside.is_wrong_before(&around, *pc, sign)
+                    || !is_in_such_a_function(&around, *pc, sign, row);
+                let end = end(&around, *pc, sign, row).filter(|_| !is_of_another)?;
+                Some((*page, *sign, end, Arc::clone(&around)))
+            })
+        });
+        own.push(seed);
+    }
     let mut pages: Vec<_> = own.iter().map(|seed| seed.as_ref().map(|(page, ..)| *page)).collect();
     for ((pc, _), seed) in places.iter().zip(&own) {
         let Some((page, sign, end, around)) = seed else { continue };
@@ -154,9 +166,8 @@ fn origin(code: &Disassembly, pc: u64, sign: &Sign) -> Option<u64> {
 
 /// Whether a function has before a place what a sign says that it has there, and nothing that it says not to be in it.
 fn is_in_such_a_function(code: &Disassembly, pc: u64, sign: &Sign, row: Option<WrongRow<'_>>) -> bool {
-    if let Some(WrongRow { function, fde: Some((end, first)), rules, verdict, .. }) = row {
-        let mut all = code.within(function..end).map(|(_, instruction)| without_numbers(&instruction.text));
-        if all.any(|shape| sign.lacks.iter().any(|known| is_instruction(known, &shape))) {
+    if let Some(WrongRow { abi, function, fde: Some((end, first)), rules, verdict }) = row {
+        if comes_to(code, pc, function..end, abi, &sign.lacks) {
             return false;
         }
         let (own, of_first) =
@@ -172,6 +183,32 @@ fn is_in_such_a_function(code: &Disassembly, pc: u64, sign: &Sign, row: Option<W
         earlier.next_if(|known| is_instruction(known, &shape()));
     }
     earlier.peek().is_none()
+}
+
+/// Whether control comes from a place of a function to one of these instructions in it. A jump to an address in a register
+/// leads to any, unless SP has been replaced before: then it leaves the frame.
+fn comes_to(code: &Disassembly, pc: u64, function: Range<u64>, abi: Abi, known: &[String]) -> bool {
+    let is_known = |instruction: &Instruction| {
+        let shape = without_numbers(&instruction.text);
+        known.iter().any(|known| is_instruction(known, &shape))
+    };
+    let mut seen = BTreeSet::new();
+    let mut open = vec![(pc, false)];
+    while let Some((pc, has_left)) = open.pop() {
+        let Some(instruction) = code.at(pc).filter(|_| function.contains(&pc)) else { continue };
+        if is_known(instruction) {
+            return true;
+        }
+        if matches!(instruction.flow, Flow::Jump { to: Destination::Indirect, .. }) && !has_left {
+            return code.within(function).any(|(_, instruction)| is_known(instruction));
+        }
+        let moves_sp = matches!(instruction.operation, Operation::Add { from, .. } if from == abi.sp());
+        let has_left = has_left || instruction.defs.contains(abi.sp()) && !moves_sp;
+        let next = instruction.falls_through().then(|| pc.wrapping_add(instruction.len));
+        let next = next.into_iter().chain(instruction.target()).map(|next| (next, has_left));
+        open.extend(next.filter(|next| seen.insert(*next)));
+    }
+    false
 }
 
 /// Where the last instruction is that executes from a place on as a sign says; the inner `None` if it says nothing of that.

@@ -82,18 +82,20 @@ pub struct Sign {
     /// Whether the row ends with that instruction.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub row_ends: bool,
-    /// Whether it was wrong before already: the row of the last instruction of `after` has this fault as well.
+    /// Whether it was wrong before already: each instruction from which control comes is wrong as well.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub continues: bool,
     /// The last instructions before the first one that the row is wrong for, with `N` for each number; `R`
-    /// stands for any register but SP, `V` for one that callees need not save, and `J` for a conditional jump (both amd64).
+    /// stands for any register but SP, `V` for one that callees need not save, and `J` for a conditional jump (both amd64);
+    /// ` | ` is between instructions of which one is there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<String>,
     /// Instructions that the function has before that, in this order and in the same way, with others between: what the
     /// fault needs of the function. Beside `after`, `at` or `begins_after`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<String>,
-    /// Instructions that the function has nowhere, in the same way: with one of them, it is not one that has the fault.
+    /// Instructions of the function that control does not come to from there, in the same way: where it does, it is another
+    /// fault.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lacks: Vec<String>,
     /// Whether what is wrong, RA or FP, is as in the function's first row, which has it in memory.

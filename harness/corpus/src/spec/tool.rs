@@ -58,6 +58,8 @@ named! {
         Libitm = "libitm",
         /// LuaJIT.
         LuaJit = "luajit",
+        /// OCaml: its runtime, and the code that its compiler writes.
+        Ocaml = "ocaml",
         /// OpenSSL.
         OpenSsl = "openssl",
     }

@@ -73,5 +73,6 @@ mod suite_notices;
 mod triage;
 mod trial;
 mod unexercised;
+mod unseen_programs;
 mod unwinder;
 mod write;
