@@ -9,6 +9,7 @@ pub mod json;
 pub mod percent;
 pub mod ranges;
 pub mod sarif;
+pub mod table;
 pub mod text;
 
 pub use address::{Address, FindingRow, ParseAddressError};

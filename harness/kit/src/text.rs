@@ -14,7 +14,7 @@ use std::ops::Deref;
 
 use anstyle::Style;
 
-pub(crate) use demangle::demangled;
+pub use demangle::demangled;
 
 /// Returns text with everything escaped that is invisible or not printed literally:
 /// control characters, marks that change the direction of writing, line separators,

@@ -3,6 +3,7 @@
 //! A sample has registers and a piece of memory, and no call stack to be compared with: that several methods agree proves
 //! nothing. What they differ in shows where to look, and what proves a row to be wrong is exploring it.
 
+pub mod changes;
 pub mod core_dump;
 pub mod perf;
 pub mod process;

@@ -10,6 +10,7 @@ use sframe_judge::explore::{Explorer, Progress};
 use sframe_judge::target::{Loaded, MadeSections, Target};
 use sframe_kit::conclusion::{Conclusion, Ending};
 use sframe_kit::percent::share;
+use sframe_kit::table::Table;
 use sframe_kit::text::{Text, counted, first_of, grouped};
 
 use crate::process::Files;
@@ -21,13 +22,14 @@ pub const SCHEMA: u32 = 1;
 
 /// How many places are printed of each reason.
 const SHOWN: usize = 3;
+/// How many are in tables.
+const IN_TABLE: usize = 10;
 
 /// The part of the samples that has to be comparable.
 const ENOUGH: (u64, u64) = (1, 2);
 
 /// The output of `samples --json`.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct SamplesReport {
     /// The version of this document: [`SCHEMA`].
     pub schema: u32,
@@ -81,12 +83,12 @@ impl Places {
     }
 
     /// The most frequent ones, with how many.
-    fn most_frequent(&self) -> String {
+    fn most_frequent(&self, count: usize) -> String {
         let mut all: Vec<(&String, u64)> = self.0.iter().map(|(place, count)| (place, *count)).collect();
         all.sort_by_key(|(place, count)| (std::cmp::Reverse(*count), *place));
         let words: Vec<String> =
             all.into_iter().map(|(place, count)| format!("{place} ({})", grouped(count))).collect();
-        first_of(&words, SHOWN)
+        first_of(&words, count)
     }
 }
 
@@ -113,6 +115,9 @@ pub struct Method {
 pub struct Difference {
     /// The place.
     pub place: String,
+    /// The file that has the row.
+    #[serde(default)]
+    pub file: String,
     /// In how many samples.
     pub samples: u64,
     /// What exploring says of the row.
@@ -249,7 +254,9 @@ impl SamplesReport {
                     }
                 }
             };
-            self.differ(Difference { place, samples, explored, reason });
+            let file = target.module_at(Loaded(address)).and_then(|module| module.name.clone());
+            let file = file.unwrap_or_default();
+            self.differ(Difference { place, file, samples, explored, reason });
         }
     }
 
@@ -382,17 +389,11 @@ impl SamplesReport {
     pub fn text(&self) -> Text {
         let mut text = Text::default();
         for difference in &self.differences {
-            let says = match difference.explored {
-                Explored::Wrong => "the row is proved to be wrong",
-                Explored::Agrees => "the row is right, where it was explored",
-                Explored::Undecided => "undecided",
-            };
-            let reason =
-                difference.reason.as_deref().map_or_else(String::new, |reason| format!(": {reason}"));
             text.line(format!(
-                "{}: SFrame and CFI differ in {}: {says}{reason}",
+                "{}: SFrame and CFI differ in {}: {}",
                 difference.place,
-                counted(difference.samples, "sample")
+                counted(difference.samples, "sample"),
+                difference.says()
             ));
         }
         for method in self.methods.iter().take(2) {
@@ -406,7 +407,7 @@ impl SamplesReport {
                     "    {:>8}  {}: {}",
                     grouped(places.total()),
                     stop.words(),
-                    places.most_frequent()
+                    places.most_frequent(SHOWN)
                 ));
                 if let (Stop::CopyTooShort, Some([half, most])) = (stop, method.needs) {
                     text.line(format!(
@@ -421,10 +422,76 @@ impl SamplesReport {
             }
         }
         if self.popped_slots.total() > 0 {
-            text.line(format!("FP below SP: {}", self.popped_slots.most_frequent()));
+            text.line(format!("FP below SP: {}", self.popped_slots.most_frequent(SHOWN)));
         }
         self.conclusion().show(&mut text);
         text
+    }
+}
+
+impl SamplesReport {
+    /// For pages: the methods, where walks stop, and where they differ.
+    #[must_use]
+    pub fn tables(&self) -> Vec<Table> {
+        let methods = self.methods.iter().map(|method| {
+            let cells = [share(method.complete, self.samples), grouped(method.as_cfi)];
+            [vec![method.name.clone(), grouped(method.complete)], cells.into()].concat()
+        });
+        let stops = self.methods.iter().flat_map(|method| {
+            let mut stopped: Vec<_> = method.stopped.iter().collect();
+            stopped.sort_by_key(|(_, places)| std::cmp::Reverse(places.total()));
+            stopped.into_iter().map(|(stop, places)| {
+                let total = places.total();
+                let cells = [stop.words(), &grouped(total), &share(total, self.samples)].map(str::to_owned);
+                [vec![method.name.clone()], cells.into(), vec![places.most_frequent(IN_TABLE)]].concat()
+            })
+        });
+        let differences =
+            self.differences.iter().map(|it| vec![it.place.clone(), grouped(it.samples), it.says()]);
+        let popped = &self.popped_slots;
+        let popped = (popped.total() > 0).then(|| {
+            vec![share(popped.total(), self.samples), grouped(popped.total()), popped.most_frequent(IN_TABLE)]
+        });
+        let unusable = self.unusable.iter().map(|(path, why)| vec![path.clone(), why.clone()]);
+        let tables = [
+            (
+                "Where SFrame and CFI differ",
+                &["place", "samples", "exploring says"][..],
+                differences.collect(),
+            ),
+            (
+                "Complete walks",
+                &["method", "samples", "share", "along the same callers as CFI"],
+                methods.collect(),
+            ),
+            (
+                "Where the others stop",
+                &["method", "reason", "samples", "share", "most frequent places"],
+                stops.collect(),
+            ),
+            (
+                "FP below SP in the topmost row",
+                &["share", "samples", "most frequent places"],
+                Vec::from_iter(popped),
+            ),
+            ("Files that were not used", &["file", "reason"], unusable.collect()),
+        ];
+        let tables =
+            tables.map(|(title, columns, rows): (_, _, Vec<Vec<String>>)| Table { title, columns, rows });
+        tables.into_iter().filter(|table| !table.rows.is_empty()).collect()
+    }
+}
+
+impl Difference {
+    /// What exploring says of the row.
+    fn says(&self) -> String {
+        let says = match self.explored {
+            Explored::Wrong => "the row is proved to be wrong",
+            Explored::Agrees => "the row is right, where it was explored",
+            Explored::Undecided => "undecided",
+        };
+        let reason = self.reason.as_deref().map_or_else(String::new, |reason| format!(": {reason}"));
+        format!("{says}{reason}")
     }
 }
 

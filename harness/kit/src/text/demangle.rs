@@ -11,7 +11,7 @@ use super::neutral;
 const LENGTH: usize = 100;
 
 /// Returns a line with the names of C++ and Rust in it as they are in source code.
-pub(crate) fn demangled(line: &str) -> Cow<'_, str> {
+pub fn demangled(line: &str) -> Cow<'_, str> {
     if !line.contains("_Z") && !line.contains("_R") {
         return Cow::Borrowed(line);
     }

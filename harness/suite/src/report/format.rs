@@ -6,6 +6,7 @@ use std::path::Path;
 use sframe_judge::examine::listings::Listings;
 use sframe_kit::conclusion::Ending;
 use sframe_links::LinksTable;
+use sframe_samples::report::SamplesReport;
 
 use super::{CheckReport, ExploreReport, ExploredFiles, Report};
 use crate::matrix::MatrixReport;
@@ -47,6 +48,11 @@ pub enum Document<'r> {
         /// How the command ends, which demands more or less.
         ending: Ending,
     },
+    /// Stacks that were recorded on real machines.
+    Samples {
+        /// What they show.
+        report: &'r SamplesReport,
+    },
     /// Linkers, and what they have done with all cases.
     Links {
         /// The results.
@@ -63,7 +69,7 @@ impl<'r> Document<'r> {
             Document::Check { report, .. } => report.provenance.as_ref(),
             Document::Explore { report } => report.provenance.as_ref(),
             Document::Matrix { report, .. } => report.provenance.as_ref(),
-            Document::Files { .. } | Document::Links { .. } => None,
+            Document::Files { .. } | Document::Links { .. } | Document::Samples { .. } => None,
         }
     }
 }

@@ -15,6 +15,7 @@ fn write(document: &Document<'_>) -> Option<Written> {
         Document::Explore { report } => ("report.json", concluded(report.ending(), report)),
         Document::Files { files } => ("report.json", concluded(files.ending, files)),
         Document::Matrix { report, ending } => ("matrix.json", concluded(*ending, report)),
+        Document::Samples { report } => ("report.json", concluded(report.conclusion().ending, report)),
         Document::Links { table } => ("links.json", text(&table.concluded())),
     })
 }

@@ -13,7 +13,8 @@ use sframe_judge::examine::excluded::Exclusion;
 use sframe_judge::finding::{Finding, groups};
 use sframe_judge::vocabulary::Verdict;
 use sframe_kit::conclusion::Conclusion;
-use sframe_kit::text::{Text, counted, first_of, grouped, neutral};
+use sframe_kit::table::Table;
+use sframe_kit::text::{Text, counted, demangled, first_of, grouped, neutral};
 
 use super::diagnostic::{Described, Style, not_shown};
 use super::files::{COLUMNS, LISTED};
@@ -45,6 +46,9 @@ fn write(document: &Document<'_>) -> Option<Written> {
         Document::Explore { report } => ("summary.md", markdown_of_exploration(report)),
         Document::Files { files } => ("summary.md", markdown_of_files(files)),
         Document::Matrix { report, ending } => ("matrix.md", crate::matrix::markdown(report, ending)),
+        Document::Samples { report } => {
+            ("summary.md", markdown_of_tables(&report.conclusion(), &report.tables()))
+        }
         Document::Links { table } => ("links.md", table.markdown()),
     };
     if let Some(provenance) = document.provenance() {
@@ -292,6 +296,20 @@ fn markdown_of_files(files: &ExploredFiles) -> String {
     }
     for report in files.with_findings().take(LISTED) {
         let _ = write!(text, "\n## {}\n\n{}", cell(&report.file), block(&ExploredFiles::findings(report)));
+    }
+    text
+}
+
+/// The verdict, and a table after the other.
+pub fn markdown_of_tables(conclusion: &Conclusion, tables: &[Table]) -> String {
+    let mut text = heading(conclusion);
+    for Table { title, columns, rows } in tables {
+        let _ =
+            write!(text, "\n## {title}\n\n| {} |\n|{}\n", columns.join(" | "), "---|".repeat(columns.len()));
+        for row in rows.iter().take(FILES) {
+            let cells: Vec<String> = row.iter().map(|text| cell(&demangled(text))).collect();
+            let _ = writeln!(text, "| {} |", cells.join(" | "));
+        }
     }
     text
 }

@@ -4,11 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde_json::{Value, json};
+use sframe_judge::examine::coverage::Explored;
 use sframe_judge::examine::listings::{Listings, SourceLine};
 use sframe_judge::finding::{Finding, Group, groups};
 use sframe_judge::vocabulary::Verdict;
 use sframe_kit::sarif::{artifact, document, message, uri};
+use sframe_kit::text::counted;
 use sframe_links::{LinkFault, LinkOutcome, LinksTable};
+use sframe_samples::report::SamplesReport;
 
 use super::diagnostic::in_a_line;
 use super::document::{MISSING_FDE, MISSING_FDE_MEANS};
@@ -32,6 +35,7 @@ fn write(document: &Document<'_>) -> Option<Written> {
         Document::Explore { report } => sarif_of_exploration(report),
         Document::Files { files } => sarif_of_files(files),
         Document::Links { table } => sarif_of_links(table),
+        Document::Samples { report } => sarif_of_samples(report),
         Document::Matrix { .. } => return None,
     };
     if let Some(provenance) = document.provenance() {
@@ -286,6 +290,34 @@ fn sarif_of_links(table: &LinksTable) -> Value {
         }
     }
     document("sframe-testbench", &rules, &results, &log.notifications, log.is_broken)
+}
+
+/// The rows that are proved to be wrong where stacks were sampled.
+fn sarif_of_samples(report: &SamplesReport) -> Value {
+    let rule = json!({
+        "id": "wrong-row",
+        "shortDescription": { "text": "SFrame differs from CFI in a sample, and exploring proves the row to be wrong." },
+        "defaultConfiguration": { "level": "error" },
+    });
+    let wrong = report.differences.iter().filter(|it| it.explored == Explored::Wrong);
+    let results: Vec<Value> = wrong
+        .map(|it| {
+            let reason = it.reason.as_deref().unwrap_or_default();
+            let said = format!("{}: {} ({})", it.place, reason, counted(it.samples, "sample"));
+            let region = json!({ "startLine": 1 });
+            json!({
+                "ruleId": "wrong-row",
+                "level": "error",
+                "message": message(&said),
+                "locations": [{ "physicalLocation": { "artifactLocation": artifact(&it.file), "region": region } }],
+            })
+        })
+        .collect();
+    let mut log = Log::default();
+    if report.interrupted || !report.is_enough() {
+        log.broken(&report.recordings.join(", "), &report.conclusion().sentence());
+    }
+    document("sframe-testbench", &[rule], &results, &log.notifications, log.is_broken)
 }
 
 const HELP: &str = "The call stack is observed from executed calls and returns alone; the row is what the \

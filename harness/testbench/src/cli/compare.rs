@@ -3,11 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use serde::Serialize;
 use sframe_elf::file;
-use sframe_inspect::command::{Failure, Status, Volume, print, print_verdict, volume};
-use sframe_suite::report::{Changes, Results, changes_html, changes_markdown, changes_text};
+use sframe_inspect::command::{Failure, Status, Volume, json_text, print, print_verdict, status, volume};
+use sframe_kit::conclusion::Ending;
+use sframe_samples::changes::SamplesChanges;
+use sframe_suite::report::{
+    Changes, Results, changes_html, changes_markdown, changes_text, html_of_tables, markdown_of_tables,
+};
 
 use super::report::{self, MAX_REPORT_BYTES};
+use super::samples;
 
 #[derive(Args)]
 pub(crate) struct Compare {
@@ -25,6 +31,14 @@ pub(crate) struct Compare {
 
 impl Compare {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
+        match (samples::report_of(&self.before)?, samples::report_of(&self.after)?) {
+            (None, None) => {}
+            (Some(before), Some(after)) => return self.samples(&SamplesChanges::between(&before, &after)),
+            _ => {
+                let message = "error: the reports are of different kinds, and can't be compared: only one is of `samples`";
+                return Err(Failure::unusable(message));
+            }
+        }
         let (before, after) = (read(&self.before)?, read(&self.after)?);
         if before.kind() != after.kind() {
             let kinds = [before.kind().says(), after.kind().says()];
@@ -46,13 +60,7 @@ impl Compare {
             return Err(Failure::unusable(message));
         }
         let changes = Changes::between(&before, &after);
-        if let Some(folder) = &self.report {
-            report::create_reports(folder)?;
-            let json = sframe_inspect::command::json_text(&changes)?;
-            report::replace(&folder.join("changes.json"), &json)?;
-            report::replace(&folder.join("changes.md"), &changes_markdown(&changes))?;
-            report::replace(&folder.join("changes.html"), &changes_html(&changes))?;
-        }
+        self.write(&changes, &changes_markdown(&changes), &changes_html(&changes))?;
         let status = match () {
             () if changes.is_worse() => Status::Finding,
             () if changes.has_nothing_in_common() => Status::NothingCompared,
@@ -64,6 +72,28 @@ impl Compare {
             print(&changes_text(&changes, status.into()))?;
         }
         Ok(status)
+    }
+}
+
+impl Compare {
+    fn write(&self, changes: &impl Serialize, markdown: &str, html: &str) -> Result<(), Failure> {
+        let Some(folder) = &self.report else { return Ok(()) };
+        report::create_reports(folder)?;
+        report::replace(&folder.join("changes.json"), &json_text(changes)?)?;
+        report::replace(&folder.join("changes.md"), markdown)?;
+        report::replace(&folder.join("changes.html"), html)
+    }
+
+    fn samples(&self, changes: &SamplesChanges) -> Result<Status, Failure> {
+        let (conclusion, tables) = (changes.conclusion(), changes.tables());
+        let html = html_of_tables("samples compared", &conclusion, &tables);
+        self.write(changes, &markdown_of_tables(&conclusion, &tables), &html)?;
+        if self.json {
+            print_verdict(conclusion.ending, changes)?;
+        } else if volume() != Volume::Quiet || conclusion.ending != Ending::Pass {
+            print(&changes.text().demangled())?;
+        }
+        Ok(status(conclusion.ending == Ending::Fail, false, changes.is_enough))
     }
 }
 

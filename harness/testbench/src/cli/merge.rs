@@ -14,12 +14,12 @@ use sframe_suite::suite::journal;
 use super::baseline::{self, gate};
 use super::options::Folders;
 use super::report::read_report;
-use super::{report, run};
+use super::{report, run, samples};
 
 #[derive(Args)]
 pub(crate) struct Merge {
     /// The folders written by `run --shard K/N --report`, one for every shard:
-    /// report.json (or this file alone), and cases.jsonl for the code on the page.
+    /// report.json (or this file alone), and cases.jsonl for the code on the page. Or reports of `samples`.
     #[arg(required = true)]
     parts: Vec<PathBuf>,
     #[command(flatten)]
@@ -37,6 +37,9 @@ pub(crate) struct Merge {
 
 impl Merge {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
+        if let Some(status) = self.samples()? {
+            return Ok(status);
+        }
         let began = Began::now();
         let baseline = self.baseline.as_deref().map(baseline::load).transpose()?;
         let read = |folder: &PathBuf| {
@@ -66,6 +69,23 @@ impl Merge {
             return gate(&comparison, &joined, self.json);
         }
         Ok(joined.ending().into())
+    }
+
+    /// Joins reports of `samples`, if the first one is.
+    fn samples(&self) -> Result<Option<Status>, Failure> {
+        let mut reports = Vec::new();
+        for part in &self.parts {
+            match samples::report_of(part)? {
+                Some(report) => reports.push((part.display().to_string(), report)),
+                None if reports.is_empty() => return Ok(None),
+                None => {
+                    let message = "this is no report of `samples`, and the first one is";
+                    return Err(Failure::unusable(format!("error: {}: {message}", part.display())));
+                }
+            }
+        }
+        let report = samples::joined(reports)?;
+        report.map(|report| samples::show(&report, self.report.as_deref(), self.json)).transpose()
     }
 
     /// The code that the shards have listed in their journals. A shard may come

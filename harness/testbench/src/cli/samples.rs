@@ -1,17 +1,23 @@
 //! `samples`: stacks that were recorded on real machines.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use serde::Deserialize;
+use sframe_elf::file;
 use sframe_inspect::command::{Failure, Status, print, print_verdict, status};
 use sframe_judge::explore::Progress;
 use sframe_samples::process::Files;
 use sframe_samples::read;
-use sframe_samples::report::SamplesReport;
+use sframe_samples::report::{SCHEMA, SamplesReport};
+use sframe_suite::report::Document;
+use sframe_vectors::words::of_json;
 
 use super::check::JudgedSection;
 use super::interrupt::requests_here;
 use super::isolation::{CacheOptions, explorer_of_files};
+use super::report::{self, MAX_REPORT_BYTES};
 
 #[derive(Args)]
 pub(crate) struct Samples {
@@ -26,6 +32,9 @@ pub(crate) struct Samples {
     from: JudgedSection,
     #[command(flatten)]
     cache: CacheOptions,
+    /// Write report.html, report.json, report.sarif and summary.md into this folder.
+    #[arg(long, value_name = "DIR")]
+    report: Option<PathBuf>,
     /// Print the report as JSON instead of text.
     #[arg(long)]
     json: bool,
@@ -36,35 +45,28 @@ impl Samples {
         if !self.root.is_dir() {
             return Err(Failure::unusable(format!("error: --root: {} is not a folder", self.root.display())));
         }
+        self.report.as_deref().map_or(Ok(()), report::begin)?;
         let stop = requests_here().map_err(|error| Failure::broken(format!("error: {error}")))?;
         let progress = Progress::new(stop);
-        let mut all: Option<SamplesReport> = None;
+        let mut reports = Vec::new();
         for path in &self.files {
-            let unusable = |error: &dyn std::fmt::Display| {
-                Failure::unusable(format!("error: {}: {error}", path.display()))
-            };
-            let report = self.report(path, &progress).map_err(|error| unusable(&*error))?;
-            all = Some(match all {
-                None => report,
-                Some(mut all) => {
-                    all.add(report).map_err(|error| unusable(&error))?;
-                    all
-                }
-            });
+            let name = path.display().to_string();
+            let report = self.walked(path, &progress);
+            reports.push((
+                name.clone(),
+                report.map_err(|error| Failure::unusable(format!("error: {name}: {error}")))?,
+            ));
             if progress.stop.reason().is_some() {
                 break;
             }
         }
-        let Some(report) = all else { return Err(Failure::unusable("error: no file".to_owned())) };
-        if self.json {
-            print_verdict(report.conclusion().ending, &report)?;
-        } else {
-            print(&report.text().demangled())?;
-        }
-        Ok(status(report.wrong() > 0, report.interrupted, report.is_enough()))
+        let Some(report) = joined(reports)? else {
+            return Err(Failure::unusable("error: no file".to_owned()));
+        };
+        show(&report, self.report.as_deref(), self.json)
     }
 
-    fn report(&self, path: &Path, progress: &Progress) -> Result<SamplesReport, Box<dyn std::error::Error>> {
+    fn walked(&self, path: &Path, progress: &Progress) -> Result<SamplesReport, Box<dyn std::error::Error>> {
         let recording = read::recording(path, &self.root)?;
         let files = Files::read(&recording, &self.root, path)?;
         let made = files.make(self.from.source());
@@ -72,4 +74,51 @@ impl Samples {
         let name = path.display().to_string();
         Ok(SamplesReport::of(&name, &recording, &files, &made, &explorer, progress))
     }
+}
+
+/// Prints a report, and writes it into a folder.
+pub(super) fn show(report: &SamplesReport, folder: Option<&Path>, as_json: bool) -> Result<Status, Failure> {
+    if let Some(folder) = folder {
+        report::write(folder, &Document::Samples { report })?;
+    }
+    if as_json {
+        print_verdict(report.conclusion().ending, report)?;
+    } else {
+        print(&report.text().demangled())?;
+    }
+    Ok(status(report.wrong() > 0, report.interrupted, report.is_enough()))
+}
+
+/// Reads a report of samples. `None` if it is of something else.
+pub(super) fn report_of(path: &Path) -> Result<Option<SamplesReport>, Failure> {
+    #[derive(Deserialize)]
+    struct Any {
+        recordings: Option<serde::de::IgnoredAny>,
+    }
+    let path = report::file_of(path);
+    let unusable = |error: &dyn Display| Failure::unusable(format!("error: {}: {error}", path.display()));
+    let bytes = file::read(&path, MAX_REPORT_BYTES).map_err(|error| unusable(&error))?;
+    // What is no report at all gets its error where other reports are read.
+    if !serde_json::from_slice::<Any>(&bytes).is_ok_and(|any| any.recordings.is_some()) {
+        return Ok(None);
+    }
+    let report: SamplesReport = serde_json::from_slice(&bytes).map_err(|error| unusable(&of_json(&error)))?;
+    match report.schema {
+        SCHEMA => Ok(Some(report)),
+        other => Err(unusable(&format!("the report has format {other}, and this bench reads {SCHEMA}"))),
+    }
+}
+
+/// Joins reports of samples of one ABI.
+pub(super) fn joined(reports: Vec<(String, SamplesReport)>) -> Result<Option<SamplesReport>, Failure> {
+    let mut all: Option<SamplesReport> = None;
+    for (name, report) in reports {
+        match &mut all {
+            None => all = Some(report),
+            Some(all) => {
+                all.add(report).map_err(|error| Failure::unusable(format!("error: {name}: {error}")))?;
+            }
+        }
+    }
+    Ok(all)
 }

@@ -18,7 +18,6 @@ const CRATES: [(&str, &[&str]); 17] = [
     ("testbench", &["cli", "explain", "schema"]),
     ("search", &["generate", "mutate"]),
     ("readers", &["export", "stacks", "vectors"]),
-    ("samples", &["report", "walks", "process", "read", "perf", "core_dump", "recording", "registers"]),
     (
         "suite",
         &[
@@ -33,6 +32,10 @@ const CRATES: [(&str, &[&str]); 17] = [
             "provenance",
             "identity",
         ],
+    ),
+    (
+        "samples",
+        &["changes", "report", "walks", "process", "read", "perf", "core_dump", "recording", "registers"],
     ),
     (
         "links",
@@ -145,7 +148,7 @@ const CRATES: [(&str, &[&str]); 17] = [
             "registers",
         ],
     ),
-    ("kit", &["sarif", "json", "percent", "de", "ranges", "blame", "address", "conclusion", "text"]),
+    ("kit", &["sarif", "table", "json", "percent", "de", "ranges", "blame", "address", "conclusion", "text"]),
     ("protocol", &["serve", "message"]),
     (
         "vectors",

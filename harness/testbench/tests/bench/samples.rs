@@ -87,6 +87,65 @@ fn wrong_rows_are_found_where_they_were_sampled(#[case] abi: &str, #[case] progr
     assert!(planted >= 10 && convicted + 1 >= planted, "{abi}: {convicted} of {planted}");
 }
 
+/// Reports are written in each format, joined, and compared: of a build with right rows, and with a wrong one.
+#[test]
+fn reports_are_written_joined_and_compared() {
+    let folder =
+        moments(&["--toolchain", "gnu-2.47", "--abi", "amd64", "--variant", "O2", "--spec", "recursion"]);
+    let build = "gnu-2.47/amd64/recursion.O2";
+    let mut bytes = std::fs::read(repository().join("corpus/builds").join(build)).expect("a build");
+    let file = object::File::parse(&bytes[..]).expect("a build");
+    let (start, len) =
+        file.section_by_name(".sframe").and_then(|section| section.file_range()).expect("bytes");
+    let root = folder.path().join("root").join(build);
+    std::fs::create_dir_all(root.parent().expect("a folder")).expect("folders");
+    let report = |name: &str, bytes: &[u8]| {
+        std::fs::write(&root, bytes).expect("a file");
+        let asked = ["samples", "amd64.data", "--root", "root", "--no-cache", "--report", name];
+        status(&bench_in(folder.path(), &asked))
+    };
+    assert_eq!(report("right", &bytes), 0);
+    let wrong = (start + len / 2..start + len).map(|at| usize::try_from(at).expect("an offset")).find(|at| {
+        bytes[*at] ^= 0x10;
+        let is_found = report("wrong", &bytes) == 1;
+        bytes[*at] ^= 0x10;
+        is_found
+    });
+    assert!(wrong.is_some(), "no row of the build is sampled");
+    let read = |file: &str| std::fs::read_to_string(folder.path().join(file)).expect("a file");
+    let place =
+        json(&bench_in(folder.path(), &["merge", "wrong", "--json"]))["differences"][0]["place"].clone();
+    let place = place.as_str().expect("a place");
+    for file in ["wrong/report.html", "wrong/summary.md", "wrong/report.sarif", "wrong/report.json"] {
+        assert!(read(file).contains(place), "{file}");
+    }
+    let log: Value = serde_json::from_str(&read("wrong/report.sarif")).expect("JSON");
+    assert_eq!(log["runs"][0]["results"].as_array().map(Vec::len), Some(1), "{log:#}");
+    for (asked, expected, said) in [
+        (
+            &["compare", "right", "wrong"][..],
+            1,
+            "FAIL: 1 row proved to be wrong, which the first report does not have",
+        ),
+        (&["compare", "wrong", "right"], 0, "1 row no longer wrong, or not sampled"),
+        (&["compare", "right", "right/report.json"], 0, "PASS: samples: "),
+        (&["merge", "right", "wrong"], 1, "FAIL: 1 row of SFrame wrong"),
+        (&["merge", "right", "right"], 0, "PASS: "),
+    ] {
+        let output = bench_in(folder.path(), asked);
+        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(status(&output) == expected && stdout.contains(said), "{asked:?}: {output:?}");
+    }
+    let of = |asked: &[&str]| json(&bench_in(folder.path(), asked))["samples"].as_u64().expect("a number");
+    assert_eq!(of(&["merge", "right", "right", "--json"]), 2 * of(&["merge", "right", "--json"]));
+    // Only reports of samples are compared with them.
+    std::fs::write(folder.path().join("other.json"), r#"{"schema": 2, "cases": []}"#).expect("a file");
+    for command in ["compare", "merge"] {
+        let output = bench_in(folder.path(), &[command, "right", "other.json"]);
+        assert!(status(&output) == 2 && stderr(&output).contains("of `samples`"), "{output:?}");
+    }
+}
+
 /// What is no recording is one error.
 #[rstest]
 #[case::of_nothing(b"", "neither perf.data nor a core dump")]

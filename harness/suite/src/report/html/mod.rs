@@ -9,6 +9,7 @@ mod explore;
 mod files;
 mod links;
 pub(super) mod plain;
+mod tables;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -31,6 +32,8 @@ use sframe_judge::finding::{self, Address, Blame, Confidence, Finding, Group, Wi
 use sframe_judge::vocabulary::Verdict;
 use sframe_kit::json;
 use sha2::{Digest as _, Sha256};
+
+pub use tables::html_of_tables;
 
 use super::format::{Document, Format, Written};
 use super::no_result::NoResult;
@@ -256,6 +259,7 @@ fn write(document: &Document<'_>) -> Option<Written> {
         Document::Explore { report } => html_of_exploration(report),
         Document::Files { files } => Ok(html_of_files(files)),
         Document::Links { table } => Ok(html_of_links(table)),
+        Document::Samples { report } => Ok(html_of_tables("samples", &report.conclusion(), &report.tables())),
         Document::Matrix { .. } => return None,
     };
     Some(("report.html", page.map_err(Into::into)))
