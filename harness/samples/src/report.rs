@@ -8,13 +8,14 @@ use sframe_engine::InstructionPointer;
 use sframe_judge::examine::coverage::Explored;
 use sframe_judge::explore::{Explorer, Progress};
 use sframe_judge::target::{Loaded, MadeSections, Target};
+use sframe_kit::Address;
 use sframe_kit::conclusion::{Conclusion, Ending};
 use sframe_kit::percent::share;
 use sframe_kit::table::Table;
 use sframe_kit::text::{Text, counted, first_of, grouped};
 
 use crate::process::Files;
-use crate::recording::Recording;
+use crate::recording::{Recording, Sample};
 use crate::walks::{Stop, Walk, Walker, methods};
 
 /// The version of the document.
@@ -126,11 +127,36 @@ pub struct Difference {
     pub reason: Option<String>,
 }
 
+/// A sample's stack, by each method: a line of `samples --walks`.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct WalkedSample {
+    /// Its position in the recording, among those with registers and stack.
+    pub sample: usize,
+    /// The process.
+    pub process: i32,
+    /// The thread.
+    pub thread: i32,
+    /// Whether the kernel was executing for it.
+    pub in_kernel: bool,
+    /// By method: the PC of each frame, the topmost first, and where the walk stops.
+    pub walks: BTreeMap<&'static str, WalkedBy>,
+}
+
+/// A walk by one method.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct WalkedBy {
+    /// The PC of each frame, the topmost first; return addresses as they are.
+    pub pcs: Vec<Address>,
+    /// Where it stops.
+    pub stop: Stop,
+}
+
 /// Places at which walks differ: the address, and the number of samples.
 type Differing = BTreeMap<String, (u64, u64)>;
 
 impl SamplesReport {
-    /// Walks the stacks of a recording, and explores the rows that say something else than CFI.
+    /// Walks the stacks of a recording, and explores the rows that say something else than CFI. `each` sees every sample
+    /// that is walked.
     #[must_use]
     pub fn of(
         name: &str,
@@ -139,6 +165,7 @@ impl SamplesReport {
         made: &MadeSections,
         explorer: &Explorer,
         progress: &Progress,
+        each: &mut dyn FnMut(WalkedSample),
     ) -> Self {
         let mut report = Self {
             schema: SCHEMA,
@@ -154,7 +181,8 @@ impl SamplesReport {
         };
         let mut needs: [Vec<u64>; 4] = Default::default();
         for (index, process) in recording.processes.iter().enumerate() {
-            let mut samples = recording.samples.iter().filter(|sample| sample.process == index).peekable();
+            let samples = recording.samples.iter().enumerate();
+            let mut samples = samples.filter(|(_, sample)| sample.process == index).peekable();
             if samples.peek().is_none() {
                 continue;
             }
@@ -174,10 +202,11 @@ impl SamplesReport {
             report.synthesized.extend(synthesized.filter_map(|module| module.name.clone()));
             let mut differing = Differing::new();
             let mut walker = Walker::new(&target, process);
-            for sample in samples.take_while(|_| progress.stop.reason().is_none()) {
+            for (position, sample) in samples.take_while(|_| progress.stop.reason().is_none()) {
                 report.samples += 1;
                 report.in_kernel += u64::from(sample.in_kernel);
                 let walks = walker.walk(sample);
+                each(WalkedSample::new(position, process.id, sample, &walks));
                 let sp = sample.memory.first().map_or(0, |piece| piece.address);
                 report.count(&walker, &walks, sp, &mut needs, &mut differing);
             }
@@ -479,6 +508,14 @@ impl SamplesReport {
         let tables =
             tables.map(|(title, columns, rows): (_, _, Vec<Vec<String>>)| Table { title, columns, rows });
         tables.into_iter().filter(|table| !table.rows.is_empty()).collect()
+    }
+}
+
+impl WalkedSample {
+    fn new(sample: usize, process: i32, of: &Sample, walks: &[Walk; 4]) -> Self {
+        let walk = |walk: &Walk| WalkedBy { pcs: walk.pcs().map(Address).collect(), stop: walk.stop };
+        let walks = methods().into_iter().zip(walks.iter().map(walk)).collect();
+        Self { sample, process, thread: of.thread, in_kernel: of.in_kernel, walks }
     }
 }
 

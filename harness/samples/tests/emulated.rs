@@ -93,7 +93,7 @@ fn explorer() -> Explorer {
 fn report(recording: &Recording, root: &Path) -> SamplesReport {
     let files = Files::read(recording, root, root).expect("the files that were recorded");
     let made = files.make(SectionSource::Sframe);
-    SamplesReport::of("perf.data", recording, &files, &made, &explorer(), &Progress::default())
+    SamplesReport::of("perf.data", recording, &files, &made, &explorer(), &Progress::default(), &mut |_| ())
 }
 
 /// What is written is read, in each ABI; and SFrame walks in a sample as it does in the whole memory.
@@ -317,7 +317,8 @@ fn damage(sound: &[u8]) {
                 if let Ok(files) = Files::read(&recording, root, root) {
                     let made = files.make(SectionSource::Sframe);
                     let (progress, explorer) = (Progress::default(), explorer());
-                    let report = SamplesReport::of("", &recording, &files, &made, &explorer, &progress);
+                    let report =
+                        SamplesReport::of("", &recording, &files, &made, &explorer, &progress, &mut |_| ());
                     let stopped = |places: &sframe_samples::report::Places| places.total();
                     for method in &report.methods {
                         let all = method.complete + method.stopped.values().map(stopped).sum::<u64>();

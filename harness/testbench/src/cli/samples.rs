@@ -10,7 +10,7 @@ use sframe_inspect::command::{Failure, Status, print, print_verdict, status};
 use sframe_judge::explore::Progress;
 use sframe_samples::process::Files;
 use sframe_samples::read;
-use sframe_samples::report::{SCHEMA, SamplesReport};
+use sframe_samples::report::{SCHEMA, SamplesReport, WalkedSample};
 use sframe_suite::report::Document;
 use sframe_vectors::words::of_json;
 
@@ -32,6 +32,10 @@ pub(crate) struct Samples {
     from: JudgedSection,
     #[command(flatten)]
     cache: CacheOptions,
+    /// Write the frames of each sample by each method into this file, a JSON line for each: to compare another unwinder
+    /// with.
+    #[arg(long, value_name = "FILE")]
+    walks: Option<PathBuf>,
     /// Write report.html, report.json, report.sarif and summary.md into this folder.
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
@@ -49,9 +53,10 @@ impl Samples {
         let stop = requests_here().map_err(|error| Failure::broken(format!("error: {error}")))?;
         let progress = Progress::new(stop);
         let mut reports = Vec::new();
+        let mut lines = String::new();
         for path in &self.files {
             let name = path.display().to_string();
-            let report = self.walked(path, &progress);
+            let report = self.walked(path, &progress, &mut lines);
             reports.push((
                 name.clone(),
                 report.map_err(|error| Failure::unusable(format!("error: {name}: {error}")))?,
@@ -60,19 +65,34 @@ impl Samples {
                 break;
             }
         }
+        if let Some(path) = &self.walks {
+            report::replace(path, &lines)?;
+        }
         let Some(report) = joined(reports)? else {
             return Err(Failure::unusable("error: no file".to_owned()));
         };
         show(&report, self.report.as_deref(), self.json)
     }
 
-    fn walked(&self, path: &Path, progress: &Progress) -> Result<SamplesReport, Box<dyn std::error::Error>> {
+    fn walked(
+        &self,
+        path: &Path,
+        progress: &Progress,
+        lines: &mut String,
+    ) -> Result<SamplesReport, Box<dyn std::error::Error>> {
         let recording = read::recording(path, &self.root)?;
         let files = Files::read(&recording, &self.root, path)?;
         let made = files.make(self.from.source());
         let explorer = explorer_of_files(&self.cache);
         let name = path.display().to_string();
-        Ok(SamplesReport::of(&name, &recording, &files, &made, &explorer, progress))
+        let mut each = |walked: WalkedSample| {
+            if self.walks.is_some() {
+                // Numbers and names can always be written.
+                lines.push_str(&serde_json::to_string(&walked).unwrap_or_default());
+                lines.push('\n');
+            }
+        };
+        Ok(SamplesReport::of(&name, &recording, &files, &made, &explorer, progress, &mut each))
     }
 }
 

@@ -48,6 +48,36 @@ fn moments_of_the_corpus_are_samples() {
     }
 }
 
+/// The walks that are written are the call stacks that the moments really have, which stand beside them.
+#[rstest]
+#[case("amd64")]
+#[case("aarch64_be")]
+fn walks_are_the_call_stacks_of_the_moments(#[case] abi: &str) {
+    let folder = moments(&["--toolchain", "gnu-2.47", "--abi", abi, "--moments", "40", "--spec", "[a-d]*"]);
+    let root = repository().join("corpus/builds").display().to_string();
+    let asked = ["samples", &format!("{abi}.data"), "--root", &root, "--no-cache", "--walks", "walks"];
+    assert_eq!(status(&bench_in(folder.path(), &asked)), 0);
+    let read = |file: &str| std::fs::read_to_string(folder.path().join(file)).expect("a file");
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let document: Value = serde_json::from_str(&read("stacks.json")).expect("JSON");
+    let stacks: Vec<Vec<Value>> = list(&document["programs"])
+        .iter()
+        .flat_map(|program| list(&program["moments"]))
+        .map(|moment| list(&moment["frames"]).iter().map(|frame| frame["pc"].clone()).collect())
+        .collect();
+    let walks = read("walks");
+    let mut complete = 0;
+    for line in walks.lines() {
+        let line: Value = serde_json::from_str(line).expect("JSON");
+        let walk = &line["walks"]["SFrame"];
+        if walk["stop"] == "outermost" {
+            assert!(stacks.contains(&list(&walk["pcs"])), "{line:#}");
+            complete += 1;
+        }
+    }
+    assert!(complete * 2 > walks.lines().count() && complete > 3, "{complete} of {}", walks.lines().count());
+}
+
 /// Rows that are wrong where they were sampled are found, and no others: each word of rows is changed, one after the other.
 #[rstest]
 #[case("amd64", "recursion.O2")]
