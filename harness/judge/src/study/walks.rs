@@ -12,6 +12,7 @@ use crate::target::{Loaded, Target};
 use crate::unwind::{Backtrace, End, Frame, Unwinder, Viewpoint};
 use crate::vocabulary::{Reliability, Verdict};
 use serde::{Deserialize, Serialize};
+use sframe_engine::Recovery;
 use sframe_machine::{Bottom, Change, Moment};
 
 use super::Unwinders;
@@ -66,6 +67,10 @@ pub struct Executed {
     pub too_deep: u64,
     /// Those in the sample where the correct answer was undecidable. They count in no way to walk.
     pub unsettled: u64,
+    /// Those in the sample in whose topmost frame the row has FP below SP. The slot has been popped: a recorded stack does
+    /// not have it, and readers that give up then lose all callers.
+    #[serde(default)]
+    pub popped_slots: u64,
     /// Walks with SFrame.
     pub sframe: Walks,
     /// Walks with call frame information.
@@ -94,6 +99,7 @@ impl Executed {
         self.instructions = self.instructions.saturating_add(other.instructions);
         self.too_deep = self.too_deep.saturating_add(other.too_deep.saturating_mul(every));
         self.unsettled = self.unsettled.saturating_add(other.unsettled.saturating_mul(every));
+        self.popped_slots = self.popped_slots.saturating_add(other.popped_slots.saturating_mul(every));
         self.sframe.add(&other.sframe, every);
         self.cfi.add(&other.cfi, every);
         self.frame_pointers.add(&other.frame_pointers, every);
@@ -193,6 +199,12 @@ impl Probe for Walkers<'_, '_, '_> {
             executed.unsettled += 1;
             return;
         };
+        let row = self.sections.lookup(truth.address(0)).ok().flatten();
+        if let Some(Recovery::Rule(rule)) = row.map(|found| found.row.fp)
+            && truth.word(0, &rule).is_some_and(|slot| slot < truth.sp)
+        {
+            executed.popped_slots += 1;
+        }
         let topmost = self.topmosts.of(moment);
         let call_stack = judged.held_against(moment.call_stack);
         let mut count = |walker: &Walker<'_>, worth| {

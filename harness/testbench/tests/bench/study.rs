@@ -21,6 +21,24 @@ fn study_json(arguments: &[&str]) -> Value {
     report
 }
 
+/// Where FP has been popped and the row reads it from the slot is counted: after `leave` of amd64, and nowhere where FP is
+/// loaded last, or is not saved.
+#[rstest]
+#[case("amd64/recursion.O0", true)]
+#[case("amd64/leaf.O2-fp", true)]
+#[case("s390x/recursion.O0", false)]
+#[case("aarch64/recursion.O0", false)]
+fn walks_from_popped_slots_are_counted(#[case] id: &str, #[case] expected: bool) {
+    let path = format!("corpus/builds/gnu-2.47/{id}");
+    let popped = study_json(&[&path])["images"][0]["executed"]["popped_slots"].as_u64().expect("a number");
+    let page = String::from_utf8(bench(&["study", &path]).stdout).expect("text");
+    assert_eq!(
+        (popped > 0, page.contains("\n    FP below SP in the topmost row, ")),
+        (expected, expected),
+        "{page}"
+    );
+}
+
 /// All ways are asked at the same places, and each of these is where it is, wherever the walk from there goes wrong.
 #[rstest]
 #[case("amd64/contexts.O0", Topmost::NoRow)]

@@ -193,6 +193,11 @@ impl StudyReport {
             let complete = || format!("{way}: {} complete", share(worth.complete, worth.total()));
             facts.extend((worth.total() > 0).then(complete));
         }
+        let popped = || {
+            let share = share(all.popped_slots, all.sframe.worth().total());
+            format!("FP below SP in the topmost row, where some readers give up: {share} of the walks")
+        };
+        facts.extend((all.popped_slots > 0).then(popped));
         let made = self.images.iter().filter(|image| image.section == Origin::EhFrame);
         let made: Vec<&str> = made.map(|image| image.name.as_str()).collect();
         if !made.is_empty() {
