@@ -346,7 +346,7 @@ impl<'j, 'a> Judge<'j, 'a> {
             let seeds = known.filter(|known| is_as_sure(known)).map_or([false; 2], |known| known.seeds);
             let hits = known.map_or(0, |known| known.hits);
             let seen = Seen {
-                row: found.and_then(|found| Some((found.fde.index, found.row_index?))),
+                row: found.map(row_of),
                 disagreement,
                 triage,
                 doubts,
@@ -398,7 +398,7 @@ impl<'j, 'a> Judge<'j, 'a> {
         let mut agreed = Vec::new();
         for (pc, place) in batch.places.iter().filter(|(_, place)| place.agreed) {
             agreed.push(pc);
-            agree.extend(place.found.and_then(|found| Some((found.fde.index, found.row_index?))));
+            agree.extend(place.found.as_ref().map(row_of));
         }
         let candidates = batch.seen.into_iter().filter_map(|((_, pc, _), seen)| {
             let denies_caller = seen.disagreement.got == Value::End(End::Outermost);
@@ -445,6 +445,11 @@ impl<'j, 'a> Judge<'j, 'a> {
         let finding = findings.into_findings(self.target).pop()?;
         Some(Finding { hits, ..finding })
     }
+}
+
+/// The row that was found. Without rows, a function is judged as with the one that says the same (2.3.3.2).
+fn row_of(found: &Found) -> RowId {
+    (found.fde.index, found.row_index.unwrap_or_default())
 }
 
 /// Returns the functions that a path has called, without those whose addresses it has computed, and what each is known
@@ -545,7 +550,7 @@ impl Observer for Judge<'_, '_> {
         }
         let mut class = if let Some(found) = found.filter(|found| found.row.is_outermost()) {
             // Unless the function returns, only running shows that there is no caller.
-            self.batch.outermost.extend(found.row_index.map(|index| (found.fde.index, index)));
+            self.batch.outermost.insert(row_of(found));
             suspected(class::NO_CALLER)
         } else if before == class::NO_CALLER {
             return before | kept;

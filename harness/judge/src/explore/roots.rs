@@ -13,6 +13,7 @@ use sframe_machine::explore::Returns;
 
 use super::exceptions::Exceptions;
 use super::known_returns::returns;
+use super::rows::is_outermost;
 use crate::target::{Linked, Loaded, Module, Target, is_entry as describes_entry};
 
 /// No instruction leads to more places than this by a kernel's tables.
@@ -203,7 +204,10 @@ impl Roots {
                 continue;
             }
             let first = || section.rows(fde).flatten().next();
-            let is_entry = || first().is_some_and(|row| describes_entry(&row, section.header().abi));
+            let is_entry = || match first() {
+                Some(row) => describes_entry(&row, section.header().abi),
+                None => is_outermost(section, fde),
+            };
             if is_trampoline(fde.start) && !code.called.contains(&fde.start) || fde.signal && !is_entry() {
                 // Nobody calls the common part of a PLT, or a signal's restorer, whose caller is elsewhere.
                 continue;

@@ -6,7 +6,7 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sframe_engine::{Fde, PcType, Row};
+use sframe_engine::{Fde, PcType, Row, Section};
 use sframe_isa::{Flow, Operation};
 
 use crate::finding::Address;
@@ -220,6 +220,13 @@ pub(super) fn count(
         let unknown = reach.unknown.and_then(|pc| UnknownInstruction::at(pc, module));
         reach.unknown = reach.unknown.filter(|_| unknown.is_some());
         let mut rows = RowCounts::default();
+        if is_outermost(section, &fde) {
+            rows.add(match judged.get(&(fde.index, 0)) {
+                Some(Judgement::Possible) => RowState::Possible,
+                Some(Judgement::Proved) => RowState::Proved,
+                _ => RowState::Undecided(Undecided::Outermost),
+            });
+        }
         for (index, row) in (0..).zip(section.rows(&fde)) {
             let Ok(row) = row else {
                 rows.leave(Undecided::Malformed);
@@ -253,6 +260,11 @@ pub(super) fn count(
         functions.push(FunctionRows { pc: Address(place.address.0), function, unknown_instruction, rows });
     }
     (all, functions, states)
+}
+
+/// Whether a function has no rows, and so is the outermost frame (2.3.3.2).
+pub(super) fn is_outermost(section: &Section<'_>, fde: &Fde) -> bool {
+    fde.num_rows == 0 && fde.size > 0 && section.header().version.marks_outermost_functions()
 }
 
 /// Whether a row has agreed at all its instructions. What is between those that were reached is no instruction if it

@@ -296,6 +296,14 @@ impl ExploreReport {
             }
             _ => format!("{checked}, all correct"),
         });
+        let outermost = self.outermost_elsewhere();
+        if !outermost.is_empty() {
+            let count = counted(outermost.len() as u64, "function");
+            let named = first_of(&outermost, LISTED);
+            facts.push(format!(
+                "{count} without a caller, as the section says, which only running can check: {named}"
+            ));
+        }
         match (found(&self.summary.verdicts, "proved finding"), in_words(&self.known)) {
             (None, None) => {}
             (None, Some(others)) => facts.push(format!("no finding but {others}")),

@@ -11,7 +11,7 @@ use sframe_judge::explore::{
     Certainty, Doubt, Exploration, ExploredFinding, ExploredForm, FunctionRows, RowCounts, Undecided,
 };
 use sframe_judge::finding::{Finding, Group};
-use sframe_judge::target::{Linked, Module as Image, Origin, Target};
+use sframe_judge::target::{Linked, Loaded, Module as Image, Origin, Target};
 use sframe_kit::Address;
 use sframe_kit::percent::Percent;
 use sframe_kit::text::{Text, counted, first_of, grouped};
@@ -84,6 +84,9 @@ pub struct ExploreReport {
     /// The share of rows that has to be checked.
     #[serde(skip)]
     least: Percent,
+    /// Where the system starts it: nothing calls the function there.
+    #[serde(skip)]
+    entry: Address,
     /// The pages of the faults that this comes from, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub faults: BTreeMap<String, Fault>,
@@ -177,6 +180,7 @@ impl ExploreReport {
                 .collect(),
             too_little: Vec::new(),
             least: Percent::NINE_TENTHS,
+            entry: Address(module.linked(Loaded(module.image.entry)).0),
             interrupted: was_interrupted,
             summary: ExploreSummary {
                 functions,
@@ -256,11 +260,24 @@ impl ExploreReport {
         self.too_little = self.why_too_little().into_iter().collect();
     }
 
-    /// Why so few rows were checked that it proves too little, if so. Those of outermost frames only running can check.
+    /// The functions with rows that say that there is no caller, or with no row, which says the same, and how many of that.
+    fn outermost(&self) -> impl Iterator<Item = (&FunctionRows, u64)> {
+        let of = |it: &FunctionRows| it.rows.undecided.get(&Undecided::Outermost).copied();
+        self.functions.iter().filter_map(move |it| Some((it, of(it)?)))
+    }
+
+    /// Those of them that the system does not start: somebody calls them, or they begin a context.
+    #[must_use]
+    pub fn outermost_elsewhere(&self) -> Vec<String> {
+        let elsewhere = self.outermost().filter(|(it, _)| it.pc != self.entry);
+        elsewhere.map(|(it, _)| it.function.clone().unwrap_or_else(|| it.pc.to_string())).collect()
+    }
+
+    /// Why so few rows were checked that it proves too little, if so. Where the system starts a program, there is no caller.
     fn why_too_little(&self) -> Option<String> {
-        let ExploreSummary { rows_total, rows_checked, undecided, .. } = &self.summary;
-        let outermost = undecided.get(&Undecided::Outermost).copied().unwrap_or_default();
-        let all = rows_total.saturating_sub(outermost);
+        let ExploreSummary { rows_total, rows_checked, .. } = &self.summary;
+        let at_entry = self.outermost().filter(|(it, _)| it.pc == self.entry).map(|(_, count)| count).sum();
+        let all = rows_total.saturating_sub(at_entry);
         let is_enough = self.least.is_reached_by(*rows_checked, all);
         (*rows_checked > 0 && !is_enough).then(|| {
             format!(

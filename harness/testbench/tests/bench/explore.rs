@@ -10,7 +10,7 @@ use rstest::rstest;
 use serde_json::Value;
 use sframe_elf::replace_section::embed;
 use sframe_engine::Abi;
-use sframe_engine::write::Section;
+use sframe_engine::write::{Function, Section};
 use sframe_judge::target::Target;
 
 use crate::command::{bench, bench_in, conclusion, json, status};
@@ -115,22 +115,25 @@ fn what_is_proved_is_never_refuted_by_running() {
 
 /// A build in which one row of a function says something else: its second one.
 pub(crate) fn with_wrong_row(id: &str, function: &str) -> (Vec<u8>, u32) {
+    let mut start = 0;
+    let bytes = with_changed(id, function, |function| {
+        start = function.rows[1].start;
+        function.rows[1].cfa.as_mut().expect("a CFA").offset += 16;
+    });
+    (bytes, start)
+}
+
+/// A build in which the section says something else of a function.
+pub(crate) fn with_changed(id: &str, function: &str, mut change: impl FnMut(&mut Function)) -> Vec<u8> {
     let bytes = build(id);
     let target = Target::open(&bytes).expect("a target");
     let module = target.executable();
     let address = module.subject.symbols.addresses_of(function)[0] + module.image.bias;
     let mut section = Section::from_read(module.section.as_ref().expect("a section")).expect("sound rows");
     let bias = module.image.bias;
-    for function in &mut section.functions {
-        if function.start == address {
-            let cfa = function.rows[1].cfa.as_mut().expect("a CFA");
-            cfa.offset += 16;
-        }
-    }
-    let start =
-        section.functions.iter().find(|function| function.start == address).expect("it").rows[1].start;
+    section.functions.iter_mut().filter(|function| function.start == address).for_each(&mut change);
     section.functions.iter_mut().for_each(|function| function.start -= bias);
-    (embed(&bytes, SHT_GNU_SFRAME, |address| section.write(address)).expect("a file"), start)
+    embed(&bytes, SHT_GNU_SFRAME, |address| section.write(address)).expect("a file")
 }
 
 #[rstest]

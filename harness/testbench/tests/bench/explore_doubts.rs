@@ -10,7 +10,7 @@ use sframe_judge::explore::{Doubt, Undecided};
 
 use crate::command::{bench, json, status};
 use crate::common::repository;
-use crate::explore::path;
+use crate::explore::{path, with_changed};
 use crate::explore_objects::written;
 use crate::guide::first_cells;
 use crate::made_objects::{Code, object, row, row_of_leaf};
@@ -371,6 +371,41 @@ fn rows_behind_an_unknown_instruction_are_undecided(#[case] code: &[u8], #[case]
     let said = String::from_utf8_lossy(&bench(&["explore", "--verbose", &file]).stdout).into_owned();
     assert!(said.contains(&format!("or stepped over: {named} at ")) && said.contains(" in f\n"), "{said}");
     assert!(said.contains("\n    not enough for a verdict: 2 of 4 rows"), "{said}");
+}
+
+/// A function that has no caller, as its row says, can only be checked by running, unless it returns to one: that is said,
+/// and is no part of what was checked. One without rows says the same.
+#[test]
+fn functions_that_say_that_they_have_no_caller_are_not_checked() {
+    let mark = || vec![Row { ra: Recovery::Undefined, cfa: None, fp: Recovery::Undefined, ..row(0, 8) }];
+    let folder = tempfile::tempdir().expect("a folder");
+    // push %rax; pop %rcx; ret. And a jump to itself.
+    let right = Code::new("right", &[0x50, 0x59, 0xc3], vec![row(0, 8), row(1, 16), row(2, 8)]);
+    let marked = Code::new("marked", &[0xeb, 0xfe], mark());
+    let file = written(folder.path(), "marked.o", &object(Abi::Amd64, &[right, marked]));
+    for (coverage, expected) in [("75%", 0), ("all", 3)] {
+        let output = bench(&["explore", "--coverage", coverage, &file]);
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(status(&output), expected, "{said}");
+        assert!(said.contains("3 of 4 rows checked, all correct\n"), "{said}");
+        assert!(said.contains("    1 function without a caller, as the section says"), "{said}");
+        assert!(said.contains("only running can check: marked\n"), "{said}");
+    }
+    let returning = object(Abi::Amd64, &[Code::new("marked", &[0xc3], mark())]);
+    assert_eq!(status(&bench(&["explore", &written(folder.path(), "returning.o", &returning)])), 1);
+    let without_rows = with_changed("gnu-2.47/amd64/leaf.O2", "leaf", |leaf| leaf.rows.clear());
+    let report = explored_file(&written(folder.path(), "without-rows", &without_rows));
+    assert_eq!(report["findings"][0]["verdict"], "truncated", "{report:#}");
+    assert_eq!(report["summary"]["rows_wrong"], 1, "{report:#}");
+    // The system starts a program where there is no caller.
+    for toolchain in ["gnu-2.47", "derived-v3-layout"] {
+        let report = explored_file(&format!("corpus/builds/{toolchain}/amd64/leaf.O2"));
+        assert_eq!(report["summary"]["undecided"]["outermost"], 1, "{report:#}");
+    }
+}
+
+fn explored_file(file: &str) -> Value {
+    json(&bench(&["explore", "--json", file]))
 }
 
 /// A function that is marked as a signal's frame is one: its rows are judged as those of others are. Where a caller is
