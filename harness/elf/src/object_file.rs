@@ -11,7 +11,9 @@ use std::ops::Range;
 
 use object::elf::{ET_REL, PF_X, PT_LOAD, SHF_EXECINSTR, STT_OBJECT};
 use object::read::elf::{ElfSymbol64, FileHeader, ProgramHeader, SectionHeader};
-use object::{Endianness, Object, ObjectSection, ObjectSymbol, ObjectSymbolTable as _, SectionIndex};
+use object::{
+    Endianness, Object, ObjectSection, ObjectSymbol, ObjectSymbolTable as _, SectionIndex, SymbolKind,
+};
 
 use sframe_engine::{Abi, Section};
 
@@ -272,6 +274,15 @@ impl<'a> ObjectFile<'a> {
     #[cfg(feature = "disassembly")]
     pub fn is_relocatable(&self) -> bool {
         self.elf.elf_header().e_type(self.elf.endian()) == ET_REL
+    }
+
+    /// Whether an assembler has written it: a relocatable file of one source. What a linker has joined (`ld -r`) names
+    /// several.
+    #[must_use]
+    pub fn is_assembled(&self) -> bool {
+        let is_source =
+            |symbol: &ElfSymbol64<'_, '_, Endianness, Source<'_>>| symbol.kind() == SymbolKind::File;
+        self.is_relocatable() && self.elf.symbols().filter(is_source).take(2).count() < 2
     }
 
     /// Returns the names of the code sections of a relocatable file, with their

@@ -49,7 +49,7 @@ pub(super) struct Dispute<'d> {
     pub(super) inexpressible: Option<Reason>,
     /// The section of the code, if linkers generate it.
     pub(super) linker_section: Option<&'d str>,
-    pub(super) is_relocatable: bool,
+    pub(super) is_assembled: bool,
     /// Whether a program has rewritten code after the linker.
     pub(super) is_rewritten: bool,
 }
@@ -104,7 +104,7 @@ impl Dispute<'_> {
             );
             return of(Blame::CompilerOrCfi, Medium, Witness::Cfi, says);
         }
-        let (confidence, origin) = if self.is_relocatable {
+        let (confidence, origin) = if self.is_assembled {
             (High, "the file is relocatable, and its rows are as the assembler wrote them")
         } else {
             (Medium, "both FDEs start at one label, and linkers copy rows unchanged")
@@ -120,7 +120,7 @@ impl Dispute<'_> {
 
 /// Returns whose doing it is that an FDE does not cover all of its function.
 #[must_use]
-pub fn blame_for_gap(gap: &Gap, is_relocatable: bool) -> Blamed {
+pub fn blame_for_gap(gap: &Gap, is_assembled: bool) -> Blamed {
     let Some((section, _)) = gap.cfi else {
         let says = "only the function's symbol says how far it extends: whether its CFI does is not known"
             .to_owned();
@@ -128,7 +128,7 @@ pub fn blame_for_gap(gap: &Gap, is_relocatable: bool) -> Blamed {
         return Blamed { blame: Blame::Unknown, confidence: Confidence::Low, evidence };
     };
     let is_moved = gap.fde.start != gap.function.start;
-    let (blame, confidence, why) = match (is_moved, is_relocatable) {
+    let (blame, confidence, why) = match (is_moved, is_assembled) {
         _ if gap.maker == Maker::Linker => {
             (Blame::ProducerLinker, Confidence::High, "linkers make both, and the code")
         }
@@ -151,7 +151,7 @@ pub fn blame_for_gap(gap: &Gap, is_relocatable: bool) -> Blamed {
 
 /// Returns whose doing it is that functions have no FDE, though their rules can be expressed. `tables` are the sections
 /// of their code that linkers make.
-pub(super) fn blame_for_missing(tables: &BTreeSet<&str>, is_relocatable: bool) -> Blamed {
+pub(super) fn blame_for_missing(tables: &BTreeSet<&str>, is_assembled: bool) -> Blamed {
     let (blame, confidence, says) = match tables.len() {
         1.. => (
             Blame::ProducerLinker,
@@ -161,7 +161,7 @@ pub(super) fn blame_for_missing(tables: &BTreeSet<&str>, is_relocatable: bool) -
                 Vec::from_iter(tables.iter().copied()).join(" and ")
             ),
         ),
-        0 if is_relocatable => (
+        0 if is_assembled => (
             Blame::ProducerAssembler,
             Confidence::High,
             "the file is relocatable, and its FDEs are as the assembler wrote them".to_owned(),

@@ -409,14 +409,14 @@ impl<'s> Sweep<'s> {
             }
             report.uncovered.push(uncovered);
         }
-        let is_relocatable = !self.code_names.is_empty();
+        let is_assembled = self.subject.is_assembled();
         report.missing = missing
             .into_iter()
             .map(|((is_of_table, is_moved), functions)| {
                 let tables = if is_of_table { tables.clone() } else { BTreeSet::new() };
                 let blamed = match moved.filter(|_| is_moved) {
                     Some(fault) => blame_for_moved(fault),
-                    None => blame_for_missing(&tables, is_relocatable),
+                    None => blame_for_missing(&tables, is_assembled),
                 };
                 Missing::by(functions, blamed)
             })
@@ -535,7 +535,7 @@ impl<'s> Sweep<'s> {
     }
 
     fn blame_for(&self, gap: &Gap) -> Blamed {
-        blame_for_gap(gap, !self.code_names.is_empty())
+        blame_for_gap(gap, self.subject.is_assembled())
     }
 
     /// Returns the function's name, and the offset of an address in it; `start` is for functions without a symbol.
@@ -622,7 +622,7 @@ impl<'s> Sweep<'s> {
             malformed_row: group.malformed,
             inexpressible: inexpressible.map(|(reason, _)| reason),
             linker_section: self.subject.linker_made(group.run.0),
-            is_relocatable: !self.code_names.is_empty(),
+            is_assembled: self.subject.is_assembled(),
             is_rewritten: self.subject.is_rewritten(),
         }
         .blame()
