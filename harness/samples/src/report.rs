@@ -26,11 +26,28 @@ const SHOWN: usize = 3;
 /// How many are in tables.
 const IN_TABLE: usize = 10;
 
+/// The largest copy of a stack that `perf record` makes, in bytes.
+const LARGEST_COPY: u64 = 65_528;
+
 /// The part of the samples that has to be comparable.
 const ENOUGH: (u64, u64) = (1, 2);
 
+/// Why a report of samples can't be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// It is none.
+    #[error("this is no report of `samples`: {0}")]
+    Malformed(#[from] serde_json::Error),
+    /// Another version of the bench has written it.
+    #[error("the report has format {0}, and this bench reads {SCHEMA}")]
+    Schema(u32),
+    /// It counts more than there is, or has other methods.
+    #[error("the report contradicts itself: it counts more than it has samples, or has other methods")]
+    Contradicts,
+}
+
 /// The output of `samples --json`.
-#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct SamplesReport {
     /// The version of this document: [`SCHEMA`].
     pub schema: u32,
@@ -73,14 +90,15 @@ pub struct SamplesReport {
 pub struct Places(pub BTreeMap<String, u64>);
 
 impl Places {
-    fn add(&mut self, place: String) {
-        *self.0.entry(place).or_default() += 1;
+    fn more(&mut self, place: String, count: u64) {
+        let own = self.0.entry(place).or_default();
+        *own = own.saturating_add(count);
     }
 
     /// All of them.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.0.values().sum()
+        self.0.values().copied().fold(0, u64::saturating_add)
     }
 
     /// The most frequent ones, with how many.
@@ -194,7 +212,7 @@ impl SamplesReport {
                 report.samples += count;
                 for method in &mut report.methods {
                     let places = method.stopped.entry(Stop::MissingFile).or_default();
-                    *places.0.entry("no file of the process".to_owned()).or_default() += count;
+                    places.more("no file of the process".to_owned(), count);
                 }
                 continue;
             };
@@ -242,14 +260,14 @@ impl SamplesReport {
                 method.as_cfi += u64::from(cfi.is_complete() && walk.pcs().eq(cfi.pcs()));
             } else {
                 let places = method.stopped.entry(walk.stop).or_default();
-                places.add(place(walk.last_address()));
+                places.more(place(walk.last_address()), 1);
             }
             needs.extend(walk.needs);
         }
         let leads_on = |walk: &Walk| walk.is_complete() || walk.frames.len() > 1;
         self.comparable += u64::from(leads_on(sframe) && leads_on(cfi));
         if sframe.has_popped_slot(sp) {
-            self.popped_slots.add(place(sframe.address(0)));
+            self.popped_slots.more(place(sframe.address(0)), 1);
         }
         if let Some(address) = sframe.differs_from(cfi).and_then(|frame| sframe.address(frame)) {
             differing.entry(walker.place(address)).or_insert((address, 0)).1 += 1;
@@ -291,9 +309,35 @@ impl SamplesReport {
 
     fn differ(&mut self, more: Difference) {
         match self.differences.iter_mut().find(|own| own.place == more.place) {
-            Some(own) => own.samples += more.samples,
+            Some(own) => own.samples = own.samples.saturating_add(more.samples),
             None => self.differences.push(more),
         }
+    }
+
+    /// Reads a report.
+    ///
+    /// # Errors
+    /// It is no report, of another version, or contradicts itself.
+    pub fn parse(bytes: &[u8]) -> Result<Self, ReportError> {
+        let report: Self = serde_json::from_slice(bytes)?;
+        if report.schema != SCHEMA {
+            return Err(ReportError::Schema(report.schema));
+        }
+        let parts = report.methods.iter().flat_map(|method| [method.complete, method.as_cfi]);
+        let parts = parts.chain([report.comparable, report.in_kernel, report.popped_slots.total()]);
+        let is_sound = report.methods.iter().map(|method| &*method.name).eq(methods());
+        if !is_sound || parts.max() > Some(report.samples) {
+            return Err(ReportError::Contradicts);
+        }
+        Ok(report)
+    }
+
+    /// Why two reports can't be put together, if so.
+    #[must_use]
+    pub fn is_no_pair(&self, other: &Self) -> Option<String> {
+        let [own, others] = [self, other].map(|report| report.recordings.join(", "));
+        (self.abi != other.abi)
+            .then(|| format!("{others} was recorded on {}, and {own} on {}", other.abi, self.abi))
     }
 
     /// Joins the report of another recording.
@@ -301,14 +345,8 @@ impl SamplesReport {
     /// # Errors
     /// It is of another ABI.
     pub fn add(&mut self, other: Self) -> Result<(), String> {
-        if self.abi != other.abi {
-            return Err(format!(
-                "{} was recorded on {}, and {} on {}",
-                other.recordings.join(", "),
-                other.abi,
-                self.recordings.join(", "),
-                self.abi
-            ));
+        if let Some(why) = self.is_no_pair(&other) {
+            return Err(why);
         }
         self.recordings.extend(other.recordings);
         self.unusable.extend(other.unusable);
@@ -325,11 +363,11 @@ impl SamplesReport {
             (&mut self.lost, other.lost),
             (&mut self.comparable, other.comparable),
         ] {
-            *own += more;
+            *own = own.saturating_add(more);
         }
         self.files = self.files.max(other.files);
         for (place, count) in other.popped_slots.0 {
-            *self.popped_slots.0.entry(place).or_default() += count;
+            self.popped_slots.more(place, count);
         }
         for (own, more) in self.methods.iter_mut().zip(other.methods) {
             own.add(more);
@@ -347,7 +385,7 @@ impl SamplesReport {
     /// Whether there is enough for a verdict.
     #[must_use]
     pub const fn is_enough(&self) -> bool {
-        self.samples > 0 && self.comparable * ENOUGH.1 >= self.samples * ENOUGH.0
+        self.samples > 0 && self.comparable.saturating_mul(ENOUGH.1) >= self.samples.saturating_mul(ENOUGH.0)
     }
 
     /// How the command ends, and the numbers that made it so.
@@ -373,7 +411,7 @@ impl SamplesReport {
         let complete = |method: &Method| format!("{} {}", method.name, share(method.complete, self.samples));
         let complete: Vec<String> = self.methods.iter().map(complete).collect();
         facts.push(format!("complete: {}", complete.join("; ")));
-        let differ: u64 = self.differences.iter().map(|it| it.samples).sum();
+        let differ = self.differences.iter().map(|it| it.samples).fold(0, u64::saturating_add);
         let undecided =
             self.differences.iter().filter(|it| it.explored == Explored::Undecided).count() as u64;
         let agree = || {
@@ -438,14 +476,16 @@ impl SamplesReport {
                     stop.words(),
                     places.most_frequent(SHOWN)
                 ));
+                let mut advice = stop.advice();
                 if let (Stop::CopyTooShort, Some([half, most])) = (stop, method.needs) {
                     text.line(format!(
                         "              half of them would go on with {} bytes, nine of ten with {}",
                         grouped(half),
                         grouped(most)
                     ));
+                    advice = advice.filter(|_| half <= LARGEST_COPY);
                 }
-                if let Some(advice) = stop.advice() {
+                if let Some(advice) = advice {
                     text.line(format!("              {advice}"));
                 }
             }
@@ -538,12 +578,12 @@ impl Method {
     }
 
     fn add(&mut self, other: Self) {
-        self.complete += other.complete;
-        self.as_cfi += other.as_cfi;
+        self.complete = self.complete.saturating_add(other.complete);
+        self.as_cfi = self.as_cfi.saturating_add(other.as_cfi);
         for (stop, places) in other.stopped {
             let own = self.stopped.entry(stop).or_default();
             for (place, count) in places.0 {
-                *own.0.entry(place).or_default() += count;
+                own.more(place, count);
             }
         }
         self.needs = match (self.needs, other.needs) {

@@ -33,7 +33,12 @@ impl Compare {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
         match (samples::report_of(&self.before)?, samples::report_of(&self.after)?) {
             (None, None) => {}
-            (Some(before), Some(after)) => return self.samples(&SamplesChanges::between(&before, &after)),
+            (Some(before), Some(after)) => {
+                if let Some(why) = before.is_no_pair(&after) {
+                    return Err(Failure::unusable(format!("error: {why}")));
+                }
+                return self.samples(&SamplesChanges::between(&before, &after));
+            }
             _ => {
                 let message = "error: the reports are of different kinds, and can't be compared: only one is of `samples`";
                 return Err(Failure::unusable(message));

@@ -84,7 +84,7 @@ impl Merge {
                 }
             }
         }
-        let report = samples::joined(reports)?;
+        let report = samples::joined(&reports)?;
         report.map(|report| samples::show(&report, self.report.as_deref(), self.json)).transpose()
     }
 

@@ -10,9 +10,8 @@ use sframe_inspect::command::{Failure, Status, print, print_verdict, status};
 use sframe_judge::explore::Progress;
 use sframe_samples::process::Files;
 use sframe_samples::read;
-use sframe_samples::report::{SCHEMA, SamplesReport, WalkedSample};
+use sframe_samples::report::{SamplesReport, WalkedSample};
 use sframe_suite::report::Document;
-use sframe_vectors::words::of_json;
 
 use super::check::JudgedSection;
 use super::interrupt::requests_here;
@@ -68,7 +67,7 @@ impl Samples {
         if let Some(path) = &self.walks {
             report::replace(path, &lines)?;
         }
-        let Some(report) = joined(reports)? else {
+        let Some(report) = joined(&reports)? else {
             return Err(Failure::unusable("error: no file".to_owned()));
         };
         show(&report, self.report.as_deref(), self.json)
@@ -122,17 +121,17 @@ pub(super) fn report_of(path: &Path) -> Result<Option<SamplesReport>, Failure> {
     if !serde_json::from_slice::<Any>(&bytes).is_ok_and(|any| any.recordings.is_some()) {
         return Ok(None);
     }
-    let report: SamplesReport = serde_json::from_slice(&bytes).map_err(|error| unusable(&of_json(&error)))?;
-    match report.schema {
-        SCHEMA => Ok(Some(report)),
-        other => Err(unusable(&format!("the report has format {other}, and this bench reads {SCHEMA}"))),
-    }
+    SamplesReport::parse(&bytes).map(Some).map_err(|error| unusable(&error))
 }
 
 /// Joins reports of samples of one ABI.
-pub(super) fn joined(reports: Vec<(String, SamplesReport)>) -> Result<Option<SamplesReport>, Failure> {
+pub(super) fn joined(reports: &[(String, SamplesReport)]) -> Result<Option<SamplesReport>, Failure> {
     let mut all: Option<SamplesReport> = None;
-    for (name, report) in reports {
+    for (index, (name, report)) in reports.iter().enumerate() {
+        if reports[..index].iter().any(|(_, earlier)| earlier == report) {
+            return Err(Failure::unusable(format!("error: {name}: it is there twice")));
+        }
+        let report = report.clone();
         match &mut all {
             None => all = Some(report),
             Some(all) => {

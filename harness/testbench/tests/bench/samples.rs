@@ -135,6 +135,9 @@ fn reports_are_written_joined_and_compared() {
         status(&bench_in(folder.path(), &asked))
     };
     assert_eq!(report("right", &bytes), 0);
+    std::fs::copy(folder.path().join("amd64.data"), folder.path().join("second.data")).expect("a file");
+    let asked = ["samples", "second.data", "--root", "root", "--no-cache", "--report", "second"];
+    assert_eq!(status(&bench_in(folder.path(), &asked)), 0);
     let wrong = (start + len / 2..start + len).map(|at| usize::try_from(at).expect("an offset")).find(|at| {
         bytes[*at] ^= 0x10;
         let is_found = report("wrong", &bytes) == 1;
@@ -160,14 +163,37 @@ fn reports_are_written_joined_and_compared() {
         (&["compare", "wrong", "right"], 0, "1 row no longer wrong, or not sampled"),
         (&["compare", "right", "right/report.json"], 0, "PASS: samples: "),
         (&["merge", "right", "wrong"], 1, "FAIL: 1 row of SFrame wrong"),
-        (&["merge", "right", "right"], 0, "PASS: "),
+        (&["merge", "right", "second"], 0, "PASS: "),
     ] {
         let output = bench_in(folder.path(), asked);
         let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(status(&output) == expected && stdout.contains(said), "{asked:?}: {output:?}");
     }
     let of = |asked: &[&str]| json(&bench_in(folder.path(), asked))["samples"].as_u64().expect("a number");
-    assert_eq!(of(&["merge", "right", "right", "--json"]), 2 * of(&["merge", "right", "--json"]));
+    assert_eq!(of(&["merge", "right", "second", "--json"]), 2 * of(&["merge", "right", "--json"]));
+    // What contradicts itself, or is of another machine or the same recording, is no pair.
+    let spoilt = |name: &str, key: &str, value: Value| {
+        let mut report: Value = serde_json::from_str(&read("right/report.json")).expect("JSON");
+        *report.pointer_mut(key).expect("a key") = value;
+        std::fs::write(folder.path().join(name), report.to_string()).expect("a file");
+    };
+    spoilt("many", "/methods/0/complete", 1_000_000.into());
+    spoilt("abi", "/abi", "s390x".into());
+    spoilt("huge", "/samples", u64::MAX.into());
+    spoilt("name", "/methods/0/name", "another".into());
+    for (asked, said) in [
+        (["merge", "right", "right"], "right: it is there twice"),
+        (["merge", "right", "many"], "contradicts itself"),
+        (["compare", "right", "name"], "contradicts itself"),
+        (["merge", "right", "abi"], "was recorded on s390x, and"),
+        (["compare", "abi", "right"], "on s390x"),
+    ] {
+        let output = bench_in(folder.path(), &asked);
+        assert!(status(&output) == 2 && stderr(&output).contains(said), "{asked:?}: {output:?}");
+    }
+    for command in ["merge", "compare"] {
+        assert_eq!(status(&bench_in(folder.path(), &[command, "huge", "right"])), 3, "{command}");
+    }
     // Only reports of samples are compared with them.
     std::fs::write(folder.path().join("other.json"), r#"{"schema": 2, "cases": []}"#).expect("a file");
     for command in ["compare", "merge"] {
