@@ -20,8 +20,8 @@ pub struct WrongRow<'r> {
     pub abi: Abi,
     /// Where the function starts, in the process.
     pub function: u64,
-    /// Where it ends, and what its first row says, if an FDE is known.
-    pub fde: Option<(u64, RowRules)>,
+    /// Where it ends, what its first row says, and whether a later one says the same, if an FDE is known.
+    pub fde: Option<(u64, RowRules, bool)>,
     /// What the row says.
     pub rules: &'r RowRules,
     /// What of it is wrong.
@@ -38,8 +38,9 @@ impl<'r> WrongRow<'r> {
         let fde = || {
             let section = module.section.as_ref()?;
             let fde = section.lookup_fde(InstructionPointer(function)).ok().flatten()?;
-            let first = section.rows(&fde).next()?.ok()?;
-            Some((fde.start.saturating_add(fde.size.into()), first.rules()))
+            let mut rows = section.rows(&fde).flatten().map(|row| row.rules());
+            let first = rows.next()?;
+            Some((fde.start.saturating_add(fde.size.into()), first, rows.any(|later| later == first)))
         };
         Some(Self { abi, function, fde: fde(), rules: &row.rules, verdict: finding.verdict })
     }
@@ -166,8 +167,8 @@ fn origin(code: &Disassembly, pc: u64, sign: &Sign) -> Option<u64> {
 
 /// Whether a function has before a place what a sign says that it has there, and nothing that it says not to be in it.
 fn is_in_such_a_function(code: &Disassembly, pc: u64, sign: &Sign, row: Option<WrongRow<'_>>) -> bool {
-    if let Some(WrongRow { abi, function, fde: Some((end, first)), rules, verdict }) = row {
-        if comes_to(code, pc, function..end, abi, &sign.lacks) {
+    if let Some(WrongRow { abi, function, fde: Some((end, first, is_restored)), rules, verdict }) = row {
+        if sign.without_epilogue && is_restored || comes_to(code, pc, function..end, abi, &sign.lacks) {
             return false;
         }
         let (own, of_first) =

@@ -101,6 +101,9 @@ pub struct Sign {
     /// Whether what is wrong, RA or FP, is as in the function's first row, which has it in memory.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub as_first_row: bool,
+    /// Whether no later row of the function says what its first one says: an epilogue that is described has one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub without_epilogue: bool,
     /// Instructions that execute from that one on without a jump, in this order and in the same way, with others between
     /// that neither call nor take more of the stack, unless for a call among them.
     /// The fault goes no further than the last of them. Beside `after`, `at` or `begins_after`.
@@ -196,6 +199,7 @@ impl Sign {
             earlier: Vec::new(),
             lacks: Vec::new(),
             as_first_row: false,
+            without_epilogue: false,
             later: Vec::new(),
             at: None,
             begins_after: Vec::new(),
@@ -291,7 +295,11 @@ impl Sign {
     /// Whether it says something of the function's other code.
     #[must_use]
     pub const fn needs_code(&self) -> bool {
-        !self.earlier.is_empty() || !self.later.is_empty() || !self.lacks.is_empty() || self.as_first_row
+        !self.earlier.is_empty()
+            || !self.later.is_empty()
+            || !self.lacks.is_empty()
+            || self.as_first_row
+            || self.without_epilogue
     }
 
     /// Whether nothing but flags tells it from other faults of the file's layout.

@@ -195,6 +195,7 @@ mod tests {
             earlier: Vec::new(),
             lacks: Vec::new(),
             as_first_row: false,
+            without_epilogue: false,
             later: Vec::new(),
             at: Some("ret".to_owned().into()),
             begins_after: vec!["jmp".to_owned(), "ret".to_owned()],
