@@ -11,9 +11,7 @@ use std::ops::Range;
 
 use object::elf::{ET_REL, PF_X, PT_LOAD, SHF_EXECINSTR, STT_OBJECT};
 use object::read::elf::{ElfSymbol64, FileHeader, ProgramHeader, SectionHeader};
-use object::{
-    Endianness, Object, ObjectSection, ObjectSymbol, ObjectSymbolTable as _, SectionIndex, SymbolKind,
-};
+use object::{Endianness, Object, ObjectSection, ObjectSymbol, ObjectSymbolTable as _, SectionIndex};
 
 use sframe_engine::{Abi, Section};
 
@@ -279,9 +277,10 @@ impl<'a> ObjectFile<'a> {
     /// Whether an assembler has written it: a relocatable file of one source. What a linker has joined (`ld -r`) names
     /// several.
     #[must_use]
+    #[cfg(feature = "disassembly")]
     pub fn is_assembled(&self) -> bool {
         let is_source =
-            |symbol: &ElfSymbol64<'_, '_, Endianness, Source<'_>>| symbol.kind() == SymbolKind::File;
+            |symbol: &ElfSymbol64<'_, '_, Endianness, Source<'_>>| symbol.kind() == object::SymbolKind::File;
         self.is_relocatable() && self.elf.symbols().filter(is_source).take(2).count() < 2
     }
 
@@ -385,4 +384,25 @@ fn comments(elf: &File<'_>) -> Vec<String> {
     let texts = [bytes_of(".comment"), of_gold].into_iter().flat_map(|bytes| bytes.split(|byte| *byte == 0));
     let texts = texts.filter(|text| !text.is_empty());
     texts.map(|text| String::from_utf8_lossy(text).into_owned()).collect()
+}
+
+#[cfg(all(test, feature = "disassembly"))]
+mod tests {
+    use object::write;
+    use object::{Architecture, BinaryFormat};
+
+    use super::*;
+
+    #[test]
+    fn what_a_linker_has_joined_is_not_as_an_assembler_wrote_it() {
+        for (sources, expected) in [(&[][..], true), (&["a.c"], true), (&["a.c", "b.c"], false)] {
+            let mut file =
+                write::Object::new(BinaryFormat::Elf, Architecture::X86_64, object::Endianness::Little);
+            for source in sources {
+                file.add_file_symbol(source.as_bytes().to_vec());
+            }
+            let bytes = file.write().expect("a file");
+            assert_eq!(ObjectFile::parse(&bytes).expect("a file").is_assembled(), expected, "{sources:?}");
+        }
+    }
 }

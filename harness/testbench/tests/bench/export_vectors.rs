@@ -299,20 +299,20 @@ fn an_archive_has_what_a_reader_needs() {
         assert!(["", ".h", ".json"].iter().all(|end| has(&format!("{profile}{end}"))), "{profile}");
     }
     let files =
-        ["stacks.h", "stacks.json", "schemas/vectors.json", "LICENSE-MIT", "README.md", "v2-glibc/LICENSE"];
+        ["stacks.h", "stacks.json", "schemas/vectors.json", "LICENSE-MIT", "VECTORS.md", "v2-glibc/LICENSE"];
     assert!(files.iter().all(|name| has(name)));
-    let text = "#include \"../v3-kernel-user.h\"\n#include \"../stacks.h\"\n#include \"example.c\"\nint main (void)\n{\n  \
-                return run_exported_vectors_v3_kernel_user (&example_reader) > 0\n\t || run_exported_stacks (&example_reader) != 0;\n}\n";
-    std::fs::write(folder.path().join("kit/test.c"), text).expect("a file");
-    let test = folder.path().join("test");
-    let compiled = Command::new(compiler)
-        .args(["-Wall", "-Wextra", "-Werror", "-DWITHOUT_MAIN", "kit/test.c", "-o", "test"])
-        .current_dir(&folder)
-        .output()
-        .expect("the compiler runs");
-    assert!(compiled.status.success(), "{compiled:?}");
-    let ran = Command::new(test).output().expect("the test runs");
-    assert!(ran.status.success(), "{ran:?}");
+    // The first commands of its manual, with the kit's example as the reader.
+    let manual = std::fs::read_to_string(folder.path().join("README.md")).expect("a manual");
+    let commands =
+        manual.split("```sh\n").nth(1).and_then(|rest| rest.split("```").next()).expect("commands");
+    let commands = commands.replace("cc -D", &format!("{} -Wall -Wextra -Werror -D", compiler.display()));
+    let ran = Command::new("sh").args(["-ec", &commands]).current_dir(&folder).output().expect("a shell");
+    assert!(ran.status.success() && ran.stdout.ends_with(b"not read\n"), "{ran:?}");
+    assert!(
+        !manual.contains("](../")
+            && !std::fs::read_to_string(folder.path().join("VECTORS.md")).expect("a file").contains("](../"),
+        "links lead out"
+    );
     let asked = Command::new(env!("CARGO_BIN_EXE_sframe-testbench"))
         .args(["vectors", "--only", "step/*"])
         .env("SFRAME_TESTBENCH_HOME", folder.path())
