@@ -206,7 +206,7 @@ impl Roots {
             let first = || section.rows(fde).flatten().next();
             let is_entry = || match first() {
                 Some(row) => describes_entry(&row, section.header().abi),
-                None => is_outermost(section, fde),
+                None => !fde.signal && is_outermost(section, fde),
             };
             if is_trampoline(fde.start) && !code.called.contains(&fde.start) || fde.signal && !is_entry() {
                 // Nobody calls the common part of a PLT, or a signal's restorer, whose caller is elsewhere.
