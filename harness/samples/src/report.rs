@@ -35,7 +35,7 @@ const ENOUGH: (u64, u64) = (1, 2);
 /// Why a report of samples can't be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// It is none.
+    /// It has another form.
     #[error("this is no report of `samples`: {0}")]
     Malformed(#[from] serde_json::Error),
     /// Another version of the bench has written it.

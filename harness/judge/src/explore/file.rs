@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Write as _;
 use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use rustix::fs::{MemfdFlags, memfd_create};
 use sframe_elf::debug_file::{DebugFile, DebugFileError};
@@ -23,7 +24,8 @@ pub struct ExploredFile {
     unapplied: Option<Vec<Unapplied>>,
     module: Option<Module>,
     source: SectionSource,
-    made: MadeSections,
+    /// Made when it is first opened: by then a debug file is known, if there is one.
+    made: OnceLock<MadeSections>,
     debug: Option<DebugFile>,
 }
 
@@ -63,17 +65,14 @@ impl ExploredFile {
 
     /// Takes the contents of a linked file, which was made of another one.
     pub(super) fn of_executable(bytes: Vec<u8>, source: SectionSource) -> Self {
-        let made = MadeSections::alone(&bytes, None, source);
+        let made = OnceLock::new();
         Self { bytes, digest: String::new(), unapplied: None, module: None, source, made, debug: None }
     }
 
     /// Names its functions by a separate debug file.
     #[must_use]
-    pub fn named_by(mut self, debug: Option<DebugFile>) -> Self {
-        if debug.is_some() {
-            self.made = MadeSections::alone(&self.bytes, debug.as_ref(), self.source);
-        }
-        Self { debug, ..self }
+    pub fn named_by(self, debug: Option<DebugFile>) -> Self {
+        Self { debug, made: OnceLock::new(), ..self }
     }
 
     /// Looks for a separate debug file below a root, given where the file is, and names its functions by that.
@@ -123,7 +122,9 @@ impl ExploredFile {
     /// # Errors
     /// It is no executable, shared library or object file of an ABI, or has no section.
     pub fn open(&self) -> Result<Target<'_>, ExploreError> {
-        Ok(Target::alone(&self.bytes, Some(&self.made), self.debug.as_ref())?)
+        let debug = self.debug.as_ref();
+        let made = self.made.get_or_init(|| MadeSections::alone(&self.bytes, debug, self.source));
+        Ok(Target::alone(&self.bytes, Some(made), debug)?)
     }
 }
 

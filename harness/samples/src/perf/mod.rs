@@ -28,7 +28,7 @@ const EXECUTE: u32 = 4;
 /// # Errors
 /// It contradicts itself, or is of another machine.
 pub fn read(bytes: &[u8]) -> Result<Recording, RecordingError> {
-    // The library has assertions about what it reads, and nobody need be told of them.
+    // The library has assertions about what it reads: their messages are for its authors.
     let hook = take_hook();
     set_hook(Box::new(|_| ()));
     let read = catch_unwind(AssertUnwindSafe(|| read_all(bytes)));

@@ -276,7 +276,7 @@ fn a_fault_is_named_in_programs_that_its_page_has_not_seen(
     "stp x29, x30, [sp, #-32]!; stp x20, x19, [sp, #16]; mov x29, sp; .cfi_def_cfa x29, 32; .cfi_offset \
      x30, -24; .cfi_offset x29, -32; bl g; 1: b 1b",
     &[
-        // An epilogue that is described is none of this page's functions.
+        // Functions of this page have no epilogue that is described.
         ("1: b 1b", "ldp x29, x30, [sp], #32; .cfi_def_cfa sp, 0; .cfi_restore x29; .cfi_restore x30; ret"),
         ("stp x29, x30, [sp, #-32]!;", ".cfi_def_cfa_offset 16; stp x29, x30, [sp, #-32]!; .cfi_def_cfa_offset 0;"),
         ("stp x29, x30, [sp, #-32]!;", "stp x29, x30, [sp, #-32]!; .cfi_def_cfa_offset 16;"),
