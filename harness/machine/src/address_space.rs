@@ -178,6 +178,12 @@ pub trait Memory {
 
     /// Returns the addresses that are known, in their order.
     fn regions(&self) -> Vec<Range<u64>>;
+
+    /// Returns whether an address is known to be in executable memory that the program can't change.
+    fn is_constant_code(&self, address: u64) -> bool {
+        let _ = address;
+        false
+    }
 }
 
 impl Memory for AddressSpace {
@@ -191,6 +197,11 @@ impl Memory for AddressSpace {
 
     fn regions(&self) -> Vec<Range<u64>> {
         Self::regions(self).collect()
+    }
+
+    fn is_constant_code(&self, address: u64) -> bool {
+        let permissions = self.permissions(address);
+        permissions.execute && !permissions.write
     }
 }
 
@@ -612,12 +623,6 @@ impl AddressSpace {
             }
             self.write(page, words.as_flattened())
         })
-    }
-
-    /// Returns whether an address is in executable memory that the program can't change.
-    pub(crate) fn is_constant_code(&self, address: u64) -> bool {
-        let permissions = self.permissions(address);
-        permissions.execute && !permissions.write
     }
 
     /// Returns what the program may do at an address: nothing where nothing is mapped.

@@ -1,6 +1,6 @@
 //! The effects of executed instructions on control and stack, decoded once.
 
-use crate::address_space::AddressSpace;
+use crate::address_space::Memory;
 use crate::cpu::{Cpu, Effect, LONGEST_TRAP};
 use crate::pc_map::PcMap;
 
@@ -22,19 +22,19 @@ impl EffectCache {
 
     /// Returns the effect of the instruction at an address.
     #[inline(always)]
-    pub(crate) fn get(&mut self, cpu: &Cpu, space: &AddressSpace, pc: u64) -> Effect {
+    pub(crate) fn get(&mut self, cpu: &Cpu, memory: &(impl Memory + ?Sized), pc: u64) -> Effect {
         match self.0.get(pc) {
             Some(effect) => *effect,
-            None => self.decoded(cpu, space, pc),
+            None => self.decoded(cpu, memory, pc),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn decoded(&mut self, cpu: &Cpu, space: &AddressSpace, pc: u64) -> Effect {
-        let effect = decode(cpu, space, pc);
+    fn decoded(&mut self, cpu: &Cpu, memory: &(impl Memory + ?Sized), pc: u64) -> Effect {
+        let effect = decode(cpu, memory, pc);
         // Code that the program can change is decoded each time.
-        if space.is_constant_code(pc) {
+        if memory.is_constant_code(pc) {
             self.0.get_or_insert_with(pc, || effect);
         }
         effect
@@ -42,22 +42,27 @@ impl EffectCache {
 }
 
 /// Returns the effect of the instruction at an address.
-pub(crate) fn decode(cpu: &Cpu, space: &AddressSpace, pc: u64) -> Effect {
-    with_code(cpu, space, pc, |code| cpu.effect(code))
+pub(crate) fn decode(cpu: &Cpu, memory: &(impl Memory + ?Sized), pc: u64) -> Effect {
+    with_code(cpu, memory, pc, |code| cpu.effect(code))
 }
 
 /// Whether a call skips a speculation trap, given where it returns to, and where it leads: see [`Cpu::skips_trap`].
-pub(crate) fn skips_trap(cpu: &Cpu, space: &AddressSpace, next: u64, callee: u64) -> bool {
+pub(crate) fn skips_trap(cpu: &Cpu, memory: &(impl Memory + ?Sized), next: u64, callee: u64) -> bool {
     let mut buffer = [0; LONGEST_TRAP];
     let len = usize::try_from(callee.wrapping_sub(next)).unwrap_or(usize::MAX);
     let Some(between) = buffer.get_mut(..len) else { return false };
-    space.read(next, between) && with_code(cpu, space, callee, |code| cpu.skips_trap(between, code))
+    memory.read(next, between) && with_code(cpu, memory, callee, |code| cpu.skips_trap(between, code))
 }
 
 /// Passes on the bytes of the instruction at an address; more may follow.
-pub(crate) fn with_code<T>(cpu: &Cpu, space: &AddressSpace, pc: u64, look: impl FnOnce(&[u8]) -> T) -> T {
+pub(crate) fn with_code<T>(
+    cpu: &Cpu,
+    memory: &(impl Memory + ?Sized),
+    pc: u64,
+    look: impl FnOnce(&[u8]) -> T,
+) -> T {
     let mut code = [0; 16];
     // Near the end of a region the instruction is shorter than the longest.
-    let len = (1..=cpu.longest).rev().find(|len| space.read(pc, &mut code[..*len])).unwrap_or(0);
+    let len = (1..=cpu.longest).rev().find(|len| memory.read(pc, &mut code[..*len])).unwrap_or(0);
     look(&code[..len])
 }

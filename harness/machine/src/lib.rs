@@ -24,6 +24,7 @@ mod control_flow;
 mod cpu;
 mod effect_cache;
 pub mod explore;
+mod follow;
 mod image;
 mod images;
 mod link;

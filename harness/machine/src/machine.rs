@@ -261,7 +261,7 @@ impl Machine {
         let result = match prelude::run(&plan, &run, &mut unicorn, sp, pattern) {
             Ok(true) => {
                 process::set_registers(&mut unicorn, cpu, sp, pattern, plan.places).map_err(failed)?;
-                run.borrow_mut().witness.start_again(sp, Bottom::Entry);
+                run.borrow_mut().follower.witness.start_again(sp, Bottom::Entry);
                 execute(&run, &mut unicorn, entry, NOWHERE)
             }
             other => other.map(|_| ()),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use sframe_engine::{Abi, DwarfRegister, Registers};
 
-use crate::address_space::AddressSpace;
+use crate::address_space::Memory;
 use crate::answers::Event;
 use crate::call_stack::{CallStack, Record};
 use crate::cpu::Cpu;
@@ -30,7 +30,8 @@ pub enum Flow {
     Rewind,
 }
 
-/// The state of the machine before an instruction executes.
+/// The state of a program before an instruction executes, wherever it is: whoever has registers, memory and a call stack
+/// can make one.
 pub struct Moment<'m> {
     /// The number of instructions that have executed before.
     pub time: u64,
@@ -47,11 +48,13 @@ pub struct Moment<'m> {
     /// The calls that have not returned.
     pub call_stack: &'m CallStack,
     /// Memory.
-    pub memory: &'m AddressSpace,
-    pub(crate) cpu: &'static Cpu,
+    pub memory: &'m dyn Memory,
+    /// The registers.
+    pub registers: &'m dyn Registers,
+    /// The ABI's CPU.
+    pub cpu: &'static Cpu,
     /// The number of the code, which changes with it.
-    pub(crate) code: u32,
-    pub(crate) read_register: &'m dyn Fn(i32) -> Option<u64>,
+    pub code: u32,
 }
 
 impl Moment<'_> {
@@ -161,8 +164,7 @@ impl Moment<'_> {
     #[inline]
     #[must_use]
     pub fn register(&self, dwarf: u32) -> Option<u64> {
-        let register = self.cpu.registers.get(usize::try_from(dwarf).ok()?)?;
-        (self.read_register)(*register)
+        self.registers.register(DwarfRegister(dwarf))
     }
 }
 

@@ -136,7 +136,7 @@ impl Prelude<'_, '_, '_, '_> {
             }
         }
         let sp = self.unicorn.reg_read(cpu.sp)?;
-        self.run.borrow_mut().witness.start_again(sp, Bottom::Linker);
+        self.run.borrow_mut().follower.witness.start_again(sp, Bottom::Linker);
         run::execute(self.run, self.unicorn, function, nobody)?;
         let pc = self.unicorn.reg_read(cpu.pc)?;
         if pc != nobody {

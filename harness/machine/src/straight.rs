@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use crate::address_space::AddressSpace;
+use crate::address_space::Memory;
 use crate::cpu::{Control, Cpu, Effect, StackPointer};
 use crate::effect_cache::decode;
 use crate::witness::{Action, Movement};
@@ -27,7 +27,7 @@ impl Straight {
     /// the last one, and `is_last_free` whether that may change SP or FP.
     pub(crate) fn new(
         cpu: &Cpu,
-        memory: &AddressSpace,
+        memory: &dyn Memory,
         code: u32,
         mut pcs: Vec<u64>,
         mut end: u64,

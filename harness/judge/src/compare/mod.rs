@@ -20,7 +20,7 @@ use sframe_engine::{
     DwarfRegister, InstructionPointer, LookupAddress, Mangled, PauthKey, Pc, RecoveryRule, ReturnAddress,
     StepError, Tracked,
 };
-use sframe_machine::{AddressSpace, AuthenticationKey, CallStack, Moment, Record};
+use sframe_machine::{AuthenticationKey, CallStack, Memory, Moment, Record};
 
 use crate::truth::stores::{LastStores, Store};
 use crate::unwind::{Backtrace, Bases, End, Frame, State, Unreadable, Viewpoint};
@@ -618,7 +618,7 @@ fn luck(truth: &Truth<'_>, index: usize, words: &[u64], rules: &impl Rules) -> O
 
 /// Whether FP is where the topmost frame's row has it, and it is neither known that it was left or saved there, nor that
 /// it was not and is equal by luck.
-pub(crate) fn is_fp_unknown(truth: &Truth<'_>, memory: &AddressSpace, rules: &impl Rules) -> bool {
+pub(crate) fn is_fp_unknown(truth: &Truth<'_>, memory: &dyn Memory, rules: &impl Rules) -> bool {
     let (Some(stores), Some(call)) = (truth.stores, truth.call_of(0)) else { return false };
     let rules = rules.at(truth.address(0));
     if rules.keep_fp() {

@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sframe_engine::{Abi, PauthMask};
-use sframe_machine::{AddressSpace, Bottom, CallStack, Moment, Record};
+use sframe_machine::{Bottom, CallStack, Memory, Moment, Record};
 
 use crate::target::{Loaded, Target};
 use crate::truth::stores::LastStores;
@@ -347,7 +347,7 @@ impl CrossCheck {
         record: &Record,
         next: &Record,
         index: usize,
-        memory: &AddressSpace,
+        memory: &dyn Memory,
     ) -> Result<(), Mismatch> {
         if self.traces.return_addresses && !record.interrupted {
             let slot = record.cfa.wrapping_sub(8);
@@ -370,7 +370,7 @@ impl CrossCheck {
         record: &Record,
         fp: u64,
         index: usize,
-        memory: &AddressSpace,
+        memory: &dyn Memory,
     ) -> Result<(), Mismatch> {
         if record.interrupted {
             return Ok(());
@@ -385,7 +385,7 @@ impl CrossCheck {
         record: usize,
         address: u64,
         expected: u64,
-        memory: &AddressSpace,
+        memory: &dyn Memory,
     ) -> Result<(), Mismatch> {
         self.counts.count(trace);
         for word in [address & !7, address.wrapping_add(7) & !7] {

@@ -21,6 +21,7 @@ use crate::call_stack::{Bottom, CallStack, Record, Signature};
 use crate::cpu::{AuthenticationKey, Cpu, Link, Unreported};
 use crate::effect_cache::{skips_trap, with_code};
 use crate::observer::Moment;
+use crate::run::Emulated;
 
 /// A state is abandoned where a compare with SP is this many instructions before the branch.
 const COMPARE_DISTANCE: usize = 8;
@@ -452,7 +453,6 @@ impl<'o, 'b> Paths<'o, 'b> {
         fp: u64,
         show: impl FnOnce(&mut dyn Observer, &Point<'_>) -> T,
     ) -> T {
-        let read_register = |register: i32| unicorn.reg_read(register).ok();
         let decoded = self.code.at(&self.space, pc);
         let is_call = matches!(decoded.kind, Kind::Call(_));
         let labels: Vec<u64> = self.labels.iter().map(|call| call.label).collect();
@@ -465,9 +465,9 @@ impl<'o, 'b> Paths<'o, 'b> {
             fp,
             call_stack: &self.call_stack,
             memory: &self.space,
+            registers: &Emulated { cpu: self.cpu, space: &self.space, unicorn },
             cpu: self.cpu,
             code: 0,
-            read_register: &read_register,
         };
         let point = Point {
             moment,

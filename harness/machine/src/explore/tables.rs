@@ -11,6 +11,7 @@ use unicorn_engine::Unicorn;
 
 use super::code::{Decoded, Kind};
 use super::paths::Paths;
+use crate::address_space::Memory as _;
 use crate::cpu::BranchTarget;
 use crate::effect_cache::with_code;
 

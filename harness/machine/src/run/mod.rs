@@ -8,7 +8,6 @@ mod straight;
 mod system_call;
 mod tables;
 mod tasks;
-mod trail;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -18,16 +17,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use memmap2::MmapMut;
+use sframe_engine::{DwarfRegister, Registers};
 use unicorn_engine::{HookType, MemType, Prot, TlbEntry, TlbType, Unicorn, X86Insn, uc_error};
 
 use crate::address_space::{AddressSpace, PAGE};
-use crate::answers::{Answer, Answers, Event, Question};
-use crate::call_stack::{Record, Signature};
+use crate::answers::Answers;
 use crate::control_flow::ControlFlow;
-use crate::cpu::{
-    AuthenticationKey, BranchTarget, Control, Cpu, Effect, Link, Source, StackPointer, Unreported,
-};
-use crate::effect_cache::{EffectCache, skips_trap, with_code};
+use crate::cpu::{Control, Cpu, Effect, Unreported};
+use crate::effect_cache::with_code;
+use crate::follow::{Follower, Processor};
 use crate::link::lazy;
 use crate::linux::ids::{FIRST, SpaceId, TaskId};
 use crate::linux::kernel::Linux;
@@ -37,11 +35,10 @@ use crate::outcome::{Broken, End};
 use crate::places::Places;
 use crate::process::Pattern;
 use crate::straight::{Gate, Passing};
-use crate::witness::{Action, Branch, Callee, Movement, Place, Witness, WitnessFaults};
+use crate::witness::{Action, Place, Witness, WitnessFaults};
 use parked::Parked;
 use signals::{Interrupted, Pause};
 use snapshot::Snapshot;
-use trail::Trail;
 
 /// Runs from one address to another, with the pauses that signals need.
 pub(crate) fn execute(
@@ -67,10 +64,6 @@ pub(crate) fn execute(
 /// Addresses that the emulator reserves for what it translates, and hardly touches, in bytes.
 pub const RESERVED_ADDRESSES: usize = 1 << 30;
 
-/// No program has more calls that have not returned, in all its contexts. At 16 bytes each, a
-/// main thread's stack on Linux (8 MiB) has room for half of them.
-const DEPTH_LIMIT: usize = 1 << 20;
-
 /// How many instructions pass, while none is shown, until the observer is asked again whether to go on.
 const ASKED_EVERY: u64 = 1 << 16;
 
@@ -84,13 +77,11 @@ pub(crate) struct Run<'o> {
     observer: &'o mut dyn Observer,
     /// Whether the observer wants reports of stores.
     reports_stores: bool,
-    pub(crate) witness: Witness,
+    pub(crate) follower: Follower,
     /// Where the machine's own code is.
     places: Places,
     /// Lazily bound calls.
     slots: lazy::Slots,
-    effects: EffectCache,
-    trail: Trail,
     /// What signals have interrupted.
     interrupted: Vec<Interrupted>,
     /// Whether a signal can be delivered now.
@@ -115,8 +106,6 @@ pub(crate) struct Run<'o> {
     stack: Range<u64>,
     pattern: Pattern,
     witness_faults: WitnessFaults,
-    /// What an earlier run has shown of the calls.
-    answers: Arc<Answers>,
     /// The control flow of tasks that have ended.
     ended_flow: ControlFlow,
     /// The time of the last instruction that was observed.
@@ -125,8 +114,6 @@ pub(crate) struct Run<'o> {
     pub(crate) unobserved: u64,
     /// Those that the observer has let pass.
     pub(crate) passed: u64,
-    /// The key with which the last instruction has signed the link register.
-    pub(crate) signing: Option<AuthenticationKey>,
     /// Instructions that nobody looks at.
     gate: Rc<Gate>,
     passing: Option<Passing>,
@@ -141,8 +128,6 @@ pub(crate) struct Run<'o> {
     /// The tables that the program has registered, in this order.
     tables: Vec<Arc<Table>>,
     pub(crate) instructions: u64,
-    /// The number of instructions and signals that were followed: it is never put back.
-    pub(crate) event: Event,
     /// The instruction that started last.
     pub(crate) last_pc: u64,
     last_size: u32,
@@ -284,6 +269,36 @@ fn enter(
     }
 }
 
+/// The emulator, where it is stopped.
+#[derive(Clone, Copy)]
+pub(crate) struct Emulated<'e, 'u> {
+    pub(crate) cpu: &'static Cpu,
+    pub(crate) space: &'e AddressSpace,
+    pub(crate) unicorn: &'e Unicorn<'u, ()>,
+}
+
+impl Processor for Emulated<'_, '_> {
+    type Memory = AddressSpace;
+
+    #[inline]
+    fn register(&self, register: i32) -> Option<u64> {
+        self.unicorn.reg_read(register).ok()
+    }
+
+    #[inline]
+    fn memory(&self) -> &AddressSpace {
+        self.space
+    }
+}
+
+impl Registers for Emulated<'_, '_> {
+    #[inline]
+    fn register(&self, register: DwarfRegister) -> Option<u64> {
+        let register = self.cpu.registers.get(usize::try_from(register.0).ok()?)?;
+        self.unicorn.reg_read(*register).ok()
+    }
+}
+
 /// The initial state of a run.
 pub(crate) struct Start {
     pub(crate) cpu: &'static Cpu,
@@ -312,13 +327,13 @@ impl<'o> Run<'o> {
             limit: start.budget,
             reports_stores: start.observes && observer.wants_stores(),
             observer,
-            witness: Witness::new(start.cpu, start.stack.clone(), start.sp, start.witness_faults)
-                .knowing(Arc::clone(&start.answers)),
-            answers: start.answers,
+            follower: Follower::new(
+                start.cpu,
+                Witness::new(start.cpu, start.stack.clone(), start.sp, start.witness_faults),
+                start.answers,
+            ),
             places: start.places,
             slots: start.slots,
-            effects: EffectCache::default(),
-            trail: Trail::default(),
             interrupted: Vec::new(),
             signal_waits: false,
             observers_signal: None,
@@ -337,7 +352,6 @@ impl<'o> Run<'o> {
             observed: 0,
             unobserved: 0,
             passed: 0,
-            signing: None,
             gate: Rc::default(),
             passing: None,
             shown: 0,
@@ -346,7 +360,6 @@ impl<'o> Run<'o> {
             snapshot: None,
             tables: Vec::new(),
             instructions: 0,
-            event: 0,
             last_pc: start.entry,
             last_size: 0,
             end: None,
@@ -386,68 +399,41 @@ impl<'o> Run<'o> {
         if self.places.is_resolver(pc) {
             match self.slots.bind(self.cpu, &self.space, unicorn, sp, self.places) {
                 Ok(slot) => {
-                    self.witness.bound();
+                    self.follower.witness.bound();
                     self.stored(slot, 8);
                 }
                 Err(error) => return self.end(End::Broken(Broken::Linking(error))),
             }
         }
-        self.begin_event();
-        if !self.enter_callee(unicorn, pc, sp) {
-            return;
-        }
-        if let (Some(key), Link::Register(link)) = (self.signing.take(), self.cpu.link)
-            && let Ok(signed) = unicorn.reg_read(link)
-        {
-            self.witness.sign(Signature { key, signed });
-        }
-        let effect = self.effects.get(self.cpu, &self.space, pc);
-        self.signing = effect.signs;
-        let movement = self.movement(effect.stack_pointer);
-        if matches!(effect.control, Control::Other | Control::Link) {
-            self.trail.push(pc);
-        } else {
-            self.trail.clear();
-        }
-        let action = Action {
-            control: effect.control,
-            movement,
-            fall_through: (effect.is_conditional || effect.control == Control::Link)
-                .then(|| pc.wrapping_add(size.into())),
-        };
-        let (cpu, space) = (self.cpu, &self.space);
         let place = Place { pc, sp, fp };
-        self.witness.follow(place, time, action, || branch(cpu, space, unicorn, pc, sp));
-        if self.witness.has_begun() {
-            self.note_beginning(unicorn, place, time);
-        }
-        if self.answers.are_calls(pc) && !self.witness.call_stack().has_called() {
-            self.enter_by_branch(unicorn, place);
-        }
+        let emulated = Emulated { cpu: self.cpu, space: &self.space, unicorn };
+        let effect = match self.follower.follow(&emulated, place, time, || size.into()) {
+            Ok(effect) => effect,
+            Err(broken) => return self.end(End::Broken(broken)),
+        };
         if self.signal_waits {
             self.pause = Some(Pause::Signal);
             return;
         }
-        let read_register = |register: i32| unicorn.reg_read(register).ok();
         let moment = Moment {
             time,
-            event: self.event,
+            event: self.follower.event,
             thread: self.thread,
             pc,
             sp,
             fp,
-            call_stack: self.witness.call_stack(),
+            call_stack: self.follower.witness.call_stack(),
             memory: &self.space,
+            registers: &emulated,
             cpu: self.cpu,
-            code: self.effects.code(),
-            read_register: &read_register,
+            code: self.follower.effects.code(),
         };
         let flow = self.observer.instruction(&moment);
         let straight = if flow == Flow::Continue { self.observer.lets_pass(&moment) } else { None };
         self.observed = time;
-        self.witness.seen();
+        self.follower.witness.seen();
         if flow == Flow::Continue && effect.stores_unreported && self.reports_stores {
-            self.store_unreported(pc, &read_register);
+            self.store_unreported(pc, &|register| unicorn.reg_read(register).ok());
         }
         if flow == Flow::Continue {
             self.end_by_itself(pc, &effect);
@@ -492,71 +478,6 @@ impl<'o> Run<'o> {
         }
     }
 
-    /// Follows a call to its callee, if the last instruction was one. Returns false if that has
-    /// ended the run.
-    #[inline]
-    fn enter_callee(&mut self, unicorn: &Unicorn<'_, ()>, pc: u64, sp: u64) -> bool {
-        !self.witness.was_call() || self.enter(unicorn, pc, sp)
-    }
-
-    fn enter(&mut self, unicorn: &Unicorn<'_, ()>, pc: u64, sp: u64) -> bool {
-        let Some(return_address) = self.return_address(unicorn, sp) else {
-            self.end(End::Broken(Broken::Harness("a call left no return address".into())));
-            return false;
-        };
-        self.witness.enter(pc, return_address, self.callee(pc, return_address));
-        if self.witness.size() > DEPTH_LIMIT {
-            self.end(End::Broken(Broken::Depth(DEPTH_LIMIT)));
-            return false;
-        }
-        true
-    }
-
-    /// Begins to follow an instruction, or a signal.
-    #[inline]
-    pub(crate) const fn begin_event(&mut self) {
-        self.event += 1;
-        self.witness.begin_event(self.event);
-    }
-
-    /// Returns the return address where calls leave it.
-    fn return_address(&self, unicorn: &Unicorn<'_, ()>, sp: u64) -> Option<u64> {
-        match self.cpu.link {
-            Link::Stack => self.space.read_u64(sp),
-            Link::Register(link) => unicorn.reg_read(link).ok(),
-        }
-    }
-
-    /// Follows the last instruction to the callee that it has called by a branch, if an earlier run has shown that.
-    #[cold]
-    fn enter_by_branch(&mut self, unicorn: &Unicorn<'_, ()>, at: Place) {
-        let linked = self.witness.call_stack().linked();
-        let Some(return_address) = linked.or_else(|| self.return_address(unicorn, at.sp)) else { return };
-        let question = Question::Branch { return_address, callee: at.pc };
-        if let Some(Answer::Otherwise { lag }) = self.answers.get(self.event, question) {
-            self.witness.called_by_branch(return_address, lag, at);
-        }
-    }
-
-    /// Notes what the first function of a context finds for its return address.
-    #[cold]
-    fn note_beginning(&mut self, unicorn: &Unicorn<'_, ()>, at: Place, time: u64) {
-        let Place { pc, sp, fp } = at;
-        let return_address = self.return_address(unicorn, sp);
-        let caller_sp = sp.wrapping_add(self.cpu.abi.pushed_by_calls());
-        self.witness.begin(return_address.map(|return_address| Record {
-            return_address,
-            cfa: caller_sp.wrapping_add(self.cpu.cfa_above_sp),
-            caller_sp,
-            caller_fp: fp,
-            callee: pc,
-            since: time.saturating_sub(1),
-            event: self.event,
-            interrupted: false,
-            signature: None,
-        }));
-    }
-
     /// Passes an instruction that is not observed.
     fn pass(&mut self, pc: u64, size: u32) {
         let repeats = pc == self.last_pc;
@@ -572,79 +493,6 @@ impl<'o> Run<'o> {
         {
             self.end(End::SelfJump(pc));
         }
-    }
-
-    /// What a callee first does with its return address.
-    fn callee(&self, pc: u64, return_address: u64) -> Callee {
-        let look = |code: &[u8]| {
-            if pc == return_address {
-                return if self.fetches_pc(pc, code) { Callee::PcFetch } else { Callee::Function };
-            }
-            if skips_trap(self.cpu, &self.space, return_address, pc) {
-                return Callee::SpeculationTrap;
-            }
-            if self.is_inline_retpoline(pc, code, return_address) {
-                return Callee::InlineRetpoline;
-            }
-            Callee::Function
-        };
-        with_code(self.cpu, &self.space, pc, look)
-    }
-
-    /// Returns whether the code at `pc`, or what that executes in its place, uses the return
-    /// address of the call before it.
-    fn fetches_pc(&self, pc: u64, code: &[u8]) -> bool {
-        let fetches = self.cpu.fetches_pc;
-        match (self.cpu.branch_target)(code) {
-            Some(BranchTarget::Instruction(distance)) => {
-                with_code(self.cpu, &self.space, pc.wrapping_add_signed(distance), fetches)
-            }
-            _ => fetches(code),
-        }
-    }
-
-    /// Returns whether the code at `pc` is a retpoline that ends right before the call that has
-    /// led there.
-    fn is_inline_retpoline(&self, pc: u64, code: &[u8], return_address: u64) -> bool {
-        let Some((len, distance)) = (self.cpu.direct_call)(code) else { return false };
-        let trap = pc.wrapping_add(len);
-        let jump = trap.wrapping_add_signed(distance);
-        let jump_len = with_code(self.cpu, &self.space, jump, |code| (self.cpu.retpoline_jump)(code));
-        let is_before_call = |jump_len: u64| {
-            let call = jump.wrapping_add(jump_len);
-            let ends = with_code(self.cpu, &self.space, call, |code| (self.cpu.direct_call)(code));
-            ends.is_some_and(|(len, distance)| {
-                let after = call.wrapping_add(len);
-                after == return_address && after.wrapping_add_signed(distance) == pc
-            })
-        };
-        skips_trap(self.cpu, &self.space, trap, jump) && jump_len.is_some_and(is_before_call)
-    }
-
-    /// Returns where the new value of SP comes from.
-    #[inline]
-    fn movement(&self, stack_pointer: StackPointer) -> Movement {
-        match stack_pointer {
-            StackPointer::Relative => Movement::Relative,
-            StackPointer::Frame => Movement::Frame,
-            StackPointer::Loaded => Movement::Foreign,
-            StackPointer::Copied(register) => self.origin(register),
-        }
-    }
-
-    /// Returns where the value of a register comes from, traced through other registers as far as
-    /// the trail shows.
-    #[inline(never)]
-    fn origin(&self, mut register: u8) -> Movement {
-        for pc in self.trail.newest_first() {
-            match with_code(self.cpu, &self.space, pc, |code| (self.cpu.source)(code, register)) {
-                Source::Itself => {}
-                Source::Stack => return Movement::Relative,
-                Source::Register(other) => register = other,
-                Source::Elsewhere => break,
-            }
-        }
-        Movement::Foreign
     }
 
     /// Stores bytes on behalf of the kernel.
@@ -756,11 +604,14 @@ impl<'o> Run<'o> {
         let pc = if is_near { pc } else { address };
         let time = self.instructions;
         (self.last_pc, self.last_size) = (pc, 0);
-        self.begin_event();
-        if self.is_observed && self.enter_callee(unicorn, pc, sp) {
-            let nothing =
-                Action { control: Control::Other, movement: Movement::Relative, fall_through: None };
-            self.witness.follow(Place { pc, sp, fp }, time, nothing, || None);
+        self.follower.begin_event();
+        if !self.is_observed {
+            return;
+        }
+        let emulated = Emulated { cpu: self.cpu, space: &self.space, unicorn };
+        match self.follower.enter_callee(&emulated, pc, sp) {
+            Ok(()) => self.follower.witness.follow(Place { pc, sp, fp }, time, Action::NOTHING, || None),
+            Err(broken) => self.end(End::Broken(broken)),
         }
     }
 
@@ -794,7 +645,7 @@ impl<'o> Run<'o> {
     /// Returns the control transfers of all tasks.
     pub(crate) fn control_flow(&self) -> ControlFlow {
         let mut all = self.ended_flow;
-        all.add(self.witness.control_flow());
+        all.add(self.follower.witness.control_flow());
         self.parked.values().for_each(|task| all.add(task.control_flow()));
         all
     }
@@ -821,22 +672,4 @@ impl<'o> Run<'o> {
         }
         code
     }
-}
-
-/// Returns where an indirect branch leads, as far as its code shows.
-fn branch(cpu: &Cpu, space: &AddressSpace, unicorn: &Unicorn<'_, ()>, pc: u64, sp: u64) -> Option<Branch> {
-    let look = |pc| {
-        with_code(cpu, space, pc, |code| Some(((cpu.branch_target)(code)?, !(cpu.is_conditional)(code))))
-    };
-    let (target, is_certain) = match look(pc)? {
-        (BranchTarget::Instruction(distance), _) => look(pc.wrapping_add_signed(distance))?,
-        found => found,
-    };
-    let to = match target {
-        BranchTarget::Register(register) => unicorn.reg_read(register).ok()?,
-        BranchTarget::Stack => space.read_u64(sp)?,
-        BranchTarget::Instruction(_) => return None,
-    };
-    // Without the authentication code that `retaa` expects.
-    Some(Branch { to: to & (u64::MAX >> (64 - cpu.address_bits)), is_certain })
 }

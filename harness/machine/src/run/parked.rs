@@ -6,9 +6,9 @@ use rustix::io::Errno;
 use unicorn_engine::Context;
 
 use super::signals::Interrupted;
-use super::trail::Trail;
 use crate::control_flow::ControlFlow;
 use crate::cpu::AuthenticationKey;
+use crate::follow::Trail;
 use crate::witness::Witness;
 
 /// A system call that a task has made.

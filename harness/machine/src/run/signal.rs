@@ -43,7 +43,7 @@ impl Run<'_> {
     pub(crate) fn resume(&mut self, unicorn: &mut Unicorn<'_, ()>, pause: Pause) -> Option<u64> {
         // The last instruction has not executed, or its effect is undone.
         if pause != Pause::Turn {
-            self.signing = None;
+            self.follower.signing = None;
         }
         let result = match pause {
             Pause::Signal => {
@@ -178,10 +178,10 @@ impl Run<'_> {
             handler.fp = frame + layout.len;
             unicorn.reg_write(self.cpu.fp, handler.fp)?;
         }
-        self.begin_event();
+        self.follower.begin_event();
         let (restorer, observed) = (action.restorer, self.observed);
-        self.witness.signal(&Delivery { interrupted, restorer, handler, alternate, observed });
-        self.begin_event();
+        self.follower.witness.signal(&Delivery { interrupted, restorer, handler, alternate, observed });
+        self.follower.begin_event();
         Ok(Some(action.handler))
     }
 
@@ -247,7 +247,7 @@ impl Run<'_> {
             frame,
             state: Rc::new(unicorn.context_init()?),
             registers,
-            trail: self.trail.clone(),
+            trail: self.follower.trail.clone(),
         });
         Ok(Some(frame))
     }
@@ -260,7 +260,7 @@ impl Run<'_> {
         let saved = position.map(|position| self.interrupted.swap_remove(position));
         if let Some(saved) = &saved {
             unicorn.context_restore(&saved.state)?;
-            self.trail.clone_from(&saved.trail);
+            self.follower.trail.clone_from(&saved.trail);
         }
         let mut pc = self.last_pc;
         for (index, (offset, register)) in layout.registers.iter().enumerate() {
@@ -279,7 +279,7 @@ impl Run<'_> {
         Rc::make_mut(&mut self.linux).tasks.current_mut().signals.blocked = mask & !UNBLOCKABLE;
         self.note_signals();
         let (sp, fp) = (unicorn.reg_read(self.cpu.sp)?, unicorn.reg_read(self.cpu.fp)?);
-        self.witness.signal_return(&Place { pc, sp, fp });
+        self.follower.witness.signal_return(&Place { pc, sp, fp });
         Ok(Some(pc))
     }
 

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use unicorn_engine::Context;
 
-use super::trail::Trail;
+use crate::follow::Trail;
 use crate::linux::objects::signals::SignalInfo;
 
 /// State that a signal has interrupted.

@@ -6,8 +6,8 @@ use unicorn_engine::{Context, Unicorn, uc_error};
 
 use super::Run;
 use super::signals::Interrupted;
-use super::trail::Trail;
 use crate::address_space::Regions;
+use crate::follow::Trail;
 use crate::link::lazy::Slots;
 use crate::linux::kernel::Linux;
 use crate::outcome::{Broken, End};
@@ -43,9 +43,9 @@ impl Run<'_> {
         self.snapshot = Some(Snapshot {
             at: Place { pc: self.last_pc, sp, fp },
             registers: unicorn.context_init()?,
-            witness: self.witness.clone(),
+            witness: self.follower.witness.clone(),
             slots: self.slots.clone(),
-            trail: self.trail.clone(),
+            trail: self.follower.trail.clone(),
             interrupted: self.interrupted.clone(),
             linux: Rc::clone(&self.linux),
             regions: self.space.keep_regions(),
@@ -81,11 +81,12 @@ impl Run<'_> {
             unicorn.ctl_flush_tb()?;
         }
         if is_remapped {
-            self.effects.clear();
+            self.follower.effects.clear();
         }
         unicorn.context_restore(&snapshot.registers)?;
-        self.witness.rewind(snapshot.witness, &snapshot.at);
-        (self.slots, self.trail, self.interrupted) = (snapshot.slots, snapshot.trail, snapshot.interrupted);
+        self.follower.witness.rewind(snapshot.witness, &snapshot.at);
+        (self.slots, self.follower.trail, self.interrupted) =
+            (snapshot.slots, snapshot.trail, snapshot.interrupted);
         self.linux = snapshot.linux;
         self.note_signals();
         self.instructions = snapshot.instructions;

@@ -51,9 +51,10 @@ impl Run<'_> {
         let total = straight.pcs().len().min(left.saturating_add(from));
         let last = straight.pcs()[straight.pcs().len() - 1];
         let may_pass = total > from
-            && straight.code == self.effects.code()
-            && self.witness.is_idle(at, last)
-            && !(self.answers.is_any() && straight.pcs().iter().any(|pc| self.answers.are_calls(*pc)));
+            && straight.code == self.follower.effects.code()
+            && self.follower.witness.is_idle(at, last)
+            && !(self.follower.answers.is_any()
+                && straight.pcs().iter().any(|pc| self.follower.answers.are_calls(*pc)));
         if may_pass {
             // The first one has begun.
             self.gate.open(total - 1, at.pc.wrapping_add(size.into()));
@@ -75,10 +76,10 @@ impl Run<'_> {
         let pcs = &straight.pcs()[from..to];
         self.observer.passed(self.instructions, pcs);
         self.instructions += pcs.len() as u64;
-        self.event += pcs.len() as u64;
+        self.follower.event += pcs.len() as u64;
         self.passed += pcs.len() as u64;
         self.observed = self.instructions - 1;
-        pcs.iter().for_each(|pc| self.trail.push(*pc));
+        pcs.iter().for_each(|pc| self.follower.trail.push(*pc));
         self.last_pc = straight.pcs()[to - 1];
         self.last_size = u32::try_from(straight.size(to - 1)).unwrap_or(0);
     }
@@ -107,10 +108,10 @@ impl Run<'_> {
         let is_last = counted == straight.pcs().len();
         let action = if is_last { straight.last } else { Action::NOTHING };
         if action.control != Control::Other {
-            self.trail.clear();
+            self.follower.trail.clear();
         }
         let at = Place { pc: self.last_pc, sp, fp };
-        self.witness.pass(self.event, at, self.observed, action);
+        self.follower.witness.pass(self.follower.event, at, self.observed, action);
         self.kept = (action == Action::NOTHING && !(is_last && straight.is_last_free)).then_some((sp, fp));
     }
 

@@ -103,7 +103,7 @@ impl Run<'_> {
             self.stored(address, len);
         }
         if changes_code {
-            self.effects.clear();
+            self.follower.effects.clear();
             unicorn.ctl_flush_tb()?;
         }
         self.note_signals();

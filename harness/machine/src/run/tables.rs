@@ -8,8 +8,8 @@ use std::sync::Arc;
 use rustix::io::Errno;
 use unicorn_engine::Unicorn;
 
-use super::Run;
 use super::parked::Request;
+use super::{Emulated, Run};
 use crate::linux::objects::memory::Mapping;
 use crate::observer::{Change, Moment, Table};
 
@@ -86,20 +86,19 @@ impl Run<'_> {
 
     /// Shows a change to the observer.
     pub(super) fn show(&mut self, unicorn: &Unicorn<'_, ()>, change: &Change) {
-        let read_register = |register: i32| unicorn.reg_read(register).ok();
-        let read = |register| read_register(register).unwrap_or_default();
+        let read = |register| unicorn.reg_read(register).unwrap_or_default();
         let moment = Moment {
             time: self.instructions.saturating_sub(1),
-            event: self.event,
+            event: self.follower.event,
             thread: self.thread,
             pc: self.last_pc,
             sp: read(self.cpu.sp),
             fp: read(self.cpu.fp),
-            call_stack: self.witness.call_stack(),
+            call_stack: self.follower.witness.call_stack(),
             memory: &self.space,
+            registers: &Emulated { cpu: self.cpu, space: &self.space, unicorn },
             cpu: self.cpu,
-            code: self.effects.code(),
-            read_register: &read_register,
+            code: self.follower.effects.code(),
         };
         self.observer.changed(&moment, change);
     }

@@ -8,9 +8,9 @@ use unicorn_engine::{Unicorn, uc_error};
 
 use super::Run;
 use super::parked::{Parked, Request, failure};
-use super::trail::Trail;
 use crate::address_space::AddressSpace;
 use crate::call_stack::Bottom;
+use crate::follow::Trail;
 use crate::image::Image;
 use crate::linux::answer::{Execute, NewTask};
 use crate::linux::objects::disk::path_of;
@@ -40,9 +40,9 @@ impl Run<'_> {
             registers: Rc::new(unicorn.context_init()?),
             pc,
             request,
-            witness: std::mem::replace(&mut self.witness, fresh),
-            trail: std::mem::take(&mut self.trail),
-            signing: self.signing.take(),
+            witness: std::mem::replace(&mut self.follower.witness, fresh),
+            trail: std::mem::take(&mut self.follower.trail),
+            signing: self.follower.signing.take(),
             interrupted: std::mem::take(&mut self.interrupted),
         };
         self.parked.insert(self.linux.tasks.current().id, parked);
@@ -57,7 +57,7 @@ impl Run<'_> {
         yields: bool,
     ) -> Result<Option<u64>, uc_error> {
         if !yields {
-            self.ended_flow.add(self.witness.control_flow());
+            self.ended_flow.add(self.follower.witness.control_flow());
         }
         let now = self.instructions;
         if Rc::make_mut(&mut self.linux).schedule(now, yields).is_err() {
@@ -71,9 +71,9 @@ impl Run<'_> {
         };
         self.go_to_space(unicorn)?;
         unicorn.context_restore(&parked.registers)?;
-        self.witness = parked.witness;
-        self.trail = parked.trail;
-        self.signing = parked.signing;
+        self.follower.witness = parked.witness;
+        self.follower.trail = parked.trail;
+        self.follower.signing = parked.signing;
         self.interrupted = parked.interrupted;
         self.begin_turn();
         let wake = Rc::make_mut(&mut self.linux).tasks.current_mut().take_wake();
@@ -137,7 +137,7 @@ impl Run<'_> {
         self.space.uninstall(unicorn)?;
         next.install(unicorn)?;
         unicorn.ctl_flush_tb()?;
-        self.effects.clear();
+        self.follower.effects.clear();
         Ok(std::mem::replace(&mut self.space, next))
     }
 
@@ -163,13 +163,13 @@ impl Run<'_> {
             request: None,
             // A child on the same stack continues its parent's calls.
             witness: if is_copy && sp == own_sp {
-                self.witness.copy()
+                self.follower.witness.copy()
             } else {
                 let stack = self.space.extent(sp.wrapping_sub(1)).unwrap_or(0..0);
-                self.witness.of_task(self.cpu, stack, sp)
+                self.follower.witness.of_task(self.cpu, stack, sp)
             },
-            trail: self.trail.clone(),
-            signing: self.signing,
+            trail: self.follower.trail.clone(),
+            signing: self.follower.signing,
             interrupted: if is_copy { self.interrupted.clone() } else { Vec::new() },
         };
         unicorn.context_restore(&parent)?;
@@ -259,16 +259,16 @@ impl Run<'_> {
         Rc::make_mut(&mut self.linux).drop_unused(&mut self.spaces);
         process::set_registers(unicorn, self.cpu, sp, self.pattern, places)?;
         self.interrupted.clear();
-        self.trail = Trail::default();
-        self.signing = None;
-        self.ended_flow.add(self.witness.control_flow());
+        self.follower.trail = Trail::default();
+        self.follower.signing = None;
+        self.ended_flow.add(self.follower.witness.control_flow());
         // Functions that are known are at the same addresses in what is followed.
-        self.witness = if is_followed {
-            self.witness.of_task(self.cpu, stack, sp)
+        self.follower.witness = if is_followed {
+            self.follower.witness.of_task(self.cpu, stack, sp)
         } else {
-            Witness::new(self.cpu, 0..0, sp, self.witness_faults).knowing(Arc::clone(&self.answers))
+            Witness::new(self.cpu, 0..0, sp, self.witness_faults).knowing(Arc::clone(&self.follower.answers))
         };
-        self.witness.start_again(sp, Bottom::Entry);
+        self.follower.witness.start_again(sp, Bottom::Entry);
         self.begin_turn();
         self.note_signals();
         Ok(Some(entry))

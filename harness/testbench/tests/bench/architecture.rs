@@ -87,6 +87,7 @@ const CRATES: [(&str, &[&str]); 17] = [
             "observer",
             "straight",
             "process",
+            "follow",
             "witness",
             "effect_cache",
             "call_stack",

@@ -2,7 +2,7 @@
 //! reached later. Until then, rows read what the hook has put there. The return address itself is nowhere in the frame:
 //! otherwise the function has gone there as by a tail call.
 
-use sframe_machine::{AddressSpace, Record};
+use sframe_machine::{Memory, Record};
 
 use crate::calls::known::Departure;
 use crate::calls::rule::Rule;
@@ -19,7 +19,7 @@ pub(in crate::calls) const RULE: Rule = Rule {
 pub(in crate::calls) fn has_lost_return_address(
     frame: usize,
     truth: &Truth<'_>,
-    memory: &AddressSpace,
+    memory: &dyn Memory,
 ) -> bool {
     let Some(call) = truth.call_of(frame) else { return false };
     let signed = call.signature.map(|signature| signature.signed);

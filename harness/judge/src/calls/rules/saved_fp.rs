@@ -2,7 +2,7 @@
 //! right if the function then leaves with it, and its caller's is nowhere else in the frame: libgcc's unwinder does so
 //! before `__builtin_eh_return`.
 
-use sframe_machine::{AddressSpace, Record};
+use sframe_machine::{Memory, Record};
 
 use crate::calls::known::Departure;
 use crate::calls::rule::Rule;
@@ -20,7 +20,7 @@ pub(in crate::calls) const RULE: Rule = Rule {
 pub(in crate::calls) fn is_replaced(
     frame: usize,
     truth: &Truth<'_>,
-    memory: &AddressSpace,
+    memory: &dyn Memory,
     rules: &impl Rules,
 ) -> bool {
     let (Some(stores), Some(call)) = (truth.stores, truth.call_of(frame)) else { return false };

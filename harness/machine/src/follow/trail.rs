@@ -10,12 +10,12 @@ pub(crate) struct Trail {
 impl Trail {
     const LIMIT: usize = 16;
 
-    pub(super) fn push(&mut self, pc: u64) {
+    pub(crate) fn push(&mut self, pc: u64) {
         self.pcs[self.len % Self::LIMIT] = pc;
         self.len += 1;
     }
 
-    pub(super) const fn clear(&mut self) {
+    pub(crate) const fn clear(&mut self) {
         self.len = 0;
     }
 
