@@ -20,7 +20,7 @@ pub const fn overlap(one: &Range<u64>, other: &Range<u64>) -> bool {
 
 /// The page size, on every ABI here.
 pub(crate) const PAGE: u64 = 4096;
-const PAGE_LEN: usize = 4096;
+pub(crate) const PAGE_LEN: usize = 4096;
 
 /// What a program may do with a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::cpu::Cpu;
 use crate::image::{Image, LoadError, malformed};
@@ -206,6 +208,17 @@ impl<'a> Images<'a> {
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Image<'a>)> {
         self.images.iter().map(|(name, image)| (name.as_str(), image))
     }
+}
+
+/// An image that a program has loaded itself.
+#[derive(Clone, Debug)]
+pub struct Mapped {
+    /// Its path, as the program sees it.
+    pub path: PathBuf,
+    /// The file.
+    pub bytes: Arc<[u8]>,
+    /// What is added to the file's addresses.
+    pub bias: u64,
 }
 
 /// Returns where the first library is loaded: after an executable that was linked to the usual

@@ -10,6 +10,8 @@
 //! 3. [`Machine::run`] executes the program and calls an [`Observer`] before
 //!    each instruction, with registers, memory and the [`CallStack`].
 //!
+//! [`run()`] does the same on the host's own processor, if [`Options::native`] says so: see [`native`].
+//!
 //! A dynamic executable has several images: [`Images::load`] reads them,
 //! assigns their addresses and does the work of a dynamic linker.
 //!
@@ -30,7 +32,9 @@ mod images;
 mod link;
 mod linux;
 mod machine;
+pub mod native;
 mod observer;
+mod options;
 mod outcome;
 mod pc_map;
 mod places;
@@ -44,14 +48,15 @@ pub use address_space::{AddressSpace, MapError, Memory, Permissions, overlap};
 pub use answers::{Answer, Answered, Answers, Event, Question};
 pub use call_stack::{Bottom, CallStack, Exit, Record, Signature};
 pub use control_flow::ControlFlow;
-pub use cpu::{AARCH64, AARCH64_BE, AMD64, AuthenticationKey, Control, Cpu, S390X};
+pub use cpu::{AARCH64, AARCH64_BE, AMD64, AuthenticationKey, Control, Cpu, S390X, of_prstatus};
 pub use image::dynamic::Dynamic;
 pub use image::{Image, LoadError, Segment};
-pub use images::{Images, Library, Loaded};
+pub use images::{Images, Library, Loaded, Mapped};
 pub use link::own_words;
 pub use linux::{System, Usage};
-pub use machine::{Machine, MachineError, Mapped, Options, Survey};
+pub use machine::{Machine, MachineError, Survey, run};
 pub use observer::{Change, Flow, Moment, Observer, Table};
+pub use options::{Native, Options};
 pub use outcome::{Broken, End, Outcome};
 pub use pc_map::PcMap;
 pub use process::Pattern;

@@ -1,8 +1,7 @@
 //! The machine: an image, a CPU, and the loop that runs them.
 
 use std::cell::RefCell;
-use std::ops::{Range, RangeInclusive};
-use std::path::PathBuf;
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -14,54 +13,18 @@ use crate::answers::Answers;
 use crate::call_stack::Bottom;
 use crate::cpu::Cpu;
 use crate::image::{Image, LoadError};
-use crate::images::{Images, Loader};
+use crate::images::{Images, Loader, Mapped};
 use crate::link::Plan;
-use crate::linux::System;
 use crate::linux::kernel::Linux;
 use crate::linux::objects::programs::{Placed, Programs};
+use crate::native::{self, NativeError};
 use crate::observer::{Flow, Moment, Observer};
+use crate::options::Options;
 use crate::outcome::Outcome;
 use crate::prelude;
 use crate::process::{self, Pattern, ProcessError, Program, Started, interpreter_image};
 use crate::run::{Hook, RESERVED_ADDRESSES, Run, Start, execute, set_up};
 use crate::witness::WitnessFaults;
-
-/// How a program is started.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// What surrounds it: files, arguments, environment, input.
-    pub system: System,
-    /// The content of uninitialised registers and stack.
-    pub pattern: Pattern,
-    /// The program is broken if it executes more instructions than this. Each KiB that its system
-    /// calls move counts as one, so that the budget also bounds the time.
-    pub budget: u64,
-    /// Size of the stack, in bytes.
-    pub stack_size: u64,
-    /// Faults of the witness, to test that they are noticed.
-    #[doc(hidden)]
-    pub witness_faults: WitnessFaults,
-    /// What an earlier run has shown of the calls.
-    pub answers: Arc<Answers>,
-}
-
-impl Options {
-    /// The allowed sizes of the stack, in bytes.
-    pub const STACK_SIZES: RangeInclusive<u64> = 64 << 10..=1 << 30;
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            system: System::default(),
-            pattern: Pattern::First,
-            budget: 50_000_000,
-            stack_size: 8 << 20,
-            witness_faults: WitnessFaults::default(),
-            answers: Arc::default(),
-        }
-    }
-}
 
 /// A machine could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -81,6 +44,9 @@ pub enum MachineError {
          emulator reserves; --memory allows more"
     )]
     Memory,
+    /// The host's processor can't execute the program.
+    #[error("--native: {0}")]
+    Native(#[from] NativeError),
     /// The emulator refused to be set up.
     #[error("Unicorn can't be set up for {cpu}: {error:?}")]
     Unicorn {
@@ -98,6 +64,22 @@ impl From<ProcessError> for MachineError {
             ProcessError::Interpreter(error) => Self::Load(error),
             ProcessError::StackTooSmall(_) | ProcessError::NoRoom => Self::Stack(error.to_string()),
         }
+    }
+}
+
+/// Runs a program to its end, in the emulator unless the options say otherwise, and shows the observer each instruction.
+///
+/// # Errors
+/// The machine can't be set up, or the host's processor can't execute the program. Later failures are an
+/// [`End::Broken`](crate::End::Broken), with everything that was observed before.
+pub fn run(
+    images: &Images<'_>,
+    options: &Options,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, MachineError> {
+    match &options.native {
+        Some(native) => Ok(native::run(native, images, options, observer)?),
+        None => Machine::with_images(images, options)?.run(observer),
     }
 }
 
@@ -280,6 +262,7 @@ impl Machine {
             standard_output: output.standard.clone(),
             is_output_cut: output.is_cut,
             system_calls: run.linux.usage.clone(),
+            digest: None,
         };
         Ok((outcome, run.linux))
     }
@@ -307,15 +290,4 @@ pub struct Survey {
     pub outcome: Outcome,
     /// The images that the program has loaded, in their order, without executable and interpreter.
     pub images: Vec<Mapped>,
-}
-
-/// An image that a program has loaded itself.
-#[derive(Clone, Debug)]
-pub struct Mapped {
-    /// Its path, as the program sees it.
-    pub path: PathBuf,
-    /// The file.
-    pub bytes: Arc<[u8]>,
-    /// What is added to the file's addresses.
-    pub bias: u64,
 }

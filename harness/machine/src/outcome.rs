@@ -80,6 +80,11 @@ pub enum Broken {
     /// The program can't be linked: a PLT does not identify the call to
     /// bind, or what it names can't be read or written.
     Linking(String),
+    /// The program has executed another one in its place, which is not followed on the host's processor.
+    Executed {
+        /// The system call.
+        pc: u64,
+    },
     /// The emulator failed.
     Unicorn(String),
     /// The harness failed within a hook.
@@ -124,6 +129,10 @@ impl fmt::Display for Broken {
             }
             Self::Halted { pc } => write!(f, "the CPU halted at {pc:#x}"),
             Self::Linking(error) => write!(f, "the program can't be linked: {error}"),
+            Self::Executed { pc } => write!(
+                f,
+                "the program has executed another one at {pc:#x}, which is not followed on the host's own processor"
+            ),
             Self::Unicorn(error) => write!(f, "Unicorn: {error}"),
             Self::Harness(error) => write!(f, "the harness failed: {error}"),
         }
@@ -172,4 +181,7 @@ pub struct Outcome {
     pub is_output_cut: bool,
     /// The system calls that it has made.
     pub system_calls: Usage,
+    /// A number that follows from the addresses of all instructions that were observed: for runs on the host's own
+    /// processor, which may differ.
+    pub digest: Option<u64>,
 }

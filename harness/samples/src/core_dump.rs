@@ -12,10 +12,10 @@ use object::elf::{
 use object::read::elf::{FileHeader as _, ProgramHeader as _};
 use object::{Endianness, pod};
 use sframe_engine::{Abi, ByteOrder};
-use sframe_machine::Memory as _;
+use sframe_machine::{Memory as _, of_prstatus};
 
 use crate::recording::{Mapping, OpenFile, Piece, Process, Recording, RecordingError, Sample};
-use crate::registers::{of_fpregset, of_prstatus};
+use crate::registers::of_fpregset;
 
 /// Where `NT_PRSTATUS` has the thread's number, and its registers (`elf_prstatus` of Linux, 64 bits).
 const PR_PID: usize = 32;

@@ -30,23 +30,8 @@ const fn floating_point(register: u32) -> u32 {
     16 + register / 8 * 8 + register % 2 * 4 + register % 8 / 2
 }
 
-/// Where `NT_PRSTATUS` has registers (`elf_gregset_t` of Linux): pairs of a position in words and a DWARF number, and the
-/// position of the program counter.
-#[must_use]
-pub fn of_prstatus(abi: Abi) -> (Vec<(usize, u32)>, usize) {
-    match abi {
-        Abi::Amd64 => {
-            // r15 r14 r13 r12 rbp rbx r11 r10 r9 r8 rax rcx rdx rsi rdi orig_rax rip cs eflags rsp
-            let order = [15, 14, 13, 12, 6, 3, 11, 10, 9, 8, 0, 2, 1, 4, 5];
-            (order.into_iter().enumerate().chain([(19, 7), (16, 16)]).collect(), 16)
-        }
-        Abi::Aarch64 | Abi::Aarch64Be => ((0..32_u32).map(|it| (it as usize, it)).collect(), 32),
-        // The mask and the address of the PSW come first.
-        Abi::S390x => ((0..16_u32).map(|it| (2 + it as usize, it)).collect(), 1),
-    }
-}
-
-/// Where `NT_FPREGSET` has registers that rows may name: pairs as in [`of_prstatus`].
+/// Where `NT_FPREGSET` has registers that rows may name: pairs as in
+/// [`of_prstatus`](sframe_machine::of_prstatus).
 #[must_use]
 pub fn of_fpregset(abi: Abi) -> Vec<(usize, u32)> {
     match abi {
@@ -57,6 +42,8 @@ pub fn of_fpregset(abi: Abi) -> Vec<(usize, u32)> {
 
 #[cfg(test)]
 mod tests {
+    use sframe_machine::of_prstatus;
+
     use super::*;
 
     #[test]

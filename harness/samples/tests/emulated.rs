@@ -12,12 +12,11 @@ use sframe_judge::explore::{Explorer, Progress};
 use sframe_judge::external::isolation::Isolation;
 use sframe_judge::target::{SectionSource, Target};
 use sframe_judge::unwind::{Backtrace, Unwinder, Viewpoint, sframe_unwinder};
-use sframe_machine::Options;
+use sframe_machine::{Options, of_prstatus};
 use sframe_samples::perf;
 use sframe_samples::process::Files;
 use sframe_samples::read::recording_of;
 use sframe_samples::recording::{Mapping, Piece, Process, Recording, RecordingError, Sample};
-use sframe_samples::registers::of_prstatus;
 use sframe_samples::report::SamplesReport;
 use sframe_samples::walks::{Stop, Walker};
 

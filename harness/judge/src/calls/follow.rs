@@ -66,6 +66,8 @@ pub(crate) struct Calls {
     outcomes: Vec<Answered>,
     departures: FxHashMap<Event, Vec<Departure>>,
     landings: FxHashMap<Event, Option<Landing>>,
+    /// Functions that were left otherwise than by a return, if runs differ.
+    left: FxHashSet<u64>,
     /// The calls whose ends, and the landings, that something depends on.
     asked: Rc<RefCell<FxHashSet<Event>>>,
     asked_landings: RefCell<FxHashSet<Event>>,
@@ -90,6 +92,7 @@ impl Calls {
             outcomes: Vec::new(),
             departures: FxHashMap::default(),
             landings: FxHashMap::default(),
+            left: FxHashSet::default(),
             asked: Rc::default(),
             asked_landings: RefCell::default(),
             surveys,
@@ -253,6 +256,7 @@ impl Calls {
         let returned = departure
             .is_some_and(|departure| departure.exit == Exit::Return && moment.pc == call.return_address);
         if let Some(departure) = departure.filter(|_| !returned) {
+            self.note_left(call);
             self.note_departure(call.event, departure);
         } else if self
             .known
@@ -282,6 +286,15 @@ impl Calls {
         if is_asked || self.only_follows() {
             self.departures.entry(call).or_default().push(departure);
             self.surprise(is_asked);
+        }
+    }
+
+    /// If runs differ, a function that was left otherwise than by a return is one also in the next run.
+    fn note_left(&mut self, call: &Record) {
+        let is_new = self.known.left.as_ref().is_some_and(|left| !left.contains(&call.callee));
+        if is_new && self.asked.borrow().contains(&call.event) && self.known.runs + 1 < MOST_RUNS {
+            self.left.insert(call.callee);
+            self.is_surprised.set(true);
         }
     }
 
@@ -389,7 +402,7 @@ impl Calls {
     }
 
     fn surprise(&self, is_surprising: bool) {
-        if is_surprising && self.known.runs + 1 < MOST_RUNS {
+        if is_surprising && self.known.runs + 1 < MOST_RUNS && self.known.left.is_none() {
             self.is_surprised.set(true);
         }
     }
@@ -433,6 +446,11 @@ impl Calls {
             known.departures.extend(self.departures);
             known.landings.extend(self.landings);
         }
+        if let Some(left) = &mut known.left {
+            left.extend(self.left);
+            known.answers = Arc::default();
+            (known.departures, known.landings) = Default::default();
+        }
         let runs = known.runs;
         known.runs += 1;
         let again = if self.surveys { is_new && runs + 1 < MOST_RUNS } else { self.is_surprised.get() };
@@ -462,7 +480,7 @@ impl Calls {
     pub(super) fn landing(&self, call_stack: &CallStack) -> Option<Option<&Landing>> {
         let (event, _) = call_stack.departed_at()?;
         let known = self.known.landings.get(&event).map(Option::as_ref);
-        let is_last = self.known.runs + 1 >= MOST_RUNS;
+        let is_last = self.known.runs + 1 >= MOST_RUNS || self.known.left.is_some();
         if known.is_none() && !is_last {
             self.asked_landings.borrow_mut().insert(event);
         }
@@ -479,7 +497,8 @@ impl Calls {
         let open = self.thread.open.iter().filter(|(frame, _)| is_here(frame)).flat_map(|(_, open)| open);
         let is_unresolved = |asked: &&Asked| {
             asked.matters.set(true);
-            self.known.answers.get(asked.event, asked.question) == Some(Answer::Unresolved)
+            self.known.left.is_some()
+                || self.known.answers.get(asked.event, asked.question) == Some(Answer::Unresolved)
         };
         open.filter(is_unresolved).map(|asked| asked.otherwise(call_stack)).collect()
     }

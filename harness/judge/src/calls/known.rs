@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use sframe_machine::{Answers, Bottom, CallStack, Event, Exit, Moment, Record};
 
 /// What is known of a run from those before it.
@@ -16,6 +16,16 @@ pub(crate) struct Known {
     pub(super) departures: FxHashMap<Event, Vec<Departure>>,
     /// Where control landed after SP had left the frames of the callers, by when it did; `None` if nothing shows it.
     pub(super) landings: FxHashMap<Event, Option<Landing>>,
+    /// If runs differ, nothing is known of one from another by when it was; only which functions were left otherwise than by
+    /// a return, by their addresses.
+    pub(super) left: Option<FxHashSet<u64>>,
+}
+
+impl Known {
+    /// What is known of the next run of a program whose runs differ.
+    pub(crate) fn of_differing_runs() -> Self {
+        Self { left: Some(FxHashSet::default()), ..Self::default() }
+    }
 }
 
 /// How control has left a frame other than by returning to its caller, or has gone elsewhere from it.

@@ -270,6 +270,9 @@ impl Readings {
 
     fn why_excluded(&self, found: &Disagreement, truth: &Truth<'_>) -> Option<ExclusionReason> {
         let call = truth.call_of(found.frame)?;
+        if self.known.left.as_ref().is_some_and(|left| left.contains(&call.callee)) {
+            return Some(ExclusionReason::NoLanding);
+        }
         let Some(departures) = self.known.departures.get(&call.event) else {
             if matches!(found.verdict, Verdict::WrongCfa | Verdict::WrongRa | Verdict::WrongFp) {
                 self.asked.borrow_mut().insert(call.event);

@@ -167,6 +167,7 @@ pub fn broken_reason(
             | Broken::Stack { pc, .. }
             | Broken::SystemCall { pc, .. }
             | Broken::Deadlock { pc }
+            | Broken::Executed { pc }
             | Broken::Halted { pc } => {
                 BrokenRun::At { broken: broken.clone(), place: target.place(Loaded(*pc)).to_string() }
             }

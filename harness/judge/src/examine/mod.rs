@@ -30,8 +30,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use sframe_engine::Abi;
 use sframe_inspect::hazard::Hazard;
 use sframe_machine::{
-    Change, End as RunEnd, Flow, Machine, MachineError, Moment, Observer, Options, Outcome, PcMap, Straight,
-    Usage,
+    Change, End as RunEnd, Flow, MachineError, Moment, Observer, Options, Outcome, PcMap, Straight, Usage,
 };
 
 use crate::calls::{Calls, Judged, Known as KnownCalls, Readings, Scene};
@@ -108,6 +107,9 @@ pub struct Examination {
     /// Why the call stack itself is uncertain: another trace of the calls
     /// contradicts it.
     pub doubt: Option<TraceConflict>,
+    /// Of runs on the host's own processor: whether two of them have executed different instructions. Then nothing is
+    /// concluded from one for another, and what is to be known before is excluded. `None` in the emulator.
+    pub runs_differ: Option<bool>,
     /// What comparing amounts to.
     pub counts: Counts,
     /// Executed instructions that were not looked at: of other programs that the program has executed, and
@@ -177,6 +179,7 @@ impl Examination {
             end: RunEnd::Stopped,
             stopped: None,
             doubt: None,
+            runs_differ: None,
             counts: Counts::default(),
             unobserved: 0,
             standard_output: Vec::new(),
@@ -256,7 +259,7 @@ pub fn examine_with(
             deliveries.push(examiner.deliver(signals, options)?);
         }
     }
-    let Examiner { seen, doubt, stopped, .. } = examiner;
+    let Examiner { seen, doubt, stopped, runs_differ, .. } = examiner;
     let left_out = seen.sampler.as_ref().map_or(0, |sampler| sampler.left_out);
     counts.traces = seen.traces;
     let coverage = seen.executed.coverage(target, !look.only_counts_rows);
@@ -271,6 +274,7 @@ pub fn examine_with(
         end: outcome.end,
         stopped: stopped.or_else(|| look.stop.reason().filter(|_| grace.is_over())),
         doubt,
+        runs_differ,
         counts,
         unobserved: outcome.unobserved,
         last_output: last_lines(&outcome.output),
@@ -322,6 +326,7 @@ struct Examiner<'e, 'a, 'p> {
     instructions: PcMap<Known>,
     doubt: Option<TraceConflict>,
     stopped: Option<StopReason>,
+    runs_differ: Option<bool>,
     /// The program's own check of its result.
     check: Vec<Loaded>,
     /// Breakpoints by address.
@@ -407,6 +412,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             instructions: PcMap::default(),
             doubt: None,
             stopped: None,
+            runs_differ: None,
             check: target.addresses_of(own_check::FUNCTION),
             watched,
             seen,
@@ -434,11 +440,18 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         let seen = self.seen.clone();
         let mut surveys = self.probe.is_some();
         let mut known = KnownCalls::default();
+        let mut digest = None;
         loop {
             self.calls = Calls::new(known, surveys, self.look.without_rule);
             self.interruptions.clone_from(&interruptions);
             self.doubt = None;
             let outcome = self.run_once(options)?;
+            if self.compare_runs(&mut digest, &outcome) {
+                // It was judged by what is known of another one.
+                known = KnownCalls::of_differing_runs();
+                self.seen.clone_from(&seen);
+                continue;
+            }
             let has_surveyed = surveys;
             let again;
             let calls = std::mem::replace(&mut self.calls, Calls::new(KnownCalls::default(), false, None));
@@ -457,6 +470,20 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         }
     }
 
+    /// Compares a run with the one before. Returns whether they are the first that differ.
+    fn compare_runs(&mut self, digest: &mut Option<u64>, outcome: &Outcome) -> bool {
+        let Some(now) = outcome.digest else { return false };
+        // One that was ended early has fewer instructions.
+        if outcome.end == RunEnd::Stopped {
+            self.runs_differ = self.runs_differ.or(Some(false));
+            return false;
+        }
+        let differs = digest.replace(now).is_some_and(|before| before != now);
+        let is_known = self.runs_differ == Some(true);
+        self.runs_differ = Some(is_known || differs);
+        differs && !is_known
+    }
+
     fn run_once(&mut self, options: &Options) -> Result<Outcome, MachineError> {
         self.begin_comparing();
         self.unwinder.restart();
@@ -467,7 +494,8 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         self.passages = Passages::default();
         self.passes = self.only_compares();
         let options = Options { answers: self.calls.answers(), ..options.clone() };
-        let outcome = Machine::with_images(&self.target.images, &options)?.run(self);
+        let target = self.target;
+        let outcome = sframe_machine::run(&target.images, &options, self);
         self.forget_passages();
         outcome
     }

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use sframe_elf::debug_file::{DebugFile, DebugFileError};
 use sframe_elf::file::{MAX_BYTES, read};
 use sframe_machine::{
-    Dynamic, Image, Images, Library, LoadError, Loaded, Machine, MachineError, Options, Outcome,
+    Dynamic, Image, Images, Library, LoadError, Loaded, Machine, MachineError, Mapped, Native, Options,
+    Outcome, native,
 };
 use sha2::{Digest as _, Sha256};
 
@@ -146,6 +147,8 @@ pub struct OwnImages {
     pub interpreter: Option<(String, Vec<u8>)>,
     /// What was loaded in a first run, in its order.
     pub loaded: Vec<LoadedFile>,
+    /// What is added to the executable's addresses, if the host maps all files, and the machine none.
+    pub bias: Option<u64>,
 }
 
 /// An image that a program has loaded.
@@ -157,6 +160,12 @@ pub struct LoadedFile {
     pub bytes: Arc<[u8]>,
     /// What is added to its addresses.
     pub bias: u64,
+}
+
+impl From<Mapped> for LoadedFile {
+    fn from(Mapped { path, bytes, bias }: Mapped) -> Self {
+        Self { name: file_name(&path), bytes, bias }
+    }
 }
 
 impl Files {
@@ -237,14 +246,35 @@ impl Files {
         for image in &survey.images {
             debug.look_for(debug_root, &file_name(&image.path), &on_host(&image.path), &image.bytes);
         }
-        let loaded = survey.images.into_iter().map(|image| LoadedFile {
-            name: file_name(&image.path),
-            bytes: image.bytes,
-            bias: image.bias,
-        });
-        let loaded = loaded.collect();
-        let own = Some(OwnImages { interpreter, loaded });
+        let loaded = survey.images.into_iter().map(LoadedFile::from).collect();
+        let own = Some(OwnImages { interpreter, loaded, bias: None });
         Ok((Self { executable, own, debug, ..Self::default() }, survey.outcome))
+    }
+
+    /// Reads an executable for this host, and what the host loads for it, which a run shows if it has an interpreter. Returns
+    /// also what further runs on the host's own processor have to know. Separate debug files are looked for below
+    /// `debug_root`, if there is one.
+    ///
+    /// # Errors
+    /// A file can't be read, or the host can't execute it.
+    pub fn native(
+        path: &Path,
+        options: &Options,
+        debug_root: Option<&Path>,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<(Self, Native), FilesError> {
+        let executable = read_some(path, &mut MAX_BYTES.clone())?;
+        let image =
+            Image::parse(&executable).map_err(|source| FilesError::Load { path: path.to_owned(), source })?;
+        let surveyed = native::survey(path, &image, options, is_stopped).map_err(MachineError::from)?;
+        let mut debug = DebugFiles::default();
+        debug.look_for(debug_root, "", path, &executable);
+        for Mapped { path, bytes, .. } in &surveyed.images {
+            debug.look_for(debug_root, &file_name(path), path, bytes);
+        }
+        let loaded = surveyed.images.into_iter().map(LoadedFile::from).collect();
+        let own = Some(OwnImages { interpreter: None, loaded, bias: Some(surveyed.bias) });
+        Ok((Self { executable, own, debug, ..Self::default() }, surveyed.native))
     }
 
     /// Returns each file with its name, which is empty for the executable.
@@ -269,6 +299,10 @@ impl Files {
             .iter()
             .map(|LoadedFile { name, bytes, bias }| Loaded { name, bytes, bias: *bias })
             .collect();
+        if let Some(bias) = own.bias {
+            let executable = Loaded { name: "", bytes: &self.executable, bias };
+            return Images::mapped(&[&[executable], &loaded[..]].concat());
+        }
         Images::with_interpreter(&self.executable, interpreter, &loaded)
     }
 

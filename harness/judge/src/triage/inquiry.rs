@@ -48,10 +48,12 @@ impl<'s, 'a> Circumstances<'s, 'a> {
 }
 
 impl Circumstances<'_, '_> {
-    /// The address of the instruction that has last stored to a word.
+    /// The address of the instruction that has last stored to a word, if that is certain.
     pub(super) fn last_store(&self, word: u64) -> Option<u64> {
-        let of_run = self.truth.stores.and_then(|stores| stores.last(word));
-        of_run.map(|store| store.pc).or_else(|| self.last_store?(word))
+        match self.truth.stores.filter(|stores| stores.last(word).is_some()) {
+            Some(stores) => stores.last_certain(word).map(|store| store.pc),
+            None => self.last_store?(word),
+        }
     }
 }
 

@@ -647,6 +647,13 @@ impl LastStores {
         self.words.get(address / 8)
     }
 
+    /// Returns the same, unless it may have stored elsewhere as well as there.
+    pub(crate) fn last_certain(&self, address: u64) -> Option<&Store> {
+        let is_anywhere =
+            |store: &Store| self.words.anywhere.as_ref().is_some_and(|it| std::ptr::eq(it, store));
+        self.last(address).filter(|store| !is_anywhere(store))
+    }
+
     /// Whether the word at an address was the FP that a call made at a time has to keep, until a callee of it has stored
     /// something else there.
     pub(crate) fn is_overwritten_by_callee(&self, address: u64, time: u64) -> bool {

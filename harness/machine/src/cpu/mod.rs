@@ -3,6 +3,7 @@
 mod aarch64;
 mod amd64;
 mod kernel;
+mod prstatus;
 mod s390x;
 
 use std::cmp::Ordering;
@@ -13,6 +14,7 @@ use unicorn_engine::{Arch, Mode, Unicorn, uc_error};
 pub use aarch64::{AARCH64, AARCH64_BE};
 pub use amd64::AMD64;
 pub(crate) use kernel::{Chain, CloneArgument, SI_KERNEL, SignalFrame, Stat, SystemCalls};
+pub use prstatus::of_prstatus;
 pub use s390x::S390X;
 
 /// How an instruction can move control, as far as the call stack is concerned.

@@ -30,6 +30,7 @@ use sframe_machine::End;
 use super::diagnostic::quoted;
 use super::identity::Asked;
 use super::in_baseline::InBaseline;
+use super::native::NativeRun;
 use super::no_result::NoResult;
 use super::{RunIdentity, file_name};
 use crate::case::{BrokenReason, CaseReport, NOTHING_COMPARED, Outcome, SeenKnown, SignalCounts};
@@ -318,6 +319,9 @@ pub struct CheckReport {
     /// Why a first run was broken, if this is a second one, whose stack had zeroes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zeroed_stack: Option<String>,
+    /// What executed the program, if it was not the emulator.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub native: Option<NativeRun>,
     /// The program's exit status, as a shell reports it: 128 and the signal's number if a signal
     /// ended it. `None` if it has not ended by itself.
     pub exit_status: Option<u8>,
@@ -615,6 +619,7 @@ impl CheckReport {
             unmet: None,
             missing_fde: None,
             zeroed_stack: None,
+            native: examination.runs_differ.map(NativeRun::here),
             exit_status,
             killed_by: match examination.end {
                 End::Killed(signal) => Some(signal),

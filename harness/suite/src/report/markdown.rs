@@ -20,6 +20,7 @@ use super::diagnostic::{Described, Style, not_shown};
 use super::files::{COLUMNS, LISTED};
 use super::format::{Document, Format, Written};
 use super::known::known_lines;
+use super::native::NativeRun;
 use super::summary::{IN_FULL, SHOWN, command_for, explored, frames, show_accepted, show_explored};
 use super::{CheckReport, ExploreReport, ExploredFiles, RefusedFile, Report};
 use crate::case::{CaseReport, Outcome, SeenKnown};
@@ -132,7 +133,8 @@ pub fn markdown(report: &Report) -> String {
 pub fn markdown_of_check(report: &CheckReport) -> String {
     let summary = &report.summary;
     let mut text = heading(&report.conclusion());
-    for told in report.sample().into_iter().chain(report.stack()) {
+    let native = report.native.as_ref().map(NativeRun::line);
+    for told in report.sample().into_iter().chain(report.stack()).chain(native) {
         let _ = writeln!(text, "{}", block(&Text::of(told)));
     }
     let _ = writeln!(

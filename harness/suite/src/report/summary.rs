@@ -224,6 +224,7 @@ pub fn check_summary(report: &CheckReport, style: Style) -> Text {
         text.line(format!("{file}: {abi}, {}", version(report.is_made(), *sframe_version)));
         report.sample().into_iter().for_each(|sample| text.line(sample));
         report.stack().into_iter().for_each(|stack| text.line(format!("stack       {stack}")));
+        report.native.iter().for_each(|native| text.line(format!("native      {}", native.line())));
     }
     if style.is_full() {
         report.sections().iter().for_each(|section| text.line(format!("section     {section}")));

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::io::IsTerminal as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
@@ -15,7 +15,7 @@ use sframe_judge::target::{SectionSource, Target};
 use sframe_judge::truth::cross_check::Traces;
 use sframe_kit::percent::Percent;
 use sframe_kit::text::{counted, grouped};
-use sframe_machine::Options;
+use sframe_machine::{Native, Options, Pattern};
 use sframe_suite::check::{Checked, Checker, Client, Demands, Program};
 use sframe_suite::provenance::Began;
 use sframe_suite::report::{Asked, CheckReport, Document, Style, check_summary};
@@ -38,6 +38,10 @@ pub(crate) struct Check {
     /// Which section of each file to judge.
     #[arg(long, value_name = "SECTION", value_enum, default_value_t = JudgedSection::Sframe)]
     from: JudgedSection,
+    /// Execute the program on this host's own processor, and not in the emulator, which is the sandbox: the program acts on the
+    /// host, and runs at least twice if it is dynamic. Its environment is what --env says.
+    #[arg(long, conflicts_with_all = ["root", "cwd", "library_path", "trust_runpath", "pattern", "unwinder"])]
+    native: bool,
     #[command(flatten)]
     sampling: SamplingOptions,
     #[command(flatten)]
@@ -111,6 +115,7 @@ impl Check {
         let known = self.known.open()?;
         let external = self.unwinder.start(stop.clone())?;
         let options = Options { stack_size: self.stack_size, ..self.program.machine.options() };
+        let options = if self.native { on_this_host(&self.file, options) } else { options };
         let checker = Checker {
             source: self.from.source(),
             external: external.as_ref(),
@@ -149,6 +154,12 @@ impl Check {
             coverage: self.coverage.map(|share| share.to_string()),
         }
     }
+}
+
+/// Options for the host's own processor, where a stack has zeroes.
+fn on_this_host(file: &Path, options: Options) -> Options {
+    let native = Native { executable: file.to_owned(), code: Vec::new() };
+    Options { native: Some(Arc::new(native)), pattern: Pattern::Zeroes, ..options }
 }
 
 /// The command, while the program is checked.

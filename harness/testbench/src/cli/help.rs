@@ -58,6 +58,7 @@ Examples:
   sframe-testbench check ./program --from eh-frame --write-known known.yaml
   sframe-testbench check ./program --from eh-frame --known known.yaml
   sframe-testbench check ./program --from-function main --per-place 3
+  sframe-testbench check ./program --native --from either -- first second
   sframe-testbench check root/usr/bin/lua --root root --from either --cwd /tmp --env LANG=C -- sort.lua
   sframe-testbench check root/bin/sed --root root --stdin text --expect-stdout expected --exit-status 0 -- -n 3p
 
@@ -69,6 +70,8 @@ Exit status:
      for more than a tenth of what could have one (--coverage); too much was excluded (--allow-excluded)
   4  broken: the program did not end as it should, the run was interrupted or took too long,
      or the bench could not follow it. The report has the results so far
+
+The emulator is a sandbox. With --native there is none: the program acts on this host.
 
 An interrupt (SIGINT, SIGTERM) ends the run with its report; a second one, a second later, kills it.";
 

@@ -1,7 +1,9 @@
 //! A program that is run without a spec.
 
 use std::fmt::Display;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 use sframe_elf::kernel::sections_of_kernels;
@@ -9,7 +11,7 @@ use sframe_elf::object_file::ObjectFile;
 use sframe_inspect::command::{Failure, detail};
 use sframe_judge::examine::stop::{StopReason, StopRequest};
 use sframe_judge::target::files::{Files, FilesError, LibraryFolders};
-use sframe_machine::{LoadError, Options};
+use sframe_machine::{LoadError, MachineError, Options};
 use sframe_suite::check::{Program, WITHOUT_RUNNING};
 
 use super::debug_files::{DebugOptions, tell};
@@ -66,15 +68,18 @@ impl ProgramOptions {
         options.system = self.system.system(file, &self.arguments)?;
         let expected_output = self.system.expected_output()?;
         let debug_root = Some(self.debug.root(options.system.root.as_deref())?);
-        let files = if options.system.root.is_some() {
-            let survey = Files::survey(file, &options, debug_root, &|| stop.reason().is_some());
-            if let Some(reason) = stop.reason() {
-                let reason = match reason {
-                    StopReason::Interrupted => "stopped",
-                    StopReason::TimeIsOver => "the time limit was over",
-                };
-                return Err(Failure::broken(format!("INTERRUPTED: {reason} before anything was checked")));
-            }
+        let is_stopped = || stop.reason().is_some();
+        let files = if options.native.is_some() {
+            options.system.program = file.as_os_str().as_bytes().to_vec();
+            let found = Files::native(file, &options, debug_root, &is_stopped);
+            not_stopped(stop)?;
+            found.map(|(files, native)| {
+                options.native = Some(Arc::new(native));
+                (files, None)
+            })
+        } else if options.system.root.is_some() {
+            let survey = Files::survey(file, &options, debug_root, &is_stopped);
+            not_stopped(stop)?;
             survey.map(|(files, outcome)| (files, Some(outcome.instructions)))
         } else {
             let folders =
@@ -82,9 +87,10 @@ impl ProgramOptions {
             Files::find(file, folders).map(|files| (files, None))
         };
         let (files, instructions) = files.map_err(|error| match error {
-            FilesError::Missing { .. } | FilesError::Outside { .. } | FilesError::Interpreter { .. } => {
-                unusable(&name, &error)
-            }
+            FilesError::Missing { .. }
+            | FilesError::Outside { .. }
+            | FilesError::Interpreter { .. }
+            | FilesError::Machine(MachineError::Native(_)) => unusable(&name, &error),
             FilesError::Load { source: LoadError::NotExecutable(_) | LoadError::NoEntry, .. } => {
                 Failure::unusable(format!("error: {error}; {WITHOUT_RUNNING}"))
             }
@@ -108,6 +114,16 @@ impl ProgramOptions {
         let exit_status = self.exit_status;
         Ok(Program { name, files, options, instructions, exit_status, expected_output })
     }
+}
+
+/// Fails if an end was asked for before anything was checked.
+fn not_stopped(stop: &StopRequest) -> Result<(), Failure> {
+    let Some(reason) = stop.reason() else { return Ok(()) };
+    let reason = match reason {
+        StopReason::Interrupted => "stopped",
+        StopReason::TimeIsOver => "the time limit was over",
+    };
+    Err(Failure::broken(format!("INTERRUPTED: {reason} before anything was checked")))
 }
 
 fn unusable(name: &str, error: &dyn Display) -> Failure {

@@ -82,8 +82,10 @@ const CRATES: [(&str, &[&str]); 17] = [
         &[
             "explore",
             "machine",
+            "native",
             "prelude",
             "run",
+            "options",
             "observer",
             "straight",
             "process",

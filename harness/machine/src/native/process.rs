@@ -1,0 +1,137 @@
+//! A process that is traced: from its start to its end.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::Command;
+use std::thread::sleep;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity, sched_yield};
+
+use super::error::NativeError;
+use super::output::{Output, Written, input};
+use super::ptrace;
+use crate::options::Options;
+
+/// The processes of a program. Those that are left when this is dropped are killed.
+pub(super) struct Process {
+    /// The first process, which is also its first thread, and the number of its group.
+    pub(super) id: Pid,
+    output: Output,
+    /// The threads that have not ended.
+    pub(super) threads: Vec<Pid>,
+    /// The processors of this thread before it was bound to one.
+    processors: Option<CpuSet>,
+}
+
+impl Process {
+    /// Starts a program. It has stopped before its first instruction.
+    pub(super) fn start(executable: &Path, options: &Options) -> Result<Self, NativeError> {
+        let system = &options.system;
+        let output = Output::new().map_err(NativeError::of("no file in memory"))?;
+        let streams = output.streams().map_err(NativeError::of("no file in memory"))?;
+        let [standard_output, standard_error] = streams;
+        let path = executable.canonicalize().map_err(NativeError::Start)?;
+        let mut command = Command::new(path);
+        command
+            .arg0(OsStr::from_bytes(&system.program))
+            .args(system.arguments.iter().map(|argument| OsStr::from_bytes(argument)))
+            .env_clear()
+            .stdin(input(system.input.as_ref().map(|input| &***input)).map_err(NativeError::Start)?)
+            .stdout(standard_output)
+            .stderr(standard_error)
+            // An interrupt from the terminal is the bench's.
+            .process_group(0);
+        for variable in &system.environment {
+            let (name, value) = match variable.iter().position(|byte| *byte == b'=') {
+                Some(position) => (&variable[..position], &variable[position + 1..]),
+                None => (&variable[..], &[][..]),
+            };
+            command.env(OsStr::from_bytes(name), OsStr::from_bytes(value));
+        }
+        // Both sides of a step take turns: on one processor, neither waits for another to wake up.
+        let processors = bind_to_one();
+        let started = ptrace::start(command, options.stack_size);
+        let id = started.map_err(|error| {
+            release(processors.as_ref());
+            if ptrace::is_not_allowed(&error) {
+                NativeError::NotAllowed(error)
+            } else {
+                NativeError::Start(error)
+            }
+        })?;
+        let process = Self { id, output, threads: vec![id], processors };
+        let stopped = ptrace::wait(id, true).map_err(NativeError::of("waitpid"))?;
+        if !stopped.is_some_and(|status| status.stopped()) {
+            return Err(NativeError::Start(io::ErrorKind::UnexpectedEof.into()));
+        }
+        ptrace::follow_threads(id).map_err(NativeError::NotAllowed)?;
+        Ok(process)
+    }
+
+    /// Ends what is left of it, and returns what the program has written.
+    pub(super) fn end(mut self) -> io::Result<Written> {
+        self.kill();
+        self.output.written()
+    }
+
+    /// Ends what is left of it.
+    fn kill(&mut self) {
+        let _ = kill_process(self.id, Signal::KILL);
+        let _ = kill_process_group(self.id, Signal::KILL);
+        // The first thread is gone last.
+        for thread in std::mem::take(&mut self.threads).into_iter().rev() {
+            while let Ok(Some(status)) = ptrace::wait(thread, true) {
+                if status.exited() || status.signaled() {
+                    break;
+                }
+                // It has stopped on its way out.
+                let _ = ptrace::detach(thread);
+            }
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+        release(self.processors.as_ref());
+    }
+}
+
+/// Binds this thread, and what it starts, to the processor that it is on. Returns those that it may use otherwise.
+fn bind_to_one() -> Option<CpuSet> {
+    let before = sched_getaffinity(None).ok()?;
+    let mut one = CpuSet::new();
+    one.set(sched_getcpu());
+    sched_setaffinity(None, &one).ok()?;
+    Some(before)
+}
+
+fn release(processors: Option<&CpuSet>) {
+    if let Some(processors) = processors {
+        let _ = sched_setaffinity(None, processors);
+    }
+}
+
+/// Waits for what may take long: as briefly as possible at first.
+#[derive(Debug, Default)]
+pub(super) struct Patience(u32);
+
+impl Patience {
+    /// Lets others run. Returns whether some time has passed, so that it is worth asking what else there is.
+    pub(super) fn wait(&mut self) -> bool {
+        const BRIEF: u32 = 200;
+        self.0 += 1;
+        if self.0 < BRIEF {
+            sched_yield();
+            return false;
+        }
+        sleep(Duration::from_micros(u64::from(self.0.min(10 * BRIEF))));
+        true
+    }
+}
