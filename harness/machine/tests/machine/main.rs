@@ -10,6 +10,7 @@ mod explore;
 mod forks;
 mod link;
 mod malformed;
+mod native;
 mod programs;
 mod signals;
 mod stores;

@@ -38,6 +38,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("cc -DWITHOUT_MAIN kit/test.c ", "the same"),
     ("SFRAME_TESTBENCH_HOME=. ", "the same"),
     ("sframe-testbench check root/", "needs the root of a distribution"),
+    ("sframe-testbench check --native ", "needs a program for the host: the tests of `native` run some"),
     ("sframe-testbench generate assembly ", "needs compilers"),
     ("sframe-testbench generate c ", "needs compilers"),
     ("sframe-testbench generate sections ", "may need an adapter"),

@@ -52,6 +52,7 @@ mod markdown;
 mod matrix;
 mod merging;
 mod mutate;
+mod native;
 mod next_release;
 mod one_truth;
 mod pipelines;
