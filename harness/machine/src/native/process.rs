@@ -9,7 +9,11 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, Signal, WaitOptions, child_subreaper, getpid, kill_process, kill_process_group, set_child_subreaper,
+    waitpgid,
+};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity, sched_yield};
 
 use super::error::NativeError;
@@ -26,6 +30,10 @@ pub(super) struct Process {
     pub(super) threads: Vec<Pid>,
     /// The processors of this thread before it was bound to one.
     processors: Option<CpuSet>,
+    /// Whether orphans were this process's children before.
+    was_reaper: bool,
+    /// Whether nothing is left: its numbers may be those of others.
+    is_over: bool,
 }
 
 impl Process {
@@ -64,7 +72,10 @@ impl Process {
                 NativeError::Start(error)
             }
         })?;
-        let process = Self { id, output, threads: vec![id], processors };
+        // What the program leaves behind is reaped here, and not by another process.
+        let was_reaper = child_subreaper().is_ok_and(|reaper| reaper.is_some());
+        let _ = set_child_subreaper(Some(getpid()));
+        let process = Self { id, output, threads: vec![id], processors, was_reaper, is_over: false };
         let stopped = ptrace::wait(id, true).map_err(NativeError::of("waitpid"))?;
         if !stopped.is_some_and(|status| status.stopped()) {
             return Err(NativeError::Start(io::ErrorKind::UnexpectedEof.into()));
@@ -81,7 +92,12 @@ impl Process {
 
     /// Ends what is left of it.
     fn kill(&mut self) {
-        let _ = kill_process(self.id, Signal::KILL);
+        if std::mem::replace(&mut self.is_over, true) {
+            return;
+        }
+        if self.threads.contains(&self.id) {
+            let _ = kill_process(self.id, Signal::KILL);
+        }
         let _ = kill_process_group(self.id, Signal::KILL);
         // The first thread is gone last.
         for thread in std::mem::take(&mut self.threads).into_iter().rev() {
@@ -93,6 +109,8 @@ impl Process {
                 let _ = ptrace::detach(thread);
             }
         }
+        // All that are left have been killed.
+        while matches!(waitpgid(self.id, WaitOptions::empty()), Ok(_) | Err(Errno::INTR)) {}
     }
 }
 
@@ -100,6 +118,9 @@ impl Drop for Process {
     fn drop(&mut self) {
         self.kill();
         release(self.processors.as_ref());
+        if !self.was_reaper {
+            let _ = set_child_subreaper(None);
+        }
     }
 }
 
