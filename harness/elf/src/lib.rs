@@ -6,7 +6,9 @@ mod call_frame_info;
 pub mod cfi;
 #[cfg(feature = "disassembly")]
 pub mod code_digest;
+pub mod compile_units;
 pub mod debug_file;
+mod dwarf;
 mod dynamic_relocations;
 pub mod file;
 pub mod find_sframe;

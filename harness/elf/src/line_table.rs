@@ -1,14 +1,13 @@
 //! Line tables: from `file.c:42` to an address.
 
-use std::borrow::Cow;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use gimli::{DebugLineOffset, Dwarf, EndianSlice, RunTimeEndian, Section as _, SectionId};
-use object::{Endianness, Object, ObjectSection};
+use gimli::{DebugLineOffset, Dwarf, Section as _};
 use rustc_hash::FxHashMap;
 
 use crate::bounded::File;
+use crate::dwarf::{self, Slice};
 
 /// Why line tables can't be used.
 #[derive(Debug, thiserror::Error)]
@@ -37,16 +36,8 @@ pub struct Lines {
 
 impl Lines {
     pub(crate) fn read(elf: &File<'_>) -> Result<Self, LinesError> {
-        let endian = match elf.endian() {
-            Endianness::Little => RunTimeEndian::Little,
-            Endianness::Big => RunTimeEndian::Big,
-        };
-        let load = |id: SectionId| -> Result<Cow<'_, [u8]>, gimli::Error> {
-            let section = elf.section_by_name(id.name());
-            Ok(section.and_then(|section| section.uncompressed_data().ok()).unwrap_or_default())
-        };
-        let sections = gimli::DwarfSections::load(load)?;
-        let dwarf = sections.borrow(|data| EndianSlice::new(data, endian));
+        let sections = dwarf::sections(elf)?;
+        let dwarf = sections.borrow(|data| dwarf::slice(elf, data));
         let mut rows = Vec::new();
         // One after another, as linkers place them: any number of units may refer to the same
         // program.
@@ -83,8 +74,6 @@ impl Lines {
 
 /// Longer paths are truncated: any number of files may have the same path.
 const LONGEST_PATH: usize = 1 << 12;
-
-type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
 
 fn read_program<'a>(
     dwarf: &Dwarf<Slice<'a>>,

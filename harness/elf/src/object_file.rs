@@ -19,6 +19,7 @@ use crate::abi::abi_of;
 use crate::bounded::{self, File, FileSection, SharedBytes, Tables};
 use crate::call_frame_info::call_frame_info;
 use crate::cfi::{CallFrameInfo, LandingPads};
+use crate::compile_units::CompileUnits;
 use crate::debug_file::DebugFile;
 use crate::dynamic_relocations;
 pub use crate::find_sframe::{MissingSection, SectionBytes, SectionError};
@@ -322,6 +323,15 @@ impl<'a> ObjectFile<'a> {
             name.or_else(of_section).map(str::to_owned)
         };
         entries.filter_map(|(address, target)| Some((address, name(target)?))).collect()
+    }
+
+    /// Returns who has made which code, as the debug information says, which may be in a separate file. It is read at each
+    /// call.
+    #[must_use]
+    pub fn compile_units(&self) -> CompileUnits {
+        let own = self.elf.section_by_name(".debug_info").is_some();
+        let debug = self.debug.filter(|_| !own).and_then(DebugFile::open);
+        CompileUnits::read(debug.as_ref().unwrap_or(&self.elf))
     }
 
     /// Returns the line tables. They are read at each call: few specs need them.

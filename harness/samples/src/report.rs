@@ -408,9 +408,18 @@ impl SamplesReport {
             counted(self.processes, "program run"),
             share(self.comparable, self.samples),
         ));
-        let complete = |method: &Method| format!("{} {}", method.name, share(method.complete, self.samples));
-        let complete: Vec<String> = self.methods.iter().map(complete).collect();
-        facts.push(format!("complete: {}", complete.join("; ")));
+        let shares = |methods: &[Method], of: fn(&Method) -> u64| {
+            let share = |method: &Method| format!("{} {}", method.name, share(of(method), self.samples));
+            methods.iter().map(share).collect::<Vec<_>>().join("; ")
+        };
+        facts.push(format!("complete: {}", shares(&self.methods, |method| method.complete)));
+        // A chain of frame pointers may end well, and have left out callers.
+        if self.methods.iter().any(|method| method.as_cfi < method.complete) {
+            facts.push(format!(
+                "complete, with CFI's callers: {}",
+                shares(&self.methods, |method| method.as_cfi)
+            ));
+        }
         let differ = self.differences.iter().map(|it| it.samples).fold(0, u64::saturating_add);
         let undecided =
             self.differences.iter().filter(|it| it.explored == Explored::Undecided).count() as u64;

@@ -87,7 +87,7 @@ pub struct Sign {
     pub continues: bool,
     /// The last instructions before the first one that the row is wrong for, with `N` for each number; `R`
     /// stands for any register but SP, `V` for one that callees need not save, and `J` for a conditional jump (both amd64);
-    /// ` | ` is between instructions of which one is there.
+    /// a `*` at the end for any operands; ` | ` is between instructions of which one is there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<String>,
     /// Instructions that the function has before that, in this order and in the same way, with others between: what the

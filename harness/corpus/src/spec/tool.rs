@@ -110,7 +110,7 @@ impl ToolVersion {
 }
 
 /// A tool and its version: `gas 2.47.50`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Tool<N> {
     /// Its name.
     pub name: N,

@@ -128,6 +128,8 @@ const CRATES: [(&str, &[&str]); 17] = [
             "plt",
             "dynamic_relocations",
             "line_table",
+            "compile_units",
+            "dwarf",
             "unknown_symbol",
             "abi",
             "bounded",

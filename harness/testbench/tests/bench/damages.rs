@@ -656,7 +656,16 @@ const OF_LISTS: &[OfEntry] = &[
         },
         1,
     ),
-    ("an entry blames another component", |entry| entry["blame"] = json!("consumer"), 1),
+    ("an entry blames another component than its bug is of", |entry| entry["blame"] = json!("consumer"), 2),
+    (
+        "an entry blames another component",
+        |entry| {
+            entry["blame"] = json!("consumer");
+            entry["reason"] = json!("It is a reason of some length.");
+            entry.as_object_mut().expect("an entry").remove("fault");
+        },
+        1,
+    ),
     ("an entry has no reason", |entry| entry["reason"] = json!(""), 2),
 ];
 

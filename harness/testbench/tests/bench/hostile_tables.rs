@@ -40,6 +40,7 @@ fn ended(output: &Output) -> (i32, String) {
 }
 
 /// A section, and its load address.
+#[derive(Clone)]
 struct Section {
     name: &'static str,
     kind: u32,
@@ -575,6 +576,40 @@ fn line_tables_take_no_more_than_a_row_for_each_byte() {
     let lines = ObjectFile::parse(&bytes).expect("a file").lines().expect("a line table");
     let (file, line, address) = lines.at(TEXT + 5).expect("a line");
     assert!(file.len() <= 4096 && line == 2 && address == TEXT + 4, "{} {line} {address:#x}", file.len());
+}
+
+/// Units with thousands of attributes that take no bytes: those that are read name their compiler.
+#[test]
+fn units_take_no_more_than_their_allowance() {
+    const UNITS: u64 = 20_000;
+    let mut attributes = vec![1, 0x11, 0, 0x25, 8, 0x11, 1, 0x12, 6];
+    attributes.extend([0x3f, 0x19].repeat(20_000));
+    attributes.extend([0, 0, 0]);
+    let unit = |index: u64| {
+        let root = [&[1][..], b"GNU C17 14.2.0\0", &doubles(&[TEXT + 2 * index]), &words(&[2])].concat();
+        let length = u32::try_from(root.len() + 7).expect("short");
+        [words(&[length]), vec![4, 0, 0, 0, 0, 0, 8], root].concat()
+    };
+    let mut sections = sound();
+    sections.push(Section::new(".debug_abbrev", 1, 0, attributes));
+    sections.push(Section::new(".debug_info", 1, 0, (0..UNITS).flat_map(unit).collect()));
+    let bytes = elf(2, &sections, &[]);
+    let units = ObjectFile::parse(&bytes).expect("a file").compile_units();
+    let named = |index| units.producer_at(TEXT + 2 * index + 1);
+    assert_eq!(
+        [named(0), named(9), named(UNITS - 1)],
+        [Some("GNU C17 14.2.0"), Some("GNU C17 14.2.0"), None]
+    );
+    // Ends of code that are past the last address, and tables that are cut.
+    let damages: [(&str, usize, &[u8]); 3] =
+        [(".debug_info", 27, &[0xff; 12]), (".debug_info", 6, &[0xff; 4]), (".debug_abbrev", 2, &[0xff; 7])];
+    for (name, at, damage) in damages {
+        let mut sections = sections.clone();
+        let section = sections.iter_mut().find(|section| section.name == name).expect("a section");
+        section.data[at..at + damage.len()].copy_from_slice(damage);
+        let bytes = elf(2, &sections, &[]);
+        assert_eq!(ObjectFile::parse(&bytes).expect("a file").compile_units().producer_at(TEXT), None);
+    }
 }
 
 /// In objects, every relocation names its symbol.
