@@ -1,6 +1,6 @@
 //! Which page describes what a finding shows: by its verdict, sections, rules and instructions, and by who made the file.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use sframe_elf::object_file::ObjectFile;
@@ -324,6 +324,7 @@ pub fn point_out<'i>(
     let mut findings: Vec<&mut Finding> = findings.collect();
     let (mut signs, mut unsaid_signs) = (Vec::new(), Vec::new());
     let mut codes: HashMap<(Option<String>, u64), Option<FunctionCode>> = HashMap::new();
+    let (mut functions, mut unsure) = (Vec::new(), HashSet::new());
     for finding in &mut findings {
         let image = images.entry(finding.image.clone()).or_insert_with_key(|image| {
             let module = target.modules.iter().find(|module| module.name == *image)?;
@@ -337,6 +338,7 @@ pub fn point_out<'i>(
             code.or_insert_with(|| image.module.function_code(Linked(start))).clone()
         });
         let finding = &**finding;
+        functions.push(start.map(|start| (finding.image.clone(), start)));
         let seen = image.as_mut().map(|image| {
             let module = image.module;
             let (causes, unnamed) = image.causes_at(start.unwrap_or_default(), faults, producer);
@@ -345,13 +347,28 @@ pub fn point_out<'i>(
             // removed.
             let (said, unsaid) = match said {
                 Some(said) if is_sure(&said) => (said, Vec::new()),
-                said => (Vec::new(), said.unwrap_or_else(|| signs_of(finding, unnamed, module))),
+                Some(said) => (Vec::new(), said),
+                None => {
+                    let unsaid = signs_of(finding, unnamed, module);
+                    if unsaid.first().is_some_and(|(page, _)| is_of_compiler(faults, page)) {
+                        unsure.extend(start.map(|start| (finding.image.clone(), start)));
+                    }
+                    (Vec::new(), unsaid)
+                }
             };
             [said, unsaid].map(|signs| SeenSigns { module: Some(module), signs })
         });
         let [said, unsaid] = seen.unwrap_or_default();
         signs.push(said);
         unsaid_signs.push(unsaid);
+    }
+    // A function is of one compiler: what may be a bug of another one in it is none of this one for certain.
+    let of_function = functions.into_iter().zip(signs.iter_mut().zip(&mut unsaid_signs));
+    for (function, (said, unsaid)) in of_function {
+        let is_of_one = said.signs.first().is_some_and(|(page, _)| is_of_compiler(faults, page));
+        if is_of_one && function.is_some_and(|function| unsure.contains(&function)) {
+            std::mem::swap(said, unsaid);
+        }
     }
     let (named, unsaid) = (pages(&findings, &signs, ran), pages(&findings, &unsaid_signs, ran));
     let known_as = |name: &str| Some(faults.get(name)?.known_as(name));
@@ -363,6 +380,11 @@ pub fn point_out<'i>(
             finding.hint = Some(looks_like_a(&fault, faults, &image.makers.file).into());
         }
     }
+}
+
+/// Whether a page is of a compiler's bug.
+fn is_of_compiler(faults: &Faults, page: &str) -> bool {
+    faults.get(page).is_some_and(|page| matches!(page.component, Component::Compiler(_)))
 }
 
 /// The known causes that code of a module can have.
@@ -397,6 +419,11 @@ fn looks_like_a(fault: &KnownFault, faults: &Faults, makers: &Makers) -> String 
     let lacks = match faults.get(&fault.name).map(|page| &page.component) {
         Some(Component::Library(_)) => "does not say which version it has",
         Some(Component::Linker(_)) => "does not say how it was linked",
+        Some(Component::Compiler(range))
+            if range.name == Compiler::Clang && makers.may_be_of_clang(Compiler::Gcc) =>
+        {
+            "names GCC as well, and this function has what looks like a bug of GCC, too"
+        }
         _ if makers.may_be_of_clang(Compiler::Gcc) => {
             "names a compiler with LLVM as well, and GCC's start files are in each program"
         }

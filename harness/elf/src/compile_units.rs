@@ -13,12 +13,22 @@ use rustc_hash::FxHashMap;
 use crate::bounded::{Allowance, File, SharedBytes};
 use crate::dwarf::{self, Slice};
 
+/// Who has made the code of a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Producer<'u> {
+    /// What it says of itself: a compiler, or an assembler.
+    pub name: &'u str,
+    /// Whether the source was assembly (`DW_LANG_Mips_Assembler`): then no compiler has made the code.
+    pub is_assembled: bool,
+}
+
 /// The producers of units, by the code that they have.
 #[derive(Clone, Debug, Default)]
 pub struct CompileUnits {
     /// Sorted by address, with indices of producers.
     ranges: Vec<(Range<u64>, usize)>,
-    producers: Vec<String>,
+    /// With whether the source was assembly.
+    producers: Vec<(String, bool)>,
 }
 
 /// Why a unit names nobody.
@@ -78,7 +88,9 @@ impl CompileUnits {
         allowance.take(producer.len() as u64)?;
         self.add_ranges(dwarf, &mut unit, root, allowance)?;
         let producer = producer.slice().get(..LONGEST_PRODUCER).unwrap_or(producer.slice());
-        self.producers.push(String::from_utf8_lossy(producer).into_owned());
+        let language = root.attr_value(gimli::DW_AT_language);
+        let is_assembled = language == Some(AttributeValue::Language(gimli::DW_LANG_Mips_Assembler));
+        self.producers.push((String::from_utf8_lossy(producer).into_owned(), is_assembled));
         Ok(())
     }
 
@@ -114,12 +126,13 @@ impl CompileUnits {
         Ok(())
     }
 
-    /// Returns what the compiler of the code at an address says of itself.
+    /// Returns who has made the code at an address.
     #[must_use]
-    pub fn producer_at(&self, address: u64) -> Option<&str> {
+    pub fn producer_at(&self, address: u64) -> Option<Producer<'_>> {
         let behind = self.ranges.partition_point(|(range, _)| range.start <= address);
         let (range, producer) = self.ranges.get(behind.checked_sub(1)?)?;
-        range.contains(&address).then(|| self.producers.get(*producer).map(String::as_str))?
+        let (name, is_assembled) = self.producers.get(*producer).filter(|_| range.contains(&address))?;
+        Some(Producer { name, is_assembled: *is_assembled })
     }
 }
 

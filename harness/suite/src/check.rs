@@ -298,6 +298,7 @@ impl Demands {
             None => reasons.extend(report.why_fde_is_missing()),
             Some(share) => reasons.extend(report.why_coverage_is_unknown(share)),
         }
+        reasons.extend(report.why_cfi_is_unread(self.coverage));
         reasons
     }
 

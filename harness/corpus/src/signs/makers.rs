@@ -1,6 +1,6 @@
 //! Who has made a file, or some code in it, as the file says.
 
-use sframe_elf::compile_units::CompileUnits;
+use sframe_elf::compile_units::{CompileUnits, Producer};
 use sframe_elf::object_file::ObjectFile;
 
 use crate::spec::{Assembler, Compiler, Component, Library, Linker, Tool, ToolName};
@@ -37,8 +37,8 @@ pub(super) struct Makers {
     has_other_llvm: bool,
     /// Whether a linker has named itself of which no page says anything.
     has_other_linker: bool,
-    /// Whether these compilers are that of the code, and not only all of the file.
-    is_of_unit: bool,
+    /// If these compilers are that of the code, and not only all of the file: the assembler of code without one of these.
+    unit: Option<Assembler>,
 }
 
 impl Makers {
@@ -72,16 +72,19 @@ impl Makers {
         makers
     }
 
-    /// Those of code in the file whose compiler says this of itself: `GNU C17 14.2.0 -O2`, `GNU AS 2.47`, `clang version
+    /// Those of code in the file whose producer says this of itself: `GNU C17 14.2.0 -O2`, `GNU AS 2.47`, `clang version
     /// 22.1.0`, `clang LLVM (rustc version 1.95.0)`.
-    fn of_unit(&self, producer: &str) -> Self {
-        let of_clang = producer.split_once("clang version ").and_then(|(_, version)| tool("clang", version));
-        let of_gnu = || producer.strip_prefix("GNU ").filter(|rest| !rest.starts_with("AS "));
+    fn of_unit(&self, Producer { name, is_assembled }: Producer<'_>) -> Self {
+        let of_clang = || tool("clang", name.split_once("clang version ")?.1);
+        let of_gnu = || name.strip_prefix("GNU ").filter(|rest| !rest.starts_with("AS "));
         let of_gcc = || tool("gcc", of_gnu()?.split(' ').find(|word| word.contains('.'))?);
-        let compilers: Vec<_> = of_clang.or_else(of_gcc).into_iter().collect();
-        let is_of_llvm = ["LLVM", "LDC", "flang"].iter().any(|name| producer.contains(name));
-        let has_other_llvm = compilers.is_empty() && is_of_llvm;
-        Self { compilers, has_other_llvm, is_of_unit: true, ..self.clone() }
+        let compilers: Vec<_> =
+            if is_assembled { Vec::new() } else { of_clang().or_else(of_gcc).into_iter().collect() };
+        let is_of_llvm = ["LLVM", "LDC", "flang", "clang"].iter().any(|of| name.contains(of));
+        let brings_llvm = compilers.is_empty() && is_of_llvm;
+        let has_other_llvm = brings_llvm && !is_assembled;
+        let unit = Some(if brings_llvm { Assembler::Llvm } else { Assembler::Gas });
+        Self { compilers, has_other_llvm, unit, ..self.clone() }
     }
 
     /// Whether a component may have made the file. Of a tool that writes no version, the last one must have the fault:
@@ -114,7 +117,7 @@ impl Makers {
     pub(super) fn may_be_unnamed(&self, component: &Component) -> bool {
         match component {
             Component::Compiler(range) => {
-                !self.is_of_unit && (self.compilers.is_empty() || self.may_be_of_clang(range.name))
+                self.unit.is_none() && (self.compilers.is_empty() || self.may_be_of_clang(range.name))
             }
             Component::Library(_) => self.libraries.is_empty(),
             Component::Assembler(_) | Component::Linker(_) => false,
@@ -135,8 +138,7 @@ impl Makers {
             Assembler::Llvm => Compiler::Clang,
         };
         match &self.compilers[..] {
-            [] if self.is_of_unit && self.has_other_llvm => assembler == Assembler::Llvm,
-            [] => assembler == Assembler::Gas,
+            [] => assembler == self.unit.unwrap_or(Assembler::Gas),
             compilers => compilers.iter().any(|it| it.name == compiler),
         }
     }
@@ -203,6 +205,7 @@ mod tests {
     fn code_is_of_the_compiler_that_its_unit_names() {
         let file =
             Makers::named_in(&["GCC: (Debian 14.2.0-19) 14.2.0", "clang version 22.1.0"].map(str::to_owned));
+        let of_unit = |name, is_assembled| file.of_unit(Producer { name, is_assembled });
         let may_have = |makers: &Makers| {
             ["gcc >= 14", "gcc < 14", "clang >= 22", "clang"].map(|range| {
                 let compiler = Component::Compiler(range.parse().expect("a range"));
@@ -211,24 +214,26 @@ mod tests {
         };
         let (yes, no, unnamed) = ((true, false), (false, false), (false, true));
         assert_eq!(may_have(&file), [unnamed, unnamed, yes, yes]);
-        assert_eq!(may_have(&file.of_unit("GNU C17 14.2.0 -mtune=generic -O2")), [yes, no, no, no]);
-        assert_eq!(may_have(&file.of_unit("GNU C++17 13.3.1 20240522 -O2")), [no, yes, no, no]);
-        assert_eq!(may_have(&file.of_unit("Debian clang version 22.1.0 (3)")), [no, no, yes, yes]);
-        assert_eq!(may_have(&file.of_unit("clang version 19.1.7")), [no, no, no, yes]);
+        assert_eq!(may_have(&of_unit("GNU C17 14.2.0 -mtune=generic -O2", false)), [yes, no, no, no]);
+        assert_eq!(may_have(&of_unit("GNU C++17 13.3.1 20240522 -O2", false)), [no, yes, no, no]);
+        assert_eq!(may_have(&of_unit("Debian clang version 22.1.0 (3)", false)), [no, no, yes, yes]);
+        assert_eq!(may_have(&of_unit("clang version 19.1.7", false)), [no, no, no, yes]);
         assert_eq!(
-            may_have(&file.of_unit("clang LLVM (rustc version 1.95.0 (59807616e 2026-04-14))")),
+            may_have(&of_unit("clang LLVM (rustc version 1.95.0 (59807616e 2026-04-14))", false)),
             [no, no, no, yes]
         );
-        assert_eq!(may_have(&file.of_unit("LDC 1.42.0 (LLVM 21.1.8)")), [no, no, no, yes]);
-        assert_eq!(may_have(&file.of_unit("GNU AS 2.47.50")), [no; 4]);
-        assert_eq!(may_have(&file.of_unit("Go cmd/compile go1.25; regabi")), [no; 4]);
+        assert_eq!(may_have(&of_unit("LDC 1.42.0 (LLVM 21.1.8)", false)), [no, no, no, yes]);
+        assert_eq!(may_have(&of_unit("GNU AS 2.47.50", true)), [no; 4]);
+        assert_eq!(may_have(&of_unit("Go cmd/compile go1.25; regabi", false)), [no; 4]);
+        assert_eq!(may_have(&of_unit("clang version 22.1.0", true)), [no; 4]);
         let assembler = |makers: &Makers| {
             ["gas", "llvm"].map(|name| makers.may_have(&Component::Assembler(name.parse().expect("a range"))))
         };
-        assert_eq!(assembler(&file.of_unit("GNU AS 2.47.50")), [true, false]);
-        assert_eq!(assembler(&file.of_unit("GNU C17 14.2.0")), [true, false]);
-        assert_eq!(assembler(&file.of_unit("clang version 22.1.0")), [false, true]);
-        assert_eq!(assembler(&file.of_unit("clang LLVM (rustc version 1.95.0)")), [false, true]);
+        assert_eq!(assembler(&of_unit("GNU AS 2.47.50", true)), [true, false]);
+        assert_eq!(assembler(&of_unit("GNU C17 14.2.0", false)), [true, false]);
+        assert_eq!(assembler(&of_unit("clang version 22.1.0", false)), [false, true]);
+        assert_eq!(assembler(&of_unit("clang version 22.1.0", true)), [false, true]);
+        assert_eq!(assembler(&of_unit("clang LLVM (rustc version 1.95.0)", false)), [false, true]);
     }
 
     /// Static programs do not say which version of the library they have.

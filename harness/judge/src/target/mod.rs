@@ -318,7 +318,8 @@ impl<'a> Module<'a> {
     /// the file has none that would say so.
     pub(crate) fn has_cfi_at(&self, address: Linked) -> Option<bool> {
         let cfi = self.cfi().filter(|cfi| !cfi.fdes().is_empty())?;
-        let Some(fde) = cfi.fde_at(address.0) else { return Some(false) };
+        // What could not be read may have it.
+        let Some(fde) = cfi.fde_at(address.0) else { return cfi.errors().is_empty().then_some(false) };
         let rows = cfi.rows(fde).ok()?;
         let is_in_row = rows.iter().any(|row| row.range.contains(&address.0));
         // A function of which one row can't be said has no FDE.

@@ -754,6 +754,27 @@ impl CheckReport {
         format!("{MISSING_FDE}: {}", parts.join("; "))
     }
 
+    /// Why a section made of call frame information says too little, if some of that could not be read, and more than 1 % of
+    /// what ran has no FDE, or more than may.
+    #[must_use]
+    pub fn why_cfi_is_unread(&self, share: Option<Percent>) -> Option<String> {
+        let covered = self.summary.instructions_covered;
+        let without = self.summary.uncovered.values().fold(0, |all: u64, count| all.saturating_add(*count));
+        let all = covered.saturating_add(without);
+        let is_enough = match share {
+            Some(share) => share.is_reached_by(covered, all),
+            None => without.saturating_mul(100) <= all,
+        };
+        let first = self.images.iter().find_map(|image| image.lacks.as_ref()?.unread.first())?;
+        (!is_enough).then(|| {
+            format!(
+                "{} of {} executed have no FDE, and {first}",
+                grouped(without),
+                counted(all, "instruction")
+            )
+        })
+    }
+
     /// Why it is not known whether that share of the executed code has an FDE, if it has not even if none is missing where
     /// nothing says so.
     #[must_use]

@@ -593,6 +593,35 @@ fn malformed_information_is_listed_and_the_rest_is_written() {
         assert!(stderr(&output).contains(".eh_frame can't be read past offset"), "{}", stderr(&output));
         assert_eq!(stderr(&output).lines().count(), 1);
         assert_eq!(folder.path().join("out").exists(), functions > 0);
+        // What runs and is not read is too much to pass.
+        let output = bench_in(folder.path(), &["check", "--from=eh-frame", "--no-explore", "file"]);
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(
+            output.status.code(),
+            Some(if functions > 0 { 3 } else { 2 }),
+            "{said}{}",
+            stderr(&output)
+        );
+        assert!(functions == 0 || said.contains(".eh_frame can't be read"), "{said}");
+    }
+}
+
+/// Information that can't be read is no better than none, where it would say that a function has lost its FDE.
+#[test]
+fn damaged_information_hides_no_missing_fde() {
+    let lost = std::fs::read(common::repository().join("corpus/constructed/one-function-without-fde/amd64"))
+        .expect("a file");
+    let section = eh_frame(&lost);
+    let folder = tempfile::tempdir().expect("a folder");
+    let checked = |bytes: &[u8]| {
+        std::fs::write(folder.path().join("file"), bytes).expect("a file");
+        bench_in(folder.path(), &["check", "--no-explore", "--coverage=all", "file"]).status.code()
+    };
+    assert_eq!(checked(&lost), Some(1));
+    for at in section.clone().step_by(4) {
+        let mut damaged = lost.clone();
+        damaged[at..(at + 40).min(section.end)].fill(0xf5);
+        assert_ne!(checked(&damaged), Some(0), "{:#x}", at - section.start);
     }
 }
 

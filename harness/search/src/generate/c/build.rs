@@ -43,7 +43,6 @@ impl Build {
         let mut random = Random::new(seed ^ 0x666c_6167_7300, program);
         let compiler = Compiler::of(maker, abi);
         let mut flags = flags::draw(&mut random, compiler, abi);
-        flags.retain(|flags| known.contains(flags));
         // Without its instructions, floating point needs a library that these programs do not have.
         if plan.computes_with_floats() {
             flags.retain(|flags| !flags.iter().any(|flag| flag == "-msoft-float"));
@@ -51,6 +50,9 @@ impl Build {
         let is_one_unit = maker.toolchain().one_unit;
         let link = links::draw(&mut random, compiler, abi, plan.files, is_one_unit);
         let count = if is_one_unit { 1 } else { plan.files as usize };
+        // Last, so that a seed's other choices stay.
+        flags.extend(flags::draw_hardened(&mut random));
+        flags.retain(|flags| known.contains(flags));
         Self { flags, link: if links { link } else { Link::plain(count) } }
     }
 

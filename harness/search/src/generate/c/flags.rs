@@ -127,6 +127,12 @@ const GNU_LD_AMD64: &[&str] = &["-Wl,-z,ibtplt", "-Wl,-z,ibt"];
 /// Another level of optimisation, which comes after the first and counts.
 const SMALLEST: &[Group] = &[&[&["-Oz"]]];
 
+/// What hardens code against speculation, and changes how it returns and jumps.
+const HARDENED: &[Group] = &[
+    &[&["-mspeculative-load-hardening"], &["-mtrack-speculation"]],
+    &[&["-mfunction-return=thunk-inline"], &["-mindirect-branch=thunk-inline"]],
+];
+
 /// How often a group is used, in programs of a hundred.
 const OFTEN: u64 = 12;
 /// How often the first group is used, which decides what has a frame pointer.
@@ -168,9 +174,18 @@ pub(super) const fn writes_unwind_information(abi: Abi) -> bool {
 
 /// Draws flags: each entry can be dropped without the others.
 pub(super) fn draw(random: &mut Random, compiler: Compiler, abi: Abi) -> Vec<Vec<String>> {
+    draw_from(random, &groups(compiler, abi), FIRST)
+}
+
+/// Draws flags that harden code, in the same way.
+pub(super) fn draw_hardened(random: &mut Random) -> Vec<Vec<String>> {
+    draw_from(random, HARDENED, OFTEN)
+}
+
+fn draw_from(random: &mut Random, groups: &[Group], first: u64) -> Vec<Vec<String>> {
     let mut drawn = Vec::new();
-    for (index, group) in groups(compiler, abi).into_iter().enumerate() {
-        let often = if index == 0 { FIRST } else { OFTEN };
+    for (index, group) in groups.iter().enumerate() {
+        let often = if index == 0 { first } else { OFTEN };
         // The choice is made in any case, so that a group does not change the ones behind it.
         let (is_used, flags) = (random.percent(often), random.pick(group));
         if is_used {
@@ -186,7 +201,7 @@ pub(super) fn draw(random: &mut Random, compiler: Compiler, abi: Abi) -> Vec<Vec
 /// The compiler does not make even an empty program, or can't be started.
 pub fn known_flags(maker: &Maker, abi: Abi) -> Result<Vec<Vec<String>>, Error> {
     let owned = |flags: &&[&str]| -> Vec<String> { flags.iter().map(|flag| (*flag).to_owned()).collect() };
-    let groups = groups(Compiler::of(maker, abi), abi);
+    let groups = [&*groups(Compiler::of(maker, abi), abi), HARDENED].concat();
     let all: Vec<Vec<String>> = groups.iter().flat_map(|group| group.iter().map(owned)).collect();
     compiles(maker, abi, &[])?;
     let tried = |flags: Vec<String>| Ok(knows(maker, abi, &flags)?.then_some(flags));
