@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
+use std::sync::LazyLock;
 
 use rstest::rstest;
 use serde_json::Value;
@@ -16,9 +17,19 @@ pub(crate) fn path(id: &str) -> String {
     repository().join("corpus/builds").join(id).display().to_string()
 }
 
-/// The builds with findings: four in two functions of the executable, one in a library.
+/// A build with four findings in two functions, and no debug information that says whose bug it is.
 pub(crate) fn realign() -> String {
-    path("gnu-2.47/amd64/realign.O2")
+    static COPY: LazyLock<String> = LazyLock::new(|| {
+        let mut bytes = std::fs::read(path("gnu-2.47/amd64/realign.O2")).expect("a build");
+        let name = b".debug_info\0";
+        let at = bytes.windows(name.len()).position(|bytes| bytes == name).expect("its name");
+        bytes[at + 1] = b'x';
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("known-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        std::fs::write(folder.join("realign.O2"), bytes).expect("a file");
+        folder.join("realign.O2").display().to_string()
+    });
+    COPY.clone()
 }
 
 fn crossing() -> String {

@@ -397,7 +397,7 @@ fn boxes_are_as_wide_as_the_screen() {
         .filter(cell => [...cell.childNodes].some(node => node.data?.includes('*('))).length";
     let badges = "[...document.querySelectorAll('td.head .chip')].map(badge => badge.textContent)";
     for (file, expected) in [
-        ("corpus/builds/gnu-2.47/amd64/realign.O2", ["unexpected"; 4].as_slice()),
+        ("corpus/builds/gnu-2.47/amd64/overwritten.O2", ["unexpected"; 2].as_slice()),
         ("corpus/faults/gcc-popped-frame-pointer/align", &["known bug"; 2]),
     ] {
         bench(&["check", file, "--report", &path], 1);
