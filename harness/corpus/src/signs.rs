@@ -173,8 +173,8 @@ const VOLATILE: [&str; 9] = ["rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10
 const SP: [&str; 5] = ["rsp", "esp", "sp", "wsp", "%r15"];
 
 /// Whether a page means this instruction, or these rules: an `R` stands for any register but SP, a `V` for one that callees
-/// need not save, an `N` for any number, a `J` for a conditional jump, and a `*` at the end for any operands; between ` | `, each is
-/// meant.
+/// need not save, an `N` for any number, a `J` for a conditional jump, and a `*` at the end for any operands; between
+/// ` | `, each is meant.
 fn is_instruction(known: &str, this: &str) -> bool {
     known.split(" | ").any(|known| is_one_instruction(known, this))
 }
@@ -333,12 +333,12 @@ pub fn point_out<'i>(
         });
         let start = finding.row_pc.zip(finding.row).map(|(pc, row)| pc.0.wrapping_sub(row.start.0));
         let start = start.or(finding.pc.map(|pc| pc.0));
-        finding.code = image.as_ref().zip(start).and_then(|(image, start)| {
-            let code = codes.entry((finding.image.clone(), start));
-            code.or_insert_with(|| image.module.function_code(Linked(start))).clone()
+        let function = start.map(|start| (finding.image.clone(), start));
+        finding.code = image.as_ref().zip(function.clone()).and_then(|(image, function)| {
+            let start = Linked(function.1);
+            codes.entry(function).or_insert_with(|| image.module.function_code(start)).clone()
         });
         let finding = &**finding;
-        functions.push(start.map(|start| (finding.image.clone(), start)));
         let seen = image.as_mut().map(|image| {
             let module = image.module;
             let (causes, unnamed) = image.causes_at(start.unwrap_or_default(), faults, producer);
@@ -351,7 +351,7 @@ pub fn point_out<'i>(
                 None => {
                     let unsaid = signs_of(finding, unnamed, module);
                     if unsaid.first().is_some_and(|(page, _)| is_of_compiler(faults, page)) {
-                        unsure.extend(start.map(|start| (finding.image.clone(), start)));
+                        unsure.extend(function.clone());
                     }
                     (Vec::new(), unsaid)
                 }
@@ -359,10 +359,11 @@ pub fn point_out<'i>(
             [said, unsaid].map(|signs| SeenSigns { module: Some(module), signs })
         });
         let [said, unsaid] = seen.unwrap_or_default();
+        functions.push(function);
         signs.push(said);
         unsaid_signs.push(unsaid);
     }
-    // A function is of one compiler: what may be a bug of another one in it is none of this one for certain.
+    // A function is of one compiler: if it may have a bug of another one, no bug of this one is certain.
     let of_function = functions.into_iter().zip(signs.iter_mut().zip(&mut unsaid_signs));
     for (function, (said, unsaid)) in of_function {
         let is_of_one = said.signs.first().is_some_and(|(page, _)| is_of_compiler(faults, page));
@@ -391,7 +392,7 @@ fn is_of_compiler(faults: &Faults, page: &str) -> bool {
 struct CausesOfImage<'m, 't, 'f> {
     module: &'m Module<'t>,
     abi: Abi,
-    makers: MakersOfCode,
+    makers: MakersOfCode<'m>,
     /// By who has made the code: those that it can have, and those of tools that the file need not name.
     causes: HashMap<Makers, (KnownCauses<'f>, KnownCauses<'f>)>,
 }
@@ -404,7 +405,8 @@ impl<'f> CausesOfImage<'_, '_, 'f> {
         faults: &'f Faults,
         producer: Option<&Producer>,
     ) -> &(KnownCauses<'f>, KnownCauses<'f>) {
-        self.causes.entry(self.makers.at(address)).or_insert_with_key(|makers| match producer {
+        let makers = if producer.is_some() { self.makers.file.clone() } else { self.makers.at(address) };
+        self.causes.entry(makers).or_insert_with_key(|makers| match producer {
             Some(producer) => (KnownCauses::of(faults, producer, self.abi), KnownCauses::default()),
             None => (
                 KnownCauses::of_components(faults, self.abi, |it| makers.may_have(it)),

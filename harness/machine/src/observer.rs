@@ -10,8 +10,10 @@ use crate::address_space::Memory;
 use crate::answers::Event;
 use crate::call_stack::{CallStack, Record};
 use crate::cpu::Cpu;
+use crate::follow::Follower;
 use crate::outcome::End;
 use crate::straight::Straight;
+use crate::witness::Place;
 
 /// Whether to continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +57,33 @@ pub struct Moment<'m> {
     pub cpu: &'static Cpu,
     /// The number of the code, which changes with it.
     pub code: u32,
+}
+
+impl<'m> Moment<'m> {
+    /// That of the thread that is followed, before the instruction at a place.
+    #[inline(always)]
+    pub(crate) fn of(
+        follower: &'m Follower,
+        at: Place,
+        time: u64,
+        thread: u32,
+        memory: &'m dyn Memory,
+        registers: &'m dyn Registers,
+    ) -> Self {
+        Self {
+            time,
+            event: follower.event,
+            thread,
+            pc: at.pc,
+            sp: at.sp,
+            fp: at.fp,
+            call_stack: follower.witness.call_stack(),
+            memory,
+            registers,
+            cpu: follower.cpu,
+            code: follower.effects.code(),
+        }
+    }
 }
 
 impl Moment<'_> {

@@ -1,28 +1,36 @@
 //! Who has made a file, or some code in it, as the file says.
 
+use std::cell::OnceCell;
+
 use sframe_elf::compile_units::{CompileUnits, Producer};
 use sframe_elf::object_file::ObjectFile;
 
 use crate::spec::{Assembler, Compiler, Component, Library, Linker, Tool, ToolName};
 
 /// Who has made the code of a file.
-pub(super) struct MakersOfCode {
+pub(super) struct MakersOfCode<'o> {
     /// Those of the file as a whole.
     pub(super) file: Makers,
-    units: CompileUnits,
+    object: &'o ObjectFile<'o>,
+    /// Read when the first code is asked about.
+    units: OnceCell<CompileUnits>,
 }
 
-impl MakersOfCode {
-    pub(super) fn of(file: &ObjectFile<'_>) -> Self {
-        // Of what is not linked yet, each unit begins at 0.
-        let units = if file.is_relocatable() { CompileUnits::default() } else { file.compile_units() };
-        Self { file: Makers::of(file), units }
+impl<'o> MakersOfCode<'o> {
+    pub(super) fn of(object: &'o ObjectFile<'o>) -> Self {
+        Self { file: Makers::of(object), object, units: OnceCell::new() }
     }
 
     /// Who has made the code at an address: where debug information does not say so, it may be anybody whom the file
     /// names.
     pub(super) fn at(&self, address: u64) -> Makers {
-        self.units.producer_at(address).map_or_else(|| self.file.clone(), |who| self.file.of_unit(who))
+        // Of what is not linked yet, each unit begins at 0.
+        let units = || match self.object.is_relocatable() {
+            true => CompileUnits::default(),
+            false => self.object.compile_units(),
+        };
+        let producer = self.units.get_or_init(units).producer_at(address);
+        producer.map_or_else(|| self.file.clone(), |who| self.file.of_unit(who))
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) trait Processor {
 /// Follows the calls of one thread at a time.
 #[derive(Debug)]
 pub(crate) struct Follower {
-    cpu: &'static Cpu,
+    pub(crate) cpu: &'static Cpu,
     /// The calls of the current thread.
     pub(crate) witness: Witness,
     /// Its last instructions.

@@ -216,19 +216,7 @@ impl<'o> Run<'o> {
         let len = || with_code(cpu, &self.memory, at.pc, |code| Disassembly::one(cpu.abi, at.pc, code));
         let effect =
             self.follower.follow(&stopped, at, time, || len().map_or(0, |instruction| instruction.len))?;
-        let moment = Moment {
-            time,
-            event: self.follower.event,
-            thread: self.current.number,
-            pc: at.pc,
-            sp: at.sp,
-            fp: at.fp,
-            call_stack: self.follower.witness.call_stack(),
-            memory: &self.memory,
-            registers: &stopped,
-            cpu,
-            code: self.follower.effects.code(),
-        };
+        let moment = Moment::of(&self.follower, at, time, self.current.number, &self.memory, &stopped);
         let flow = self.observer.instruction(&moment);
         self.observed = time;
         self.follower.witness.seen();
@@ -438,20 +426,9 @@ impl<'o> Run<'o> {
             });
         }
         let stopped = Stopped { layout: &self.layout, words: &self.words, memory: &self.memory };
-        let Place { pc, sp, fp } = stopped.place();
-        let moment = Moment {
-            time: self.instructions.saturating_sub(1),
-            event: self.follower.event,
-            thread: self.current.number,
-            pc,
-            sp,
-            fp,
-            call_stack: self.follower.witness.call_stack(),
-            memory: &self.memory,
-            registers: &stopped,
-            cpu: self.cpu,
-            code: self.follower.effects.code(),
-        };
+        let time = self.instructions.saturating_sub(1);
+        let moment =
+            Moment::of(&self.follower, stopped.place(), time, self.current.number, &self.memory, &stopped);
         for change in &changes {
             self.observer.changed(&moment, change);
         }

@@ -6,6 +6,7 @@ use super::run::Run;
 use super::threads::Delivered;
 use crate::address_space::{Memory as _, overlap};
 use crate::cpu::Link;
+use crate::effect_cache::with_code;
 use crate::follow::Processor as _;
 use crate::outcome::{Broken, End};
 use crate::witness::{Delivery, Place};
@@ -91,10 +92,7 @@ impl Run<'_> {
                 }
             }
             _ => {
-                let mut code = vec![0; self.cpu.longest];
-                while !code.is_empty() && !self.memory.read(pc, &mut code) {
-                    code.pop();
-                }
+                let code = with_code(self.cpu, &self.memory, pc, <[u8]>::to_vec);
                 Broken::Exception { number: None, pc, code }
             }
         })

@@ -13,7 +13,7 @@ use crate::effect_cache::with_code;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stores {
     Nothing,
-    /// So many bytes, at an address that is a register's value before the instruction plus a constant.
+    /// `len` bytes, at an address that is a register's value before the instruction plus a constant.
     At {
         base: DwarfRegister,
         offset: i64,

@@ -415,19 +415,7 @@ impl<'o> Run<'o> {
             self.pause = Some(Pause::Signal);
             return;
         }
-        let moment = Moment {
-            time,
-            event: self.follower.event,
-            thread: self.thread,
-            pc,
-            sp,
-            fp,
-            call_stack: self.follower.witness.call_stack(),
-            memory: &self.space,
-            registers: &emulated,
-            cpu: self.cpu,
-            code: self.follower.effects.code(),
-        };
+        let moment = Moment::of(&self.follower, place, time, self.thread, &self.space, &emulated);
         let flow = self.observer.instruction(&moment);
         let straight = if flow == Flow::Continue { self.observer.lets_pass(&moment) } else { None };
         self.observed = time;
@@ -666,10 +654,6 @@ impl<'o> Run<'o> {
     fn code_at(&self, pc: u64) -> Vec<u8> {
         let known = usize::try_from(self.last_size).unwrap_or(0);
         let len = if (1..=self.cpu.longest).contains(&known) { known } else { self.cpu.longest };
-        let mut code = vec![0; len];
-        while !code.is_empty() && !self.space.read(pc, &mut code) {
-            code.pop();
-        }
-        code
+        with_code(self.cpu, &self.space, pc, |code| code[..len.min(code.len())].to_vec())
     }
 }

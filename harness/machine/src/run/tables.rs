@@ -12,6 +12,7 @@ use super::parked::Request;
 use super::{Emulated, Run};
 use crate::linux::objects::memory::Mapping;
 use crate::observer::{Change, Moment, Table};
+use crate::witness::Place;
 
 /// Registers a table: its address and size, and the address and size of the code.
 const REGISTER: u64 = 0x5346_0001;
@@ -87,19 +88,10 @@ impl Run<'_> {
     /// Shows a change to the observer.
     pub(super) fn show(&mut self, unicorn: &Unicorn<'_, ()>, change: &Change) {
         let read = |register| unicorn.reg_read(register).unwrap_or_default();
-        let moment = Moment {
-            time: self.instructions.saturating_sub(1),
-            event: self.follower.event,
-            thread: self.thread,
-            pc: self.last_pc,
-            sp: read(self.cpu.sp),
-            fp: read(self.cpu.fp),
-            call_stack: self.follower.witness.call_stack(),
-            memory: &self.space,
-            registers: &Emulated { cpu: self.cpu, space: &self.space, unicorn },
-            cpu: self.cpu,
-            code: self.follower.effects.code(),
-        };
+        let at = Place { pc: self.last_pc, sp: read(self.cpu.sp), fp: read(self.cpu.fp) };
+        let time = self.instructions.saturating_sub(1);
+        let emulated = Emulated { cpu: self.cpu, space: &self.space, unicorn };
+        let moment = Moment::of(&self.follower, at, time, self.thread, &self.space, &emulated);
         self.observer.changed(&moment, change);
     }
 }

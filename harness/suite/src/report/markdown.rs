@@ -134,8 +134,8 @@ pub fn markdown_of_check(report: &CheckReport) -> String {
     let summary = &report.summary;
     let mut text = heading(&report.conclusion());
     let native = report.native.as_ref().map(NativeRun::line);
-    for told in report.sample().into_iter().chain(report.stack()).chain(native) {
-        let _ = writeln!(text, "{}", block(&Text::of(told)));
+    for line in report.sample().into_iter().chain(report.stack()).chain(native) {
+        let _ = writeln!(text, "{}", block(&Text::of(line)));
     }
     let _ = writeln!(
         text,

@@ -71,7 +71,7 @@ Exit status:
   4  broken: the program did not end as it should, the run was interrupted or took too long,
      or the bench could not follow it. The report has the results so far
 
-The emulator is a sandbox. With --native there is none: the program acts on this host.
+The emulator is a sandbox. With --native the program acts on this host, without a sandbox.
 
 An interrupt (SIGINT, SIGTERM) ends the run with its report; a second one, a second later, kills it.";
 
