@@ -617,9 +617,9 @@ impl Witness {
         let is_direct = self.previous.action.control == Control::Other && !self.faults.misses_landings;
         let here = self.callees.at(at.pc).filter(|here| Some(*here) != self.callees.at(self.previous.pc));
         let Some(here) = here.filter(|_| is_direct) else { return };
-        // Not to a helper that ends the frame: to code that has made one of the calls.
-        let calls = self.left.iter().chain(self.current.call_stack.records());
-        if calls.into_iter().any(|call| self.calls_from(call, here)) {
+        // Not to a helper that ends the frame: to code that has made one of the calls, with this SP or past it.
+        let records = self.current.call_stack.records().iter().filter(|call| call.caller_sp == at.sp);
+        if self.left.iter().chain(records).any(|call| self.calls_from(call, here)) {
             self.arrive(at);
         }
     }

@@ -674,6 +674,22 @@ fn a_frame_that_was_not_made_yet_when_its_context_was_saved_is_landed_in() {
     assert_eq!(runner.step((0x140, 0x1_1080, Other, Relative)), [0x100]);
 }
 
+/// As the jump of `__builtin_longjmp` does, which a thunk behind an outer function executes.
+#[test]
+fn a_jump_to_a_thunk_lands_in_no_frame_with_another_sp() {
+    let mut runner = Runner::new(&AMD64, 0x1_1080);
+    runner.steps(&[
+        (0x800, 0x1_1080, Call, Relative),
+        (0x100, 0x1_1078, Call, Relative),
+        (0x200, 0x1_1070, Other, Relative), // push %rbx
+        (0x204, 0x1_1068, Call, Relative),
+        (0x300, 0x1_1060, Other, Foreign), // mov 16(%rdi),%rsp
+        (0x304, 0x1_1068, Other, Relative), // jmp thunk
+        (0x900, 0x1_1068, Indirect, Relative),
+    ]);
+    assert_eq!(runner.step((0x240, 0x1_1068, Other, Relative)), [0x100, 0x200]);
+}
+
 /// A function without a frame begins a coroutine, which resumes it.
 #[test]
 fn a_context_goes_on_in_the_function_that_has_left_it() {
