@@ -235,6 +235,10 @@ impl CallFrameInfo {
     }
 
     fn add(&mut self, section: CfiSection, data: Vec<u8>, bases: BaseAddresses) {
+        if data.starts_with(&[0; 4]) && data.iter().any(|byte| *byte != 0) {
+            let message = "it begins with its terminator".to_owned();
+            self.errors.push(CfiError::Unreadable { section, message });
+        }
         let (data, key_b, signal) = augmentations(section, data, endian(self.abi));
         let mut table = Table { section, data, bases, key_b, signal };
         if self.abi.signs_return_addresses() {
@@ -604,6 +608,9 @@ fn has(
 
 /// Returns the CIEs that are for signal frames or for key B.
 ///
+/// A terminator between entries ends nothing here, as for the linkers and debuggers that index a section: objects with one
+/// may be linked before others.
+///
 /// `gimli` rejects CIEs with an unknown augmentation. `B` and `G` (tagged stacks)
 /// have no data, like `S`, and so are replaced with `S`. Without `z`, as in
 /// `.debug_frame`, it reads the length of data where no data follow: such an
@@ -615,8 +622,21 @@ fn augmentations(
 ) -> (Vec<u8>, FxHashSet<usize>, FxHashSet<usize>) {
     let (mut key_b, mut signal) = (FxHashSet::default(), FxHashSet::default());
     let (mut unknown, mut without_data) = (Vec::new(), Vec::new());
-    let mut offset = 0;
-    while let Some(entry) = Entry::at(&data, offset, section, endian) {
+    let (mut offset, mut last) = (0, None);
+    let content = data.iter().rposition(|byte| *byte != 0).unwrap_or(0);
+    loop {
+        let Some(entry) = Entry::at(&data, offset, section, endian) else {
+            // A terminator, which others follow: of an object that was linked before them.
+            match last {
+                Some(last) if offset + 4 <= content && data[offset..offset + 4] == [0; 4] => {
+                    lengthen(&mut data, last, endian);
+                    offset += 4;
+                    continue;
+                }
+                _ => break,
+            }
+        };
+        last = Some(offset);
         if let Some(augmentation) = entry.augmentation {
             let letters = data.get(augmentation.clone()).unwrap_or_default();
             if letters.iter().all(|letter| b"SBG".contains(letter)) {
@@ -651,6 +671,18 @@ fn augmentations(
         }
     }
     (data, key_b, signal)
+}
+
+/// Makes an entry longer by what follows it, a terminator: by instructions without effect.
+fn lengthen(data: &mut [u8], entry: usize, endian: RunTimeEndian) {
+    use gimli::Endianity;
+    let is_64 = data.get(entry..).and_then(|entry| entry.first_chunk()) == Some(&[0xff; 4]);
+    let (at, len) = if is_64 { (entry + 4, 8) } else { (entry, 4) };
+    match data.get_mut(at..at + len) {
+        Some(length) if is_64 => endian.write_u64(length, endian.read_u64(length).wrapping_add(4)),
+        Some(length) => endian.write_u32(length, endian.read_u32(length).wrapping_add(4)),
+        None => {}
+    }
 }
 
 /// The part of an entry that is needed to find the next one.

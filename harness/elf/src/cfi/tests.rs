@@ -55,6 +55,37 @@ fn an_augmentation_without_data_is_read_in_debug_frame() {
     assert_eq!(rules(&cfi, 0x1001).to_string(), "CFA = SP+16, RA = *(CFA-8), FP = *(CFA-16)");
 }
 
+/// Of an object that was linked before others, such as the last one of a toolchain's start files.
+#[rstest]
+#[case::between(&[0, 0, 0, 0], &[])]
+#[case::several(&[0; 12], &[])]
+#[case::at_the_start(&[], &[0, 0, 0, 0])]
+fn a_terminator_between_entries_hides_nothing(#[case] between: &[u8], #[case] before: &[u8]) {
+    let cie = b"\x14\0\0\0\0\0\0\0\x01zR\0\x01\x78\x10\x01\x00\x0c\x07\x08\x90\x01\0\0";
+    let fde = |start: u8| {
+        let mut fde = *b"\x18\0\0\0\x1c\0\0\0\0\x10\0\0\0\0\0\0\x08\0\0\0\0\0\0\0\0\x41\x0e\x10";
+        fde[9] = start;
+        fde
+    };
+    let mut second = fde(0x20);
+    second[4] += u8::try_from(28 + between.len()).expect("few");
+    let cfi = CallFrameInfo::read(CfiInput {
+        abi: Abi::Amd64,
+        eh_frame: Some(([before, cie, &fde(0x10), between, &second, &[0; 4]].concat(), 0x8000)),
+        debug_frame: None,
+        errors: Vec::new(),
+        text: 0,
+        got: 0,
+    });
+    if before.is_empty() {
+        assert_eq!((cfi.errors(), cfi.fdes().len()), (&[][..], 2));
+        assert_eq!(rules(&cfi, 0x1007).to_string(), "CFA = SP+16, RA = *(CFA-8), FP unchanged");
+        assert_eq!(rules(&cfi, 0x2001).to_string(), "CFA = SP+16, RA = *(CFA-8), FP unchanged");
+    } else {
+        assert!(matches!(cfi.errors(), [CfiError::Unreadable { .. }]), "{:?}", cfi.errors());
+    }
+}
+
 /// On amd64 the return address may be in a register as well: an FDE of the CIE
 /// `.cfi_return_column 11`.
 #[test]

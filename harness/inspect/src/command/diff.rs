@@ -119,7 +119,8 @@ impl Inspect for Comparison<'_> {
         report.settle(self.known);
         let lacks = !report.reaches(self.coverage.unwrap_or(Percent::ALL));
         let differs = !report.findings.is_empty() || !report.errors.is_empty() || lacks;
-        let status = status(differs, false, report.compared > 0);
+        let is_enough = report.compared > 0 && report.too_many_unread().is_none();
+        let status = status(differs, false, is_enough);
         let concluded = Concluded { verdict: status.into(), document: &report };
         show.show(&concluded, || match volume() {
             Volume::Quiet => vec![report.brief()],

@@ -12,7 +12,7 @@ use sframe_engine::constants::HEADER_SIZE;
 use sframe_engine::write::{self, Target, WriteError, WriteErrorKind};
 use sframe_engine::{ByteOrder, Section, Version};
 
-use crate::convert::from_cfi::{RefusedRow, Synthesis, Synthesized, Unsupported};
+use crate::convert::from_cfi::{Reason, RefusedRow, Synthesis, Synthesized, Unsupported};
 use crate::convert::layout::Layout;
 use sframe_elf::bounded::Tables;
 use sframe_elf::cfi::CfiError;
@@ -64,6 +64,8 @@ pub struct Skipped {
     pub row: Option<SkippedRow>,
     /// What can't be expressed.
     pub reason: String,
+    /// Whether the function's call frame information can't be read.
+    pub is_unread: bool,
 }
 
 /// A row that can't be expressed.
@@ -245,6 +247,7 @@ impl Skipped {
                 rules: row.to_string(),
             }),
             reason: kind.to_string(),
+            is_unread: false,
         }
     }
 
@@ -254,6 +257,7 @@ impl Skipped {
             start: range.start,
             end: range.end,
             row: row.map(|RefusedRow { index, address, rules }| SkippedRow { index, address, rules }),
+            is_unread: matches!(reason, Reason::Malformed(_)),
             reason: reason.to_string(),
         })
     }

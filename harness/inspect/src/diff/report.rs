@@ -315,6 +315,14 @@ impl DiffReport {
         (missing, self.compared.saturating_add(missing))
     }
 
+    /// How many instructions have call frame information that can't be read, if these are more than 1 % of all.
+    #[must_use]
+    pub fn too_many_unread(&self) -> Option<u64> {
+        let is_unread = |it: &&Uncovered| it.reason == Some(Reason::Malformed);
+        let unread: u64 = self.uncovered.iter().filter(is_unread).map(|it| it.extent.pcs).sum();
+        (unread.saturating_mul(100) > self.pcs).then_some(unread)
+    }
+
     /// Whether no function has call frame information.
     #[must_use]
     pub const fn has_no_cfi(&self) -> bool {
@@ -346,6 +354,13 @@ impl DiffReport {
                 grouped(self.agree),
             ),
         ];
+        if let Some(unread) = self.too_many_unread() {
+            facts.push(format!(
+                "not enough for a verdict: {} of {} have call frame information that can't be read",
+                grouped(unread),
+                counted(self.pcs, "instruction")
+            ));
+        }
         if self.lost_fp > 0 {
             facts.push(format!(
                 "not compared: {} at which the caller's FP is lost, which can't be expressed in SFrame",

@@ -11,6 +11,7 @@ use sframe_elf::find_sframe::find_sframe;
 use sframe_engine::Version;
 use sframe_inspect::convert::layout::Layout;
 use sframe_inspect::convert::{ConvertError, Request};
+use sframe_kit::text::counted;
 
 use super::files::Files;
 
@@ -63,8 +64,23 @@ pub struct Lacks {
     pub left_out: u64,
     /// The reasons, each with its number of functions. A function may have several.
     pub reasons: BTreeMap<String, u64>,
-    /// The parts of the information that can't be read.
+    /// The parts of the information that can't be read, and may be about any number of functions.
     pub unread: Vec<String>,
+    /// How many others have information that can't be read. They are among those left out.
+    #[serde(default)]
+    pub unread_functions: u64,
+}
+
+impl Lacks {
+    /// What of the information can't be read, if anything.
+    #[must_use]
+    pub fn what_is_unread(&self) -> Option<String> {
+        let of_functions = || {
+            let functions = Some(self.unread_functions).filter(|functions| *functions > 0)?;
+            Some(format!("the call frame information of {} can't be read", counted(functions, "function")))
+        };
+        self.unread.first().cloned().or_else(of_functions)
+    }
 }
 
 impl MadeSections {
@@ -124,6 +140,7 @@ impl MadeSection {
             *lacks.reasons.entry(reason.to_owned()).or_default() += 1;
         }
         lacks.unread = converted.errors.iter().take(MOST_REASONS).map(ToString::to_string).collect();
+        lacks.unread_functions = converted.left_out.iter().filter(|gone| gone.is_unread).count() as u64;
         Ok(Self { data: converted.section()?, lacks })
     }
 }

@@ -683,7 +683,7 @@ fn a_jump_to_a_thunk_lands_in_no_frame_with_another_sp() {
         (0x100, 0x1_1078, Call, Relative),
         (0x200, 0x1_1070, Other, Relative), // push %rbx
         (0x204, 0x1_1068, Call, Relative),
-        (0x300, 0x1_1060, Other, Foreign), // mov 16(%rdi),%rsp
+        (0x300, 0x1_1060, Other, Foreign),  // mov 16(%rdi),%rsp
         (0x304, 0x1_1068, Other, Relative), // jmp thunk
         (0x900, 0x1_1068, Indirect, Relative),
     ]);

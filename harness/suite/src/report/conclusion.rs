@@ -296,6 +296,13 @@ impl ExploreReport {
             }
             _ => format!("{checked}, all correct"),
         });
+        if let Some(lacks) = &self.section.lacks
+            && lacks.unread_functions > 0
+            && self.too_little.is_empty()
+        {
+            let functions = counted(lacks.unread_functions, "function");
+            facts.push(format!("left out: {functions} with call frame information that can't be read"));
+        }
         let outermost = self.outermost_elsewhere();
         if !outermost.is_empty() {
             let count = counted(outermost.len() as u64, "function");

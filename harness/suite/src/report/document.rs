@@ -430,7 +430,7 @@ impl JudgedImage {
             },
         };
         line += &format!(", {}", counted(self.functions, "function"));
-        let Some(Lacks { left_out, reasons, unread }) = &self.lacks else { return line };
+        let Some(Lacks { left_out, reasons, unread, .. }) = &self.lacks else { return line };
         if *left_out > 0 {
             let mut most: Vec<(&String, &u64)> = reasons.iter().collect();
             most.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
@@ -765,7 +765,7 @@ impl CheckReport {
             Some(share) => share.is_reached_by(covered, all),
             None => without.saturating_mul(100) <= all,
         };
-        let first = self.images.iter().find_map(|image| image.lacks.as_ref()?.unread.first())?;
+        let first = self.images.iter().find_map(|image| image.lacks.as_ref()?.what_is_unread())?;
         (!is_enough).then(|| {
             format!(
                 "{} of {} executed have no FDE, and {first}",

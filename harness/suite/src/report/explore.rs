@@ -274,11 +274,22 @@ impl ExploreReport {
     }
 
     /// Why so few rows were checked that it proves too little, if so. Where the system starts a program, there is no caller.
+    /// A function whose call frame information can't be read would have a row at least.
     fn why_too_little(&self) -> Option<String> {
         let ExploreSummary { rows_total, rows_checked, .. } = &self.summary;
         let at_entry = self.outermost().filter(|(it, _)| it.pc == self.entry).map(|(_, count)| count).sum();
         let all = rows_total.saturating_sub(at_entry);
         let is_enough = self.least.is_reached_by(*rows_checked, all);
+        if let Some(lacks) = self.section.lacks.as_ref().filter(|_| *rows_checked > 0 && self.asked.is_none())
+        {
+            let with_unread = all.saturating_add(lacks.unread_functions);
+            let is_lost = !lacks.unread.is_empty() || !self.least.is_reached_by(*rows_checked, with_unread);
+            if let Some(what) = lacks.what_is_unread().filter(|_| is_lost && self.least > Percent::NONE) {
+                return Some(format!(
+                    "{what}, and so there are no rows of it to check (--coverage 0 accepts that)"
+                ));
+            }
+        }
         (*rows_checked > 0 && !is_enough).then(|| {
             format!(
                 "{} of {} that have a caller checked, less than {} (--coverage)",
