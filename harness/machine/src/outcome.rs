@@ -112,9 +112,9 @@ impl fmt::Display for Broken {
                 write!(f, "the instruction at {pc:#x} ({}) is one that only a kernel may execute", hex(code))
             }
             Self::Exception { number, pc, code } => {
-                write!(f, "the instruction at {pc:#x} ({}) traps, or is not emulated", hex(code))?;
+                write!(f, "the instruction at {pc:#x} ({}) traps", hex(code))?;
                 match number {
-                    Some(number) => write!(f, " (exception {number})"),
+                    Some(number) => write!(f, ", or is not emulated (exception {number})"),
                     None => Ok(()),
                 }
             }

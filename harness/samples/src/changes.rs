@@ -7,7 +7,7 @@ use sframe_kit::percent::share;
 use sframe_kit::table::Table;
 use sframe_kit::text::{Text, counted, first_of, grouped};
 
-use crate::report::{SCHEMA, SamplesReport};
+use crate::report::{Difference, SCHEMA, SamplesReport};
 use crate::walks::Stop;
 
 /// How many rows are named in a line.
@@ -65,10 +65,15 @@ impl SamplesChanges {
         };
         let wrong = sides.map(|side| {
             let wrong = side.differences.iter().filter(|it| it.explored == Explored::Wrong);
-            wrong.map(|it| it.place.clone()).collect::<Vec<_>>()
+            wrong.collect::<Vec<_>>()
         });
+        // Another compiler moves rows: what they say, and of which function, stays.
+        let is_same = |one: &Difference, other: &Difference| {
+            (&one.function, &one.rules) == (&other.function, &other.rules)
+        };
         let only = |one: usize, other: usize| {
-            wrong[one].iter().filter(|place| !wrong[other].contains(place)).cloned().collect()
+            let is_new = |it: &&&Difference| !wrong[other].iter().any(|other| is_same(it, other));
+            wrong[one].iter().filter(is_new).map(|it| format!("{}{}", it.place, it.row())).collect()
         };
         Self {
             schema: SCHEMA,

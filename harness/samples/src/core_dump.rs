@@ -1,7 +1,6 @@
 //! Core dumps, as Linux and user-mode emulators write them.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::Arc;
 
 use object::elf::{
@@ -56,11 +55,12 @@ pub fn read(bytes: Vec<u8>, open: &OpenFile<'_>) -> Result<Recording, RecordingE
         (machine, _) => return Err(RecordingError::UnknownMachine(format!("ELF machine {}", machine.0))),
     };
     let segments = header.program_headers(endian, data).map_err(malformed)?;
-    let mut memory = Vec::new();
+    let (mut memory, mut is_cut_short) = (Vec::new(), false);
     for segment in segments.iter().filter(|segment| segment.p_type(endian) == PT_LOAD) {
         let (offset, len) = segment.file_range(endian);
         let part = usize::try_from(offset).ok().zip(usize::try_from(len).ok());
         // A dump that was cut short has less than it says.
+        is_cut_short |= offset.saturating_add(len) > data.len() as u64;
         let part =
             part.map(|(offset, len)| offset.min(data.len())..offset.saturating_add(len).min(data.len()));
         let Some(part) = part.filter(|part| !part.is_empty()) else { continue };
@@ -73,10 +73,16 @@ pub fn read(bytes: Vec<u8>, open: &OpenFile<'_>) -> Result<Recording, RecordingE
             notes.add(abi, note.n_type(endian), note.desc());
         }
     }
-    let executed = |range: &Range<u64>| {
-        let is_it = |it: &&ProgramHeader64<Endianness>| it.p_vaddr(endian) == range.start;
+    let executed = |file: &Mapping| {
+        let is_it = |it: &&ProgramHeader64<Endianness>| it.p_vaddr(endian) == file.range.start;
         let segment = segments.iter().filter(|it| it.p_type(endian) == PT_LOAD).find(is_it);
-        segment.is_some_and(|segment| segment.p_flags(endian).0 & PF_X.0 != 0)
+        match segment {
+            Some(segment) => segment.p_flags(endian).0 & PF_X.0 != 0,
+            // Debuggers leave out what the file has.
+            None => open(&file.path).is_none_or(|bytes| {
+                Headers::of_file(&bytes).is_some_and(|headers| headers.executes(file.offset))
+            }),
+        }
     };
     let of_thread = |(thread, registers): (i32, Registers)| Sample {
         process: 0,
@@ -95,7 +101,13 @@ pub fn read(bytes: Vec<u8>, open: &OpenFile<'_>) -> Result<Recording, RecordingE
         true => loaded(&notes.auxiliary, first, open),
     };
     mapped.into_iter().for_each(|mapping| process.map(mapping));
-    Ok(Recording { processes: vec![process], samples, is_core_dump: true, ..Recording::new(abi) })
+    Ok(Recording {
+        processes: vec![process],
+        samples,
+        is_core_dump: true,
+        is_cut_short,
+        ..Recording::new(abi)
+    })
 }
 
 #[derive(Default)]
@@ -179,18 +191,14 @@ impl Words<'_> {
 }
 
 /// Those that are executed, with the build IDs that memory has.
-fn with_build_ids(
-    files: Vec<Mapping>,
-    memory: &Sample,
-    executed: impl Fn(&Range<u64>) -> bool,
-) -> Vec<Mapping> {
+fn with_build_ids(files: Vec<Mapping>, memory: &Sample, executed: impl Fn(&Mapping) -> bool) -> Vec<Mapping> {
     let first = files.iter().filter(|file| file.offset == 0);
     let build_ids: BTreeMap<String, Vec<u8>> = first
         .filter_map(|file| {
             Some((file.path.clone(), Headers::at(memory, file.range.start)?.build_id(memory)?))
         })
         .collect();
-    let executed = files.into_iter().filter(|file| executed(&file.range));
+    let executed = files.into_iter().filter(executed);
     executed.map(|file| Mapping { build_id: build_ids.get(&file.path).cloned(), ..file }).collect()
 }
 
@@ -315,6 +323,16 @@ impl Headers {
                 Mapping { build_id: build_id.clone(), ..Mapping::of_segment(path, range, header.offset) }
             })
             .collect()
+    }
+
+    /// Whether what is at an offset of the file is executed, as far as it is mapped by pages.
+    fn executes(&self, offset: u64) -> bool {
+        self.all.iter().any(|it| {
+            let page = it.offset - it.offset % 4096;
+            it.kind == PT_LOAD
+                && it.flags.0 & PF_X.0 != 0
+                && (page..it.offset.saturating_add(it.len)).contains(&offset)
+        })
     }
 
     /// The value of an entry of the dynamic section.

@@ -175,6 +175,8 @@ pub struct Recording {
     pub lost: u64,
     /// Whether it is a core dump.
     pub is_core_dump: bool,
+    /// Whether it ends before what it says that it has.
+    pub is_cut_short: bool,
 }
 
 impl Recording {
@@ -188,6 +190,7 @@ impl Recording {
             without_stack: 0,
             lost: 0,
             is_core_dump: false,
+            is_cut_short: false,
         }
     }
 }

@@ -79,10 +79,13 @@ pub struct SamplesReport {
     pub methods: Vec<Method>,
     /// Samples in whose topmost frame the row has FP below SP: readers that give up there lose all callers.
     pub popped_slots: Places,
-    /// Where SFrame says another CFA, caller or FP than CFI.
+    /// The rows of SFrame that say another CFA, caller or FP than CFI.
     pub differences: Vec<Difference>,
     /// Whether it was stopped before its end.
     pub interrupted: bool,
+    /// Core dumps that end before what they say that they have.
+    #[serde(default)]
+    pub cut_short: Vec<String>,
 }
 
 /// Samples by place, each with how many.
@@ -128,16 +131,22 @@ pub struct Method {
     pub needs: Option<[u64; 2]>,
 }
 
-/// A place where SFrame says another CFA, caller or FP than CFI.
+/// A row of SFrame that says another CFA, caller or FP than CFI.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Difference {
-    /// The place.
+    /// Where the row begins; if there is none, the place.
     pub place: String,
+    /// The function, with its file.
+    #[serde(default)]
+    pub function: String,
+    /// What the row says; if there is none, nothing.
+    #[serde(default)]
+    pub rules: String,
     /// The file that has the row.
     #[serde(default)]
     pub file: String,
-    /// In how many samples.
+    /// In how many samples, at any place of the row.
     pub samples: u64,
     /// What exploring says of the row.
     pub explored: Explored,
@@ -169,8 +178,8 @@ pub struct WalkedBy {
     pub stop: Stop,
 }
 
-/// Places at which walks differ: the address, and the number of samples.
-type Differing = BTreeMap<String, (u64, u64)>;
+/// The addresses at which walks differ, each with the number of samples.
+type Differing = BTreeMap<u64, u64>;
 
 impl SamplesReport {
     /// Walks the stacks of a recording, and explores the rows that say something else than CFI. `each` sees every sample
@@ -194,6 +203,7 @@ impl SamplesReport {
             unusable: files.missing.clone(),
             without_stack: recording.without_stack,
             lost: recording.lost,
+            cut_short: recording.is_cut_short.then(|| name.to_owned()).into_iter().collect(),
             methods: methods().map(Method::new).into(),
             ..Self::default()
         };
@@ -228,7 +238,7 @@ impl SamplesReport {
                 let sp = sample.memory.first().map_or(0, |piece| piece.address);
                 report.count(&walker, &walks, sp, &mut needs, &mut differing);
             }
-            report.explore(&target, differing, explorer, progress);
+            report.explore(&target, &walker, differing, explorer, progress);
         }
         report.synthesized.sort();
         report.synthesized.dedup();
@@ -270,45 +280,53 @@ impl SamplesReport {
             self.popped_slots.more(place(sframe.address(0)), 1);
         }
         if let Some(address) = sframe.differs_from(cfi).and_then(|frame| sframe.address(frame)) {
-            differing.entry(walker.place(address)).or_insert((address, 0)).1 += 1;
+            *differing.entry(address).or_default() += 1;
         }
     }
 
-    /// Asks exploring about the rows of places at which SFrame and CFI differ.
+    /// Asks exploring about the rows by which SFrame and CFI differ.
     fn explore(
         &mut self,
         target: &Target<'_>,
+        walker: &Walker<'_, '_>,
         differing: Differing,
         explorer: &Explorer,
         progress: &Progress,
     ) {
         let mut known = BTreeMap::new();
-        for (place, (address, samples)) in differing {
+        for (address, samples) in differing {
             let row = target.sections.lookup(InstructionPointer(address)).ok().flatten();
-            let (explored, reason) = match row.zip(target.module_at(Loaded(address))) {
+            let module = target.module_at(Loaded(address));
+            let at = row.as_ref().map_or(address, |row| row.fde.start.wrapping_add(row.row.start.into()));
+            let (explored, reason) = match row.as_ref().and(module) {
                 None => (Explored::Undecided, Some("there is no row".to_owned())),
-                Some((found, module)) => {
-                    let start = found.fde.start.wrapping_add(found.row.start.into());
+                Some(module) => {
                     let says = known.entry(module.image.bias).or_insert_with(|| {
                         explorer.says_of(module, progress).map_err(|error| error.to_string())
                     });
                     match says {
                         Ok(says) => says
-                            .get(&module.linked(Loaded(start)).0)
+                            .get(&module.linked(Loaded(at)).0)
                             .cloned()
                             .unwrap_or((Explored::Undecided, None)),
                         Err(error) => (Explored::Undecided, Some(error.clone())),
                     }
                 }
             };
-            let file = target.module_at(Loaded(address)).and_then(|module| module.name.clone());
-            let file = file.unwrap_or_default();
-            self.differ(Difference { place, file, samples, explored, reason });
+            self.differ(Difference {
+                place: walker.place(at),
+                function: walker.function(at),
+                rules: row.map_or_else(String::new, |row| row.row.rules().to_string()),
+                file: module.and_then(|module| module.name.clone()).unwrap_or_default(),
+                samples,
+                explored,
+                reason,
+            });
         }
     }
 
     fn differ(&mut self, more: Difference) {
-        match self.differences.iter_mut().find(|own| own.place == more.place) {
+        match self.differences.iter_mut().find(|own| own.place == more.place && own.rules == more.rules) {
             Some(own) => own.samples = own.samples.saturating_add(more.samples),
             None => self.differences.push(more),
         }
@@ -355,6 +373,7 @@ impl SamplesReport {
         self.synthesized.dedup();
         self.core_dumps &= other.core_dumps;
         self.interrupted |= other.interrupted;
+        self.cut_short.extend(other.cut_short);
         for (own, more) in [
             (&mut self.processes, other.processes),
             (&mut self.samples, other.samples),
@@ -421,8 +440,7 @@ impl SamplesReport {
             ));
         }
         let differ = self.differences.iter().map(|it| it.samples).fold(0, u64::saturating_add);
-        let undecided =
-            self.differences.iter().filter(|it| it.explored == Explored::Undecided).count() as u64;
+        let rows = |explored| self.differences.iter().filter(|it| it.explored == explored).count() as u64;
         let agree = || {
             let proves =
                 "SFrame and CFI lead to the same callers; that proves neither: both may have one source";
@@ -431,11 +449,12 @@ impl SamplesReport {
         facts.extend(match differ {
             0 => agree(),
             _ => Some(format!(
-                "they differ in {}, first at {}: {} proved wrong, {} undecided",
+                "they differ in {}, first by {}: {} proved wrong, {} right, {} undecided",
                 counted(differ, of),
-                counted(self.differences.len() as u64, "place"),
-                self.wrong(),
-                undecided
+                counted(self.differences.len() as u64, "row"),
+                grouped(self.wrong()),
+                grouped(rows(Explored::Agrees)),
+                grouped(rows(Explored::Undecided)),
             )),
         });
         let more = [
@@ -446,6 +465,12 @@ impl SamplesReport {
         ];
         let more = more.into_iter().filter(|(count, _)| *count > 0);
         facts.extend(more.map(|(count, what)| format!("{} {what}", counted(count, of))));
+        if self.samples == 0 && self.without_stack > 0 {
+            facts.push("perf record --call-graph dwarf records both".to_owned());
+        }
+        if !self.cut_short.is_empty() {
+            facts.push(format!("cut short, with memory missing: {}", first_of(&self.cut_short, SHOWN)));
+        }
         if !self.synthesized.is_empty() {
             facts.push(format!(
                 "SFrame is synthesized from .eh_frame in {}",
@@ -466,8 +491,9 @@ impl SamplesReport {
         let mut text = Text::default();
         for difference in &self.differences {
             text.line(format!(
-                "{}: SFrame and CFI differ in {}: {}",
+                "{}{}: SFrame and CFI differ in {}: {}",
                 difference.place,
+                difference.row(),
                 counted(difference.samples, "sample"),
                 difference.says()
             ));
@@ -524,8 +550,10 @@ impl SamplesReport {
                 [vec![method.name.clone()], cells.into(), vec![places.most_frequent(IN_TABLE)]].concat()
             })
         });
-        let differences =
-            self.differences.iter().map(|it| vec![it.place.clone(), grouped(it.samples), it.says()]);
+        let differences = self
+            .differences
+            .iter()
+            .map(|it| vec![it.place.clone(), it.rules.clone(), grouped(it.samples), it.says()]);
         let popped = &self.popped_slots;
         let popped = (popped.total() > 0).then(|| {
             vec![share(popped.total(), self.samples), grouped(popped.total()), popped.most_frequent(IN_TABLE)]
@@ -534,7 +562,7 @@ impl SamplesReport {
         let tables = [
             (
                 "Where SFrame and CFI differ",
-                &["place", "samples", "exploring says"][..],
+                &["row", "rules", "samples", "exploring says"][..],
                 differences.collect(),
             ),
             (
@@ -569,6 +597,11 @@ impl WalkedSample {
 }
 
 impl Difference {
+    /// The row in words, after its place.
+    pub(crate) fn row(&self) -> String {
+        if self.rules.is_empty() { String::new() } else { format!(", row {}", self.rules) }
+    }
+
     /// What exploring says of the row.
     fn says(&self) -> String {
         let says = match self.explored {

@@ -44,6 +44,8 @@ pub enum Stop {
     BelowSp,
     /// What it needs lies in memory that was not recorded.
     NotRecorded,
+    /// It needs a register that was not recorded.
+    NoRegister,
     /// The file has no section, or no call frame information.
     NoSection,
     /// No FDE covers the PC, which is in a table that the linker has made, such as the PLT.
@@ -75,6 +77,7 @@ impl Stop {
             Self::CopyTooShort => "the copy of the stack is too short",
             Self::BelowSp => "a value lies below SP",
             Self::NotRecorded => "memory that was not recorded",
+            Self::NoRegister => "a register was not recorded",
             Self::NoSection => "the file has no section",
             Self::LinkageTable => "no FDE for a linkage table",
             Self::NoFde => "no FDE",
@@ -94,6 +97,7 @@ impl Stop {
         Some(match self {
             Self::CopyTooShort => "perf record --call-graph dwarf,SIZE with a larger SIZE (at most 65528)",
             Self::NoSection => "build it with --gsframe, or --from either makes a section of its .eh_frame",
+            Self::NoRegister => "perf record with all registers: without --user-regs",
             Self::LinkageTable => "for the linker",
             Self::MissingFile => "--root DIR is where the files of that machine are",
             _ => return None,
@@ -213,9 +217,10 @@ impl<'t, 'a: 't> Walker<'t, 'a> {
         let cpu = self.target.executable().image.cpu;
         let register = |number: u32| {
             let found = sample.registers.iter().find(|(known, _)| *known == number);
-            found.map_or(0, |(_, value)| *value)
+            found.map(|(_, value)| *value)
         };
-        let (sp, fp) = (register(cpu.abi.sp().0), register(cpu.abi.fp().0));
+        let (sp, known_fp) = (register(cpu.abi.sp().0).unwrap_or_default(), register(cpu.abi.fp().0));
+        let fp = known_fp.unwrap_or_default();
         [0, 1, 2, 3].map(|method| {
             let memory = Watched { sample, failed: Cell::new(None) };
             let (pc, address_bits) = (sample.pc, cpu.address_bits);
@@ -223,7 +228,12 @@ impl<'t, 'a: 't> Walker<'t, 'a> {
             self.backtrace.unwind(&mut *self.unwinders[method], &viewpoint);
             self.backtrace.frames.truncate(DEPTH);
             self.leave_out_what_is_beyond();
-            let (stop, needs) = self.stop(method, sample, sp, memory.failed.get());
+            let (mut stop, mut needs) = self.stop(method, sample, sp, memory.failed.get());
+            if known_fp.is_none() && (method > CFI || stop == Stop::Rule) {
+                // Where a chain ends, FP is 0.
+                self.backtrace.frames.truncate(if method > CFI { 1 } else { DEPTH });
+                (stop, needs) = (Stop::NoRegister, None);
+            }
             Walk { frames: std::mem::take(&mut self.backtrace.frames), stop, needs }
         })
     }
@@ -314,11 +324,19 @@ impl<'t, 'a: 't> Walker<'t, 'a> {
     #[must_use]
     pub fn place(&self, address: u64) -> String {
         let place = self.target.place(Loaded(address));
+        let offset = place.function.is_some().then(|| format!("+{:#x}", place.offset));
+        self.function(address) + &offset.unwrap_or_default()
+    }
+
+    /// The function that has an address, with its file; if no symbol names it, the address.
+    #[must_use]
+    pub fn function(&self, address: u64) -> String {
+        let place = self.target.place(Loaded(address));
         let mapping = self.process.mapping_at(address).map(|mapping| mapping.path.as_str());
         let file = place.image.or(mapping).unwrap_or("no file");
         let file = file.rsplit('/').next().unwrap_or(file);
         match place.function {
-            Some(function) => format!("{file}: {function}+{:#x}", place.offset),
+            Some(function) => format!("{file}: {function}"),
             None => format!("{file}: {:#x}", place.address),
         }
     }

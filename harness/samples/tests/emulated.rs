@@ -80,7 +80,7 @@ fn record(build: &str, every: usize) -> (Recording, Vec<Vec<u64>>) {
     });
     let processes = vec![Process { id: 7, mappings: mapping.collect() }];
     let (samples, walks) = taken.into_iter().unzip();
-    let recording = Recording { abi, processes, samples, without_stack: 0, lost: 0, is_core_dump: false };
+    let recording = Recording { abi, processes, samples, ..Recording::new(abi) };
     (recording, walks)
 }
 
@@ -129,8 +129,18 @@ fn a_sample_is_walked_like_the_program(
     assert!(complete > 0, "none of {} samples is complete", walks.len());
 }
 
-/// A core dump of the threads of a recording, as Linux writes it, or without the names of files, as an emulator does.
-fn core_of(recording: &Recording, names_files: bool) -> Vec<u8> {
+/// Who writes a core dump.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Writer {
+    Linux,
+    /// Without the names of files.
+    Emulator,
+    /// Without what the files have.
+    Debugger,
+}
+
+/// A core dump of the threads of a recording.
+fn core_of(recording: &Recording, writer: Writer) -> Vec<u8> {
     let abi = recording.abi;
     let number = |value: u64, len: usize| match abi.is_big_endian() {
         true => value.to_be_bytes()[8 - len..].to_vec(),
@@ -162,7 +172,7 @@ fn core_of(recording: &Recording, names_files: bool) -> Vec<u8> {
     let path = [mapping.path.as_bytes(), b"\0"].concat();
     // Where the emulated program has nothing.
     let (stack, text) = (sample.memory[0].address, 0x7000_0000_0000);
-    if names_files {
+    if writer != Writer::Emulator {
         let mut files = words(&[1, 4096, mapping.range.start, mapping.range.end, mapping.offset / 4096]);
         files.extend(&path);
         notes.extend(note(0x4649_4c45, &files));
@@ -180,16 +190,18 @@ fn core_of(recording: &Recording, names_files: bool) -> Vec<u8> {
     file.extend([if abi.is_big_endian() { 2 } else { 1 }, 1]);
     file.resize(16, 0);
     file.extend([number(4, 2), number(machine, 2), number(1, 4), words(&[0, 64, 0])].concat());
-    file.extend([number(0, 4), number(64, 2), number(56, 2), number(4, 2), vec![0; 6]].concat());
-    let mut at = 64 + 4 * 56;
     let mut content = Vec::new();
     let code: &[u8] = &[];
-    let segments = [
+    let mut segments = vec![
         (4, 0, 0, &notes[..]),
-        (1, 5, mapping.range.start, code),
         (1, 6, stack, sample.stack()),
         (1, 4, text, &path),
+        (1, 5, mapping.range.start, code),
     ];
+    segments.truncate(if writer == Writer::Debugger { 3 } else { 4 });
+    let count = segments.len() as u64;
+    file.extend([number(0, 4), number(64, 2), number(56, 2), number(count, 2), vec![0; 6]].concat());
+    let mut at = 64 + count * 56;
     for (kind, flags, address, bytes) in segments {
         let len = bytes.len() as u64;
         file.extend([number(kind, 4), number(flags, 4), words(&[at, address, 0, len, len, 1])].concat());
@@ -203,15 +215,18 @@ fn core_of(recording: &Recording, names_files: bool) -> Vec<u8> {
 #[rstest]
 fn a_core_dump_is_walked_like_the_program(
     #[values("amd64", "aarch64", "aarch64_be", "s390x")] abi: &str,
-    #[values(true, false)] names_files: bool,
+    #[values(Writer::Linux, Writer::Emulator, Writer::Debugger)] writer: Writer,
 ) {
     let (mut recording, walks) = record(&format!("gnu-2.47/{abi}/recursion.O2"), 50);
     let deepest = (0..walks.len()).max_by_key(|at| walks[*at].len()).expect("a walk");
     recording.samples = vec![recording.samples[deepest].clone()];
     let root = Path::new(BUILDS);
     let open = |name: &str| std::fs::read(root.join(name.trim_start_matches('/'))).ok();
-    let read = recording_of(core_of(&recording, names_files), &open).expect("what was written");
-    assert!(read.is_core_dump && read.abi == recording.abi);
+    let read = recording_of(core_of(&recording, writer), &open).expect("what was written");
+    assert!(read.is_core_dump && !read.is_cut_short && read.abi == recording.abi);
+    let mut short = core_of(&recording, writer);
+    short.truncate(short.len() - 1);
+    assert!(recording_of(short, &open).is_ok_and(|read| read.is_cut_short));
     let of_code = |recording: &Recording| {
         let mapping = recording.processes[0].mappings[0].clone();
         (mapping.path, mapping.range.start.wrapping_sub(mapping.offset))
@@ -240,6 +255,24 @@ fn a_short_copy_is_told_from_a_wrong_row() {
     assert!(stopped(&short) > 0 && short.methods[0].needs.is_some_and(|[half, _]| half > 64));
     assert!(short.methods[0].complete < whole.methods[0].complete);
     assert_eq!((short.samples, short.wrong()), (whole.samples, 0));
+}
+
+/// A chain that begins with a register that was not recorded leads nowhere, and not to the outermost frame.
+#[test]
+fn without_fp_nothing_is_said_of_frame_pointers() {
+    let (mut recording, _) = record("gnu-2.47/amd64/recursion.O0", 40);
+    let whole = report(&recording, Path::new(BUILDS));
+    for sample in &mut recording.samples {
+        sample.registers.retain(|(number, _)| *number != Abi::Amd64.fp().0);
+    }
+    let without = report(&recording, Path::new(BUILDS));
+    let unknown = |report: &SamplesReport, method: usize| {
+        report.methods[method].stopped.get(&Stop::NoRegister).map_or(0, |places| places.total())
+    };
+    assert!((0..4).all(|method| unknown(&whole, method) == 0), "{}", whole.text());
+    assert_eq!([unknown(&without, 2), unknown(&without, 3)], [without.samples; 2], "{}", without.text());
+    assert!(unknown(&without, 0) > 0 && unknown(&without, 1) > 0, "{}", without.text());
+    assert_eq!(without.wrong(), 0);
 }
 
 /// Without the files, nothing is said of the section.
@@ -278,13 +311,30 @@ fn damaged_recordings_do_no_harm() {
     damage(&perf::write(&recording, 256));
 }
 
+/// Sizes that the file does not have are one error: nothing asks for that much memory.
+#[test]
+fn sizes_beyond_the_file_are_refused() {
+    let (recording, _) = record("gnu-2.47/aarch64_be/recursion.O2", 200);
+    let sound = perf::write(&recording, 64);
+    let mut refused = 0;
+    for at in (0..104).chain(sound.len() - 400..sound.len() - 8) {
+        for size in [1_u64 << 40, 1 << 60, 0x7fff_ffff_7fff_ffff] {
+            let mut bytes = sound.clone();
+            bytes[at..at + 8].copy_from_slice(&size.to_be_bytes());
+            refused +=
+                usize::from(matches!(recording_of(bytes, &|_| None), Err(RecordingError::Malformed(_))));
+        }
+    }
+    assert!(refused > 100, "{refused}");
+}
+
 /// Nor do core dumps, with and without the names of files.
 #[test]
 fn damaged_core_dumps_do_no_harm() {
-    for names_files in [true, false] {
+    for writer in [Writer::Linux, Writer::Emulator] {
         let (mut recording, _) = record("gnu-2.47/s390x/many_epilogues.O2", 30);
         recording.samples.truncate(3);
-        damage(&core_of(&recording, names_files));
+        damage(&core_of(&recording, writer));
     }
 }
 

@@ -19,6 +19,9 @@ pub enum NativeError {
     /// The program can't be started.
     #[error("it can't be started: {0}")]
     Start(#[source] std::io::Error),
+    /// The program names an interpreter, such as the dynamic linker, that is not there.
+    #[error("it can't be started: the interpreter that it names is not on this host")]
+    NoInterpreter,
     /// The host does not say what it has to.
     #[error("{what}: {source}")]
     System {

@@ -1,18 +1,19 @@
 //! A process that is traced: from its start to its end.
 
 use std::ffi::OsStr;
+use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::Duration;
 
-use rustix::io::Errno;
 use rustix::process::{
-    Pid, Signal, WaitOptions, child_subreaper, getpid, kill_process, kill_process_group, set_child_subreaper,
-    waitpgid,
+    Pid, Signal, WaitOptions, child_subreaper, getpid, getsid, kill_process, kill_process_group,
+    set_child_subreaper, waitpid,
 };
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity, sched_yield};
 
@@ -51,9 +52,7 @@ impl Process {
             .env_clear()
             .stdin(input(system.input.as_ref().map(|input| &***input)).map_err(NativeError::Start)?)
             .stdout(standard_output)
-            .stderr(standard_error)
-            // An interrupt from the terminal is the bench's.
-            .process_group(0);
+            .stderr(standard_error);
         for variable in &system.environment {
             let (name, value) = match variable.iter().position(|byte| *byte == b'=') {
                 Some(position) => (&variable[..position], &variable[position + 1..]),
@@ -66,16 +65,18 @@ impl Process {
         let started = ptrace::start(command, options.stack_size);
         let id = started.map_err(|error| {
             release(processors.as_ref());
-            if ptrace::is_not_allowed(&error) {
-                NativeError::NotAllowed(error)
-            } else {
-                NativeError::Start(error)
+            match error.kind() {
+                _ if ptrace::is_not_allowed(&error) => NativeError::NotAllowed(error),
+                // The file itself is there.
+                io::ErrorKind::NotFound => NativeError::NoInterpreter,
+                _ => NativeError::Start(error),
             }
         })?;
         // What the program leaves behind is reaped here, and not by another process.
         let was_reaper = child_subreaper().is_ok_and(|reaper| reaper.is_some());
         let _ = set_child_subreaper(Some(getpid()));
         let process = Self { id, output, threads: vec![id], processors, was_reaper, is_over: false };
+        sessions().push(id);
         let stopped = ptrace::wait(id, true).map_err(NativeError::of("waitpid"))?;
         if !stopped.is_some_and(|status| status.stopped()) {
             return Err(NativeError::Start(io::ErrorKind::UnexpectedEof.into()));
@@ -109,9 +110,48 @@ impl Process {
                 let _ = ptrace::detach(thread);
             }
         }
-        // All that are left have been killed.
-        while matches!(waitpgid(self.id, WaitOptions::empty()), Ok(_) | Err(Errno::INTR)) {}
+        sessions().retain(|session| *session != self.id);
+        // What those have made that are gone is this process's.
+        let mut patience = Patience::default();
+        for _ in 0..MOST_ROUNDS {
+            let left: Vec<Pid> = left_of(self.id).collect();
+            if left.is_empty() {
+                break;
+            }
+            for process in left {
+                let _ = kill_process(process, Signal::KILL);
+                let _ = waitpid(Some(process), WaitOptions::NOHANG);
+            }
+            patience.wait();
+        }
     }
+}
+
+/// How often it is tried to end what is left: it is gone after a few times.
+const MOST_ROUNDS: u32 = 2_000;
+
+/// The sessions of programs that are running: each has one.
+fn sessions() -> MutexGuard<'static, Vec<Pid>> {
+    static SESSIONS: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
+    SESSIONS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The processes that are left of a program: those of its session, and orphans that have begun one themselves.
+fn left_of(session: Pid) -> impl Iterator<Item = Pid> {
+    let (own, own_session) = (getpid(), getsid(None).ok());
+    let number = |name: &OsStr| Pid::from_raw(name.to_str()?.parse().ok()?);
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    processes.filter_map(move |entry| number(&entry.file_name())).filter(move |process| {
+        let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+        // The state, the parent, the group and the session follow the name, which may have any characters.
+        let after = stat.rsplit_once(')').map_or("", |(_, after)| after);
+        let mut numbers =
+            after.split_whitespace().skip(1).map(|word| Pid::from_raw(word.parse().unwrap_or(0)));
+        let (parent, of) = (numbers.next().flatten(), numbers.nth(1).flatten());
+        let is_orphan =
+            || parent == Some(own) && of != own_session && !of.is_some_and(|of| sessions().contains(&of));
+        of == Some(session) || of.is_some() && is_orphan()
+    })
 }
 
 impl Drop for Process {

@@ -47,6 +47,8 @@ pub(super) fn start(mut command: Command, stack_size: u64) -> io::Result<Pid> {
         let _ = setrlimit(resource, limit);
     };
     let prepare = move || {
+        // An interrupt from the terminal is the bench's; and what the program leaves behind is known by its session.
+        let _ = rustix::process::setsid();
         limit(Resource::Stack, stack_size);
         limit(Resource::Fsize, LARGEST_FILE);
         let allow = |result: c_long| {

@@ -1,17 +1,18 @@
 //! `perf.data`, as `perf record --call-graph dwarf` writes it.
 
 mod moments;
+mod sizes;
 mod write;
 
 use std::collections::BTreeMap;
-use std::io::Cursor;
+use std::io::{Cursor, ErrorKind};
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::Arc;
 
 use linux_perf_data::linux_perf_event_reader::{
     CpuMode, Endianness, EventRecord, Mmap2FileId, Mmap2Record, MmapRecord, RawData, SampleRecord,
 };
-use linux_perf_data::{PerfFile, PerfFileReader, PerfFileRecord};
+use linux_perf_data::{Error, PerfFile, PerfFileReader, PerfFileRecord};
 use sframe_engine::Abi;
 
 use crate::recording::{Mapping, Piece, Process, Recording, RecordingError, Sample};
@@ -28,6 +29,7 @@ const EXECUTE: u32 = 4;
 /// # Errors
 /// It contradicts itself, or is of another machine.
 pub fn read(bytes: &[u8]) -> Result<Recording, RecordingError> {
+    sizes::check(bytes).map_err(malformed)?;
     // The library has assertions about what it reads: their messages are for its authors.
     let hook = take_hook();
     set_hook(Box::new(|_| ()));
@@ -47,7 +49,13 @@ fn read_all(bytes: &[u8]) -> Result<Recording, RecordingError> {
     let build_ids = perf_file.build_ids().map_err(malformed)?;
     let build_ids = build_ids.into_values().map(|found| (path_of(&found.path), found.build_id)).collect();
     let mut reader = Reader { abi, build_ids, current: BTreeMap::new(), recording: Recording::new(abi) };
-    while let Some(record) = record_iter.next_record(&mut perf_file).map_err(malformed)? {
+    let failed = |error: Error| match error {
+        Error::IoError(error) if error.kind() == ErrorKind::Unsupported => {
+            malformed("it is compressed: perf record without --compression-level (-z)")
+        }
+        error => malformed(error),
+    };
+    while let Some(record) = record_iter.next_record(&mut perf_file).map_err(failed)? {
         // What perf adds itself is about the recording.
         let PerfFileRecord::EventRecord { record, .. } = record else { continue };
         reader.add(record.parse().map_err(malformed)?);

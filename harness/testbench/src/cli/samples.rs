@@ -98,6 +98,7 @@ impl Samples {
 /// Prints a report, and writes it into a folder.
 pub(super) fn show(report: &SamplesReport, folder: Option<&Path>, as_json: bool) -> Result<Status, Failure> {
     if let Some(folder) = folder {
+        report::create_reports(folder)?;
         report::write(folder, &Document::Samples { report })?;
     }
     if as_json {

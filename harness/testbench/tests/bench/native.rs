@@ -257,3 +257,42 @@ fn a_program_that_waits_ends_with_its_time() {
     assert_eq!(status(&output), 4, "{text}");
     assert!(text.contains("the time limit (--timeout) is over"), "{text}");
 }
+
+/// A process that has left the program's group and session, and whose parent is gone, does not survive it.
+#[test]
+fn nothing_of_a_program_survives_it() {
+    if skips() {
+        return;
+    }
+    let source = r#"
+#include <stdio.h>
+#include <unistd.h>
+int main(void)
+{
+    int ends[2];
+    if (pipe(ends)) return 1;
+    if (fork() == 0) {
+        setsid();
+        if (fork() == 0) {
+            int own = getpid();
+            write(ends[1], &own, sizeof own);
+            for (;;) pause();
+        }
+        _exit(0);
+    }
+    int other = 0;
+    read(ends[0], &other, sizeof other);
+    printf("process %d\n", other);
+    return 3;
+}
+"#;
+    let Some((_folder, path)) = compiled(source, &["-static"]) else {
+        return eprintln!("skipped: there is no compiler");
+    };
+    let output = check(&path, &["--native", "--no-explore", "--from=eh-frame"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let process = text.split("process ").nth(1).and_then(|rest| rest.split_whitespace().next());
+    let process = process.unwrap_or_else(|| panic!("{text}"));
+    assert!(process.parse::<u32>().is_ok_and(|process| process > 0), "{text}");
+    assert!(!Path::new("/proc").join(process).exists(), "{text}");
+}

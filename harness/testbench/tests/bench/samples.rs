@@ -163,7 +163,7 @@ fn reports_are_written_joined_and_compared() {
         (&["compare", "wrong", "right"], 0, "1 row no longer wrong, or not sampled"),
         (&["compare", "right", "right/report.json"], 0, "PASS: samples: "),
         (&["merge", "right", "wrong"], 1, "FAIL: 1 row of SFrame wrong"),
-        (&["merge", "right", "second"], 0, "PASS: "),
+        (&["merge", "right", "second", "--report", "new/joined"], 0, "PASS: "),
     ] {
         let output = bench_in(folder.path(), asked);
         let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -181,6 +181,12 @@ fn reports_are_written_joined_and_compared() {
     spoilt("abi", "/abi", "s390x".into());
     spoilt("huge", "/samples", u64::MAX.into());
     spoilt("name", "/methods/0/name", "another".into());
+    // Another compiler moves rows, and another recording finds them at other places.
+    let mut moved: Value = serde_json::from_str(&read("wrong/report.json")).expect("JSON");
+    moved["differences"][0]["place"] = "recursion.O2: main+0x7777".into();
+    std::fs::write(folder.path().join("moved"), moved.to_string()).expect("a file");
+    let output = bench_in(folder.path(), &["compare", "wrong", "moved"]);
+    assert_eq!(status(&output), 0, "{output:?}");
     for (asked, said) in [
         (["merge", "right", "right"], "right: it is there twice"),
         (["merge", "right", "many"], "contradicts itself"),
