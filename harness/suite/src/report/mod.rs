@@ -47,7 +47,7 @@ pub use formats::FORMATS;
 pub use html::{html, html_of_check, html_of_tables};
 pub use identity::{Asked, RunIdentity, RunOptions, Selection, UnwinderIdentity};
 pub use junit::junit;
-pub(crate) use markdown::{block, cell, code};
+pub(crate) use markdown::{block, code};
 pub use markdown::{markdown, markdown_of_check, markdown_of_tables};
 pub use merge::{MergeError, merge};
 pub use native::NativeRun;

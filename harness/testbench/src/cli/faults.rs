@@ -2,16 +2,16 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use rayon::prelude::*;
 use sframe_corpus::corpus::Toolchain;
 use sframe_corpus::faults::{Reproduced, Reproduction, reproduce};
-use sframe_corpus::spec::Fault;
+use sframe_corpus::spec::{Fault, Producer, ToolVersion};
 use sframe_inspect::command::{Failure, Status, print, print_json, tell_line};
 use sframe_kit::text::{Text, with_causes};
 use sframe_links::LinkPage;
 use sframe_suite::faults::{
-    FaultReport, FaultsReport, link_markdown, link_page, list, markdown, page, reproductions,
+    FaultReport, FaultsReport, Form, link_page, link_upstream, list, page, reproductions, upstream,
 };
 use sframe_suite::suite::{Filter, Suite};
 
@@ -33,12 +33,36 @@ pub(crate) struct Faults {
     /// ci/toolchains.
     #[arg(long, value_name = "DIR", default_value = "target/toolchains")]
     toolchains: PathBuf,
-    /// Print pages as Markdown, for a report to the developers of the component.
-    #[arg(long, conflicts_with_all = ["json", "toolchain"])]
-    markdown: bool,
+    /// Write them up as bug reports to the developers of their components, in the form of a tracker.
+    #[arg(long, value_name = "FORM", value_enum, conflicts_with_all = ["json", "toolchain"])]
+    report: Option<Tracker>,
+    /// List those whose pages are about an older version than a toolchain of the corpus has, and are said to be in that as
+    /// well: --toolchain tries them again.
+    #[arg(long, conflicts_with_all = ["json", "toolchain", "report"])]
+    stale: bool,
     /// Print everything as JSON.
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Tracker {
+    /// Plain text, with a summary: GNU's.
+    Bugzilla,
+    /// Markdown: LLVM's, mold's and others'.
+    Github,
+    /// A letter to a list.
+    Mail,
+}
+
+impl Tracker {
+    const fn form(self) -> Form {
+        match self {
+            Self::Bugzilla => Form::Bugzilla,
+            Self::Github => Form::Github,
+            Self::Mail => Form::Mail,
+        }
+    }
 }
 
 impl Faults {
@@ -74,15 +98,33 @@ impl Faults {
         if let Some(suite) = &suite {
             report.reproductions = self.reproduce(suite, &report)?;
         }
-        let is_list = !self.name.iter().any(|name| is_known(name)) && !self.json && !self.markdown;
+        if self.stale {
+            let Some(suite) = &suite else {
+                return Err(Failure::unusable("error: --stale needs the corpus (--corpus)".to_owned()));
+            };
+            return show_stale(&report, &Toolchain::load_all(suite.corpus()).map_err(failure)?);
+        }
+        let is_list = !self.name.iter().any(|name| is_known(name)) && !self.json && self.report.is_none();
         if !is_list && self.toolchain.is_empty() {
             report.faults = report.faults.into_iter().map(with_dump).collect::<Result<_, _>>()?;
         }
         if self.json {
             print_json(&report)?;
-        } else if self.markdown {
-            let pages = report.faults.iter().map(markdown).chain(report.links.iter().map(link_markdown));
-            print(&Text::made_neutral(pages.collect::<Vec<_>>().join("\n")))?;
+        } else if let Some(tracker) = self.report {
+            let made = suite.as_ref().map(|suite| Toolchain::load_all(suite.corpus()).map_err(failure));
+            let made = made.transpose()?.unwrap_or_default();
+            let of = |fault: &FaultReport<'_>| {
+                let by = made.iter().find(|toolchain| toolchain.name == fault.fault.example.toolchain);
+                upstream(fault, by.map(|toolchain| &*toolchain.summary), tracker.form())
+            };
+            let of_links = report.links.iter().map(|page| link_upstream(page, tracker.form()));
+            let reports: Vec<String> = report.faults.iter().map(of).chain(of_links).collect();
+            print(&Text::made_neutral(reports.join("\n")))?;
+            if !report.links.is_empty() {
+                tell_line(format_args!(
+                    "attach what `sframe-testbench links --keep DIR` keeps of the cases that show it"
+                ));
+            }
         } else if !self.toolchain.is_empty() {
             print(&reproductions(&report.reproductions))?;
             if report.reproductions.is_empty() {
@@ -140,6 +182,36 @@ impl Faults {
             Status::AsExpected
         }
     }
+}
+
+/// Lists the faults that a newer version has not been tried for.
+fn show_stale(report: &FaultsReport<'_>, toolchains: &[Toolchain]) -> Result<Status, Failure> {
+    let (mut text, mut is_none) = (Text::default(), true);
+    for FaultReport { name, fault, .. } in &report.faults {
+        let producer = |of: &Toolchain| of.properties.or_those_of(&Producer::default());
+        let tool = |of: &Toolchain| {
+            let tool = fault.component.tool_of(&producer(of))?;
+            let version: ToolVersion = tool.split_once(' ')?.1.parse().ok()?;
+            Some((version, tool))
+        };
+        let own = written_for(name, fault, toolchains)?;
+        let is_newer = |other: &&Toolchain| {
+            let is_said =
+                fault.component.contains(&producer(other)) && other.abis.contains_key(&fault.example.abi);
+            is_said && tool(other).zip(tool(own)).is_some_and(|(other, own)| other.0 > own.0)
+        };
+        if let Some(newer) = toolchains.iter().find(is_newer)
+            && let (Some((_, tried)), Some((_, newest))) = (tool(own), tool(newer))
+        {
+            is_none = false;
+            text.line(format_args!("{name}: the page is about {tried}; {} has {newest}", newer.name));
+        }
+    }
+    if is_none {
+        text.line("no page is about an older version than the toolchains of the corpus have");
+    }
+    print(&text)?;
+    Ok(if is_none { Status::AsExpected } else { Status::Finding })
 }
 
 /// The toolchain that the commands of a page are for.

@@ -197,7 +197,7 @@ Examples:
   sframe-testbench faults
   sframe-testbench faults gas
   sframe-testbench faults ld-plt-got
-  sframe-testbench faults ld-plt-got --markdown
+  sframe-testbench faults ld-plt-got --report bugzilla
   sframe-testbench faults --toolchain gnu-2.47
 
 Exit status:

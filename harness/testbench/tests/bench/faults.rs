@@ -409,8 +409,7 @@ fn an_assembler_that_does_not_crash_makes_the_program() {
 /// The page of a crash has no rows and no witnesses, and says so in every form.
 #[test]
 fn the_page_of_a_crash_has_no_program() {
-    for (form, part) in
-        [(&[][..], "amd64, by gnu-2.44: no program"), (&["--markdown"], "there is no program")]
+    for (form, part) in [(&[][..], "amd64, by gnu-2.44: no program"), (&["--report", "mail"], "It crashes:")]
     {
         let output = bench(&[&["faults", CRASH], form].concat());
         let page = text(&output.stdout);
@@ -463,8 +462,8 @@ fn all_faults_are_listed_and_each_has_a_page() {
     assert_eq!(list.lines().count(), suite().faults().iter().count() + of_links.len());
     let shown = text(&bench(&["faults", "mold-plt"]).stdout);
     assert!(shown.starts_with("PLTs get no rows (fault mold-plt)\n"), "{shown}");
-    let shown = text(&bench(&["faults", "mold-plt", "--markdown"]).stdout);
-    assert!(shown.starts_with("# PLTs get no rows\n") && shown.contains("`mold 3.0`"), "{shown}");
+    let shown = text(&bench(&["faults", "mold-plt", "--report=github"]).stdout);
+    assert!(shown.starts_with("# mold: PLTs get no rows\n") && shown.contains("mold 3.0"), "{shown}");
     let line = list.lines().find(|line| line.starts_with("ld-plt-got ")).expect("a line");
     assert!(line.ends_with("pushed a number (ld >= 2.44; unreported; 18 builds)"), "{line}");
     let document = json(&bench(&["faults", "--json"]));
@@ -488,16 +487,18 @@ fn a_page_has_source_command_rows_and_witnesses_in_every_form() {
         "CFA = SP+16, RA = *(CFA-8), FP unchanged",
         "CFA = SP+8, RA = *(CFA-8), FP unchanged",
         "0000000000000000  sp+16     u         f",
-        "agrees with the call stack: .eh_frame: CFA = SP+8",
-        "first_leaf@plt+0x0",
     ];
-    for form in [&[][..], &["--markdown"]] {
+    let of_bench = ["agrees with the call stack: .eh_frame: CFA = SP+8", "first_leaf@plt+0x0"];
+    let forms = [&[][..], &["--report=bugzilla"], &["--report=github"], &["--report=mail"]];
+    for (index, form) in forms.into_iter().enumerate() {
         let output = bench(&[&["faults", "ld-plt-got"], form].concat());
         let page = text(&output.stdout);
         assert_eq!(status(&output), 0, "{}", text(&output.stderr));
         for part in parts {
             assert!(page.contains(part), "{part}: {page}");
         }
+        // Maintainers need none of the bench's words.
+        assert!(of_bench.iter().all(|part| page.contains(part) == (index == 0)), "{page}");
     }
     let document = json(&bench(&["faults", "ld-plt-got", "--json"]));
     assert_eq!(document["faults"][0]["component"]["linker"], "ld >= 2.44");
@@ -538,15 +539,51 @@ fn an_unknown_fault_is_answered_with_a_known_one() {
 #[test]
 fn the_page_of_a_library_says_where_it_is_wrong() {
     let name = "glibc-addmul-pushes";
-    for form in [&[][..], &["--markdown"]] {
+    for (form, place) in
+        [(&[][..], "__mpn_addmul_1, row +0x0"), (&["--report=mail"], "__mpn_addmul_1, at offset 0x0")]
+    {
         let output = bench(&[&["faults", name], form].concat());
-        let page = text(&output.stdout);
+        let page = text(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
         assert_eq!(status(&output), 0, "{}", text(&output.stderr));
-        for part in ["__mpn_addmul_1, row +0x0", "CFA = SP+24, RA = *(CFA-8), FP = *(CFA-24)", "for amd64"] {
+        for part in [place, "CFA = SP+24, RA = *(CFA-8), FP = *(CFA-24)", "for amd64"] {
             assert!(page.contains(part), "{part}: {page}");
         }
     }
     assert_eq!(try_script(name, "exit 1", "{compiler: gcc 16, assembler: gas 2.47.50}"), None);
+}
+
+/// Every bug is written up in every form, in lines that a letter can have, and without a word of the bench.
+#[test]
+fn all_faults_are_written_up_without_words_of_the_bench() {
+    let document = json(&bench(&["faults", "--json"]));
+    let count = |kind: &str| document[kind].as_array().expect("a list").len();
+    for (form, begins) in [("bugzilla", "Summary: "), ("github", "# "), ("mail", "Subject: ")] {
+        let reports = text(&bench(&["faults", "--report", form]).stdout);
+        let titles = reports.lines().filter(|line| line.starts_with(begins) && line.contains(": "));
+        assert_eq!(titles.count(), count("faults") + count("links"), "{form}");
+        for word in ["sframe-testbench", "the call stack", "corpus/", "gnu-2.", "llvm-22", "witness"] {
+            assert!(!reports.contains(word), "{form}: {word}");
+        }
+        let is_prose = |line: &&str| !line.starts_with("    ") && !line.starts_with(begins);
+        let longest = reports.lines().filter(is_prose).max_by_key(|line| line.len()).unwrap_or_default();
+        assert!(form == "github" || longest.len() <= 76, "{form}: {longest}");
+    }
+}
+
+/// A page that a newer toolchain of the corpus has not been tried for is stale, and all of a newer one's are not.
+#[test]
+fn pages_about_older_versions_are_listed() {
+    assert_eq!(status(&bench(&["faults", "gas-ignores-same-value", "--stale"])), 0);
+    let folder = tempfile::tempdir().expect("a folder");
+    copy_repository(folder.path());
+    let path = folder.path().join("specs/faults/gas-ignores-same-value.yaml");
+    let page = std::fs::read_to_string(&path).expect("a page").replace("gas < 2.47", "gas");
+    std::fs::write(&path, page).expect("a page");
+    let output = bench_in(folder.path(), &["faults", "gas-*", "--stale"]);
+    let said = text(&output.stdout);
+    assert_eq!(status(&output), 1, "{said}{}", text(&output.stderr));
+    let line = "gas-ignores-same-value: the page is about gas 2.44; gnu-2.47 has gas 2.47";
+    assert!(said.lines().any(|said| said.starts_with(line)), "{said}");
 }
 
 /// Toolchains are asked in the same way by the command.
