@@ -204,10 +204,61 @@ fn cut(name: Cow<'_, str>) -> Cow<'_, str> {
     }
 }
 
-/// Returns the name without what compilers append to clones: `f.constprop.0` is `f`.
+/// What compilers append to the names of clones and parts, after a dot.
+const CLONES: [&str; 14] = [
+    "__part",
+    "cfi",
+    "cold",
+    "clone",
+    "constprop",
+    "isra",
+    "kcfi",
+    "llvm",
+    "localalias",
+    "lto_priv",
+    "part",
+    "resolver",
+    "simdclone",
+    "warm",
+];
+
+/// Returns the name without what compilers append to clones: `f.constprop.0` is `f`. Other dots are of the name, as of Go's.
 fn plain(name: &str) -> &str {
-    match name.find('.') {
-        None | Some(0) => name,
-        Some(dot) => &name[..dot],
+    let is_number = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+    let of_clone = |rest: &str| {
+        let first = rest.split('.').next().unwrap_or_default();
+        CLONES.contains(&first) || rest.split('.').all(is_number)
+    };
+    let mut dots = name.match_indices('.').filter(|(dot, _)| *dot > 0);
+    let clone = dots.find(|(dot, _)| of_clone(&name[dot + 1..]));
+    clone.map_or(name, |(dot, _)| &name[..dot])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn only_what_compilers_append_is_left_out_of_names() {
+        for (name, expected) in [
+            ("f", "f"),
+            (".L5", ".L5"),
+            ("f.constprop.0", "f"),
+            ("f.part.0.cold", "f"),
+            ("f.cold", "f"),
+            ("f.1", "f"),
+            ("f.1234.5", "f"),
+            ("f.llvm.17294", "f"),
+            ("runtime.memmove", "runtime.memmove"),
+            ("main.f.func1", "main.f.func1"),
+            ("main.f.func1.2", "main.f.func1"),
+            ("main.(*T).cold", "main.(*T)"),
+            (
+                "_ZN42_$LT$A$u20$as$u20$core..convert..From$GT$4from17h0E",
+                "_ZN42_$LT$A$u20$as$u20$core..convert..From$GT$4from17h0E",
+            ),
+        ] {
+            assert_eq!(plain(name), expected);
+        }
     }
 }

@@ -250,7 +250,7 @@ fn takes_stack(instruction: &Instruction, abi: Abi) -> bool {
 }
 
 /// Whether control may come to a place with a fault's sign by another way than through the instructions before it, which
-/// the sign names. Padding behind a jump leads nowhere.
+/// the sign names. Padding after a jump leads nowhere.
 fn is_come_to_otherwise(code: &Disassembly, pc: u64, sign: &Sign) -> bool {
     let is_padding = |instruction: &Instruction| instruction.text.starts_with("nop");
     let mut before = code.within(0..pc).rev().skip_while(|(_, before)| is_padding(before));

@@ -136,7 +136,7 @@ impl Roots {
             roots.insert(Root { entry, is_certain, link });
         };
         let known = KnownCode { code: &code, named: &named, cold: &cold, pads: &pads, late: &late };
-        found.add_fdes(section, &fdes, &known, &mut add);
+        found.add_fdes(module, section, &fdes, &known, &mut add);
         let of_late: FxHashSet<u64> = late.values().copied().collect();
         for function in &of_late {
             found.entries.insert(*function);
@@ -145,7 +145,15 @@ impl Roots {
         // In the middle of an FDE, or without one: callers enter where they call, and what the function
         // preserves is known afterwards. A symbol there may be anything.
         for entry in &code.called {
-            if fde_at(&fdes, *entry).is_none_or(|fde| fde.start != *entry && fde.pc_type == PcType::Inc)
+            let covering = fde_at(&fdes, *entry);
+            let is_within_block = |fde: &Fde| {
+                let block = u64::from(fde.rep_size.unwrap_or(16).max(1));
+                fde.pc_type == PcType::Mask && !entry.wrapping_sub(fde.start).is_multiple_of(block)
+            };
+            if covering.is_some_and(is_within_block) {
+                // The FDE says that no block begins there, and it is called: so one does.
+                add(*entry, true);
+            } else if covering.is_none_or(|fde| fde.start != *entry && fde.pc_type == PcType::Inc)
                 && !found.trampolines.iter().any(|range| range.contains(entry))
                 && !found.stubs.contains(entry)
                 && !of_late.contains(entry)
@@ -176,10 +184,21 @@ impl Roots {
     }
 }
 
+/// Where the instructions of an FDE's code begin, one after the other from its start on.
+fn instructions_of(module: &Module<'_>, fde: &Fde) -> FxHashSet<u64> {
+    let end = fde.start.saturating_add(fde.size.into());
+    let next = |at: &u64| {
+        let len = module.instruction(Loaded(*at)).map_or(1, |instruction| instruction.len.max(1));
+        at.checked_add(len)
+    };
+    std::iter::successors(Some(fde.start), next).take_while(|at| *at < end).collect()
+}
+
 impl Roots {
     /// Adds the functions that FDEs are of, as far as they say so.
     fn add_fdes(
         &mut self,
+        module: &Module<'_>,
         section: &Section<'_>,
         fdes: &[Fde],
         known: &KnownCode<'_>,
@@ -192,9 +211,12 @@ impl Roots {
             if fde.pc_type == PcType::Mask {
                 let block = usize::from(fde.rep_size.unwrap_or(16).max(1));
                 let blocks = (fde.start..fde.start.saturating_add(fde.size.into())).step_by(block);
-                // The size of a table may be wrong: beyond its end, nobody enters at a block.
+                let instructions = instructions_of(module, fde);
+                // The size of a table, and that of its blocks, may be wrong: nobody enters beyond its end, nor within an
+                // instruction.
                 let is_entry = |entry: &u64| {
-                    fde_at(fdes, *entry).is_some_and(|covering| covering.start == fde.start)
+                    (instructions.contains(entry) || code.called.contains(entry))
+                        && fde_at(fdes, *entry).is_some_and(|covering| covering.start == fde.start)
                         && (!is_trampoline(fde.start) || is_trampoline(*entry))
                 };
                 blocks.filter(is_entry).for_each(|entry| {

@@ -215,7 +215,11 @@ pub(super) fn count(
     let (mut all, mut functions, mut states) = (RowCounts::default(), Vec::new(), FxHashMap::default());
     let module = target.executable();
     let Some(section) = &module.section else { return (all, functions, states) };
-    for fde in section.fdes().flatten() {
+    for fde in section.fdes() {
+        let Ok(fde) = fde else {
+            all.leave(Undecided::Malformed);
+            continue;
+        };
         let mut reach = reach.get(&fde.index).copied().unwrap_or_default();
         let unknown = reach.unknown.and_then(|pc| UnknownInstruction::at(pc, module));
         reach.unknown = reach.unknown.filter(|_| unknown.is_some());

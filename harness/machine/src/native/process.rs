@@ -62,6 +62,8 @@ impl Process {
         }
         // Both sides of a step take turns: on one processor, neither waits for another to wake up.
         let processors = bind_to_one();
+        // Nobody takes it for an orphan before its session is known.
+        let mut sessions = sessions();
         let started = ptrace::start(command, options.stack_size);
         let id = started.map_err(|error| {
             release(processors.as_ref());
@@ -76,7 +78,8 @@ impl Process {
         let was_reaper = child_subreaper().is_ok_and(|reaper| reaper.is_some());
         let _ = set_child_subreaper(Some(getpid()));
         let process = Self { id, output, threads: vec![id], processors, was_reaper, is_over: false };
-        sessions().push(id);
+        sessions.push(id);
+        drop(sessions);
         let stopped = ptrace::wait(id, true).map_err(NativeError::of("waitpid"))?;
         if !stopped.is_some_and(|status| status.stopped()) {
             return Err(NativeError::Start(io::ErrorKind::UnexpectedEof.into()));

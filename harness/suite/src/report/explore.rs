@@ -280,6 +280,14 @@ impl ExploreReport {
         let at_entry = self.outermost().filter(|(it, _)| it.pc == self.entry).map(|(_, count)| count).sum();
         let all = rows_total.saturating_sub(at_entry);
         let is_enough = self.least.is_reached_by(*rows_checked, all);
+        let malformed = self.summary.undecided.get(&Undecided::Malformed).copied().unwrap_or_default();
+        if malformed > 0 && *rows_checked > 0 && self.least > Percent::NONE {
+            return Some(format!(
+                "{} can't be decoded, and so it is not known how many rows there are (`lint` says why; --coverage 0 accepts \
+                 that)",
+                counted(malformed, "FDE")
+            ));
+        }
         if let Some(lacks) = self.section.lacks.as_ref().filter(|_| *rows_checked > 0 && self.asked.is_none())
         {
             let with_unread = all.saturating_add(lacks.unread_functions);

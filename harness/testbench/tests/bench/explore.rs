@@ -314,3 +314,46 @@ fn what_eh_frame_says_is_judged_as_the_section_is(#[case] id: &str) {
     };
     assert_eq!(explore("sframe"), explore("eh-frame"));
 }
+
+/// What explore says of a build with each byte of its section changed for which `is_wanted`.
+fn explored_with_changes(
+    id: &str,
+    change: u8,
+    is_wanted: impl Fn(&sframe_engine::Section<'_>) -> bool,
+) -> Vec<i32> {
+    let mut bytes = std::fs::read(path(id)).expect("a build");
+    let file = object::File::parse(&bytes[..]).expect("a build");
+    let section = object::Object::section_by_name(&file, ".sframe").expect("a section");
+    let (start, len) = object::ObjectSection::file_range(&section).expect("bytes");
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut said = Vec::new();
+    for at in (start..start + len).map(|at| usize::try_from(at).expect("an offset")) {
+        bytes[at] ^= change;
+        let subject = sframe_elf::object_file::ObjectFile::parse(&bytes).expect("a build");
+        let section = subject.section().expect("a section");
+        if section.open(0, Abi::Amd64).is_ok_and(|section| is_wanted(&section)) {
+            std::fs::write(folder.path().join("file"), &bytes).expect("a file");
+            said.push(status(&bench_in(folder.path(), &["explore", "file"])));
+        }
+        bytes[at] ^= change;
+    }
+    said
+}
+
+/// How many rows an FDE has that can't be decoded is not known: that they were all checked isn't, either.
+#[test]
+fn what_can_not_be_decoded_is_no_pass() {
+    let said = explored_with_changes("gnu-2.47/amd64/shrink_wrap.O2", 0x07, |section| {
+        section.fdes().any(|fde| fde.map_or(true, |fde| section.rows(&fde).any(|row| row.is_err())))
+    });
+    assert!(said.len() > 10 && !said.contains(&0), "{said:?}");
+}
+
+/// A linkage table whose blocks have another size has wrong rows where it is called.
+#[test]
+fn blocks_of_another_size_are_wrong_where_they_are_called() {
+    let said = explored_with_changes("gnu-2.47/amd64/crossing.O2-dynamic", 0x30, |section| {
+        section.fdes().flatten().any(|fde| fde.rep_size == Some(32))
+    });
+    assert!(!said.is_empty() && said.iter().all(|status| *status == 1), "{said:?}");
+}
