@@ -610,7 +610,7 @@ impl<'a> Reader<'a> {
         found.traced.dedup();
         let patches = patches.into_iter().map(|(address, bytes)| Patch { address, bytes }).collect();
         found.forms.push(Form { kind: FormKind::Tracing, patches });
-        found.leave_entries(unread, "the tracer", "neither a call nor room for one");
+        found.leave_entries(unread, "the tracer", "neither a call nor the nop that kernels replace by one");
     }
 
     /// What is at an address at which a function can be traced.

@@ -125,7 +125,8 @@ pub(super) fn compare(abi: Abi, fde: &Fde, row: &Row, cfi: &CfiFde, rules: &Rule
     if !comparison.fp_is_lost && !rules.fp.is_ok_and(|fp| same(row.fp, fp, Some(Base::Fp))) {
         comparison.differ(Field::Fp, row.fp, Explained(rules.fp));
     }
-    if abi.signs_return_addresses() {
+    // Elsewhere nothing is signed, whatever a row says.
+    if abi.signs_return_addresses() || row.mangled_ra {
         let key_b = fde.pauth_key == PauthKey::B;
         let sframe = signature(row.mangled_ra, key_b);
         let other = signature(rules.signed, cfi.says_key_b().unwrap_or(key_b));

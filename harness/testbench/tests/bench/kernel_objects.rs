@@ -168,7 +168,7 @@ fn site<'f>(file: &'f mut [u8], table: &str, entry: usize) -> &'f mut [u8] {
 /// What an entry of a table is about that has another form than the bench knows is said, and not passed over.
 #[rstest]
 #[case::static_calls("kernel-tracing", ".static_call_sites", &[0x90], "1 place of .static_call_sites: neither a call nor a jump")]
-#[case::tracer("kernel-tracing", "__mcount_loc", &[0x90], "1 place of the tracer: neither a call nor room for one")]
+#[case::tracer("kernel-tracing", "__mcount_loc", &[0x90], "1 place of the tracer: neither a call nor the nop that kernels replace by one")]
 fn entries_that_can_not_be_read_are_told(
     #[case] module: &str,
     #[case] table: &str,
