@@ -204,8 +204,9 @@ fn cut(name: Cow<'_, str>) -> Cow<'_, str> {
     }
 }
 
-/// What compilers append to the names of clones and parts, after a dot.
-const CLONES: [&str; 14] = [
+/// What compilers append to the names of clones and parts, after a dot; and what assembly calls the padding before a function
+/// that nobody calls, to which the address before its first instruction belongs.
+const CLONES: [&str; 15] = [
     "__part",
     "cfi",
     "cold",
@@ -216,6 +217,7 @@ const CLONES: [&str; 14] = [
     "llvm",
     "localalias",
     "lto_priv",
+    "nop",
     "part",
     "resolver",
     "simdclone",

@@ -39,7 +39,7 @@ fn findings(report: &Value) -> &Vec<Value> {
 /// Functions in the corpus about which explore doubts.
 const DOUBTS: [(Doubt, &str, &str); 12] = [
     (Doubt::RightElsewhere, "gnu-2.47/aarch64/clash.O2-clash", "with_alloca"),
-    (Doubt::UncertainEntry, "gnu-2.40/aarch64/contexts.O2", "context_exit.nop"),
+    (Doubt::UncertainEntry, "gnu-2.40/aarch64/contexts.O2", "context_exit"),
     (Doubt::AfterCall, "gnu-2.47/amd64/long_jump.O2-fp", "finish"),
     (Doubt::PassesReturnAddress, "../constructed/callee-skips-data/amd64", "with_raised"),
     (Doubt::IrregularCallee, "gnu-2.40/aarch64/outlined_frames.O0", "outlined_nested"),
@@ -312,7 +312,7 @@ fn a_callee_that_removes_its_arguments_is_followed() {
 #[rstest]
 #[case(Undecided::Outermost, "gnu-2.47/aarch64/leaf.O2", "_start")]
 #[case(Undecided::LeftCaller, "gnu-2.47/amd64/discarded_return.O2", "drop_two")]
-#[case(Undecided::SignalFrame, "gnu-2.47/aarch64/signal_stack.O2", "bench_restorer.nop")]
+#[case(Undecided::SignalFrame, "gnu-2.47/aarch64/signal_stack.O2", "bench_restorer")]
 #[case(Undecided::NoEntry, "gnu-2.40/amd64/plt.O2-shared", ".plt")]
 #[case(Undecided::IndirectJump, "gnu-2.40/amd64/computed_return.O2", "frame_return")]
 #[case(Undecided::NotReached, "gnu-2.40/amd64/discarded_return.O2", "")]
