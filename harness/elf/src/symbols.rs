@@ -204,8 +204,8 @@ fn cut(name: Cow<'_, str>) -> Cow<'_, str> {
     }
 }
 
-/// What compilers append to the names of clones and parts, after a dot; and what assembly calls the padding before a function
-/// that nobody calls, to which the address before its first instruction belongs.
+/// What compilers append to the names of clones and parts, after a dot; and the name that assembly gives the padding before a
+/// function, to which the address before its first instruction belongs.
 const CLONES: [&str; 15] = [
     "__part",
     "cfi",
