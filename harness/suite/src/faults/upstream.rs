@@ -80,8 +80,7 @@ pub fn upstream(report: &FaultReport<'_>, made_by: Option<&str>, form: Form) -> 
     let mut text = Writer::new(form, &component.name(), title);
     text.prose(summary);
     // What follows the tools is about SFrame.
-    let tools =
-        made_by.map(|tools| in_line(tools)).and_then(|tools| Some(tools.split(". ").next()?.to_owned()));
+    let tools = made_by.map(in_line).and_then(|tools| Some(tools.split(". ").next()?.to_owned()));
     let tried =
         tools.map_or_else(String::new, |tools| format!(" Tried with {}.", tools.trim_end_matches('.')));
     text.prose(&format!("Versions: {component}.{tried}"));
