@@ -13,7 +13,7 @@ use sframe_machine::explore::Returns;
 
 use super::exceptions::Exceptions;
 use super::known_returns::returns;
-use super::rows::is_outermost;
+use super::rows::{block_of, is_outermost};
 use crate::target::{Linked, Loaded, Module, Target, is_entry as describes_entry};
 
 /// No instruction leads to more places than this by a kernel's tables.
@@ -147,8 +147,8 @@ impl Roots {
         for entry in &code.called {
             let covering = fde_at(&fdes, *entry);
             let is_within_block = |fde: &Fde| {
-                let block = u64::from(fde.rep_size.unwrap_or(16).max(1));
-                fde.pc_type == PcType::Mask && !entry.wrapping_sub(fde.start).is_multiple_of(block)
+                fde.pc_type == PcType::Mask
+                    && !entry.wrapping_sub(fde.start).is_multiple_of(block_of(fde).into())
             };
             if covering.is_some_and(is_within_block) {
                 // The FDE says that no block begins there, and it is called: so one does.
@@ -209,7 +209,7 @@ impl Roots {
         let is_trampoline = |address: u64| trampolines.iter().any(|range| range.contains(&address));
         for fde in fdes {
             if fde.pc_type == PcType::Mask {
-                let block = usize::from(fde.rep_size.unwrap_or(16).max(1));
+                let block = usize::try_from(block_of(fde)).unwrap_or(usize::MAX);
                 let blocks = (fde.start..fde.start.saturating_add(fde.size.into())).step_by(block);
                 let instructions = instructions_of(module, fde);
                 // The size of a table, and that of its blocks, may be wrong: nobody enters beyond its end, nor within an

@@ -271,14 +271,19 @@ pub(super) fn is_outermost(section: &Section<'_>, fde: &Fde) -> bool {
     fde.num_rows == 0 && fde.size > 0 && section.header().version.marks_outermost_functions()
 }
 
-/// Whether a row has agreed at all its instructions. What is between those that were reached is no instruction if it
-/// can't be decoded to its end, and none that anybody executes if it does nothing but fill the space, or trap.
-fn agrees_everywhere(module: &Module<'_>, fde: &Fde, row: &Row, agreed: &[u64]) -> bool {
+/// After how many bytes the rows of an FDE start again: never, or with each block of a table.
+pub(super) fn block_of(fde: &Fde) -> u32 {
     let block = match fde.pc_type {
         PcType::Inc => fde.size,
         PcType::Mask => fde.rep_size.unwrap_or(16).into(),
     };
-    let block = block.max(1);
+    block.max(1)
+}
+
+/// Whether a row has agreed at all its instructions. What is between those that were reached is no instruction if it
+/// can't be decoded to its end, and none that anybody executes if it does nothing but fill the space, or trap.
+fn agrees_everywhere(module: &Module<'_>, fde: &Fde, row: &Row, agreed: &[u64]) -> bool {
+    let block = block_of(fde);
     let blocks = (0..fde.size).step_by(usize::try_from(block).unwrap_or(usize::MAX));
     blocks.map(|block| fde.start.wrapping_add(block.into())).all(|start| {
         let range = start.saturating_add(row.start.into())..start.saturating_add(row.end.into());
