@@ -12,8 +12,8 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use rustix::process::{
-    Pid, Signal, WaitOptions, child_subreaper, getpid, getsid, kill_process, kill_process_group,
-    set_child_subreaper, waitpid,
+    Pid, Signal, WaitOptions, child_subreaper, getpid, kill_process, kill_process_group, set_child_subreaper,
+    waitpid,
 };
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity, sched_yield};
 
@@ -141,20 +141,25 @@ fn sessions() -> MutexGuard<'static, Vec<Pid>> {
 
 /// The processes that are left of a program: those of its session, and orphans that have begun one themselves.
 fn left_of(session: Pid) -> impl Iterator<Item = Pid> {
-    let (own, own_session) = (getpid(), getsid(None).ok());
+    let own = getpid();
+    let own_session = parent_and_session(own).1;
     let number = |name: &OsStr| Pid::from_raw(name.to_str()?.parse().ok()?);
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     processes.filter_map(move |entry| number(&entry.file_name())).filter(move |process| {
-        let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-        // The state, the parent, the group and the session follow the name, which may have any characters.
-        let after = stat.rsplit_once(')').map_or("", |(_, after)| after);
-        let mut numbers =
-            after.split_whitespace().skip(1).map(|word| Pid::from_raw(word.parse().unwrap_or(0)));
-        let (parent, of) = (numbers.next().flatten(), numbers.nth(1).flatten());
+        let (parent, of) = parent_and_session(*process);
         let is_orphan =
             || parent == Some(own) && of != own_session && !of.is_some_and(|of| sessions().contains(&of));
         of == Some(session) || of.is_some() && is_orphan()
     })
+}
+
+/// The parent of a process and its session, each if it is of this process's namespace.
+fn parent_and_session(process: Pid) -> (Option<Pid>, Option<Pid>) {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    // The state, the parent, the group and the session follow the name, which may have any characters.
+    let after = stat.rsplit_once(')').map_or("", |(_, after)| after);
+    let mut numbers = after.split_whitespace().skip(1).map(|word| Pid::from_raw(word.parse().unwrap_or(0)));
+    (numbers.next().flatten(), numbers.nth(1).flatten())
 }
 
 impl Drop for Process {
