@@ -1,5 +1,6 @@
 //! Compile units: which compiler has made the code at an address, as debug information says (`DW_AT_producer`).
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -124,6 +125,14 @@ impl CompileUnits {
         };
         self.ranges.extend(low.zip(high).map(|(low, high)| (low..high, number)));
         Ok(())
+    }
+
+    /// The compilers, each once, without their options.
+    pub(crate) fn compilers(&self) -> BTreeSet<String> {
+        let compilers =
+            self.producers.iter().filter(|(name, is_assembled)| !is_assembled && !name.is_empty());
+        let without_options = |(name, _): &(String, bool)| name.split(" -").next().map(str::to_owned);
+        compilers.filter_map(without_options).collect()
     }
 
     /// Returns who has made the code at an address.

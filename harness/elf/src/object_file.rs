@@ -6,7 +6,7 @@
 //! functions.
 
 #[cfg(feature = "disassembly")]
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use object::elf::{ET_REL, PF_X, PT_LOAD, SHF_EXECINSTR, STT_OBJECT};
@@ -231,6 +231,16 @@ impl<'a> ObjectFile<'a> {
             return own;
         }
         self.debug.and_then(DebugFile::open).map(|debug| comments(&debug)).unwrap_or_default()
+    }
+
+    /// The compilers that name themselves so, or else in debug information, each once.
+    #[must_use]
+    pub fn compilers(&self) -> BTreeSet<String> {
+        let is_linker =
+            |comment: &str| ["Linker: ", "mold ", "gold "].iter().any(|name| comment.starts_with(name));
+        let named: BTreeSet<String> =
+            self.comments().into_iter().filter(|comment| !is_linker(comment)).collect();
+        if named.is_empty() { self.compile_units().compilers() } else { named }
     }
 
     /// The version of the GNU C library, if the file is a part of it that says so: `libc.so.6`, or the dynamic linker.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use sframe_engine::InstructionPointer;
 use sframe_judge::examine::coverage::Explored;
 use sframe_judge::explore::{Explorer, Progress};
+use sframe_judge::study::{Popped, PoppedSlots};
 use sframe_judge::target::{Loaded, MadeSections, Target};
 use sframe_kit::Address;
 use sframe_kit::conclusion::{Conclusion, Ending};
@@ -79,6 +80,9 @@ pub struct SamplesReport {
     pub methods: Vec<Method>,
     /// Samples in whose topmost frame the row has FP below SP: readers that give up there lose all callers.
     pub popped_slots: Places,
+    /// How many those are by the compilers that the topmost frame's file names.
+    #[serde(default)]
+    pub popped_by_compiler: PoppedSlots,
     /// The rows of SFrame that say another CFA, caller or FP than CFI.
     pub differences: Vec<Difference>,
     /// Whether it was stopped before its end.
@@ -230,6 +234,7 @@ impl SamplesReport {
             report.synthesized.extend(synthesized.filter_map(|module| module.name.clone()));
             let mut differing = Differing::new();
             let mut walker = Walker::new(&target, process);
+            let mut popped: BTreeMap<u64, Popped> = BTreeMap::new();
             for (position, sample) in samples.take_while(|_| progress.stop.reason().is_none()) {
                 report.samples += 1;
                 report.in_kernel += u64::from(sample.in_kernel);
@@ -237,6 +242,17 @@ impl SamplesReport {
                 each(WalkedSample::new(position, process.id, sample, &walks));
                 let sp = sample.memory.first().map_or(0, |piece| piece.address);
                 report.count(&walker, &walks, sp, &mut needs, &mut differing);
+                let topmost = walks[0].address(0).and_then(|address| target.module_at(Loaded(address)));
+                if let Some(module) = topmost {
+                    let own = popped.entry(module.image.bias).or_default();
+                    own.walks += 1;
+                    own.below_sp += u64::from(walks[0].has_popped_slot(sp));
+                }
+            }
+            for module in &target.modules {
+                if let Some(more) = popped.get(&module.image.bias) {
+                    report.popped_by_compiler.add(&PoppedSlots::compilers(module), *more);
+                }
             }
             report.explore(&target, &walker, differing, explorer, progress);
         }
@@ -388,6 +404,9 @@ impl SamplesReport {
         for (place, count) in other.popped_slots.0 {
             self.popped_slots.more(place, count);
         }
+        for (name, more) in other.popped_by_compiler.0 {
+            self.popped_by_compiler.add(&name, more);
+        }
         for (own, more) in self.methods.iter_mut().zip(other.methods) {
             own.add(more);
         }
@@ -527,6 +546,9 @@ impl SamplesReport {
         }
         if self.popped_slots.total() > 0 {
             text.line(format!("FP below SP: {}", self.popped_slots.most_frequent(SHOWN)));
+            for (name, walks, share) in self.popped_by_compiler.shares() {
+                text.line(format!("    {share} of {} in code of {name}", grouped(walks)));
+            }
         }
         self.conclusion().show(&mut text);
         text
@@ -558,6 +580,10 @@ impl SamplesReport {
         let popped = (popped.total() > 0).then(|| {
             vec![share(popped.total(), self.samples), grouped(popped.total()), popped.most_frequent(IN_TABLE)]
         });
+        let by_compiler = self.popped_by_compiler.shares();
+        let by_compiler = by_compiler
+            .into_iter()
+            .map(|(name, walks, share)| vec![self.abi.clone(), name.to_owned(), grouped(walks), share]);
         let unusable = self.unusable.iter().map(|(path, why)| vec![path.clone(), why.clone()]);
         let tables = [
             (
@@ -579,6 +605,11 @@ impl SamplesReport {
                 "FP below SP in the topmost row",
                 &["share", "samples", "most frequent places"],
                 Vec::from_iter(popped),
+            ),
+            (
+                "FP below SP, by who has made the code",
+                &["ABI", "compilers of the file", "samples", "share"],
+                by_compiler.collect(),
             ),
             ("Files that were not used", &["file", "reason"], unusable.collect()),
         ];

@@ -6,6 +6,7 @@
 //! same way. [`Walks`] says what counts as right.
 
 mod image;
+mod popped;
 mod walks;
 
 use std::num::{NonZeroU32, NonZeroU64};
@@ -21,6 +22,7 @@ use crate::unwind::{CfiUnwinder, CodeReadingUnwinder, FramePointerUnwinder, Unwi
 use sframe_machine::{MachineError, Options};
 
 pub use image::{ImageSizes, Skipped, VersionSize};
+pub use popped::{Popped, PoppedSlots};
 pub use walks::{Executed, MAX_DEPTH, WAYS, Walks, Way};
 
 /// How often each row is compared for findings, at each place that uses it.

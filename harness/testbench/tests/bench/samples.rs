@@ -45,6 +45,10 @@ fn moments_of_the_corpus_are_samples() {
         let (samples, complete) = (number(&report["samples"]), number(&report["methods"][0]["complete"]));
         assert!(samples > 3 && complete * 2 > samples, "{abi}: {complete} of {samples}");
         assert_eq!(report["unusable"], serde_json::json!({}), "{abi}");
+        let by_compiler = report["popped_by_compiler"].as_object().expect("by compiler");
+        let counted = by_compiler.values().map(|of| number(&of["walks"])).sum::<u64>();
+        assert_eq!(counted, samples, "{abi}: {by_compiler:?}");
+        assert!(by_compiler.keys().any(|name| name.starts_with("GNU C")), "{abi}: {by_compiler:?}");
     }
 }
 

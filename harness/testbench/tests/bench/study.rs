@@ -37,6 +37,8 @@ fn walks_from_popped_slots_are_counted(#[case] id: &str, #[case] expected: bool)
         (expected, expected),
         "{page}"
     );
+    assert_eq!(page.contains("\n    by who has made the code: "), expected, "{page}");
+    assert_eq!(page.contains(" % of GNU C"), expected, "{page}");
 }
 
 /// All ways are asked at the same places, and each of these is where it is, wherever the walk from there goes wrong.
@@ -265,6 +267,10 @@ fn the_script_makes_a_page_of_a_root() {
     let ((old, stands), (new, written)) = (tables(&committed), tables(&page));
     assert_eq!(stands, written);
     assert!(new.starts_with("## All\n") && new != old, "{page}");
+    assert!(
+        new.contains("### FP below SP in the topmost row\n") && new.contains("| amd64 | `GNU C"),
+        "{page}"
+    );
     // What should end otherwise than this program does is not counted.
     let (sound, broken): (Vec<_>, Vec<_>) = cases.iter().partition(|case| case[3] == "0");
     assert!(sound.len() > 4 && broken.len() > 1);

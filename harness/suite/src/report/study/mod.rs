@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use sframe_inspect::command::Volume;
 use sframe_judge::compare::Reliabilities;
 use sframe_judge::finding::{Blame, Confidence, Finding};
-use sframe_judge::study::{Executed, ImageSizes, Skipped, Study, StudyOptions, WAYS};
+use sframe_judge::study::{Executed, ImageSizes, Popped, PoppedSlots, Skipped, Study, StudyOptions, WAYS};
 use sframe_judge::target::{Origin, Target};
 use sframe_judge::vocabulary::{Topmost, Verdict};
 use sframe_kit::conclusion::{Conclusion, Ending};
@@ -52,6 +52,9 @@ pub struct ImageStudy {
     pub name: String,
     /// Where its section comes from.
     pub section: Origin,
+    /// The compilers that it names.
+    #[serde(default)]
+    pub compilers: String,
     /// What executed there.
     pub executed: Executed,
     /// The sizes of its tables.
@@ -82,6 +85,13 @@ pub struct WrongRow {
     pub confidence: Confidence,
 }
 
+impl ImageStudy {
+    /// How often FP is below SP in the topmost row.
+    fn popped(&self) -> Popped {
+        Popped { walks: self.executed.sframe.worth().total(), below_sp: self.executed.popped_slots }
+    }
+}
+
 impl StudyReport {
     /// Makes the document. `file` is the executable as given.
     #[must_use]
@@ -108,6 +118,7 @@ impl StudyReport {
             ImageStudy {
                 name: module.name.clone().unwrap_or_else(|| executable.to_owned()),
                 section: Origin::of(module),
+                compilers: PoppedSlots::compilers(module),
                 executed: executed.clone(),
                 sizes: ImageSizes::of(module),
                 skipped: Skipped::of(module),
@@ -197,7 +208,16 @@ impl StudyReport {
             let share = share(all.popped_slots, all.sframe.worth().total());
             format!("FP below SP in the topmost row, where some readers give up: {share} of the walks")
         };
-        facts.extend((all.popped_slots > 0).then(popped));
+        if all.popped_slots > 0 {
+            facts.push(popped());
+            let mut by_compiler = PoppedSlots::default();
+            for image in &self.images {
+                by_compiler.add(&image.compilers, image.popped());
+            }
+            let shares = by_compiler.shares().into_iter();
+            let shares: Vec<String> = shares.map(|(name, _, share)| format!("{share} of {name}")).collect();
+            facts.push(format!("by who has made the code: {}", first_of(&shares, 3)));
+        }
         let made = self.images.iter().filter(|image| image.section == Origin::EhFrame);
         let made: Vec<&str> = made.map(|image| image.name.as_str()).collect();
         if !made.is_empty() {

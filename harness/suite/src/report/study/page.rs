@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use sframe_elf::file::read;
 use sframe_engine::Version;
 use sframe_judge::compare::Reliabilities;
-use sframe_judge::study::{Executed, ImageSizes, VersionSize, WAYS, Walks};
+use sframe_judge::study::{Executed, ImageSizes, PoppedSlots, VersionSize, WAYS, Walks};
 use sframe_judge::target::Origin;
 use sframe_judge::vocabulary::Topmost;
 use sframe_kit::percent::share;
@@ -63,6 +63,8 @@ struct Group {
     images: BTreeMap<String, ImageStudy>,
     /// The programs whose run was not valid, which are not counted, and why.
     broken: BTreeMap<String, String>,
+    /// By ABI, and by who has made the code.
+    popped: BTreeMap<String, PoppedSlots>,
     every: BTreeSet<u64>,
 }
 
@@ -127,6 +129,7 @@ impl Group {
             executed.add(&image.executed, report.every);
             image.executed = executed;
             self.executed.add(&image.executed, 1);
+            self.popped.entry(report.abi.clone()).or_default().add(&image.compilers, image.popped());
             match self.images.get_mut(&image.name) {
                 Some(seen) => {
                     seen.executed.add(&image.executed, 1);
@@ -328,7 +331,25 @@ fn overview(groups: &BTreeMap<String, Group>) -> String {
         total(&|executed| executed.unsettled),
         total(&|executed| executed.too_deep),
     );
-    text + &sizes(groups)
+    text + &popped(groups) + &sizes(groups)
+}
+
+/// How often the topmost row reads FP from below SP, by ABI and compiler.
+fn popped(groups: &BTreeMap<String, Group>) -> String {
+    let mut all: BTreeMap<&str, PoppedSlots> = BTreeMap::new();
+    for (abi, popped) in groups.values().flat_map(|group| &group.popped) {
+        let sum = all.entry(abi).or_default();
+        popped.0.iter().for_each(|(name, more)| sum.add(name, *more));
+    }
+    let mut text = String::from(
+        "\n### FP below SP in the topmost row\n\n| ABI | compilers of the file | walks | share |\n|---|---|--:|--:|\n",
+    );
+    for (abi, popped) in &all {
+        for (name, walks, share) in popped.shares() {
+            let _ = writeln!(text, "| {abi} | {} | {} | {share} |", cell(name), grouped(walks));
+        }
+    }
+    text
 }
 
 /// What the same functions cost in each version, and in the call frame information, by group: of all images that have
