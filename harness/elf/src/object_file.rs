@@ -6,7 +6,8 @@
 //! functions.
 
 #[cfg(feature = "disassembly")]
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use object::elf::{ET_REL, PF_X, PT_LOAD, SHF_EXECINSTR, STT_OBJECT};

@@ -210,7 +210,10 @@ const FILES: &[(&str, &str)] = &[
 
 const ENVIRONMENT: &[(&str, &str)] = &[
     ("CI", "Where it is set, bless writes no specs."),
-    ("SFRAME_TESTBENCH_HOME", "A clone, whose corpus and specs are used where the current folder has none."),
+    (
+        "SFRAME_TESTBENCH_HOME",
+        "A clone, whose corpus and specs are used where the current folder has none, and not those of the release.",
+    ),
     ("NO_COLOR", "Where it is set, and not empty, nothing is printed in colour."),
 ];
 

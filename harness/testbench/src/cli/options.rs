@@ -35,8 +35,14 @@ fn home() -> Option<PathBuf> {
     std::env::var_os(HOME).filter(|home| !home.is_empty()).map(PathBuf::from)
 }
 
-/// A folder of a clone: the one in the current directory, or else that of the bench's home; without a home,
-/// that of the clone that the bench was built from.
+/// What a release has beside the folder of its programs, if this is one.
+fn installed() -> Option<PathBuf> {
+    let program = std::env::current_exe().ok()?;
+    Some(program.parent()?.parent()?.join("share/sframe-testbench"))
+}
+
+/// A folder of a clone: the one in the current directory, or else that of the bench's home; without a home, that of the
+/// release, or of the clone that the bench was built from.
 pub(super) fn at_home(name: &str) -> PathBuf {
     let here = PathBuf::from(name);
     if here.is_dir() {
@@ -45,8 +51,9 @@ pub(super) fn at_home(name: &str) -> PathBuf {
     if let Some(home) = home() {
         return home.join(name);
     }
-    let built_from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
-    if built_from.is_dir() { built_from } else { here }
+    let built_from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut folders = installed().into_iter().chain([built_from]).map(|folder| folder.join(name));
+    folders.find(|folder| folder.is_dir()).unwrap_or(here)
 }
 
 /// Checks that a folder of a clone is there, `corpus` or `specs`, which is also the name of its option.
