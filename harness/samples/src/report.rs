@@ -358,7 +358,9 @@ impl SamplesReport {
             return Err(ReportError::Schema(report.schema));
         }
         let parts = report.methods.iter().flat_map(|method| [method.complete, method.as_cfi]);
+        let by_compiler = report.popped_by_compiler.0.values().flat_map(|of| [of.walks, of.below_sp]);
         let parts = parts.chain([report.comparable, report.in_kernel, report.popped_slots.total()]);
+        let parts = parts.chain(by_compiler);
         let is_sound = report.methods.iter().map(|method| &*method.name).eq(methods());
         if !is_sound || parts.max() > Some(report.samples) {
             return Err(ReportError::Contradicts);

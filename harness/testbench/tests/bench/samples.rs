@@ -182,6 +182,8 @@ fn reports_are_written_joined_and_compared() {
         std::fs::write(folder.path().join(name), report.to_string()).expect("a file");
     };
     spoilt("many", "/methods/0/complete", 1_000_000.into());
+    let popped = serde_json::json!({"GNU C": {"walks": 1_000_000, "below_sp": 0}});
+    spoilt("popped", "/popped_by_compiler", popped);
     spoilt("abi", "/abi", "s390x".into());
     spoilt("huge", "/samples", u64::MAX.into());
     spoilt("name", "/methods/0/name", "another".into());
@@ -194,6 +196,7 @@ fn reports_are_written_joined_and_compared() {
     for (asked, said) in [
         (["merge", "right", "right"], "right: it is there twice"),
         (["merge", "right", "many"], "contradicts itself"),
+        (["merge", "right", "popped"], "contradicts itself"),
         (["compare", "right", "name"], "contradicts itself"),
         (["merge", "right", "abi"], "was recorded on s390x, and"),
         (["compare", "abi", "right"], "on s390x"),
