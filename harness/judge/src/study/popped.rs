@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sframe_kit::percent::share;
+use sframe_kit::text::first_of;
 
 use crate::target::Module;
 
@@ -25,8 +26,12 @@ impl PoppedSlots {
     /// The compilers of an image, as it names them.
     #[must_use]
     pub fn compilers(module: &Module<'_>) -> String {
-        let named: Vec<String> = module.subject.compilers().into_iter().collect();
-        if named.is_empty() { "no compiler named".to_owned() } else { named.join(", ") }
+        /// A file may name any number, and at any length.
+        const MOST: usize = 3;
+        const LONGEST: usize = 100;
+        let named = module.subject.compilers();
+        let named: Vec<String> = named.iter().map(|name| name.chars().take(LONGEST).collect()).collect();
+        if named.is_empty() { "no compiler named".to_owned() } else { first_of(&named, MOST) }
     }
 
     /// Counts more walks.
