@@ -26,11 +26,11 @@ impl PoppedSlots {
     /// The compilers of an image, as it names them.
     #[must_use]
     pub fn compilers(module: &Module<'_>) -> String {
-        /// A file may name any number, and at any length.
+        /// A file may name any number, at any length, and with lines of their own.
         const MOST: usize = 3;
         const LONGEST: usize = 100;
-        let named = module.subject.compilers();
-        let named: Vec<String> = named.iter().map(|name| name.chars().take(LONGEST).collect()).collect();
+        let shown = |name: &String| name.chars().filter(|c| !c.is_control()).take(LONGEST).collect();
+        let named: Vec<String> = module.subject.compilers().iter().map(shown).collect();
         if named.is_empty() { "no compiler named".to_owned() } else { first_of(&named, MOST) }
     }
 
