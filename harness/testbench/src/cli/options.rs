@@ -45,7 +45,8 @@ fn installed() -> Option<PathBuf> {
 /// release, or of the clone that the bench was built from.
 pub(super) fn at_home(name: &str) -> PathBuf {
     let here = PathBuf::from(name);
-    if here.is_dir() {
+    // A project may have folders of these names for something else.
+    if ["manifest.yaml", "vectors", "clauses.yaml", "faults"].iter().any(|own| here.join(own).exists()) {
         return here;
     }
     if let Some(home) = home() {

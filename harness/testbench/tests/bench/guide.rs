@@ -31,7 +31,7 @@ mod third_party;
 const NOT_RUN: &[(&str, &str)] = &[
     ("cargo ", "builds"),
     ("ci/", "builds, and may install packages"),
-    ("sframe-testbench/ci/gate ", "is in another project: the tests of pipelines run it"),
+    ("sframe-testbench/bin/sframe-gate ", "is in another project: the tests of pipelines run it"),
     ("export PATH=", "the tests find the programs otherwise"),
     ("tar xf sframe-readers-", "needs an archive: the test of exports makes one, and uses it like this"),
     ("printf '#include \"../v3-kernel-user.h\"", "the same"),
