@@ -234,23 +234,19 @@ impl SamplesReport {
             report.synthesized.extend(synthesized.filter_map(|module| module.name.clone()));
             let mut differing = Differing::new();
             let mut walker = Walker::new(&target, process);
-            let mut popped: BTreeMap<u64, Popped> = BTreeMap::new();
+            let mut popped: BTreeMap<Option<u64>, Popped> = BTreeMap::new();
             for (position, sample) in samples.take_while(|_| progress.stop.reason().is_none()) {
                 report.samples += 1;
                 report.in_kernel += u64::from(sample.in_kernel);
                 let walks = walker.walk(sample);
                 each(WalkedSample::new(position, process.id, sample, &walks));
                 let sp = sample.memory.first().map_or(0, |piece| piece.address);
-                report.count(&walker, &walks, sp, &mut needs, &mut differing);
                 let topmost = walks[0].address(0).and_then(|address| target.module_at(Loaded(address)));
-                if let Some(module) = topmost {
-                    let own = popped.entry(module.image.bias).or_default();
-                    own.walks += 1;
-                    own.below_sp += u64::from(walks[0].has_popped_slot(sp));
-                }
+                let of_file = popped.entry(topmost.map(|module| module.image.bias)).or_default();
+                report.count(&walker, &walks, sp, &mut needs, &mut differing, of_file);
             }
             for module in &target.modules {
-                if let Some(more) = popped.get(&module.image.bias) {
+                if let Some(more) = popped.get(&Some(module.image.bias)) {
                     report.popped_by_compiler.add(&PoppedSlots::compilers(module), *more);
                 }
             }
@@ -276,6 +272,7 @@ impl SamplesReport {
         sp: u64,
         needs: &mut [Vec<u64>; 4],
         differing: &mut Differing,
+        of_file: &mut Popped,
     ) {
         let [sframe, cfi, ..] = walks;
         let place =
@@ -292,7 +289,9 @@ impl SamplesReport {
         }
         let leads_on = |walk: &Walk| walk.is_complete() || walk.frames.len() > 1;
         self.comparable += u64::from(leads_on(sframe) && leads_on(cfi));
+        of_file.walks += 1;
         if sframe.has_popped_slot(sp) {
+            of_file.below_sp += 1;
             self.popped_slots.more(place(sframe.address(0)), 1);
         }
         if let Some(address) = sframe.differs_from(cfi).and_then(|frame| sframe.address(frame)) {

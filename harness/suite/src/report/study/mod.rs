@@ -204,12 +204,11 @@ impl StudyReport {
             let complete = || format!("{way}: {} complete", share(worth.complete, worth.total()));
             facts.extend((worth.total() > 0).then(complete));
         }
-        let popped = || {
-            let share = share(all.popped_slots, all.sframe.worth().total());
-            format!("FP below SP in the topmost row, where some readers give up: {share} of the walks")
-        };
         if all.popped_slots > 0 {
-            facts.push(popped());
+            let share = share(all.popped_slots, all.sframe.worth().total());
+            facts.push(format!(
+                "FP below SP in the topmost row, where some readers give up: {share} of the walks"
+            ));
             let mut by_compiler = PoppedSlots::default();
             for image in &self.images {
                 by_compiler.add(&image.compilers, image.popped());

@@ -31,8 +31,7 @@ pub(super) fn execute(service: &Service) -> Ended {
             ["bash", "-c", script] => script.to_owned(),
             ref words => words.join(" "),
         };
-        let path = format!("{}:{}", service.path("bin").display(), std::env::var("PATH").unwrap_or_default());
-        let mut variables = BTreeMap::from([("PATH".to_owned(), path)]);
+        let mut variables = BTreeMap::from([("PATH".to_owned(), service.programs())]);
         let (name, value) =
             instruction(&containerfile(), "ENV").split_once('=').map(owned).expect("a variable");
         variables.insert(name, value);

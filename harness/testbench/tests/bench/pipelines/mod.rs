@@ -132,10 +132,20 @@ impl Service {
             "#!/bin/sh\nset -e\ncd \"$(dirname \"$0\")/..\"\n[ \"$*\" = release ]\nmkdir -p target/release\ncp {bench} target/release/\n"
         );
         write_script(&folder.path().join("ci/build"), &build);
-        for name in ["corpus", "specs"] {
-            symlink(repository().join(name), folder.path().join(name)).expect("a link");
-        }
+        link_data(folder.path());
         folder
+    }
+
+    /// `PATH`, with the programs of the service first.
+    fn programs(&self) -> String {
+        format!("{}:{}", self.path("bin").display(), std::env::var("PATH").unwrap_or_default())
+    }
+}
+
+/// Gives a folder the corpus and the specs.
+fn link_data(folder: &Path) {
+    for name in ["corpus", "specs"] {
+        symlink(repository().join(name), folder.join(name)).expect("a link");
     }
 }
 

@@ -7,7 +7,9 @@ use std::process::Command;
 use rstest::rstest;
 use serde_yaml::Value;
 
-use super::{Event, Service, documents, repository, shell, status, string, strings, variables, write_script};
+use super::{
+    Event, Service, documents, link_data, repository, shell, status, string, strings, variables, write_script,
+};
 use crate::command::has_gcc_with_sframe;
 use crate::damaged_builds::remove_section;
 use crate::doctor;
@@ -58,9 +60,7 @@ impl Project {
         if !self.is_github {
             variables.extend(of_project);
         }
-        let path =
-            format!("{}:{}", self.service.path("bin").display(), std::env::var("PATH").expect("a path"));
-        variables.insert("PATH".to_owned(), path);
+        variables.insert("PATH".to_owned(), self.service.programs());
         if self.is_github {
             let summary = self.service.path("step-summary.md").display().to_string();
             variables.insert("GITHUB_STEP_SUMMARY".to_owned(), summary);
@@ -74,11 +74,9 @@ fn release(service: &Service, program: &str) -> String {
     let folder = service.path("sframe-testbench-release");
     write_script(&folder.join("bin/sframe-testbench"), program);
     write_script(&folder.join("bin/sframe-gate"), &read(&repository(), "ci/gate"));
-    std::fs::create_dir_all(folder.join("share/sframe-testbench")).expect("a folder");
-    for name in ["corpus", "specs"] {
-        let link = folder.join("share/sframe-testbench").join(name);
-        std::os::unix::fs::symlink(repository().join(name), link).expect("a link");
-    }
+    let data = folder.join("share/sframe-testbench");
+    std::fs::create_dir_all(&data).expect("a folder");
+    link_data(&data);
     let curl = "#!/bin/sh\nwhile [ $# -gt 1 ]; do [ \"$1\" != --output ] || to=$2; shift; done\nexec cp \"$1\" \"$to\"\n";
     write_script(&service.path("bin/curl"), curl);
     let script =
