@@ -11,6 +11,7 @@
 pub mod case;
 pub mod check;
 pub mod clauses;
+pub mod explore;
 pub mod faults;
 pub mod identity;
 pub mod matrix;

@@ -15,7 +15,7 @@ pub struct Progress {
 pub struct Figures {
     /// Instructions executed.
     pub instructions: u64,
-    /// Places with a finding so far.
+    /// Findings so far, which are wrong rows, and not the places where they are.
     pub findings: u64,
     /// Frames on the call stack.
     pub depth: u64,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use sframe_engine::{
     Base, DwarfRegister, InstructionPointer, LookupAddress, PauthKey, Recovery, RecoveryRule, ReturnAddress,
     Row, StepError,
@@ -48,9 +48,14 @@ impl Finding {
 /// The row at an address, and the address in its file of the row's first instruction.
 fn row_at(address: LookupAddress, target: &Target<'_>) -> Option<(FindingRow, Address)> {
     let found = target.sections.lookup(address).ok().flatten()?;
-    let start = Loaded(found.fde.start.wrapping_add(found.row.start.into()));
+    let start = row_start(&found);
     let start = target.module_at(address).map_or(start.0, |module| module.linked(start).0);
     Some((FindingRow::new(&found.row), Address(start)))
+}
+
+/// The PC from which a row is valid.
+fn row_start(found: &sframe_engine::Found) -> Loaded {
+    Loaded(found.fde.start.wrapping_add(found.row.start.into()))
 }
 
 /// How many instructions are listed before, and after, the one that a finding is
@@ -105,6 +110,8 @@ pub(crate) struct Findings {
     /// By verdict, PC and look-up address.
     seen: FxHashMap<(Verdict, u64, LookupAddress), Entry>,
     found: Vec<Found>,
+    /// The rows that are wrong, by verdict: each is one finding, at however many places. Where there is no row, the place.
+    wrong: FxHashSet<(Verdict, Loaded)>,
     /// How many more there are, by verdict.
     omitted: BTreeMap<Verdict, u64>,
     /// The last wrong FP, for what follows from it in the same walk.
@@ -126,6 +133,7 @@ impl Default for Findings {
             most: MOST_FINDINGS,
             seen: FxHashMap::default(),
             found: Vec::new(),
+            wrong: FxHashSet::default(),
             omitted: BTreeMap::new(),
             last_wrong_fp: None,
         }
@@ -199,6 +207,9 @@ impl Findings {
                 Entry::SavedLocations(index)
             }
             None => {
+                let row = target.sections.lookup(disagreement.address).ok().flatten();
+                let row = row.map_or(Loaded(disagreement.pc), |found| row_start(&found));
+                self.wrong.insert((verdict, row));
                 let entry = if self.found.len() < self.most {
                     let triage = triage(self.found.len() < STACKS);
                     self.found.push(Found {
@@ -247,9 +258,9 @@ impl Findings {
         })
     }
 
-    /// How many there are, described or only counted.
+    /// How many there are, described or only counted, as far as they are known before anybody is blamed.
     pub(crate) fn count(&self) -> u64 {
-        self.found.len() as u64 + self.omitted.values().sum::<u64>()
+        self.wrong.len() as u64
     }
 
     /// How many findings are only counted, by verdict.
@@ -492,6 +503,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::finding::count;
 
     fn build() -> Vec<u8> {
         let file =
@@ -524,6 +536,29 @@ mod tests {
             asked > 2
         });
         assert_eq!((described.len(), omitted), (2, BTreeMap::from([(Verdict::WrongCfa, 3)])));
+    }
+
+    /// While a program runs, its findings are counted as in its report: one for a row.
+    #[test]
+    fn findings_are_counted_by_row_as_they_come() {
+        let bytes = build();
+        let target = Target::open(&bytes).expect("a target");
+        let main = target.addresses_of("main")[0].0;
+        let mut findings = Findings::default();
+        for (offset, told) in (0..40).zip([1, 2, 2, 2, 3]) {
+            let found = Disagreement {
+                verdict: Verdict::WrongCfa,
+                frame: 0,
+                pc: main + offset,
+                address: InstructionPointer(main + offset).into(),
+                expected: Value::Word(1),
+                got: Value::Word(2),
+                after_wrong_fp: None,
+            };
+            findings.add_triaged(found, &target, |_| Triage::UNKNOWN);
+            assert_eq!(findings.count(), told, "{offset}");
+        }
+        assert_eq!(findings.count(), count(&findings.into_findings(&target)));
     }
 
     #[test]

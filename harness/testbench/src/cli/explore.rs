@@ -1,32 +1,27 @@
 //! `explore`: judges every row of files without running them.
 
+use std::any::Any;
 use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::available_parallelism;
-use std::time::Instant;
 
 use clap::Args;
-use sframe_corpus::signs::point_out;
 use sframe_corpus::spec::{Faults, NamePattern};
 use sframe_elf::file::{MAX_BYTES, read};
 use sframe_inspect::command::{
-    Failure, Inspect, Show, Status, Stop, Subject, SubjectError, Volume, detail, detail_since, each_file,
-    is_archive, print, print_verdict, tell_line, volume,
+    Failure, Inspect, Show, Status, Stop, Subject, SubjectError, Volume, each_file, is_archive, print,
+    print_verdict, tell_line, volume,
 };
 use sframe_judge::examine::stop::StopRequest;
-use sframe_judge::explore::{
-    ExploreError, ExploreOptions, ExploredFile, Job, PatchedFile, Progress, Roots, SharedFile,
-    explore_isolated,
-};
-use sframe_judge::target::{Loaded, Target, TargetError};
+use sframe_judge::explore::{ExploreError, ExploreOptions, ExploredFile, Roots, SharedFile};
+use sframe_judge::target::{Loaded, TargetError};
 use sframe_judge::vocabulary::suggest::{hint, quoted_list};
 use sframe_kit::conclusion::{Concluded, Ending};
 use sframe_kit::percent::Percent;
-use sframe_kit::text::counted;
 use sframe_suite::check::with_advice;
-use sframe_suite::provenance::Began;
+use sframe_suite::explore::{FileExplorer, is_named};
 use sframe_suite::report::{Document, ExploreReport, ExploredFiles, RefusedFile, Style};
 
 use super::check::JudgedSection;
@@ -179,23 +174,6 @@ impl Explore {
         if self.as_module { ExploredFile::of_module(&bytes, source) } else { ExploredFile::of(bytes, source) }
     }
 
-    /// The functions to explore, by their entries.
-    fn roots(&self, target: &Target<'_>) -> Roots {
-        let mut roots = Roots::of(target);
-        if !self.functions.is_empty() {
-            roots.retain(|entry| {
-                let place = target.place(Loaded(entry));
-                self.is_wanted(place.function, &format!("{:#x}", place.address))
-            });
-        }
-        roots
-    }
-
-    /// Whether a function is asked for.
-    fn is_wanted(&self, function: Option<&str>, address: &str) -> bool {
-        self.functions.is_empty() || self.functions.iter().any(|pattern| is_named(pattern, function, address))
-    }
-
     /// Names a file's functions by its separate debug file, if there is one.
     fn named(file: ExploredFile, name: &str, debug_root: &Path) -> ExploredFile {
         let (file, error) = file.look_for_debug_file(Path::new(name), debug_root);
@@ -213,75 +191,28 @@ impl Explore {
         faults: &Faults,
         stop: &StopRequest,
     ) -> Result<ExploreReport, ExploreError> {
-        let began = Began::now();
-        let target = file.open()?;
-        let roots = self.roots(&target);
-        let jobs = match self.jobs {
-            0 => available_parallelism().map_or(1, usize::from),
-            jobs => jobs,
-        };
-        let progress = Arc::new(Progress::new(stop.clone()));
-        let isolation = Limits::new(self.memory, self.timeout).workers(EXPLORER);
-        let options = ExploreOptions { budget: self.budget };
-        let (source, debug) = (self.from.source(), file.debug_file());
-        // Workers need not load a module again.
-        let loaded = file.module().map(|_| SharedFile::of(file.linked())).transpose()?;
-        let path = loaded.as_ref().map_or(path, SharedFile::path);
         let cache = self.cache.open();
-        let cache = cache.as_ref();
-        let job = Job { file: path, debug, source, target: &target, roots: &roots, options, cache };
-        detail(|| {
-            format!(
-                "{} of {name}, by {}",
-                counted(roots.entries.len() as u64, "function"),
-                counted(jobs as u64, "worker")
-            )
-        });
-        let start = Instant::now();
-        let line = FunctionsLine::begin(&progress);
-        let explored = explore_isolated(&job, &isolation, jobs, &progress);
-        drop(line);
-        let mut explored = explored?;
-        let (patched, unread) = PatchedFile::of(file, &target, source);
-        let mut forms = Vec::new();
-        for form in patched {
-            if form.roots(&target, roots.clone()).roots.is_empty() {
-                continue;
-            }
-            let shared = SharedFile::of(form.file.linked())?;
-            let target = form.file.open()?;
-            let roots = form.roots(&target, self.roots(&target));
-            let progress = Arc::new(Progress::new(stop.clone()));
-            let job = Job { file: shared.path(), target: &target, roots: &roots, ..job };
-            let line = FunctionsLine::begin(&progress);
-            let other = explore_isolated(&job, &isolation, jobs, &progress);
-            drop(line);
-            forms.push(explored.add_form(&form, other?));
-        }
-        detail_since(start, || "explored");
-        let mut explored = explored.with_section_faults(&target);
-        point_out(explored.each_place(), &target, faults, None, None);
-        let mut report = ExploreReport::new(name.to_owned(), &target, explored)
-            .of_relocatable(file.unapplied())
-            .of_module(file.module());
-        if !self.functions.is_empty() {
-            report.only_functions = self.functions.iter().map(ToString::to_string).collect();
-            report = report.only(|function, pc| self.is_wanted(function, pc));
-        }
-        (report.forms, report.unread_tables) = (forms, unread);
+        let explorer = FileExplorer {
+            source: self.from.source(),
+            functions: &self.functions,
+            options: ExploreOptions { budget: self.budget },
+            isolation: Limits::new(self.memory, self.timeout).workers(EXPLORER),
+            jobs: match self.jobs {
+                0 => available_parallelism().map_or(1, usize::from),
+                jobs => jobs,
+            },
+            cache: cache.as_ref(),
+            faults,
+            stop,
+        };
+        let shows = |progress: &Arc<_>| Box::new(FunctionsLine::begin(progress)) as Box<dyn Any>;
+        let report = explorer.explore(name, path, file, &shows)?;
         let invocation = Invocation::of_this_process();
         // What was named may be a folder, or one of several files.
         let is_named = matches!(&self.files[..], [file] if file.to_string_lossy() == name);
         let command = if is_named { invocation.again() } else { invocation.instead(name, &[]) };
-        let mut report = report.reproduced_by(command).demanding(self.coverage);
-        report.provenance = Some(began.ended([(name.to_owned(), file.digest().to_owned())]));
-        Ok(report)
+        Ok(report.reproduced_by(command).demanding(self.coverage))
     }
-}
-
-/// Whether a pattern names a function, or its address.
-fn is_named(pattern: &NamePattern, function: Option<&str>, address: &str) -> bool {
-    [function.unwrap_or_default(), address].iter().any(|name| pattern.matches(name))
 }
 
 /// Which of the functions that are asked for there are.

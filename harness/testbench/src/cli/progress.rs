@@ -112,7 +112,7 @@ fn line(figures: Figures, elapsed: Duration, total: Option<u64>) -> String {
     line += &format!(
         " instructions, {}, {}, {} deep; {}",
         per_second(instructions, "instruction", elapsed.as_secs_f64()),
-        wrong_at(findings),
+        counted(findings, "finding"),
         grouped(depth),
         minutes(elapsed)
     );
@@ -122,14 +122,6 @@ fn line(figures: Figures, elapsed: Duration, total: Option<u64>) -> String {
         line += &format!(", about {} left", minutes(left));
     }
     line
-}
-
-/// Where something is wrong: which of these places are one finding, the end of the run shows.
-fn wrong_at(places: u64) -> String {
-    match places {
-        0 => "no finding".to_owned(),
-        _ => format!("{} with a finding", counted(places, "place")),
-    }
 }
 
 fn minutes(time: Duration) -> String {
@@ -146,9 +138,9 @@ mod tests {
         let line = |total| line(figures, Duration::from_secs(75), total);
         assert_eq!(
             line(None),
-            "30,000,000 instructions, 400,000 instructions per second, 1 place with a finding, 1,200 deep; 1:15"
+            "30,000,000 instructions, 400,000 instructions per second, 1 finding, 1,200 deep; 1:15"
         );
-        let expected = "30,000,000 of 90,000,000 instructions, 400,000 instructions per second, 1 place with a finding, 1,200 deep; \
+        let expected = "30,000,000 of 90,000,000 instructions, 400,000 instructions per second, 1 finding, 1,200 deep; \
                         1:15, about 2:30 left";
         assert_eq!(line(Some(90_000_000)), expected);
         // More than was expected, and nothing yet.

@@ -24,6 +24,7 @@ const CRATES: [(&str, &[&str]); 17] = [
             "clauses",
             "faults",
             "check",
+            "explore",
             "report",
             "meanings",
             "matrix",

@@ -47,6 +47,41 @@ fn build_scripts_watch_what_exists(
     assert!(missing.is_empty(), "{missing:?} do not exist");
 }
 
+/// What builds the emulator's C code, with its features: a package's, or all packages'.
+fn builds_the_emulator(selected: &[&str]) -> Vec<String> {
+    let options = ["tree", "--locked", "--offline", "--edges", "normal,build,dev", "--no-dedupe"];
+    let output = Command::new(env!("CARGO"))
+        .current_dir(repository())
+        .args(options)
+        .args(["--prefix", "depth", "--format", " {p} {f}"])
+        .args(selected)
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let printed = String::from_utf8(output.stdout).expect("text");
+    let packages = printed.lines().filter_map(|line| {
+        let (depth, package) = line.split_once(' ')?;
+        Some((depth.parse::<usize>().ok()?, package.to_owned()))
+    });
+    let mut packages = packages.skip_while(|(_, package)| !package.starts_with("unicorn-engine-sys "));
+    let (depth, emulator) = packages.next().expect("the emulator");
+    let below = packages.take_while(|(below, _)| *below > depth);
+    let mut below: Vec<_> = std::iter::once(emulator).chain(below.map(|(_, package)| package)).collect();
+    below.sort();
+    below.dedup();
+    below
+}
+
+/// `cargo test --package` takes seconds: with other features, the emulator would be built again, for minutes.
+#[rstest]
+fn the_emulator_is_built_once_for_whatever_is_tested(
+    #[values("corpus", "judge", "links", "machine", "readers", "samples", "search", "suite")] package: &str,
+) {
+    let one = builds_the_emulator(&["--package", &format!("sframe-{package}")]);
+    assert!(one.len() > 5, "{one:?}");
+    assert_eq!(one, builds_the_emulator(&["--workspace"]), "see [build-dependencies] of sframe-machine");
+}
+
 /// Calls cargo for the adapters, which are a workspace of their own.
 fn cargo_for_adapters(command: &str, options: &[&str]) -> Output {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("adapters").join("cargo");

@@ -752,14 +752,11 @@ fn a_library_that_has_lost_its_table_is_worse() {
     assert_eq!(status(&output), 2, "other things were asked: {output:?}");
 }
 
-const BEGINS: &str = "<!-- What is promised: written by a test, `UPDATE_PROMISES=1`. -->\n";
-const ENDS: &str = "<!-- The end of what is promised. -->\n";
-
-/// The table of the guide is that of this file.
+/// The tables of the page are those of this file.
 #[test]
-fn the_guide_promises_what_is_tried() {
+fn what_is_promised_is_what_is_tried() {
     let mut table = String::from(
-        "\n| what has changed | `compare` | `run` and `merge` with `--baseline` | `baseline update` |\n|---|---|---|---|\n",
+        "| what has changed | `compare` | `run` and `merge` with `--baseline` | `baseline update` |\n|---|---|---|---|\n",
     );
     let names: BTreeSet<&str> = DAMAGES.iter().chain(HARMLESS).map(|damage| damage.what).collect();
     assert_eq!(names.len(), DAMAGES.len() + HARMLESS.len(), "each is there once");
@@ -772,13 +769,11 @@ fn the_guide_promises_what_is_tried() {
     }
     table += &damaged_builds::promises();
     table += &damaged_readers::promises();
-    table.push('\n');
-    let path = repository().join("harness/guide/ci.md");
-    let guide = std::fs::read_to_string(&path).expect("the guide");
-    let (before, rest) = guide.split_once(BEGINS).expect("the beginning of the table");
-    let (old, after) = rest.split_once(ENDS).expect("the end of the table");
+    let path = repository().join("harness/results/promises.md");
+    let page = std::fs::read_to_string(&path).expect("the page");
+    let (text, old) = page.split_at(page.find("| what").expect("the first table"));
     if std::env::var_os("UPDATE_PROMISES").is_some() {
-        std::fs::write(&path, [before, BEGINS, &table, ENDS, after].concat()).expect("the guide");
+        std::fs::write(&path, [text, &table].concat()).expect("the page");
     } else {
         assert_eq!(old, table, "UPDATE_PROMISES=1 writes it");
     }

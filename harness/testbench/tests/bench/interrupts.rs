@@ -147,9 +147,9 @@ fn a_terminal_shows_how_far_a_long_run_is() {
     let output = script.output().expect("script, of bsdutils");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(status(&output), 4, "{text}");
-    assert!(text.contains(" per second, 1 place with a finding, 2 deep; 0:0"), "{text:?}");
+    assert!(text.contains(" per second, 1 finding, 2 deep; 0:0"), "{text:?}");
     // The report follows on lines of its own.
-    let report = text.rsplit_once(" per second, 1 place with a finding").map_or("", |(_, rest)| rest);
+    let report = text.rsplit_once(" per second, 1 finding").map_or("", |(_, rest)| rest);
     assert!(report.contains("executed instructions checked"), "{text:?}");
 }
 

@@ -12,6 +12,13 @@ fn containerfile() -> String {
     std::fs::read_to_string(repository().join("ci/Containerfile")).expect("the file")
 }
 
+/// The resources of the list.
+fn resources() -> Vec<Value> {
+    let [list] = <[Value; 1]>::try_from(documents("kubernetes.yaml")).expect("one document");
+    assert_eq!((string(&list["apiVersion"]), string(&list["kind"])), ("v1", "List"));
+    list["items"].as_sequence().expect("resources").clone()
+}
+
 /// The last instruction of this name.
 fn instruction<'a>(containerfile: &'a str, name: &str) -> &'a str {
     let found = containerfile.lines().rev().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
@@ -19,7 +26,7 @@ fn instruction<'a>(containerfile: &'a str, name: &str) -> &'a str {
 }
 
 pub(super) fn execute(service: &Service) -> Ended {
-    let documents = documents("kubernetes.yaml");
+    let documents = resources();
     let [_, run, merge, _] = &documents[..] else { panic!("four documents") };
     let volume = tempfile::tempdir().expect("a folder");
     let run_pod = |job: &Value, index: Option<u64>| {
@@ -71,7 +78,7 @@ fn is_final(job: &Value, status: i32) -> bool {
 
 #[test]
 fn pods_have_no_privileges_and_what_they_mount_is_there() {
-    let documents = documents("kubernetes.yaml");
+    let documents = resources();
     let [claim, rest @ ..] = &documents[..] else { panic!("documents") };
     for job in &rest[..2] {
         assert!((1..=4).all(|status| is_final(job, status)) && !is_final(job, 128 + 9), "{job:?}");

@@ -177,6 +177,101 @@ fn own_files_are_judged(
     assert_eq!(summary.contains("### diff"), expected == 1 && project.is_github, "{summary}");
 }
 
+/// A text in which an expression has each of its values: of known names, and of inputs that are given or have a default.
+fn filled(
+    text: &str,
+    marks: [&str; 2],
+    known: &[(&str, &str)],
+    inputs: &Value,
+    given: &[(&str, &str)],
+) -> String {
+    let [begins, ends] = marks;
+    let mut text = text.to_owned();
+    for (name, value) in known {
+        text = text.replace(&format!("{begins} {name} {ends}"), value);
+    }
+    for (input, about) in inputs.as_mapping().expect("inputs") {
+        let value = given.iter().find(|(name, _)| *name == string(input)).map(|(_, value)| *value);
+        let value = value.unwrap_or_else(|| string(&about["default"]));
+        text = text.replace(&format!("{begins} inputs.{} {ends}", string(input)), value);
+    }
+    assert!(!text.contains(begins), "{text}");
+    text
+}
+
+/// Executes GitHub's action, in a job that has checked out nothing of the bench.
+fn action(project: &Project, given: &[(&str, &str)]) -> i32 {
+    let action: Value = serde_yaml::from_str(&read(&repository(), "ci/action/action.yml")).expect("YAML");
+    let [step] = &action["runs"]["steps"].as_sequence().expect("steps")[..] else { panic!("one step") };
+    assert_eq!((&action["runs"]["using"], &step["shell"]), (&"composite".into(), &"bash".into()));
+    let released = project.service.path("").display().to_string();
+    let known = [
+        ("github.server_url", &*released),
+        ("github.action_repository", "o/r"),
+        ("github.action_ref", "v1.2"),
+    ];
+    let value = |(name, text): (String, String)| {
+        (name, filled(&text, ["${{", "}}"], &known, &action["inputs"], given))
+    };
+    let set = variables(&step["env"]).into_iter().map(value).collect();
+    project.run(string(&step["run"]), &set)
+}
+
+/// The archive of the tag, with the sum beside it; and one that is named.
+#[test]
+fn the_action_checks_what_a_job_has_built() {
+    for (built, expected) in [(RIGHT, 0), (WRONG, 1)] {
+        let project = Project::new("github", built);
+        assert_eq!(project.run("make", &BTreeMap::new()), 0);
+        let name = &format!("sframe-testbench-1.2-{}-linux.tar.gz", std::env::consts::ARCH);
+        let at = project.service.path("o/r/releases/download/v1.2");
+        std::fs::create_dir_all(&at).expect("a folder");
+        std::fs::copy(project.service.path("release.tar.gz"), at.join(name)).expect("a file");
+        std::fs::write(at.join("SHA256SUMS"), format!("{}  {name}\n", project.sum)).expect("a file");
+        assert_eq!(action(&project, &[("files", "build Makefile-is-none")]), 2, "a file that is not there");
+        assert_eq!(action(&project, &[("files", "build"), ("options", "--coverage all")]), expected);
+        assert!(read(project.folder.path(), "report/files/lint.sarif").contains("\"2.1.0\""));
+        let named = project.service.path("release.tar.gz").display().to_string();
+        let of_sum =
+            |sum: &str| action(&project, &[("files", "build"), ("release", &named), ("sha256", sum)]);
+        assert_eq!((of_sum(&project.sum), of_sum(&"0".repeat(64))), (expected, 1));
+        std::fs::write(at.join("SHA256SUMS"), "").expect("a file");
+        assert_eq!(action(&project, &[("files", "build")]), 1, "a release without a sum");
+    }
+}
+
+/// What GitLab includes has the same step.
+#[test]
+fn the_included_job_checks_what_another_has_built() {
+    let [about, job] = <[Value; 2]>::try_from(documents("gitlab-files.yaml")).expect("inputs and a job");
+    for (built, expected) in [(RIGHT, 0), (WRONG, 1)] {
+        let project = Project::new("gitlab", built);
+        assert_eq!(project.run("make", &BTreeMap::new()), 0);
+        let archive = project.service.path("release.tar.gz").display().to_string();
+        let given = [("files", "build"), ("release", &*archive), ("sha256", &*project.sum)];
+        let script = strings(&job["sframe"]["script"]).join("\n");
+        let script = filled(&script, ["$[[", "]]"], &[], &about["spec"]["inputs"], &given);
+        assert_eq!(project.run(&script, &BTreeMap::new()), expected);
+        assert!(read(project.folder.path(), "report/files/lint.sarif").contains("\"2.1.0\""));
+    }
+}
+
+/// A release may belong to the system: reports go where it is called.
+#[test]
+fn the_gate_of_a_release_writes_where_it_is_called() {
+    let project = Project::new("gitlab", RIGHT);
+    let release = project.service.path("sframe-testbench-release");
+    let gate = release.join("bin/sframe-gate").display().to_string();
+    let script = format!("{gate} shard 1/1 --spec leaf --toolchain gnu-2.47 --abi amd64\n{gate} merge");
+    assert_eq!(project.run(&script, &BTreeMap::new()), 0);
+    assert!(read(project.folder.path(), "report/merged/summary.md").contains("PASS"));
+    assert!(!release.join("report").exists());
+    // What is in the way is named.
+    std::fs::remove_dir_all(project.folder.path().join("report")).expect("a folder");
+    std::fs::write(project.folder.path().join("report"), "").expect("a file");
+    assert_eq!(project.run(&format!("{gate} files build"), &BTreeMap::new()), 2);
+}
+
 /// What was downloaded is the release that was asked for, or is not used.
 #[rstest]
 fn a_release_with_another_sum_is_not_used(#[values("github", "gitlab")] service: &str) {
