@@ -52,8 +52,12 @@ pub(super) fn at_home(name: &str) -> PathBuf {
     if let Some(home) = home() {
         return home.join(name);
     }
-    let built_from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut folders = installed().into_iter().chain([built_from]).map(|folder| folder.join(name));
+    // A release does not say where it was built: so two builds are the same.
+    let built_from = match option_env!("SFRAME_RELEASED") {
+        None => Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")),
+        Some(_) => None,
+    };
+    let mut folders = installed().into_iter().chain(built_from).map(|folder| folder.join(name));
     folders.find(|folder| folder.is_dir()).unwrap_or(here)
 }
 
