@@ -271,7 +271,7 @@ impl Scene<'_, '_> {
         let len = straight.pcs().len();
         if let Some(last) = len.checked_sub(1) {
             // What comes after it is looked at by itself.
-            leads_on[last] |= len < written.len() || len == MOST;
+            leads_on[last] |= len < written.len() || (len == MOST && last_keeps);
         }
         written.truncate(len);
         let (onward, passed) = (Vec::new(), Vec::new());

@@ -136,3 +136,30 @@ fn stores_through_a_register_are_noticed_when_nothing_has_changed_for_a_while() 
         assert!((30..115).contains(&wrong), "{}: {wrong} programs were wrong somewhere", language.cpu.abi);
     }
 }
+
+/// As many instructions pass at once as may, and the last of them moves SP: the row does not hold after it any more, where
+/// it has held for as long as that was jumped over.
+#[test]
+fn what_comes_after_the_longest_passage_is_compared_where_its_last_instruction_moves_sp() {
+    const START: &[u8] = &[
+        0xb8, 40, 0, 0, 0, // mov $40,%eax
+        0x83, 0xf8, 20, // 1: cmp $20,%eax
+        0x77, 64, // ja 2f
+    ];
+    const END: &[u8] = &[
+        0x83, 0xf8, 20, // cmp $20,%eax
+        0x77, 1,    // ja 3f
+        0x59, // pop %rcx
+        0xff, 0xc8, // 3: dec %eax
+        0x75, 0xa7, // jnz 1b
+        0xc3, // ret
+    ];
+    let (push, nop) = (&[0x51][..], &[0x90][..]);
+    let code = [&[START][..], &[nop; 63], &[push], &[nop; 10], &[END]].concat();
+    let (bytes, _) = handmade::program(&AMD64, 3, &code);
+    let target = Target::open(&bytes).expect("a target");
+    let seen = examine_both_ways("63 nops and a push", &target, &Options::default());
+    assert_eq!(seen.end, End::Exit(0));
+    assert!(seen.passed > 1_000, "{}", seen.passed);
+    assert_eq!(seen.counts.walk_ends.disagreed, 20 * 13, "from the push until the pop");
+}
