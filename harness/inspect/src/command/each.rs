@@ -115,18 +115,14 @@ pub fn execute<C: Inspect>(command: &mut C, arguments: &[PathBuf], json: bool) -
     if json {
         let documents = Documents { command: RefCell::new(command), arguments, tally: RefCell::default() };
         print_json(&documents)?;
-        let mut tally = documents.tally.into_inner();
-        documents.command.into_inner().end().into_iter().for_each(|(status, _)| tally.worsen(status));
-        return Ok(tally.status());
+        return Ok(documents.tally.into_inner().status());
     }
     let mut show = Blocks { is_first: true };
     let mut tour = Tour { command, show: &mut show, tally: Tally::default() };
     tour.visit_all(arguments)?;
     let Tour { command, mut tally, .. } = tour;
-    let end = command.end();
-    end.into_iter().for_each(|(status, _)| tally.worsen(status));
+    let ending = tally.end(command);
     if tally.inspected + tally.without_found > 0 && volume() != Volume::Quiet {
-        let ending = end.map_or_else(|| tally.status().into(), |(_, ending)| ending);
         print(&tally.text(command.section(), command.judges(), ending))?;
     }
     Ok(tally.status())
@@ -306,7 +302,13 @@ impl<C: Inspect> Serialize for Documents<'_, C> {
         let mut document = serializer.serialize_map(None)?;
         document.serialize_entry("schema", &SCHEMA)?;
         document.serialize_entry("files", &Files(self))?;
-        document.serialize_entry("without_section", &self.tally.borrow().without)?;
+        let (mut tally, command) = (self.tally.borrow_mut(), self.command.borrow());
+        document.serialize_entry("without_section", &tally.without)?;
+        let verdict = tally.end(&**command);
+        if command.judges() {
+            // What is written as it comes has it last.
+            document.serialize_entry("verdict", &verdict)?;
+        }
         document.end()
     }
 }
@@ -363,6 +365,13 @@ impl Tally {
 
     fn status(self) -> Status {
         self.worst.unwrap_or(Status::AsExpected)
+    }
+
+    /// Takes in what the command says of all files together. Returns how they have ended.
+    fn end(&mut self, command: &impl Inspect) -> Ending {
+        let end = command.end();
+        end.iter().for_each(|(status, _)| self.worsen(*status));
+        end.map_or_else(|| self.status().into(), |(_, ending)| ending)
     }
 
     /// The last lines: how many files came out how.

@@ -105,6 +105,10 @@ impl Subject {
 #[must_use]
 pub fn is_archive(path: &Path) -> bool {
     let mut start = Vec::new();
+    // Opening a pipe waits for who writes to it.
+    if !path.is_file() {
+        return false;
+    }
     let read = std::fs::File::open(path).and_then(|file| file.take(Kind::BYTES).read_to_end(&mut start));
     read.is_ok() && matches!(Kind::of(&start), Kind::Archive | Kind::ThinArchive)
 }

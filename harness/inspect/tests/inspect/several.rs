@@ -58,6 +58,8 @@ fn one_bad_file_loses_no_results_of_others(#[case] command: &str) {
     let files = document["files"].as_array().expect("files");
     let names: Vec<_> = files.iter().map(|file| file["file"].as_str().expect("a name")).collect();
     assert_eq!(names, [SOUND, "Cargo.toml", OTHER]);
+    let verdict = if command == "dump" { Value::Null } else { "ERROR".into() };
+    assert_eq!(document["verdict"], verdict);
     assert!(files[1]["error"].is_string() && files[0]["error"].is_null() && files[2]["schema"] == 1);
     // Each is the document about that file alone.
     let alone: Value = serde_json::from_slice(&inspect(&[command, "--json", SOUND]).stdout).expect("JSON");
@@ -89,6 +91,7 @@ fn a_folder_and_its_archives_are_read_in_the_order_of_names() {
     let names: Vec<_> = files.iter().map(|file| file["file"].as_str().expect("a name").to_owned()).collect();
     let expected = ["a/one", "b.a(x.o)", "z"].map(|name| format!("{path}/{name}"));
     assert_eq!((names.as_slice(), &document["without_section"]), (&expected[..], &Value::from(2)));
+    assert_eq!(document["verdict"], "PASS");
 }
 
 /// A build whose call frame information is all that describes it.

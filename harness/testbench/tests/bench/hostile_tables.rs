@@ -657,6 +657,8 @@ fn only_regular_files_are_read() {
             &["dump", &file],
             &["lint", &file],
             &["diff", &file],
+            &["explore", &file],
+            &["study", &file],
             &["convert", "--to", "3", "-o", &out, &file],
             &["merge", &path("part")],
             &["baseline", "create", &out, &file],
@@ -664,7 +666,7 @@ fn only_regular_files_are_read() {
         ] {
             let (status, error) = ended(&bench(arguments));
             let message = match (message, &arguments[..2]) {
-                ("this is a directory", ["dump" | "lint" | "diff", _]) => {
+                ("this is a directory", ["dump" | "lint" | "diff" | "explore", _]) => {
                     "there is no ELF file in this folder"
                 }
                 // A folder is the one of a report.

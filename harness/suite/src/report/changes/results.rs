@@ -569,7 +569,7 @@ impl Results {
                 Some(error) => CaseResults::unusable(error),
                 None => {
                     let one = Self::of_file(document, OfFile::deserialize(document)?)?;
-                    all.sampling = one.sampling;
+                    (all.sampling, all.provenance) = (one.sampling, all.provenance.or(one.provenance));
                     all.sections
                         .extend(one.sections.into_values().map(|section| (Some(file.to_owned()), section)));
                     let case = one.cases.into_values().next().filter(|_| one.kind == ReportKind::Explore);

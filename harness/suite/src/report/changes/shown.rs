@@ -86,7 +86,7 @@ fn headline(changes: &Changes) -> String {
 
 fn side(provenance: Option<&Provenance>) -> String {
     provenance.map_or_else(
-        || "an older version, which does not say".to_owned(),
+        || "a report that does not say how it was made".to_owned(),
         |made| format!("{}, sframe-testbench {}: {}", made.started, made.maker(), neutral(&made.command)),
     )
 }

@@ -322,6 +322,12 @@ fn a_shard_without_cases_is_not_the_failure_of_the_run() {
 #[case("ci/gate shard ../1/2", "ci/gate: shard needs a part, such as 1/3, and not ../1/2 (")]
 #[case("ci/gate both", "ci/gate: unknown action both; there are shard, merge, files and toolchain (")]
 #[case("ci/gate files", "ci/gate: files needs a file (")]
+#[case(
+    "ci/gate files --coverage most build",
+    "ci/gate: --coverage needs all or a percentage, and not most ("
+)]
+#[case("ci/gate files --coverage all --coverage 5% build", "ci/gate: --coverage is given twice (")]
+#[case("ci/gate files build --known-faults", "ci/gate: options come before the files, and --known-faults is")]
 #[case("ci/gate toolchain", "ci/gate: toolchain needs a definition (")]
 #[case("ci/gate shard 5/3", "error: ")]
 #[case(
