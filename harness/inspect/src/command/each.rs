@@ -49,6 +49,11 @@ pub trait Inspect {
     /// Takes notice of what can't be used.
     fn refused(&mut self, _file: &str, _error: &str) {}
 
+    /// Whether somebody has asked for the end: the files that are left are only counted.
+    fn is_over(&self) -> bool {
+        false
+    }
+
     /// How all of it ends, if not as the files have ended.
     fn end(&self) -> Option<(Status, Ending)> {
         None
@@ -122,7 +127,7 @@ pub fn execute<C: Inspect>(command: &mut C, arguments: &[PathBuf], json: bool) -
     tour.visit_all(arguments)?;
     let Tour { command, mut tally, .. } = tour;
     let ending = tally.end(command);
-    if tally.inspected + tally.without_found > 0 && volume() != Volume::Quiet {
+    if tally.inspected + tally.without_found + tally.left > 0 && volume() != Volume::Quiet {
         print(&tally.text(command.section(), command.judges(), ending))?;
     }
     Ok(tally.status())
@@ -347,6 +352,8 @@ struct Tally {
     without_found: u64,
     /// Files, folders and archives that can't be used.
     refused: u64,
+    /// Those that nobody waits for any more.
+    left: u64,
     worst: Option<Status>,
 }
 
@@ -397,7 +404,8 @@ impl Tally {
         };
         let without = (self.without > 0).then(|| format!("{} without it{without}", grouped(self.without)));
         let refused = (self.refused > 0).then(|| counted(self.refused, "error"));
-        let facts = std::iter::once(files).chain(without).chain(refused).collect();
+        let left = (self.left > 0).then(|| format!("{} left", counted(self.left, "file")));
+        let facts = std::iter::once(files).chain(without).chain(refused).chain(left).collect();
         let mut text = Text::default();
         text.blank();
         Conclusion { ending, facts }.show(&mut text);
@@ -441,7 +449,9 @@ impl<C: Inspect, S: Show> Tour<'_, C, S> {
         let before = self.tally;
         visit(self)?;
         let Tally { inspected, without, without_found, refused, .. } = self.tally;
-        if (inspected, without_found, refused) != (before.inspected, before.without_found, before.refused) {
+        let is_empty =
+            (inspected, without_found, refused) == (before.inspected, before.without_found, before.refused);
+        if !is_empty || self.command.is_over() {
             return Ok(());
         }
         match without - before.without {
@@ -527,6 +537,10 @@ impl<C: Inspect, S: Show> Tour<'_, C, S> {
 
     /// Inspects a file. Nobody has named those that are found, which need not have a section.
     fn inspect(&mut self, file: &Subject, is_found: bool) -> Result<(), Failure> {
+        if self.command.is_over() {
+            self.tally.left += 1;
+            return Ok(());
+        }
         detail(|| &file.name);
         match inspect(self.command, file, self.show) {
             Ok(status) if self.command.lacked_section() => {

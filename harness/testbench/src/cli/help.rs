@@ -387,9 +387,9 @@ have no .sframe; if it refuses these too, the case is not judged.
 Exit status:
   0  all as expected
   1  something is wrong that the linker's description does not know, or does know and nothing shows
-  2  unusable arguments, cases or description; the toolchain is not installed
+  2  unusable arguments, cases or description; the linker can't be started, or the toolchain is not installed
   3  nothing was judged
-  4  broken: the linker can't be started, or the bench could not do its work";
+  4  broken: the bench could not do its work";
 
 #[cfg(test)]
 mod tests {

@@ -302,3 +302,26 @@ fn an_interrupt_of_a_command_without_results_is_answered() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.starts_with("INTERRUPTED: nothing is kept; --only "), "{said}");
 }
+
+/// The file that is being explored ends with what is known of it, and those that are left are a number.
+#[test]
+fn an_interrupt_ends_a_folder_and_not_only_a_file_of_it() {
+    const TERM: u64 = 1 << (15 - 1);
+    let child = Command::new(env!("CARGO_BIN_EXE_sframe-testbench"))
+        .current_dir(repository())
+        .args(["explore", "--jobs", "1", "corpus/builds/gnu-2.44/amd64"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the bench");
+    let pid = child.id().try_into().expect("a process");
+    wait("it handles nothing", || handled(pid).filter(|mask| mask & TERM != 0));
+    interrupt(&child, Signal::TERM);
+    let output = child.wait_with_output().expect("an end");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(status(&output), 4, "{text}");
+    assert!(text.matches("INTERRUPTED").count() <= 2, "{text}");
+    let left =
+        text.lines().last().and_then(|line| line.trim().strip_suffix(" files left")).expect("the others");
+    assert!(left.parse::<u64>().is_ok_and(|left| left > 100), "{text}");
+}
