@@ -26,11 +26,14 @@ pub(super) fn html_of_links(table: &LinksTable) -> String {
         }
         page += "</tr>\n";
     }
-    page += "</tbody></table></div>\n<h2>Causes</h2>\n<ol>\n";
-    for (linker, why) in causes {
-        let _ = writeln!(page, "<li>{}: {}</li>", escaped(linker), escaped(why));
+    page += "</tbody></table></div>\n";
+    if !causes.is_empty() {
+        page += "<h2>Causes</h2>\n<ol>\n";
+        for (linker, why) in causes {
+            let _ = writeln!(page, "<li>{}: {}</li>", escaped(linker), escaped(why));
+        }
+        page += "</ol>\n";
     }
-    page += "</ol>\n";
     for report in &table.reports {
         write_findings(report, &mut page);
     }
