@@ -511,6 +511,19 @@ mod tests {
         std::fs::read(file).expect("a build")
     }
 
+    /// Wrong in the topmost frame.
+    fn disagreement(verdict: Verdict, pc: u64) -> Disagreement {
+        Disagreement {
+            verdict,
+            frame: 0,
+            pc,
+            address: InstructionPointer(pc).into(),
+            expected: Value::Word(1),
+            got: Value::Word(2),
+            after_wrong_fp: None,
+        }
+    }
+
     /// When the time is over, as many as were described are, and the others are counted.
     #[test]
     fn findings_that_time_runs_out_for_are_counted() {
@@ -519,15 +532,7 @@ mod tests {
         let main = target.addresses_of("main")[0].0;
         let mut findings = Findings::default();
         for offset in 0..5 {
-            let found = Disagreement {
-                verdict: Verdict::WrongCfa,
-                frame: 0,
-                pc: main + 4 * offset,
-                address: InstructionPointer(main + 4 * offset).into(),
-                expected: Value::Word(1),
-                got: Value::Word(2),
-                after_wrong_fp: None,
-            };
+            let found = disagreement(Verdict::WrongCfa, main + 4 * offset);
             findings.add_triaged(found, &target, |_| Triage::UNKNOWN);
         }
         let mut asked = 0;
@@ -545,18 +550,10 @@ mod tests {
         let target = Target::open(&bytes).expect("a target");
         let main = target.addresses_of("main")[0].0;
         let mut findings = Findings::default();
-        for (offset, told) in (0..40).zip([1, 2, 2, 2, 3]) {
-            let found = Disagreement {
-                verdict: Verdict::WrongCfa,
-                frame: 0,
-                pc: main + offset,
-                address: InstructionPointer(main + offset).into(),
-                expected: Value::Word(1),
-                got: Value::Word(2),
-                after_wrong_fp: None,
-            };
+        for (offset, rows) in (0..40).zip([1, 2, 2, 2, 3]) {
+            let found = disagreement(Verdict::WrongCfa, main + offset);
             findings.add_triaged(found, &target, |_| Triage::UNKNOWN);
-            assert_eq!(findings.count(), told, "{offset}");
+            assert_eq!(findings.count(), rows, "{offset}");
         }
         assert_eq!(findings.count(), count(&findings.into_findings(&target)));
     }
@@ -567,20 +564,12 @@ mod tests {
         let target = Target::open(&bytes).expect("a target");
         let main = target.addresses_of("main")[0].0;
         let mut findings = Findings { most: 3, ..Findings::default() };
-        let disagreement = |verdict, offset: u64| Disagreement {
-            verdict,
-            frame: 0,
-            pc: main + 4 * offset,
-            address: InstructionPointer(main + 4 * offset).into(),
-            expected: Value::Word(1),
-            got: Value::Word(2),
-            after_wrong_fp: None,
-        };
         let places = [(Verdict::WrongCfa, 0..5), (Verdict::WrongFp, 0..2)];
         for _ in 0..3 {
             for (verdict, offsets) in places.clone() {
                 for offset in offsets {
-                    findings.add_triaged(disagreement(verdict, offset), &target, |_| Triage::UNKNOWN);
+                    let found = disagreement(verdict, main + 4 * offset);
+                    findings.add_triaged(found, &target, |_| Triage::UNKNOWN);
                 }
             }
         }
