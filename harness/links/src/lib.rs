@@ -29,7 +29,7 @@ pub use known::KnownLink;
 pub use page::{LinkPage, LinkPages};
 pub use report::{LinksReport, LinksTable, Row};
 pub use result::{LinkOutcome, LinkResult};
-pub use run::{Selection, run};
+pub use run::{Selection, Tried, run};
 pub use toolchain::ToolchainLinker;
 pub use tools::{Command, Commands, Ran, Subject, Tools};
 pub use unable::Unable;

@@ -14,6 +14,7 @@ use crate::judge::{LinkFault, LinkFinding};
 use crate::known::KnownLink;
 use crate::page::{LinkPage, LinkPages};
 use crate::result::{LinkOutcome, LinkResult};
+use crate::run::Tried;
 use crate::tools::Subject;
 use crate::unable::Unable;
 
@@ -42,12 +43,21 @@ pub struct LinksReport {
     /// Why what was judged proves too little, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub too_little: Option<String>,
+    /// How many cases with ABIs are left, since it was interrupted.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub left: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl LinksReport {
     /// Makes the report of a subject. `is_whole` says that all cases were tried, so that what is known has to be found.
     #[must_use]
-    pub fn new(subject: &Subject, results: Vec<LinkResult>, is_whole: bool) -> Self {
+    pub fn new(subject: &Subject, Tried { results, left }: Tried, is_whole: bool) -> Self {
+        let is_whole = is_whole && left == 0;
         let mut stale = KnownLink::unfound(&subject.known, &results, is_whole);
         if is_whole {
             stale.extend(Unable::unfound(&subject.unable, &results));
@@ -55,7 +65,7 @@ impl LinksReport {
         let report = Self::of(&subject.name, &subject.summary, results, stale, Vec::new());
         // What a tool is described to be unable to do is no surprise, unless that is all.
         let is_described = subject.is_described && report.has_compared();
-        Self { too_little: report.too_little.filter(|_| !is_described), ..report }
+        Self { too_little: report.too_little.filter(|_| !is_described), left, ..report }
     }
 
     /// Makes the report of a linker that is compared with another one, of which something is `known`. What is not found
@@ -76,7 +86,7 @@ impl LinksReport {
         let (linker, summary) = (linker.to_owned(), summary.to_owned());
         let too_little = too_little(&results);
         let versions = Vec::new();
-        Self { schema: SCHEMA, linker, summary, versions, results, stale, better, too_little }
+        Self { schema: SCHEMA, linker, summary, versions, results, stale, better, too_little, left: 0 }
     }
 
     fn with(&self, outcome: LinkOutcome) -> impl Iterator<Item = &LinkResult> {
@@ -176,6 +186,7 @@ impl LinksReport {
         let count = |outcome| self.with(outcome).count() as u64;
         let all = counted(self.results.len() as u64, "case");
         let ending = match () {
+            () if self.left > 0 => Ending::Interrupted,
             () if self.has_wrong() || !self.stale.is_empty() => Ending::Fail,
             () if self.too_little.is_some() || !self.has_compared() => Ending::Inconclusive,
             () => Ending::Pass,
@@ -188,7 +199,11 @@ impl LinksReport {
             }
             let reason = reasons.into_iter().max_by_key(|(_, count)| *count);
             let none = format!("{linker}: none of {all} could be checked");
-            let facts = std::iter::once(none).chain(reason.map(|(reason, _)| format!("reason: {reason}")));
+            let facts = self
+                .left_words()
+                .into_iter()
+                .chain([none])
+                .chain(reason.map(|(reason, _)| format!("reason: {reason}")));
             return Conclusion { ending, facts: facts.chain(self.ran()).collect() };
         }
         let [correct, known, wrong, unsupported] =
@@ -205,8 +220,20 @@ impl LinksReport {
         ];
         let others = others.into_iter().filter(|(count, _)| *count > 0);
         let others = others.map(|(count, what)| format!("{} {what}", grouped(count)));
-        let facts = std::iter::once(first).chain(others).chain(self.too_little.clone()).chain(self.ran());
+        let facts = self
+            .left_words()
+            .into_iter()
+            .chain([first])
+            .chain(others)
+            .chain(self.too_little.clone())
+            .chain(self.ran());
         Conclusion { ending, facts: facts.collect() }
+    }
+
+    /// How far it came, if it was interrupted.
+    fn left_words(&self) -> Option<String> {
+        let (tried, left) = (self.results.len() as u64, self.left);
+        (left > 0).then(|| format!("{} of {} were tried", grouped(tried), counted(tried + left, "case")))
     }
 
     /// The versions of what ran.

@@ -10,6 +10,7 @@ use sframe_corpus::shard::Shard;
 use sframe_elf::file::read;
 use sframe_elf::find_sframe::find_sframe;
 use sframe_engine::Abi;
+use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::examine::{ExamineOptions, broken_reason, examine};
 use sframe_judge::target::files::{Files, LibraryFolders};
 use sframe_judge::target::{MadeSections, SectionSource, Target};
@@ -38,6 +39,17 @@ pub struct Selection {
     pub shard: Option<Shard>,
     /// Where the files of each case are kept, so that its commands can be repeated.
     pub keep: Option<PathBuf>,
+    /// Asks for an end.
+    pub stop: StopRequest,
+}
+
+/// What became of cases that were tried.
+#[derive(Clone, Debug, Default)]
+pub struct Tried {
+    /// Each case with each ABI.
+    pub results: Vec<LinkResult>,
+    /// How many are left since an end was asked for.
+    pub left: u64,
 }
 
 impl Selection {
@@ -57,7 +69,7 @@ pub fn run(
     tools: &dyn Tools,
     known: &[KnownLink],
     selection: &Selection,
-) -> Result<Vec<LinkResult>, String> {
+) -> Result<Tried, String> {
     let pairs = cases.cases.iter().flat_map(|case| Abi::ALL.into_iter().map(move |abi| (case, abi)));
     let pairs: Vec<(&LinkCase, Abi)> = pairs
         .filter(|(case, abi)| selection.has(case, *abi))
@@ -66,12 +78,20 @@ pub fn run(
         .collect();
     let pairs = selection.shard.map_or(pairs.clone(), |shard| shard.take(pairs));
     let one = |(case, abi): &(&LinkCase, Abi)| {
+        if selection.stop.reason().is_some() {
+            return Ok(None);
+        }
         let keep = selection.keep.as_ref().map(|folder| folder.join(format!("{}.{abi}", case.name)));
         let version = selection.sframe_version;
         let attempt = Attempt { cases, case, tools, abi: *abi, version, keep };
-        attempt.result(known)
+        let result = attempt.result(known);
+        // Its commands may have been ended.
+        if selection.stop.reason().is_some() { Ok(None) } else { result.map(Some) }
     };
-    let mut results = pairs.par_iter().map(one).collect::<Result<Vec<_>, String>>()?;
+    let results = pairs.par_iter().map(one).collect::<Result<Vec<_>, String>>()?;
+    let left = results.iter().filter(|result| result.is_none()).count() as u64;
+    let (pairs, mut results): (Vec<_>, Vec<LinkResult>) =
+        pairs.iter().zip(results).filter_map(|(pair, result)| Some((*pair, result?))).unzip();
     let refusals = || pairs.iter().map(|(case, _)| case.expected == Expected::Refused);
     let others =
         || results.iter().zip(refusals()).filter(|(_, is_refusal)| !is_refusal).map(|(result, _)| result);
@@ -82,7 +102,7 @@ pub fn run(
             result.reason = Some("every other case is refused, with or without .sframe".to_owned());
         }
     }
-    Ok(results)
+    Ok(Tried { results, left })
 }
 
 /// Copies the files of a folder to another one.

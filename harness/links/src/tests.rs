@@ -12,7 +12,9 @@ use glob::Pattern;
 use sframe_engine::Abi;
 use sframe_inspect::command::Volume;
 
-use crate::{KnownLink, LinkCases, LinkFault, LinkOutcome, LinkResult, LinksReport, Selection, Subject, run};
+use crate::{
+    KnownLink, LinkCases, LinkFault, LinkOutcome, LinkResult, LinksReport, Selection, Subject, Tried, run,
+};
 use mistake::Mistake;
 use model::Model;
 
@@ -27,13 +29,14 @@ fn tried(mistake: Option<Mistake>, case: &str) -> Vec<LinkResult> {
 fn tried_knowing(known: &[KnownLink], mistake: Option<Mistake>, case: &str) -> Vec<LinkResult> {
     let only = vec![Pattern::new(case).expect("a pattern")];
     let selection = Selection { sframe_version: 3, only, ..Selection::default() };
-    run(&CASES, &Model { mistake, unable: None }, known, &selection).unwrap_or_else(|error| panic!("{error}"))
+    let tried = run(&CASES, &Model { mistake, unable: None }, known, &selection);
+    tried.unwrap_or_else(|error| panic!("{error}")).results
 }
 
 fn report_of(known: &[KnownLink], results: Vec<LinkResult>) -> LinksReport {
     let mut subject = Subject::of_commands("model".to_owned(), 3, BTreeMap::new());
     subject.known = known.to_vec();
-    LinksReport::new(&subject, results, false)
+    LinksReport::new(&subject, Tried { results, left: 0 }, false)
 }
 
 #[test]
@@ -204,8 +207,8 @@ fn what_a_described_linker_can_not_do_is_in_its_description() {
         let described = Model { mistake: None, unable: Some(unable.iter().map(entry).collect()) };
         let only = vec![Pattern::new("shared").expect("a pattern")];
         let selection = Selection { sframe_version: 3, only, abis: vec![Abi::Amd64], ..Selection::default() };
-        let results = run(&CASES, &described, &[], &selection).unwrap_or_else(|error| panic!("{error}"));
-        let result = results.into_iter().next().expect("a case");
+        let tried = run(&CASES, &described, &[], &selection).unwrap_or_else(|error| panic!("{error}"));
+        let result = tried.results.into_iter().next().expect("a case");
         (result.outcome, result.findings.first().map(|finding| finding.kind))
     };
     let unlisted = (LinkOutcome::Wrong, Some(LinkFault::Unable));

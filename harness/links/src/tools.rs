@@ -9,11 +9,14 @@ use std::time::Duration;
 use glob::Pattern;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use sframe_corpus::corpus::{SEARCH_PATH, in_root, is_crash, run_command, scratch_inside, scratch_parent};
+use sframe_corpus::corpus::{
+    SEARCH_PATH, in_root, is_crash, run_command_until, scratch_inside, scratch_parent,
+};
 use sframe_corpus::spec::Faults;
 use sframe_corpus::yaml::{self, Source};
 use sframe_engine::{Abi, Version};
 use sframe_inspect::lint::all_rules;
+use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::vocabulary::suggest::{closest, unknown};
 use sframe_kit::text::with_causes;
 use tempfile::TempDir;
@@ -135,6 +138,8 @@ pub struct Subject {
     /// How long a command may take.
     #[serde(skip)]
     limit: Option<Duration>,
+    #[serde(skip)]
+    stop: StopRequest,
 }
 
 /// What is wrong with a pattern of what the linter says.
@@ -287,13 +292,14 @@ impl Subject {
             is_described: false,
             toolchains: PathBuf::new(),
             limit: None,
+            stop: StopRequest::default(),
         }
     }
 
-    /// Ends commands that take longer.
+    /// Ends commands that take longer, or if an end is asked for.
     #[must_use]
-    pub fn limited(self, limit: Duration) -> Self {
-        Self { limit: Some(limit), ..self }
+    pub fn limited(self, limit: Duration, stop: StopRequest) -> Self {
+        Self { limit: Some(limit), stop, ..self }
     }
 
     /// Returns the subject, of which this is known to be wrong.
@@ -305,17 +311,18 @@ impl Subject {
     /// The first line of what each tool says of its version.
     #[must_use]
     pub fn versions(&self) -> Vec<String> {
-        let version = |tool: Tool| {
-            let abi = Abi::ALL.into_iter().find(|abi| self.words(tool, *abi).is_some())?;
-            let words = self.words(tool, abi)?;
-            let mut process = self.process(&words, None);
+        let version = |words: &[String]| {
+            let mut process = self.process(words, None);
             process.arg("--version");
-            let ran = run_command(process, None, Some(Duration::from_secs(10))).ok()?;
+            let ran = run_command_until(process, None, Some(Duration::from_secs(10)), &self.stop).ok()?;
             let first = ran.stdout.lines().map(str::trim).find(|line| !line.is_empty())?;
             ran.ended.is_success().then(|| first.chars().take(100).collect())
         };
-        let unknown = |tool: Tool| format!("{tool}, of unknown version");
-        self.tools.keys().map(|tool| version(*tool).unwrap_or_else(|| unknown(*tool))).collect()
+        let one = |tool: &Tool| {
+            let words = Abi::ALL.into_iter().find_map(|abi| self.words(*tool, abi))?;
+            Some(version(&words).unwrap_or_else(|| format!("`{}`, which names no version", words.join(" "))))
+        };
+        self.tools.keys().filter_map(one).collect()
     }
 
     /// A process with a command, in the tools' root if they have one.
@@ -389,7 +396,7 @@ impl Tools for Subject {
         let words = self.all_words(command);
         let mut process = self.process(&words, Some(folder));
         process.env("LC_ALL", "C");
-        let ran = run_command(process, None, self.limit);
+        let ran = run_command_until(process, None, self.limit, &self.stop);
         let ran = ran.map_err(|error| {
             format!("{}: {}", words.first().map_or("", String::as_str), with_causes(&error))
         })?;

@@ -5,6 +5,7 @@ use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::process::child;
 use wait_timeout::ChildExt as _;
 
@@ -34,6 +35,8 @@ pub enum Ended {
     TimedOut(Duration),
     /// It was killed because it had written too much.
     TooMuch,
+    /// It was killed because somebody has asked for an end.
+    Stopped,
 }
 
 impl Ended {
@@ -52,7 +55,7 @@ impl Ended {
                 let of_wrapper = status.code().and_then(|code| code.checked_sub(128));
                 status.signal().is_some() || of_wrapper.is_some_and(|signal| SIGNALS.contains(&signal))
             }
-            Self::TimedOut(_) | Self::TooMuch => true,
+            Self::TimedOut(_) | Self::TooMuch | Self::Stopped => true,
         }
     }
 }
@@ -63,12 +66,23 @@ impl std::fmt::Display for Ended {
             Self::ByItself(status) => write!(f, "{status}"),
             Self::TimedOut(limit) => write!(f, "did not end within {} s", limit.as_secs_f64()),
             Self::TooMuch => write!(f, "more than {} MiB written to standard output or error", MOST >> 20),
+            Self::Stopped => f.write_str("interrupted"),
         }
     }
 }
 
 /// Runs a command to its end, or kills it with all its children at the limit.
-pub fn run(mut command: Command, input: Option<&str>, limit: Option<Duration>) -> std::io::Result<Ran> {
+pub fn run(command: Command, input: Option<&str>, limit: Option<Duration>) -> std::io::Result<Ran> {
+    run_until(command, input, limit, &StopRequest::default())
+}
+
+/// As [`run`]; if there is a limit, kills it also as soon as an end is asked for.
+pub fn run_until(
+    mut command: Command,
+    input: Option<&str>,
+    limit: Option<Duration>,
+    stop: &StopRequest,
+) -> std::io::Result<Ran> {
     // Files, not pipes: nothing has to write or read while the command runs.
     let (mut stdout, mut stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);
     command.stdout(stdout.try_clone()?).stderr(stderr.try_clone()?);
@@ -87,7 +101,7 @@ pub fn run(mut command: Command, input: Option<&str>, limit: Option<Duration>) -
             let mut child = command.process_group(0).spawn()?;
             let written =
                 || -> std::io::Result<u64> { Ok(stdout.metadata()?.len().max(stderr.metadata()?.len())) };
-            let ended = wait(&mut child, limit, &written);
+            let ended = wait(&mut child, limit, stop, &written);
             child::end(&mut child);
             ended?
         }
@@ -104,6 +118,7 @@ pub fn run(mut command: Command, input: Option<&str>, limit: Option<Duration>) -
 fn wait(
     child: &mut Child,
     limit: Duration,
+    stop: &StopRequest,
     written: &dyn Fn() -> std::io::Result<u64>,
 ) -> std::io::Result<Ended> {
     let start = Instant::now();
@@ -111,6 +126,9 @@ fn wait(
         let left = limit.saturating_sub(start.elapsed());
         if let Some(status) = child.wait_timeout(left.min(LOOK))? {
             return Ok(Ended::ByItself(status));
+        }
+        if stop.reason().is_some() {
+            return Ok(Ended::Stopped);
         }
         if start.elapsed() >= limit {
             return Ok(Ended::TimedOut(limit));

@@ -9,6 +9,7 @@ use clap::Args;
 use sframe_kit::conclusion::Concluded;
 use sframe_kit::percent::Percent;
 
+use super::diff::PointOut;
 use super::each::{Inspect, Show, Stop, execute};
 use super::exit::{Failure, Status};
 use super::subject::{Subject, SubjectError};
@@ -44,18 +45,24 @@ impl Lint {
     /// # Errors
     /// An argument or file can't be used.
     pub fn execute(&self, program: &str) -> Result<Status, Failure> {
-        self.execute_knowing(program, &())
+        self.execute_with(program, &|_, _| {}, &())
     }
 
-    /// Executes the command, where something is known of findings.
+    /// Executes the command. `point_out` says of functions without an FDE which known bugs they seem to come from. What
+    /// is `known` fails nothing.
     ///
     /// # Errors
     /// As for [`Self::execute`].
-    pub fn execute_knowing(&self, program: &str, known: &dyn Known) -> Result<Status, Failure> {
+    pub fn execute_with(
+        &self,
+        program: &str,
+        point_out: &PointOut,
+        known: &dyn Known,
+    ) -> Result<Status, Failure> {
         self.sarif.as_deref().map_or(Ok(()), super::has_place)?;
         let log = self.sarif.is_some().then(Log::default);
-        let mut linter =
-            Linter { log, coverage: self.coverage, as_module: self.as_module, lacked_section: false, known };
+        let (coverage, as_module) = (self.coverage, self.as_module);
+        let mut linter = Linter { log, coverage, as_module, lacked_section: false, point_out, known };
         let status = execute(&mut linter, &self.files, self.json);
         // Though standard output may be full. There is none of a single file that can't be used.
         if let (Some(path), Some(log)) =
@@ -73,6 +80,7 @@ struct Linter<'k> {
     coverage: Option<Percent>,
     as_module: bool,
     lacked_section: bool,
+    point_out: &'k PointOut,
     known: &'k dyn Known,
 }
 
@@ -95,7 +103,7 @@ impl Inspect for Linter<'_> {
         let mut is_covered = !self.lacked_section;
         let mut report = missing.map_or_else(|| file.checked(linted), Ok)?;
         if let Some(share) = share.filter(|_| is_covered) {
-            let diff = match diff_file(file.source(), &file.name) {
+            let mut diff = match diff_file(file.source(), &file.name) {
                 Err(error @ (DiffError::NoCfi | DiffError::NotElf)) => {
                     report.coverage_unknown = Some(format!("--coverage has nothing to go by: {error}"));
                     None
@@ -108,6 +116,7 @@ impl Inspect for Linter<'_> {
                 let why = "--coverage has nothing to go by: no function has call frame information";
                 report.coverage_unknown = Some(why.to_owned());
             }
+            diff.iter_mut().for_each(|diff| (self.point_out)(file.source(), diff));
             is_covered = diff.is_none_or(|diff| report.require_coverage(&diff, share));
         }
         report.settle(self.known);

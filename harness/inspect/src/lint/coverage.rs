@@ -50,7 +50,8 @@ impl LintReport {
         }
         let finding = |missing: &Missing| {
             let message = MISSING_FDE.sentence(&[&missing.message, &missing.names()]).to_string();
-            Finding { places: missing.functions.len() as u64, ..Finding::new(&MISSING_FDE, 0, message) }
+            let places = missing.functions.len() as u64;
+            Finding { places, fault: missing.fault.clone(), ..Finding::new(&MISSING_FDE, 0, message) }
         };
         self.findings.extend(diff.missing.iter().map(finding));
         self.summary.warnings += diff.missing.len();

@@ -37,6 +37,9 @@ pub struct Finding {
     pub clause: &'static str,
     /// The finding, in one sentence.
     pub message: String,
+    /// The page of a known bug that it seems to come from, in short.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
     #[serde(skip)]
     pub(super) severity_rank: Severity,
     /// The number of functions that it is about, or 1.
@@ -57,6 +60,7 @@ impl Finding {
             code: None,
             clause: rule.clause.title(),
             message,
+            fault: None,
             severity_rank: rule.severity,
             places: 1,
         }
@@ -128,7 +132,7 @@ impl LintReport {
             function: finding.function.as_deref(),
             code: finding.code.as_ref(),
             row: None,
-            fault: None,
+            fault: finding.fault.as_deref(),
             places: finding.places,
         });
         self.summary = Summary::of(&self.findings);
@@ -207,6 +211,10 @@ impl LintReport {
             let shown = if severity == Severity::Error { SHOWN_ERRORS } else { SHOWN };
             for finding in findings.iter().take(shown) {
                 let _ = writeln!(text, "    {}{}", finding.place(), finding.message);
+                finding
+                    .fault
+                    .iter()
+                    .for_each(|fault| text.line(format!("      = matches known bug {fault}")));
             }
             if findings.len() > shown {
                 let _ = writeln!(text, "    and {} more", findings.len() - shown);

@@ -11,6 +11,7 @@ use super::options::ExploreOptions;
 use super::partial::Partial;
 use super::roots::Roots;
 use super::run::{All, explore_batches, observe};
+use crate::examine::stop::StopRequest;
 use crate::target::Target;
 
 /// A file with another section that has the same functions.
@@ -78,18 +79,21 @@ impl<'r, 'a> Baseline<'r, 'a> {
         parts.conclude(self.target, self.roots).findings()
     }
 
-    /// Explores variants one after another, and returns what was found in each.
+    /// Explores variants one after another, and returns what was found in each. If it is told to end, nothing is found in
+    /// those that are left.
     ///
     /// # Errors
     /// The machine can't be set up.
     pub fn try_variants(
         &self,
         mut variants: Vec<Variant<'_, '_>>,
+        stop: &StopRequest,
     ) -> Result<Vec<Vec<ExploredFinding>>, MachineError> {
         let take = |variant: &mut Variant<'_, '_>| All::new(std::mem::take(&mut variant.entries));
         let mut batches: Vec<All> = variants.iter_mut().map(take).collect();
         let files: Vec<_> = variants.iter().map(|variant| (variant.target, variant.roots)).collect();
-        let tries = variants.into_iter().zip(&mut batches).map(|(variant, batches)| {
+        let tries = variants.into_iter().zip(&mut batches);
+        let tries = tries.take_while(|_| stop.reason().is_none()).map(|(variant, batches)| {
             let Variant { target, roots, watch, .. } = variant;
             (Judge::new(target, roots, &self.options, batches), watch)
         });

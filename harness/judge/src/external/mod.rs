@@ -53,6 +53,9 @@ pub struct External {
     /// In how many cases it was asked no more because its answers were malformed, and how they were.
     #[serde(skip)]
     malformed: Arc<Mutex<(String, u32)>>,
+    /// Ends questions about sections and moments.
+    #[serde(skip)]
+    stop: StopRequest,
 }
 
 /// After how many cases that ended with the same malformed answers it is not asked about others.
@@ -68,8 +71,8 @@ impl External {
         stops_per_case: StopsPerCase,
         stop: StopRequest,
     ) -> Result<Self, ExternalError> {
-        let hello = Session::start(&command, None, stop)?.hello.clone();
-        Ok(Self { command, hello, stops_per_case, malformed: Arc::default() })
+        let hello = Session::start(&command, None, stop.clone())?.hello.clone();
+        Ok(Self { command, hello, stops_per_case, malformed: Arc::default(), stop })
     }
 
     /// Returns the words of its command.
@@ -139,7 +142,7 @@ impl External {
     /// # Errors
     /// It can't be started.
     pub fn sections(&self) -> Result<Sections<'_>, ExternalError> {
-        Ok(Sections(Session::start(&self.command, None, StopRequest::default())?))
+        Ok(Sections(Session::start(&self.command, None, self.stop.clone())?))
     }
 }
 

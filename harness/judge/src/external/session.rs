@@ -221,7 +221,12 @@ impl<'s> Session<'s> {
     /// The unwinder can't be restarted, or timed out too often.
     pub(super) fn section(&mut self, question: SectionQuestion) -> Result<SectionReply, ExternalError> {
         self.limit = self.restarts + RESTARTS;
-        let fault = match self.exchange_section(question) {
+        let exchanged = self.exchange_section(question);
+        // Its process may have been ended, too.
+        if self.stop.reason().is_some() {
+            return Err(ExternalError::Stopped);
+        }
+        let fault = match exchanged {
             Ok((id, answer)) => match read_section(id, answer) {
                 Ok(reply) => {
                     self.malformed.1 = 0;

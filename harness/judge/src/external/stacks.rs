@@ -7,7 +7,6 @@ use super::judge::{EngineWalk, Judge};
 use super::session::Session;
 use super::{External, ExternalError, Fault};
 use crate::compare::{Disagreement, WalkEnd};
-use crate::examine::stop::StopRequest;
 use crate::moments::{Moment, Program};
 use crate::target::sections::Sections;
 use crate::triage::{says, words};
@@ -63,7 +62,7 @@ impl External {
         // Dropped last, when no process reads it any more.
         let folder = tempfile::tempdir().map_err(ExternalError::Copy)?;
         let open = open(program, folder.path()).map_err(ExternalError::Copy)?;
-        let mut session = Session::start(&self.command, Some(open), StopRequest::default())?;
+        let mut session = Session::start(&self.command, Some(open), self.stop.clone())?;
         let judge = Judge::new(sections, None, &session.hello.clone());
         let stops: Vec<Stop> = program.moments.iter().map(Moment::stop).collect();
         let read = |stop: usize, address: u64, size: u32| {

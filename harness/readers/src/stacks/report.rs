@@ -34,6 +34,9 @@ pub struct StacksReport {
     pub differences: Vec<Difference>,
     /// Programs that it does not support, and why.
     pub skipped: Vec<Skipped>,
+    /// Whether it was interrupted, before all was asked.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
 }
 
 /// A difference from the call stack.
@@ -73,6 +76,7 @@ impl StacksReport {
             restarts: 0,
             differences: Vec::new(),
             skipped: Vec::new(),
+            interrupted: false,
         }
     }
 
@@ -107,6 +111,7 @@ impl StacksReport {
     #[must_use]
     pub fn conclusion(&self) -> Conclusion {
         let ending = match self.differences.len() {
+            _ if self.interrupted => Ending::Interrupted,
             0 if self.has_compared() => Ending::Pass,
             0 => Ending::Inconclusive,
             _ => Ending::Fail,
@@ -185,6 +190,10 @@ pub fn ask_external(stacks: &Stacks, external: &External) -> Result<StacksReport
             Ok(restarts) => report.restarts += restarts,
             Err(ExternalError::Unsupported(reason)) => {
                 report.skipped.push(Skipped { program: program.name.clone(), reason });
+            }
+            Err(ExternalError::Stopped) => {
+                report.interrupted = true;
+                break;
             }
             Err(error) => return Err(error),
         }

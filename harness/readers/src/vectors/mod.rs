@@ -60,7 +60,7 @@ fn ask_about(
     report
 }
 
-/// Asks an unwinder in a separate process.
+/// Asks an unwinder in a separate process. If it is told to end, it tells of those that it has asked about.
 ///
 /// # Errors
 /// It can't be asked, or stops answering.
@@ -74,10 +74,14 @@ pub fn ask_external(
     let mut sections = external.sections()?;
     let mut heard = Heard::default();
     for vector in vectors {
-        let reply = sections.ask(vector.question())?;
+        let reply = match sections.ask(vector.question()) {
+            Err(ExternalError::Stopped) => break,
+            reply => reply?,
+        };
         report.add(vector, &reply, &hello.section);
         heard.add(vector, reply);
     }
+    report.left_over = vectors.len() as u64 - report.vectors;
     report.restarts = sections.restarts();
     report.explain(&heard, &hello.section, catalogue);
     Ok(report)

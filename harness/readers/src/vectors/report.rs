@@ -67,6 +67,14 @@ pub struct VectorsReport {
     /// Vectors with other questions of which only that was answered whether the section can be opened.
     #[serde(default)]
     pub opened_only: u64,
+    /// Vectors that were not asked about, since it was interrupted.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub left_over: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Questions about one part.
@@ -310,6 +318,7 @@ impl VectorsReport {
             quality: Vec::new(),
             skipped: Vec::new(),
             opened_only: 0,
+            left_over: 0,
         }
     }
 
@@ -572,6 +581,7 @@ impl VectorsReport {
     #[must_use]
     pub fn ending(&self) -> Ending {
         match () {
+            () if self.left_over > 0 => Ending::Interrupted,
             () if !self.differences.is_empty() => Ending::Fail,
             () if self.proves_enough() => Ending::Pass,
             () => Ending::Inconclusive,
@@ -587,10 +597,16 @@ impl VectorsReport {
         let of_vectors = counted(*vectors, "vector");
         let ending = self.ending();
         let first = match ending {
+            Ending::Interrupted => format!(
+                "{name} {version} was asked about {} of {}: {} wrong",
+                grouped(*vectors),
+                counted(vectors + self.left_over, "vector"),
+                grouped(wrong)
+            ),
             Ending::Fail => format!("{name} {version}: {} of {of_vectors} wrong", grouped(wrong)),
             _ => format!("{name} {version}: {} of {of_vectors} correct", grouped(*agree)),
         };
-        let right = if ending == Ending::Fail { *agree } else { 0 };
+        let right = if matches!(ending, Ending::Fail | Ending::Interrupted) { *agree } else { 0 };
         let others = [(right, "correct"), (*partly, "correct in part"), (skipped, "not answered")];
         let others = others.into_iter().filter(|(count, _)| *count > 0);
         let others = others.map(|(count, how)| format!("{} {how}", grouped(count)));

@@ -145,12 +145,14 @@ impl Mutants {
             return Ok(report);
         }
         let Some(Case { build: facts, .. }) = cases.first() else { return Ok(report) };
+        let all = mutants.len();
         let fates = if plan.explores {
-            explored::fates(&target, build, &mutants)
+            explored::fates(&target, build, &mutants, &plan.stop)
                 .map_err(|error| MutateError::Machine { build: build.to_owned(), error })?
         } else {
             Attempt { cases, plan, options, target: &target }.fates(&mutants)?
         };
+        report.left_builds = u64::from(fates.len() < all);
         for (mutant, fate) in fates {
             let origin = Origin {
                 operator: mutant.mutation.operator,
@@ -203,7 +205,8 @@ impl<'t> Attempt<'t> {
             }
         }
         let (trials, returns) = self.run_once(&open)?;
-        for ((mutant, target), trial) in open.into_iter().zip(trials) {
+        let is_stopped = || self.plan.stop.reason().is_some();
+        for ((mutant, target), trial) in open.into_iter().zip(trials).take_while(|_| !is_stopped()) {
             fates.push((mutant, self.fate(mutant, &target, &trial, &returns)));
         }
         Ok(fates)

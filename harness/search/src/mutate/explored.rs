@@ -6,6 +6,7 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 use sframe_engine::{InstructionPointer, Section};
 use sframe_judge::compare::Truth;
+use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::explore::{Baseline, Certainty, ExploreOptions, ExploredFinding, Roots, Variant, Watch};
 use sframe_judge::finding::{Address, Said};
 use sframe_judge::target::{Linked, Target};
@@ -59,7 +60,7 @@ impl Original {
     }
 }
 
-/// Explores the functions of each mutated row.
+/// Explores the functions of each mutated row. If it is told to end before all are explored, it tells of none.
 ///
 /// # Errors
 /// The machine can't be set up.
@@ -67,6 +68,7 @@ pub(super) fn fates<'m>(
     target: &Target<'_>,
     build: &str,
     mutants: &'m [Mutant<'m>],
+    stop: &StopRequest,
 ) -> Result<Vec<(&'m Mutant<'m>, Fate)>, MachineError> {
     let roots = Roots::of(target);
     let baseline = Baseline::of(target, &roots, ExploreOptions::default())?;
@@ -99,7 +101,10 @@ pub(super) fn fates<'m>(
             watch,
         });
     }
-    let found = baseline.try_variants(variants)?;
+    let found = baseline.try_variants(variants, stop)?;
+    if stop.reason().is_some() {
+        return Ok(Vec::new());
+    }
     for ((of, visits), found) in opened.iter().zip(&visits).zip(found) {
         fates.push((of.mutant, fate(target, build, of, visits, original(of), &found)));
     }

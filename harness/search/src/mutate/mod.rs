@@ -41,7 +41,7 @@ use self::build::Mutants;
 use sframe_suite::case::Case;
 
 /// Breaks the sections of the cases' builds and runs the cases on them, or explores the functions of
-/// the builds. `done` is called for each build.
+/// the builds. `done` is called for each build. If it is told to end, it tells of the mutants that it has tried.
 ///
 /// # Errors
 /// A build that can't be read or explored, or a case that fails without mutation.
@@ -73,6 +73,9 @@ pub fn mutate(
     let reports: Result<Vec<MutationReport>, MutateError> = builds
         .par_iter()
         .map(|(_, cases)| {
+            if plan.stop.reason().is_some() {
+                return Ok(MutationReport { left_builds: 1, ..MutationReport::new(plan) });
+            }
             let result = Mutants::try_all(cases, corpus, options, plan, highest);
             done();
             result

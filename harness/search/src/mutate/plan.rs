@@ -1,12 +1,13 @@
 //! Which mutants are tried.
 
+use sframe_judge::examine::stop::StopRequest;
 use sframe_machine::MachineError;
 use sframe_suite::case::{Case, spec_name};
 
 use super::operator::Operator;
 
 /// Which mutants are tried.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// Only those of these operators; all if empty.
     pub operators: Vec<Operator>,
@@ -17,6 +18,8 @@ pub struct Plan {
     /// Whether mutants are judged by exploring the functions of the executable instead of running
     /// cases. Then only its rows are changed.
     pub explores: bool,
+    /// Asks for an end.
+    pub stop: StopRequest,
     /// A fault of the comparison, to test that the score shows it: every FP
     /// counts as right.
     #[doc(hidden)]

@@ -138,6 +138,9 @@ pub struct MutationReport {
     /// Those that exploring found, but did not prove to be wrong.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unproved: Vec<Survivor>,
+    /// The builds of which mutants are left, since it was interrupted.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub left_builds: u64,
 }
 
 /// The totals, without the survivors, which are listed.
@@ -194,6 +197,7 @@ impl MutationReport {
             possible_by: BTreeMap::new(),
             survived: Vec::new(),
             unproved: Vec::new(),
+            left_builds: 0,
         }
     }
 
@@ -253,6 +257,7 @@ impl MutationReport {
         }
         self.survived.extend(other.survived);
         self.unproved.extend(other.unproved);
+        self.left_builds += other.left_builds;
         self.settle();
     }
 

@@ -55,7 +55,10 @@ pub fn mutation_summary(report: &MutationReport, ending: Ending, elapsed: Durati
         |score| format!("{score:.2} % of those exercised and not equivalent"),
     );
     let time = format!("seed {}, {:.1} s", report.seed, elapsed.as_secs_f64());
-    Conclusion { ending, facts: vec![mutants, format!("score: {score}"), time] }.show(&mut text);
+    let left = (report.left_builds > 0)
+        .then(|| format!("mutants of {} are left", counted(report.left_builds, "build")));
+    let facts = left.into_iter().chain([mutants, format!("score: {score}"), time]);
+    Conclusion { ending, facts: facts.collect() }.show(&mut text);
     text
 }
 

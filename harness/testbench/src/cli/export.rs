@@ -22,6 +22,7 @@ use sframe_samples::perf;
 use sframe_suite::case::Case;
 
 use super::help;
+use super::interrupt::requests_here;
 use super::numbers;
 use super::options::{Folders, parse_jobs, set_jobs};
 use super::program::ProgramOptions;
@@ -293,7 +294,7 @@ pub(super) fn ask_stacks(path: &Path, unwinder: &UnwinderCommand) -> Result<Stac
     };
     let bytes = file::read(path, LIMIT).map_err(|error| unusable(&error))?;
     let stacks = Stacks::read(&bytes).map_err(|error| unusable(&error))?;
-    let external = unwinder.start(StopsPerCase::DEFAULT, StopRequest::default())?;
+    let external = unwinder.start(StopsPerCase::DEFAULT, requests_here()?)?;
     match external {
         None => ask_engine(&stacks).map_err(|error| unusable(&error)),
         Some(external) => ask_external(&stacks, &external)

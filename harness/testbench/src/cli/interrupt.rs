@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
-use sframe_inspect::command::{Status, tell_line};
+use sframe_inspect::command::{Failure, Status, tell_line};
 use sframe_judge::examine::stop::{StopReason, StopRequest};
 use sframe_kit::conclusion::Ending;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -60,9 +60,11 @@ impl Interrupts {
 }
 
 /// Without a child: returns what asks for an end at the first interrupt. A later one ends the process.
-pub(super) fn requests_here() -> io::Result<StopRequest> {
+pub(super) fn requests_here() -> Result<StopRequest, Failure> {
     let stop = StopRequest::default();
-    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    let signals = Signals::new([SIGINT, SIGTERM]);
+    let mut signals =
+        signals.map_err(|error| Failure::broken(format!("error: interrupts can't be received: {error}")))?;
     let requested = stop.clone();
     std::thread::spawn(move || {
         let mut first: Option<Instant> = None;

@@ -9,7 +9,7 @@ use sframe_corpus::signs::point_out_differences;
 use sframe_corpus::spec::{Faults, KnownFile, KnownPlaces};
 use sframe_corpus::yaml;
 use sframe_engine::Abi;
-use sframe_inspect::command::{Diff, Failure, Lint, Status, has_place, tell_line};
+use sframe_inspect::command::{Diff, Failure, Lint, PointOut, Status, has_place, tell_line};
 use sframe_judge::finding::Finding;
 use sframe_kit::text::grouped;
 use sframe_suite::case::{KnownText, known_findings};
@@ -50,40 +50,40 @@ impl KnownList {
     }
 }
 
-/// `lint`, with what is known of findings.
+/// What is known of the findings of a command of the inspector.
 #[derive(Args)]
-pub(super) struct KnowingLint {
+pub(super) struct Knowing<C: Args> {
     #[command(flatten)]
-    lint: Lint,
+    command: C,
     #[command(flatten)]
     list: KnownList,
-}
-
-impl KnowingLint {
-    pub(super) fn execute(&self, program: &str) -> Result<Status, Failure> {
-        let file = self.list.read()?;
-        let known = KnownPlaces { file: file.as_ref(), of_lint: true, accepts_faults: false };
-        self.lint.execute_knowing(program, &known)
-    }
-}
-
-/// `diff`, with what is known of differences.
-#[derive(Args)]
-pub(super) struct KnowingDiff {
-    #[command(flatten)]
-    diff: Diff,
-    #[command(flatten)]
-    list: KnownList,
-    /// Accept differences whose cause seems to be a known bug of a toolchain or library: they are counted, and don't fail.
+    /// Accept differences and missing FDEs whose cause seems to be a known bug of a toolchain or library: they are counted,
+    /// and don't fail.
     #[arg(long)]
     known_faults: bool,
 }
 
-impl KnowingDiff {
+impl Knowing<Lint> {
+    pub(super) fn execute(&self, program: &str) -> Result<Status, Failure> {
+        self.with(true, |point_out, known| self.command.execute_with(program, point_out, known))
+    }
+}
+
+impl Knowing<Diff> {
     pub(super) fn execute(&self) -> Result<Status, Failure> {
+        self.with(false, |point_out, known| self.command.execute_with(point_out, known))
+    }
+}
+
+impl<C: Args> Knowing<C> {
+    fn with(
+        &self,
+        of_lint: bool,
+        execute: impl FnOnce(&PointOut, &KnownPlaces<'_>) -> Result<Status, Failure>,
+    ) -> Result<Status, Failure> {
         let (file, faults) = (self.list.read()?, self.list.faults()?);
-        let known = KnownPlaces { file: file.as_ref(), of_lint: false, accepts_faults: self.known_faults };
-        self.diff.execute_with(&move |source, report| point_out_differences(source, report, &faults), &known)
+        let known = KnownPlaces { file: file.as_ref(), of_lint, accepts_faults: self.known_faults };
+        execute(&move |source, report| point_out_differences(source, report, &faults), &known)
     }
 }
 

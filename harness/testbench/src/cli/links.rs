@@ -9,12 +9,14 @@ use sframe_corpus::shard::Shard;
 use sframe_corpus::spec::{Faults, parse_abi};
 use sframe_engine::Abi;
 use sframe_inspect::command::{Failure, Status, Volume, detail_since, print, print_json, tell_line, volume};
+use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::vocabulary::suggest::hint;
 use sframe_kit::conclusion::Ending;
 use sframe_kit::text::counted;
 use sframe_links::{LinkCases, LinksReport, LinksTable, Selection, Subject, Tool};
 use sframe_suite::report::Document;
 
+use super::interrupt::requests_here;
 use super::numbers;
 use super::options::{at_home, demand, pages};
 use super::report;
@@ -101,7 +103,8 @@ impl Links {
                 return Err(Failure::unusable(format!("error: no case matches `{pattern}`{help}")));
             }
         }
-        let subjects = self.subjects(&folder, &cases)?;
+        let stop = requests_here()?;
+        let subjects = self.subjects(&folder, &cases, &stop)?;
         self.report.as_deref().map_or(Ok(()), report::begin)?;
         self.keep.as_deref().map_or(Ok(()), begin_keeping)?;
         let mut table = LinksTable::default();
@@ -113,13 +116,14 @@ impl Links {
                 sframe_version: self.sframe_version.unwrap_or(subject.sframe_version),
                 shard: self.shard,
                 keep: self.keep.clone(),
+                stop: stop.clone(),
             };
-            let results = sframe_links::run(&cases, subject, &subject.known, &selection)
+            let tried = sframe_links::run(&cases, subject, &subject.known, &selection)
                 .map_err(|error| self.failure(&subject.name, &error))?;
             let is_all = self.shard.is_none() && self.sframe_version.is_none();
             let is_whole = self.only.is_empty() && self.abi.is_empty() && is_all;
             let report =
-                LinksReport { versions: subject.versions(), ..LinksReport::new(subject, results, is_whole) };
+                LinksReport { versions: subject.versions(), ..LinksReport::new(subject, tried, is_whole) };
             detail_since(start, || {
                 format!("{}: tried {}", subject.name, counted(report.results.len() as u64, "case"))
             });
@@ -163,7 +167,12 @@ impl Links {
     }
 
     /// What is tried.
-    fn subjects(&self, folder: &Path, cases: &LinkCases) -> Result<Vec<Subject>, Failure> {
+    fn subjects(
+        &self,
+        folder: &Path,
+        cases: &LinkCases,
+        stop: &StopRequest,
+    ) -> Result<Vec<Subject>, Failure> {
         let given = [
             (Tool::Ld, &self.linker),
             (Tool::Objcopy, &self.objcopy),
@@ -202,7 +211,7 @@ impl Links {
                 given.iter().map(|given| self.described(given, &own, cases, &faults)).collect()
             }
         };
-        Ok(subjects?.into_iter().map(|subject| subject.limited(limit)).collect())
+        Ok(subjects?.into_iter().map(|subject| subject.limited(limit, stop.clone())).collect())
     }
 
     /// The description of which something is known that the commands have as well.

@@ -237,13 +237,13 @@ impl Matrix {
         let versions = result.builds.iter().filter_map(|build| build.sframe_version);
         let sframe_version = versions.max().unwrap_or(known.sframe_version);
         let selection = Selection { abis, sframe_version, ..Selection::default() };
-        let results = sframe_links::run(&cases, &linker, &known.known, &selection)
+        let tried = sframe_links::run(&cases, &linker, &known.known, &selection)
             .map_err(|error| Failure::broken(format!("error: {}: {error}", toolchain.name)))?;
         let name = format!("linker of {}", toolchain.name);
         // What is known is known with objects of one version.
         let is_alike = known.sframe_version == sframe_version;
         let compared_with = if is_alike { &known.known[..] } else { &[] };
-        Ok(Some(LinksReport::compared(&name, &toolchain.summary, results, compared_with)))
+        Ok(Some(LinksReport::compared(&name, &toolchain.summary, tried.results, compared_with)))
     }
 
     fn status(&self, matrix: &MatrixReport) -> Status {

@@ -83,10 +83,10 @@ enum Command {
     Dump(Dump),
     /// Check a section, and the file around it, against the rules of the format.
     #[command(after_help = inspect_help::lint(PROGRAM))]
-    Lint(known::KnowingLint),
+    Lint(known::Knowing<command::Lint>),
     /// Compare a section with .eh_frame or .debug_frame, at every instruction, without running anything.
     #[command(after_help = inspect_help::diff(PROGRAM))]
-    Diff(known::KnowingDiff),
+    Diff(known::Knowing<command::Diff>),
     /// Ask the engine, or any unwinder, about hand-made sections.
     #[command(after_help = help::VECTORS)]
     Vectors(vectors::Vectors),
@@ -180,8 +180,6 @@ impl Command {
     const fn when_interrupted(&self) -> Option<&'static str> {
         Some(match self {
             Self::Try(_) | Self::Matrix(_) => "builds that are finished are kept; the same command goes on",
-            Self::Vectors(_) | Self::Links(_) => "nothing is kept; --only asks for a part of the cases",
-            Self::Mutate(_) => "nothing is kept; --sample asks for a part of the mutants",
             _ => return None,
         })
     }

@@ -4,9 +4,11 @@ use std::time::Instant;
 
 use clap::Args;
 use sframe_inspect::command::{Failure, Status, Volume, print, print_verdict, status, volume};
+use sframe_kit::conclusion::Ending;
 use sframe_search::mutate::mutation_summary;
 use sframe_search::mutate::{Operator, Plan, mutate};
 
+use super::interrupt::requests_here;
 use super::numbers;
 use super::options::{Folders, MachineOptions, parse_jobs, set_jobs};
 use super::run::{Selection, progress_bar};
@@ -49,6 +51,7 @@ impl Mutate {
             sample: self.sample,
             seed: self.seed,
             explores: self.explore,
+            stop: requests_here()?,
             ..Plan::default()
         };
         let builds: std::collections::BTreeSet<_> = cases.iter().map(|case| &case.build.id).collect();
@@ -58,10 +61,13 @@ impl Mutate {
             .map_err(|error| Failure::broken(format!("error: {error}")))?;
         bar.finish_and_clear();
         let status = status(!report.survived.is_empty(), false, report.total.killed > 0);
+        let is_left = report.left_builds > 0;
+        let (status, ending) =
+            if is_left { (Status::Broken, Ending::Interrupted) } else { (status, status.into()) };
         if self.json {
-            print_verdict(status.into(), &report)?;
+            print_verdict(ending, &report)?;
         } else if volume() != Volume::Quiet || status != Status::AsExpected {
-            print(&mutation_summary(&report, status.into(), start.elapsed()))?;
+            print(&mutation_summary(&report, ending, start.elapsed()))?;
         }
         Ok(status)
     }

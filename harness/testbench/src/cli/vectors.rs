@@ -9,7 +9,6 @@ use sframe_corpus::yaml::{Source, mistake_in};
 use sframe_inspect::command::{
     Failure, Status, Volume, detail_since, print, print_verdict, tell_line, volume,
 };
-use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::external::{ExternalError, StopsPerCase};
 use sframe_judge::vocabulary::suggest::hint;
 use sframe_kit::text::counted;
@@ -17,6 +16,7 @@ use sframe_readers::vectors::{Way, Ways, ask_engine, ask_external, ask_model};
 use sframe_vectors::{AlternativeEntry, Catalogue, Profile, Suite, Vector, reading_of};
 
 use super::export::ask_stacks;
+use super::interrupt::requests_here;
 use super::options::Folders;
 use super::unwinder::UnwinderCommand;
 
@@ -102,7 +102,7 @@ impl Vectors {
         if let Some(stacks) = &self.stacks {
             return self.walks(stacks);
         }
-        let external = self.unwinder.start(StopsPerCase::DEFAULT, StopRequest::default())?;
+        let external = self.unwinder.start(StopsPerCase::DEFAULT, requests_here()?)?;
         let suite = self.selection.load(&self.folders)?;
         let meant = self.selection.of(&suite, &self.folders)?;
         let chosen = self.chosen(&suite.catalogue)?;

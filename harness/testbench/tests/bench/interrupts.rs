@@ -289,18 +289,64 @@ fn nothing_is_checked_before_it_is_known_what_is_loaded() {
     assert_eq!(said.trim(), "INTERRUPTED: stopped before anything was checked");
 }
 
-/// What knows nothing before its end says so.
-#[test]
-fn an_interrupt_of_a_command_without_results_is_answered() {
+/// Starts a command in the repository, interrupts it when it is ready, and returns its document.
+fn interrupted(words: &[&str], is_ready: impl Fn(&Child) -> bool) -> Value {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sframe-testbench"));
-    command.args(["links", "--linker", "sh -c 'sleep 30'", "--abi", "amd64"]).current_dir(repository());
+    command.args(words).arg("--json").current_dir(repository());
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the bench");
-    wait("no linker runs", || children(child.id()).into_iter().next());
+    wait("it is not ready", || is_ready(&child).then_some(()));
     interrupt(&child, Signal::INT);
     let output = child.wait_with_output().expect("it ends");
-    assert_eq!(status(&output), 4);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.starts_with("INTERRUPTED: nothing is kept; --only "), "{said}");
+    assert_eq!(status(&output), 4, "{output:?}");
+    json(&output)
+}
+
+/// The first linkers fail at once, the others never end.
+#[test]
+fn interrupted_links_tell_of_the_cases_that_were_tried() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (counter, hangs) = (folder.path().join("counter"), folder.path().join("hangs"));
+    let (counted, mark) = (counter.display(), hangs.display());
+    let script = format!(
+        "echo >> {counted}; [ $(wc -l < {counted}) -gt 40 ] || exit 1; touch {mark}; exec sleep 1000"
+    );
+    let linker = shlex::try_join(["sh", "-c", &script]).expect("a command");
+    let words = ["links", "--linker", &linker, "--abi", "amd64"];
+    let reports = interrupted(&words, |_| hangs.exists());
+    let (tried, left) = (reports[0]["results"].as_array().map_or(0, Vec::len), &reports[0]["left"]);
+    assert_eq!(reports[0]["verdict"], "INTERRUPTED");
+    assert!(tried > 5 && left.as_u64() > Some(20), "{tried} {left}");
+    // None was tried by a linker that was ended.
+    let text = reports.to_string();
+    assert!(!text.contains("signal") && !text.contains("\"crash\""), "{text}");
+}
+
+#[test]
+fn interrupted_vectors_tell_of_the_answers() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mark = folder.path().join("silent");
+    let engine = env!("CARGO_BIN_EXE_sframe-engine-unwinder");
+    let script =
+        format!("sed -u 5q | {engine}; read line || exit; touch {}; exec sleep 1000", mark.display());
+    let unwinder = shlex::try_join(["sh", "-c", &script]).expect("a command");
+    // It is started twice. The first time, only its name is asked for.
+    let report =
+        interrupted(&["vectors", "--unwinder", &unwinder, "--unwinder-timeout", "900"], |_| mark.exists());
+    assert_eq!((&report["verdict"], &report["vectors"]), (&"INTERRUPTED".into(), &4.into()), "{report}");
+    assert!(report["left_over"].as_u64() > Some(100), "{report}");
+    assert_eq!(report["differences"], serde_json::json!([]));
+}
+
+#[test]
+fn interrupted_mutants_are_counted() {
+    const TERM: u64 = 1 << (15 - 1);
+    let ready = |child: &Child| {
+        let process = i32::try_from(child.id()).expect("a process");
+        handled(process).is_some_and(|mask| mask & TERM != 0)
+    };
+    let report = interrupted(&["mutate", "--jobs", "1", "--toolchain", "gnu-2.47"], ready);
+    assert_eq!(report["verdict"], "INTERRUPTED", "{report}");
+    assert!(report["left_builds"].as_u64() > Some(1), "{report}");
 }
 
 /// The file that is being explored ends with what is known of it, and those that are left are a number.

@@ -6,7 +6,7 @@ use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
 use rstest::rstest;
 use serde_json::Value;
 
-use crate::command::{bench_in, json, program, status};
+use crate::command::{bench_in, copy_specs, json, program, status};
 use crate::common::repository;
 use crate::known::{REASON, path, realign, text};
 
@@ -126,6 +126,30 @@ fn known_bugs_are_accepted_by_name_in_files_and_folders() {
             .expect("the gate runs");
         assert_eq!(status(&output), expected, "{options:?}: {}", text(&output.stdout));
     }
+}
+
+/// Code without an FDE is excused by a bug that the file alone shows, and not by one that depends on how it was linked.
+#[test]
+fn lint_accepts_a_missing_fde_by_the_bug_that_it_comes_from() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let specs = folder.path().join("specs");
+    copy_specs(&specs);
+    let page = specs.join("faults/ld-gc-sections-plt.yaml");
+    let text_of_page = std::fs::read_to_string(&page).expect("a page");
+    let file = repository().join("corpus/faults/ld-gc-sections-plt/plt").display().to_string();
+    let lint = |more: &[&str]| {
+        let options = ["lint", "--coverage", "all", "--specs", "specs", &file];
+        let output = bench_in(folder.path(), &[&options, more].concat());
+        (status(&output), text(&output.stdout))
+    };
+    assert_eq!(lint(&["--known-faults"]).0, 1);
+    let with = "    with: ['-Wl,--gc-sections']\n";
+    assert!(text_of_page.contains(with));
+    std::fs::write(&page, text_of_page.replace(with, "")).expect("a page");
+    let (failed, said) = lint(&[]);
+    assert!(failed == 1 && said.contains("      = matches known bug ld-gc-sections-plt"), "{said}");
+    let (failed, said) = lint(&["--known-faults"]);
+    assert!(failed == 0 && said.contains("known: SF416, 1 place: ld-gc-sections-plt"), "{said}");
 }
 
 /// An installed program has all pages in it.

@@ -91,6 +91,23 @@ fn a_wrong_row_is_listed() {
     assert_eq!(report.images[0].name, "mutual_recursion.O2");
 }
 
+/// What can't be decoded is wrong, however the walks that meet it end.
+#[test]
+fn an_fde_that_can_not_be_decoded_is_a_finding() {
+    let mut bytes = doctor::build("gnu-2.47/amd64/mutual_recursion.O2");
+    // The FRE type, in the first info byte of the attributes that precede the rows (version 3, 2.3.2).
+    let rows = doctor::rows_of(&bytes, "main").start;
+    bytes[rows - 3] |= 0xf;
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("mutual_recursion.O2");
+    std::fs::write(&file, bytes).expect("a file");
+    let file = file.to_str().expect("text");
+    let report: StudyReport = serde_json::from_value(study_json(&[file])).expect("a study");
+    assert!(report.wrong() > 0 && report.images[0].wrong_rows.is_empty());
+    let page = String::from_utf8(bench(&["study", file]).stdout).expect("text");
+    assert!(page.contains("\nFAIL: ") && page.contains(" without a row: decode-error\n"), "{page}");
+}
+
 /// Each instruction belongs to the image that it is in.
 #[test]
 fn images_are_counted_and_measured_each_for_itself() {

@@ -63,7 +63,7 @@ pub struct ImageStudy {
     pub skipped: Option<Skipped>,
     /// Rows that were found to be wrong.
     pub wrong_rows: Vec<WrongRow>,
-    /// Findings that are only counted.
+    /// Findings that are about no row.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub without_row: BTreeMap<Verdict, u64>,
 }
@@ -189,10 +189,18 @@ impl StudyReport {
     #[must_use]
     pub fn conclusion(&self) -> Conclusion {
         let all = self.all();
-        let (wrong, beyond) = (self.wrong(), self.count(WrongRow::is_beyond_the_format));
+        let count = |of| self.count(of);
+        let (rows, beyond) =
+            (count(|row| !row.is_beyond_the_format()), count(WrongRow::is_beyond_the_format));
         let mut facts: Vec<String> = self.broken.clone().into_iter().collect();
-        if wrong > 0 {
-            facts.push(format!("{} of SFrame wrong", counted(wrong, "row")));
+        if rows > 0 {
+            facts.push(format!("{} of SFrame wrong", counted(rows, "row")));
+        }
+        let without_row = self.without_row();
+        if !without_row.is_empty() {
+            let count = without_row.values().sum();
+            let verdicts: Vec<String> = without_row.keys().map(ToString::to_string).collect();
+            facts.push(format!("{} without a row: {}", counted(count, "finding"), verdicts.join(", ")));
         }
         facts.push(format!(
             "stacks walked at {} of {}",
@@ -235,17 +243,26 @@ impl StudyReport {
         facts.extend(others.map(|(count, what)| format!("{} {what}", grouped(count))));
         let ending = match &self.broken {
             Some(reason) => NoResult::ending(reason),
-            None if wrong > 0 => Ending::Fail,
+            None if self.wrong() > 0 => Ending::Fail,
             None if self.walked() == 0 => Ending::Inconclusive,
             None => Ending::Pass,
         };
         Conclusion { ending, facts }
     }
 
-    /// How many rows of SFrame are wrong.
+    /// How many rows of SFrame are wrong, and how many findings are about no row, such as an FDE that can't be decoded.
     #[must_use]
     pub fn wrong(&self) -> u64 {
-        self.count(|row| !row.is_beyond_the_format())
+        self.count(|row| !row.is_beyond_the_format()) + self.without_row().values().sum::<u64>()
+    }
+
+    /// The findings that are about no row.
+    fn without_row(&self) -> BTreeMap<Verdict, u64> {
+        let mut all = BTreeMap::new();
+        for (verdict, count) in self.images.iter().flat_map(|image| &image.without_row) {
+            *all.entry(*verdict).or_default() += count;
+        }
+        all
     }
 
     fn count(&self, of: fn(&WrongRow) -> bool) -> u64 {

@@ -11,7 +11,8 @@ use sframe_search::generate::c::{
 };
 
 use super::programs::{Programs, Searched};
-use super::report::{Pages, Shown, conclusion, show_elsewhere, stop_request, verdict};
+use super::report::{Pages, Shown, conclusion, show_elsewhere, verdict};
+use crate::cli::interrupt::requests_here;
 use crate::cli::numbers;
 
 #[derive(Args)]
@@ -45,7 +46,7 @@ impl C {
             print(&text)?;
             return Ok(Status::AsExpected);
         }
-        let stop = stop_request()?;
+        let stop = requests_here()?;
         let options = CampaignOptions {
             search: self.of.numbers(&stop),
             functions: self.functions,

@@ -5,13 +5,10 @@ use std::fmt::Display;
 
 use sframe_corpus::corpus::Maker;
 use sframe_engine::Abi;
-use sframe_inspect::command::{Failure, Status};
-use sframe_judge::examine::stop::StopRequest;
+use sframe_inspect::command::Status;
 use sframe_kit::conclusion::{Conclusion, Ending};
 use sframe_kit::text::{Text, counted, grouped, neutral};
 use sframe_search::generate::{Found, Kind, Terms, Tried};
-
-use crate::cli::interrupt::requests_here;
 
 /// What is shown of what is found.
 pub(super) trait Shown: Terms<Cause: Display> {
@@ -85,11 +82,6 @@ impl Pages {
         });
         self.written.insert(name, format!("{}, {abi}", maker.toolchain().name));
     }
-}
-
-/// Returns what ends a search at an interrupt.
-pub(super) fn stop_request() -> Result<StopRequest, Failure> {
-    requests_here().map_err(|error| Failure::broken(format!("error: interrupts can't be received: {error}")))
 }
 
 /// How a search ends.

@@ -13,7 +13,8 @@ use sframe_search::generate::sections::{
 };
 use sframe_search::generate::{Found, Search, end_of};
 
-use super::report::{Shown, conclusion, show, stop_request, verdict};
+use super::report::{Shown, conclusion, show, verdict};
+use crate::cli::interrupt::requests_here;
 use crate::cli::numbers;
 use crate::cli::options::{parse_jobs, set_jobs};
 use crate::cli::run::progress_bar;
@@ -71,7 +72,7 @@ impl Sections {
             search: Search {
                 seed: self.seed,
                 numbers: self.first..self.first.saturating_add(self.sections),
-                stop: stop_request()?,
+                stop: requests_here()?,
             },
             versions: self.versions.clone(),
             abis: self.abis.clone(),
