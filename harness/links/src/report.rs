@@ -13,8 +13,7 @@ use sframe_kit::text::{Text, counted, grouped};
 use crate::judge::{LinkFault, LinkFinding};
 use crate::known::KnownLink;
 use crate::page::{LinkPage, LinkPages};
-use crate::result::{LinkOutcome, LinkResult};
-use crate::run::Tried;
+use crate::result::{LinkOutcome, LinkResult, Tried};
 use crate::tools::Subject;
 use crate::unable::Unable;
 

@@ -51,3 +51,12 @@ pub struct LinkResult {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub said: String,
 }
+
+/// What became of cases that were tried.
+#[derive(Clone, Debug, Default)]
+pub struct Tried {
+    /// Each case with each ABI.
+    pub results: Vec<LinkResult>,
+    /// How many are left since an end was asked for.
+    pub left: u64,
+}

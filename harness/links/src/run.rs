@@ -21,7 +21,7 @@ use crate::case::{Expected, Folder, Input, LinkCase, LinkCases};
 use crate::functions::Functions;
 use crate::judge::{LinkFault, LinkFinding, is_relocatable, judge, lint_rules, rules_of};
 use crate::known::KnownLink;
-use crate::result::{LinkOutcome, LinkResult};
+use crate::result::{LinkOutcome, LinkResult, Tried};
 use crate::tools::{Command, Ran, Tools};
 use crate::unable::Unable;
 use crate::wanted::{Inputs, Placement};
@@ -41,15 +41,6 @@ pub struct Selection {
     pub keep: Option<PathBuf>,
     /// Asks for an end.
     pub stop: StopRequest,
-}
-
-/// What became of cases that were tried.
-#[derive(Clone, Debug, Default)]
-pub struct Tried {
-    /// Each case with each ABI.
-    pub results: Vec<LinkResult>,
-    /// How many are left since an end was asked for.
-    pub left: u64,
 }
 
 impl Selection {

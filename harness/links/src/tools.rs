@@ -320,7 +320,8 @@ impl Subject {
         };
         let one = |tool: &Tool| {
             let words = Abi::ALL.into_iter().find_map(|abi| self.words(*tool, abi))?;
-            Some(version(&words).unwrap_or_else(|| format!("`{}`, which names no version", words.join(" "))))
+            let name = || shlex::try_join(words.iter().map(String::as_str)).unwrap_or_default();
+            Some(version(&words).unwrap_or_else(|| format!("`{}`, which names no version", name())))
         };
         self.tools.keys().filter_map(one).collect()
     }

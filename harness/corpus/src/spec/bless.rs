@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use std::path::Path;
 
-use sframe_kit::text::{Text, neutral};
+use sframe_kit::text::Text;
 use similar::TextDiff;
 
 use super::{Frames, OneOrMany, Spec, Stop};
@@ -143,7 +143,7 @@ fn equations(text: &str) -> String {
 /// The difference between two texts of a spec, as a unified diff; empty where
 /// there is none.
 pub fn diff(path: &Path, old: &str, new: &str) -> Text {
-    let name = neutral(&path.display().to_string()).into_owned();
+    let name = path.display().to_string();
     let diff = TextDiff::from_lines(old, new);
     let diff = diff.unified_diff().context_radius(3).header(&name, &format!("{name} (blessed)")).to_string();
     let mut text = Text::default();

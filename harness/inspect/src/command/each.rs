@@ -342,7 +342,7 @@ struct Tally {
     inspected: u64,
     /// Those with findings.
     found: u64,
-    /// Those of which nothing was judged.
+    /// Those of which nothing was judged, or too little.
     open: u64,
     /// Those of which not all was looked at.
     unfinished: u64,
@@ -389,7 +389,7 @@ impl Tally {
         let parts = [
             (self.found, "with findings"),
             (self.unfinished, "not finished"),
-            (self.open, "not checked"),
+            (self.open, "inconclusive"),
             (right, "passed"),
         ];
         let parts = parts.into_iter().filter(|(count, _)| *count > 0).map(|(count, how)| {

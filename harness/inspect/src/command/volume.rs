@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Instant;
 
 use super::tell_line;
-use sframe_kit::text::neutral;
 
 /// How much a command says besides its results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,14 +57,14 @@ pub fn volume() -> Volume {
 /// Writes a note to standard error: something that is neither a result nor an error.
 pub fn note(line: impl Display) {
     if volume() != Volume::Quiet {
-        tell_line(neutral(&line.to_string()));
+        tell_line(line);
     }
 }
 
 /// Says what is being done, if somebody wants to know.
 pub fn detail<L: Display>(line: impl FnOnce() -> L) {
     if volume() == Volume::Verbose {
-        tell_line(neutral(&format!("- {}", line())));
+        tell_line(format_args!("- {}", line()));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use sframe_inspect::command::{Failure, Status, print, print_json};
-use sframe_kit::text::{Text, neutral, wrapped};
+use sframe_kit::text::{Text, wrapped};
 
 use super::options::pages;
 use crate::explain::{Explanation, explain, explanations, of_faults};
@@ -27,7 +27,7 @@ impl Explain {
             let found: Result<Vec<_>, String> = found.collect();
             let found = found.map_err(|message| {
                 let all = if message.ends_with('?') { "" } else { "; `explain` alone lists all names" };
-                Failure::unusable(format!("error: {}{all}", neutral(&message)))
+                Failure::unusable(format!("error: {}{all}", message))
             })?;
             found.concat()
         };

@@ -44,9 +44,7 @@ impl StudyCommand {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
         if let Some(folder) = &self.page {
             let page = study_page(folder).map_err(|error| Failure::unusable(format!("error: {error}")))?;
-            let mut text = Text::default();
-            page.lines().for_each(|line| text.line(line));
-            print(&text)?;
+            print(&Text::made_neutral(page))?;
             return Ok(Status::AsExpected);
         }
         let Some(file) = &self.file else { return Err(Failure::unusable("error: no file".to_owned())) };

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use sframe_kit::conclusion::{Conclusion, Ending};
-use sframe_kit::text::{Text, counted, grouped, neutral};
+use sframe_kit::text::{Text, counted, grouped};
 
 use super::{CaseChange, CauseChange, Changed, Changes, ReliabilityChange};
 use crate::provenance::Provenance;
@@ -26,10 +26,10 @@ pub fn changes_text(changes: &Changes, ending: Ending) -> Text {
     text.line(format_args!("before: {}", side(changes.before.as_ref())));
     text.line(format_args!("after:  {}", side(changes.after.as_ref())));
     for difference in &changes.runs {
-        text.line(format_args!("the runs differ (before / after): {}", neutral(difference)));
+        text.line(format_args!("the runs differ (before / after): {}", difference));
     }
     for cause in &changes.causes {
-        text.line(format_args!("{:<8} {}", cause.change.to_string(), neutral(&of_cause(cause))));
+        text.line(format_args!("{:<8} {}", cause.change.to_string(), of_cause(cause)));
     }
     for ReliabilityChange { topmost, walks: [before, after] } in &changes.reliability {
         text.line(format_args!("walks from {topmost}: {after}; before: {before}"));
@@ -41,15 +41,10 @@ pub fn changes_text(changes: &Changes, ending: Ending) -> Text {
             let Some(fewer) = left.checked_sub(1) else { continue };
             *left = fewer;
         }
-        text.line(format_args!(
-            "{:<8} {}: {}",
-            case.change.to_string(),
-            neutral(&case.case),
-            neutral(&outcomes(case))
-        ));
+        text.line(format_args!("{:<8} {}: {}", case.change.to_string(), case.case, outcomes(case)));
         for (sign, places) in [("+", &case.new), ("-", &case.gone)] {
             for place in places.iter().take(PLACES) {
-                text.line(format_args!("         {sign} {}", neutral(place)));
+                text.line(format_args!("         {sign} {}", place));
             }
             if let Some(more) = places.len().checked_sub(PLACES).filter(|more| *more > 0) {
                 text.line(format_args!("         {sign} and {} more", grouped(more as u64)));
@@ -87,7 +82,7 @@ fn headline(changes: &Changes) -> String {
 fn side(provenance: Option<&Provenance>) -> String {
     provenance.map_or_else(
         || "a report that does not say how it was made".to_owned(),
-        |made| format!("{}, sframe-testbench {}: {}", made.started, made.maker(), neutral(&made.command)),
+        |made| format!("{}, sframe-testbench {}: {}", made.started, made.maker(), made.command),
     )
 }
 

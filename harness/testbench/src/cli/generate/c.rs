@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use sframe_inspect::command::{Failure, Status, print, print_verdict, tell};
-use sframe_kit::text::{Text, counted, grouped, neutral};
+use sframe_kit::text::{Text, counted, grouped};
 use sframe_search::generate::c::{
     self as programs, CampaignOptions, Counts, Example, Page, Shows, Written, campaign, draw, write,
 };
@@ -146,17 +146,17 @@ impl Shown for programs::C {
         let place = format!("      program {}, {}", example.program, example.level);
         match &example.shows {
             Shows::Fault(fault) => {
-                text.line(format!("{place}: {}", neutral(&fault.message)));
+                text.line(format!("{place}: {}", fault.message));
                 for line in &fault.listing {
-                    text.line(format!("        {}", neutral(&line.to_string())));
+                    text.line(format!("        {}", line));
                 }
-                fault.evidence.iter().for_each(|line| text.line(format!("      {}", neutral(line))));
+                fault.evidence.iter().for_each(|line| text.line(format!("      {}", line)));
             }
-            Shows::Says { says } => text.line(format!("{place}: {}", neutral(says))),
+            Shows::Says { says } => text.line(format!("{place}: {}", says)),
             Shows::Differs { checksums, stops } => {
                 text.line(format!("      {}", list(checksums)));
                 for (level, why) in stops {
-                    text.line(format!("      {level}: {}", neutral(why)));
+                    text.line(format!("      {level}: {}", why));
                 }
             }
         }
@@ -166,7 +166,7 @@ impl Shown for programs::C {
 }
 
 fn show_source(text: &mut Text, flags: &[String], source: &[String]) {
-    text.line(format!("      flags: {}", neutral(&flags.join(" "))));
+    text.line(format!("      flags: {}", flags.join(" ")));
     for file in source {
         let code = file.lines().filter(|line| !line.is_empty() && !line.starts_with("#include"));
         code.for_each(|line| text.line(format!("      |{line}")));

@@ -10,7 +10,7 @@ use sframe_corpus::spec::{Faults, parse_abi};
 use sframe_engine::Abi;
 use sframe_inspect::command::{Failure, Status, detail_since};
 use sframe_judge::examine::stop::StopRequest;
-use sframe_kit::text::{Text, neutral};
+use sframe_kit::text::Text;
 use sframe_search::generate::{self, Found, Search, Terms, end_of};
 
 use super::report::{Shown, show};
@@ -54,7 +54,7 @@ impl<S: Shown> Searched<S> {
             for (abi, found) in abis {
                 let mut more = Text::default();
                 let made = made(&found.counts, &mut more);
-                text.line(format!("{}, {abi}: {made}", neutral(toolchain)));
+                text.line(format!("{}, {abi}: {made}", toolchain));
                 text.append(&more);
                 show(found, &mut text);
             }

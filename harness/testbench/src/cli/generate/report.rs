@@ -7,7 +7,7 @@ use sframe_corpus::corpus::Maker;
 use sframe_engine::Abi;
 use sframe_inspect::command::Status;
 use sframe_kit::conclusion::{Conclusion, Ending};
-use sframe_kit::text::{Text, counted, grouped, neutral};
+use sframe_kit::text::{Text, counted, grouped};
 use sframe_search::generate::{Found, Kind, Terms, Tried};
 
 /// What is shown of what is found.
@@ -24,15 +24,15 @@ pub(super) fn show<S: Shown>(found: &Found<S>, text: &mut Text) {
     for (kind, group) in &found.groups {
         let count = |of| counted(group.count, of);
         text.line(match kind {
-            Kind::Known(page) => format!("  known, {}: {}", neutral(page), count("case")),
-            Kind::Cause(cause) => format!("  {}: {}", neutral(&cause.to_string()), count(S::OF)),
+            Kind::Known(page) => format!("  known, {}: {}", page, count("case")),
+            Kind::Cause(cause) => format!("  {}: {}", cause, count(S::OF)),
             Kind::Differs(program) => format!("  program {program} depends on its level:"),
             Kind::Crashed(said) => {
-                format!("  {} not made, a tool crashes: {}", count("program"), neutral(said))
+                format!("  {} not made, a tool crashes: {}", count("program"), said)
             }
-            Kind::Refused(said) => format!("  {} not made, refused: {}", count("program"), neutral(said)),
-            Kind::Unjudged(why) => format!("  NOT JUDGED: {}: {}", count("program"), neutral(why)),
-            Kind::Contradiction(kind) => format!("  CONTRADICTION at {}: {}", count("place"), neutral(kind)),
+            Kind::Refused(said) => format!("  {} not made, refused: {}", count("program"), said),
+            Kind::Unjudged(why) => format!("  NOT JUDGED: {}: {}", count("program"), why),
+            Kind::Contradiction(kind) => format!("  CONTRADICTION at {}: {}", count("place"), kind),
         });
         if !group.of.is_empty() {
             let of = group.of.iter().map(|(of, count)| format!("{of} {}", grouped(*count)));
@@ -47,7 +47,7 @@ pub(super) fn show<S: Shown>(found: &Found<S>, text: &mut Text) {
 /// Shows what other toolchains make of an example.
 pub(super) fn show_elsewhere(elsewhere: &BTreeMap<String, Tried>, text: &mut Text) {
     for (toolchain, tried) in elsewhere {
-        text.line(format!("      with {}: {}", neutral(toolchain), neutral(&tried.to_string())));
+        text.line(format!("      with {}: {}", toolchain, tried));
     }
 }
 
@@ -71,14 +71,14 @@ impl Pages {
     ) {
         // One page is about all toolchains and ABIs.
         if let Some(first) = self.written.get(&name) {
-            return self.notes.line(format!("{}: written for {}", neutral(&name), neutral(first)));
+            return self.notes.line(format!("{}: written for {}", name, first));
         }
         self.notes.line(match write(&name) {
-            Ok(None) => format!("{}: written", neutral(&name)),
+            Ok(None) => format!("{}: written", name),
             Ok(Some(why)) => {
-                format!("{}: a program and a spec, but no page: {}", neutral(&name), neutral(&why))
+                format!("{}: a program and a spec, but no page: {}", name, why)
             }
-            Err(why) => return self.notes.line(format!("{}: no page: {}", neutral(&name), neutral(&why))),
+            Err(why) => return self.notes.line(format!("{}: no page: {}", name, why)),
         });
         self.written.insert(name, format!("{}, {abi}", maker.toolchain().name));
     }

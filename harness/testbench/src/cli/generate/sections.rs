@@ -6,7 +6,7 @@ use sframe_engine::{Abi, Version};
 use sframe_inspect::command::{Failure, Status, Volume, print, print_verdict, volume};
 use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::external::{ExternalError, StopsPerCase};
-use sframe_kit::text::{Text, counted, grouped, neutral};
+use sframe_kit::text::{Text, counted, grouped};
 use sframe_search::generate::sections::{
     self as readers, ALL_PARTS, CampaignOptions, Case, Demands, EngineReader, Example, Reader, SectionPlan,
     Strictness, campaign, vector_file,
@@ -86,7 +86,7 @@ impl Sections {
             let name = &external.hello().name;
             sframe_inspect::command::tell_line(format_args!(
                 "nothing was compared: {} answers no questions about sections",
-                neutral(name)
+                name
             ));
             return Ok(Status::NothingCompared);
         }
@@ -133,7 +133,7 @@ fn text(found: &Found<readers::Sections>, status: Status) -> Text {
     let (mut text, counts) = (Text::default(), &found.counts);
     show(found, &mut text);
     for (reason, count) in &counts.skipped {
-        text.line(format!("{} sections skipped: {}", grouped(*count), neutral(reason)));
+        text.line(format!("{} sections skipped: {}", grouped(*count), reason));
     }
     if !counts.parts_not_answered.is_empty() {
         let parts = counts.parts_not_answered.join(", ");
@@ -142,13 +142,9 @@ fn text(found: &Found<readers::Sections>, status: Status) -> Text {
     for (rule, count) in &counts.unnoticed {
         text.line(format!("not noticed, and not checked: {rule}, in {}", counted(*count, "section")));
     }
-    let gave_up = counts.gave_up.as_ref().map(|reason| format!("given up: {}", neutral(reason)));
-    let causes = format!(
-        "{} {}: {}",
-        neutral(&counts.name),
-        neutral(&counts.version),
-        counted(found.causes().count() as u64, "cause")
-    );
+    let gave_up = counts.gave_up.as_ref().map(|reason| format!("given up: {}", reason));
+    let causes =
+        format!("{} {}: {}", counts.name, counts.version, counted(found.causes().count() as u64, "cause"));
     let sections = format!(
         "{} of {} answered correctly; {} of them break a rule",
         grouped(counts.agree),
@@ -169,7 +165,7 @@ impl Shown for readers::Sections {
     const OF: &'static str = "section";
 
     fn show(example: &Example, text: &mut Text) {
-        text.line(format!("      section {}: {}", example.section, neutral(&example.message)));
+        text.line(format!("      section {}: {}", example.section, example.message));
         if !example.readings.is_empty() {
             text.line(format!("      readings: {}", example.readings.join(", ")));
         }
