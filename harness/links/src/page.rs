@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use chrono::NaiveDate;
 use include_dir::{Dir, include_dir};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,6 +25,10 @@ pub struct LinkPage {
     /// Who needs the fix, and in which versions.
     #[schemars(length(min = 1))]
     pub component: String,
+    /// The day on which its page was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", extend("format" = "date"))]
+    pub found: Option<NaiveDate>,
     /// What the component does, and what it should do.
     #[schemars(length(min = 20))]
     pub summary: String,

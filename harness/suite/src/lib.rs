@@ -18,4 +18,5 @@ pub mod matrix;
 pub mod meanings;
 pub mod provenance;
 pub mod report;
+pub mod site;
 pub mod suite;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use chrono::NaiveDate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sframe_engine::{Abi, RowRules};
@@ -29,6 +30,10 @@ pub struct Fault {
     #[serde(with = "one_key")]
     #[schemars(with = "Component")]
     pub component: Component,
+    /// The day on which its page was written.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", extend("format" = "date"))]
+    pub found: Option<NaiveDate>,
     /// What the component does, what it should do, and where in its source.
     #[schemars(length(min = 20))]
     pub summary: String,

@@ -25,6 +25,7 @@ pub(super) fn blank(
     Fault {
         title: String::new(),
         component,
+        found: None,
         summary: String::new(),
         section: FaultySection::Sframe,
         sites: Vec::new(),

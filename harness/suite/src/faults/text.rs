@@ -84,7 +84,7 @@ pub fn page(report: &FaultReport<'_>) -> Text {
 /// Shows the page of a fault that cases of `links` show.
 #[must_use]
 pub fn link_page(page: &LinkPage) -> Text {
-    let LinkPage { name, title, component, summary, upstream } = page;
+    let LinkPage { name, title, component, summary, upstream, .. } = page;
     let mut text = Text::default();
     text.line(format_args!("{title} (fault {name})"));
     text.blank();
@@ -119,7 +119,7 @@ pub fn reproductions(all: &[Reproduction]) -> Text {
 }
 
 /// Says what is known where the component is developed.
-pub(super) fn known_upstream(upstream: &Upstream) -> String {
+pub(crate) fn known_upstream(upstream: &Upstream) -> String {
     let Upstream { state, link, version } = upstream;
     let version = version.as_ref().map_or_else(String::new, |version| format!(" in {version}"));
     let link = link.as_ref().map_or_else(String::new, |link| format!(": {link}"));
@@ -132,7 +132,7 @@ pub(super) fn known_upstream(upstream: &Upstream) -> String {
 }
 
 /// How far a fault reaches: in numbers, and then each spec with the places.
-pub(super) fn reached(reach: &Reach) -> Vec<String> {
+pub(crate) fn reached(reach: &Reach) -> Vec<String> {
     let Reach { builds, toolchains, abis, specs } = reach;
     if specs.is_empty() {
         return vec!["no program of the corpus, only its own".to_owned()];

@@ -58,7 +58,7 @@ impl Clauses {
     }
 }
 
-fn unusable<E: Display>(errors: &[E]) -> Failure {
+pub(super) fn unusable<E: Display>(errors: &[E]) -> Failure {
     let mut text = Text::default();
     errors.iter().for_each(|error| text.line(format_args!("error: {error}")));
     Failure::unusable_text(text)

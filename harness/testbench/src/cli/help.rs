@@ -264,6 +264,16 @@ Exit status:
   2  a file is not a report; or the reports are of different kinds, or of different samples
   3  no case is in both";
 
+pub(super) const SITE: &str = "\
+Examples:
+  sframe-testbench site scoreboard report/report.json links.json
+  sframe-testbench site scoreboard last-year/report.json report/report.json reader.json
+
+Exit status:
+  0  written
+  2  a file is no such report, or of a command that was interrupted; or the folder has something else in it
+  4  the pages can't be written";
+
 pub(super) const BLESS: &str = "\
 Examples:
   sframe-testbench bless recursion --dry-run

@@ -32,6 +32,7 @@ mod run;
 mod samples;
 mod sampling;
 mod schema;
+mod site;
 mod study;
 mod system;
 mod trial;
@@ -112,6 +113,9 @@ enum Command {
     /// Show what is new, gone or changed between two reports.
     #[command(after_help = help::COMPARE)]
     Compare(compare::Compare),
+    /// Make a scoreboard of static pages from stored reports.
+    #[command(after_help = help::SITE)]
+    Site(site::SiteCommand),
     /// Record the results that later runs must not fall below.
     #[command(after_help = help::BASELINE)]
     Baseline(baseline::BaselineCommand),
@@ -208,6 +212,7 @@ impl Command {
             Self::Mutate(command) => command.execute(),
             Self::Merge(command) => command.execute(),
             Self::Compare(command) => command.execute(),
+            Self::Site(command) => command.execute(),
             Self::Baseline(command) => command.execute(),
             Self::Bless(command) => command.execute(),
             Self::Rebuild(command) => command.execute(),

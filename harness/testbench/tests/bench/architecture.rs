@@ -21,6 +21,7 @@ const CRATES: [(&str, &[&str]); 17] = [
     (
         "suite",
         &[
+            "site",
             "clauses",
             "faults",
             "check",

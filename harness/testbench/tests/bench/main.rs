@@ -68,6 +68,7 @@ mod samples;
 mod sampling;
 mod sarif;
 mod schemas;
+mod site;
 mod stacks;
 mod study;
 mod suite_notices;

@@ -3,13 +3,15 @@
 //!
 //! To renew them after a run: `UPDATE_RESULTS=report/report.json cargo test --workspace --test bench results`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use sframe_corpus::spec::{Faults, UpstreamState};
+use sframe_engine::Abi;
 use sframe_kit::text::{counted, grouped};
 use sframe_suite::report::Report;
+use sframe_suite::site::{Found, OfAbi, OfToolchain, Seen, by_rows};
 use sframe_suite::suite::Filter;
 
 use crate::common::{repository, suite};
@@ -31,39 +33,13 @@ fn name(toolchain: &str) -> &str {
     if toolchain.starts_with("derived") { "derived" } else { toolchain }
 }
 
-/// What was found with one toolchain for one ABI.
-#[derive(Default)]
-struct Cell {
-    cases: u64,
-    /// By build.
-    rows: BTreeMap<String, u64>,
-    /// The faults that were seen, by name.
-    faults: BTreeSet<String>,
-}
-
-type Table = BTreeMap<String, BTreeMap<String, Cell>>;
-
-fn table(report: &Report) -> Table {
-    let mut table = Table::new();
-    for case in &report.cases {
-        let abis = table.entry(name(&case.toolchain).to_owned()).or_default();
-        let cell = abis.entry(case.abi.to_string()).or_default();
-        cell.cases += 1;
-        cell.rows.insert(case.build.clone(), case.rows.total);
-        cell.faults.extend(case.known.iter().filter_map(|seen| seen.fault.clone()));
-    }
-    table
-}
-
-impl Cell {
-    fn text(&self, link: &str) -> String {
-        let rows: u64 = self.rows.values().sum();
-        let faults = match self.faults.len() {
-            0 => "no fault".to_owned(),
-            some => format!("[{}]({link})", counted(some as u64, "fault")),
-        };
-        format!("{} cases, {} rows, {faults}", grouped(self.cases), grouped(rows))
-    }
+/// A cell of the README's table.
+fn cell_of(found: &OfAbi, link: &str) -> String {
+    let faults = match found.faults.len() {
+        0 => "no fault".to_owned(),
+        some => format!("[{}]({link})", counted(some as u64, "fault")),
+    };
+    format!("{} cases, {} rows, {faults}", grouped(found.cases), grouped(found.rows()))
 }
 
 /// The faults of a component, by name, each with its title and whether it is unreported.
@@ -110,11 +86,11 @@ fn of_components() -> String {
 fn summary(report: &Report) -> String {
     let mut text = of_components();
     text.push_str("\n| toolchain | amd64 | aarch64 | aarch64_be | s390x |\n|---|---|---|---|---|\n");
-    for (toolchain, abis) in &table(report) {
+    for (toolchain, found) in &Found::of(report).toolchains {
         let _ = write!(text, "| {toolchain} |");
-        for abi in ABIS {
+        for abi in Abi::ALL {
             let link = format!("harness/results/by-toolchain.md#{}", toolchain.replace('.', ""));
-            let cell = abis.get(abi).map_or_else(|| "–".to_owned(), |cell| cell.text(&link));
+            let cell = found.abis.get(&abi).map_or_else(|| "–".to_owned(), |cell| cell_of(cell, &link));
             let _ = write!(text, " {cell} |");
         }
         text.push('\n');
@@ -153,26 +129,10 @@ fn readers() -> Vec<(String, String, usize)> {
     sections.filter_map(reader).collect()
 }
 
-/// How far a cause reaches.
-#[derive(Default)]
-struct Reach {
-    rows: BTreeSet<String>,
-    cases: u64,
-    abis: BTreeSet<String>,
-}
-
-impl Reach {
-    fn text(&self) -> String {
-        let abis = self.abis.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-        format!("{} | {} | {abis}", grouped(self.rows.len() as u64), grouped(self.cases))
-    }
-}
-
-/// Causes with their reach, that with most rows first.
-fn by_rows<K: Ord>(causes: BTreeMap<K, Reach>) -> Vec<(K, Reach)> {
-    let mut causes: Vec<_> = causes.into_iter().collect();
-    causes.sort_by_key(|(_, reach)| std::cmp::Reverse(reach.rows.len()));
-    causes
+/// How far a cause reaches: the columns.
+fn columns(seen: &Seen) -> String {
+    let abis = seen.abis.iter().map(|abi| abi.name()).collect::<Vec<_>>().join(", ");
+    format!("{} | {} | {abis}", grouped(seen.rows.len() as u64), grouped(seen.cases))
 }
 
 fn cell(text: &str) -> String {
@@ -186,34 +146,8 @@ fn details(report: &Report) -> String {
          if the call stack of the running program\nsays so; each build's rows count once. Rows that did not run are in \
          the report.\n\n# Faults by toolchain\n",
     );
-    let mut of_fault: BTreeMap<String, Reach> = BTreeMap::new();
-    let names: BTreeSet<&str> = report.cases.iter().map(|case| name(&case.toolchain)).collect();
-    for toolchain in names {
-        let cases = report.cases.iter().filter(|case| name(&case.toolchain) == toolchain);
-        // By fault and title.
-        let mut faults: BTreeMap<(String, String), Reach> = BTreeMap::new();
-        let mut others: BTreeMap<String, Reach> = BTreeMap::new();
-        for case in cases {
-            let mut of_case = BTreeSet::new();
-            for seen in &case.known {
-                let finding = &seen.finding;
-                let start = finding.row.as_ref().map(|row| row.start.to_string()).unwrap_or_default();
-                let row = format!("{} {:?} {:?} {start}", case.build, finding.image, finding.function);
-                let add = |reach: &mut Reach, is_first: bool| {
-                    reach.rows.insert(row.clone());
-                    reach.abis.insert(case.abi.to_string());
-                    reach.cases += u64::from(is_first);
-                };
-                let is_first = of_case.insert((seen.fault.clone(), seen.reason.clone()));
-                match &seen.fault {
-                    Some(fault) => {
-                        add(faults.entry((fault.clone(), seen.reason.clone())).or_default(), is_first);
-                        add(of_fault.entry(fault.clone()).or_default(), is_first);
-                    }
-                    None => add(others.entry(seen.reason.clone()).or_default(), is_first),
-                }
-            }
-        }
+    let Found { toolchains, faults: mut of_fault } = Found::of(report);
+    for (toolchain, OfToolchain { faults, others, .. }) in toolchains {
         let _ = writeln!(text, "\n## {toolchain}\n");
         if faults.is_empty() {
             text.push_str("No fault.\n");
@@ -222,7 +156,7 @@ fn details(report: &Report) -> String {
         }
         for ((fault, title), reach) in by_rows(faults) {
             let link = format!("[{}](../../specs/faults/{fault}.yaml)", cell(&title));
-            let _ = writeln!(text, "| {link} | {} |", reach.text());
+            let _ = writeln!(text, "| {link} | {} |", columns(&reach));
         }
         if !others.is_empty() {
             text.push_str(
@@ -230,7 +164,7 @@ fn details(report: &Report) -> String {
             );
         }
         for (reason, reach) in by_rows(others) {
-            let _ = writeln!(text, "| {} | {} |", cell(&reason), reach.text());
+            let _ = writeln!(text, "| {} | {} |", cell(&reason), columns(&reach));
         }
     }
     text.push_str(
@@ -245,7 +179,7 @@ fn details(report: &Report) -> String {
             let reach = of_fault.remove(&name).unwrap_or_default();
             let unreported = if is_unreported { "unreported" } else { "" };
             let link = format!("[{}](../../specs/faults/{name}.yaml)", cell(&title));
-            let _ = writeln!(text, "| {link} | {unreported} | {} |", reach.text());
+            let _ = writeln!(text, "| {link} | {unreported} | {} |", columns(&reach));
         }
     }
     text

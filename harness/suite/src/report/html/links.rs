@@ -7,7 +7,12 @@ use sframe_links::{LinkOutcome, LinkResult, LinksReport, LinksTable};
 
 /// Renders the page.
 pub(super) fn html_of_links(table: &LinksTable) -> String {
-    let mut page = plain::head("linkers");
+    plain::head("linkers") + &links_in_html(table) + plain::FOOT
+}
+
+/// What the page says.
+pub(crate) fn links_in_html(table: &LinksTable) -> String {
+    let mut page = String::new();
     for report in &table.reports {
         let class = if report.has_findings() { "unexpected" } else { "agree" };
         let _ =
@@ -37,7 +42,6 @@ pub(super) fn html_of_links(table: &LinksTable) -> String {
     for report in &table.reports {
         write_findings(report, &mut page);
     }
-    page += plain::FOOT;
     page
 }
 

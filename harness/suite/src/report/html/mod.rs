@@ -8,7 +8,7 @@
 mod explore;
 mod files;
 mod links;
-pub(super) mod plain;
+pub(crate) mod plain;
 mod tables;
 
 use std::borrow::Cow;
@@ -19,6 +19,7 @@ use base64::engine::general_purpose::STANDARD;
 use explore::{FunctionView, Proof, html_of_exploration};
 use files::html_of_files;
 use links::html_of_links;
+pub(crate) use links::links_in_html;
 use plain::STYLE;
 use serde::Serialize;
 use sframe_corpus::spec::Fault;

@@ -3,10 +3,10 @@
 use sframe_kit::text::neutral;
 
 /// The style of all pages.
-pub(super) const STYLE: &str = include_str!("page.css");
+pub(crate) const STYLE: &str = include_str!("page.css");
 
 /// The end of a page.
-pub(in crate::report) const FOOT: &str = "</main>\n</body>\n</html>\n";
+pub(crate) const FOOT: &str = "</main>\n</body>\n</html>\n";
 
 /// The start of a page about something.
 pub(in crate::report) fn head(about: &str) -> String {
@@ -20,13 +20,13 @@ pub(in crate::report) fn head(about: &str) -> String {
 }
 
 /// Opens a table with these columns.
-pub(in crate::report) fn table_of(columns: &[&str]) -> String {
+pub(crate) fn table_of(columns: &[&str]) -> String {
     let heads: String = columns.iter().map(|name| format!("<th scope=\"col\">{name}</th>")).collect();
     format!("<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr>{heads}</tr></thead><tbody>\n")
 }
 
 /// Text of reports, which nothing may interpret.
-pub(in crate::report) fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for letter in neutral(text).chars() {
         match letter {
