@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::text::neutral;
+use crate::text::{demangled, neutral};
 
 /// Returns the log of one run of a program.
 #[must_use]
@@ -57,7 +57,7 @@ pub fn artifact(file: &str) -> Value {
 /// must not produce.
 #[must_use]
 pub fn message(text: &str) -> Value {
-    json!({ "text": neutral(text).replace("](", r"]\u{28}") })
+    json!({ "text": neutral(&demangled(text)).replace("](", r"]\u{28}") })
 }
 
 /// Returns a path as a URI reference (RFC 3986, 4.2).

@@ -115,7 +115,8 @@ impl LinksReport {
     /// What no result shows: why it proves too little, and what is known and not found.
     pub fn without_result(&self) -> impl Iterator<Item = String> {
         let stale = self.stale.iter().map(|why| format!("known, and no longer reproduced: {why}"));
-        self.too_little.iter().cloned().chain(stale)
+        let left = (self.left > 0).then(|| format!("interrupted: {} left", counted(self.left, "case")));
+        left.into_iter().chain(self.too_little.iter().cloned()).chain(stale)
     }
 
     /// Whether the linker supports any case.

@@ -4,12 +4,15 @@ use std::borrow::Borrow;
 use std::cell::RefCell;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::ser::{Error as _, SerializeMap as _, SerializeSeq};
 use serde::{Serialize, Serializer};
 use walkdir::WalkDir;
 
 use super::exit::{Failure, Status};
+use super::interrupt::at_interrupt;
 use super::subject::{Archive, Given, Kind, Subject, SubjectError, Unusable, thin_members};
 use super::volume::{Volume, volume};
 use super::{detail, print, print_json, print_parts, tell_line};
@@ -49,9 +52,10 @@ pub trait Inspect {
     /// Takes notice of what can't be used.
     fn refused(&mut self, _file: &str, _error: &str) {}
 
-    /// Whether somebody has asked for the end: the files that are left are only counted.
-    fn is_over(&self) -> bool {
-        false
+    /// Whether somebody has asked for the end: the files that are left are only counted. Without an answer, an interrupt
+    /// is such a request.
+    fn is_over(&self) -> Option<bool> {
+        None
     }
 
     /// How all of it ends, if not as the files have ended.
@@ -111,19 +115,31 @@ pub fn execute<C: Inspect>(command: &mut C, arguments: &[PathBuf], json: bool) -
     if let [path] = arguments {
         let name = path.display().to_string();
         if let Given::File(file) = Given::open(path).map_err(|unusable| unusable.failure(&name))? {
+            if command.is_over().is_none() {
+                at_interrupt(|| {
+                    tell_line(format_args!("{}: stopped before the file was inspected", Ending::Interrupted));
+                    std::process::exit(Status::Broken as i32);
+                })?;
+            }
             return inspect(command, &file, &mut One { json }).map_err(|stop| match stop {
                 Stop::File(unusable) => unusable.failure(&name),
                 Stop::Output(failure) => failure,
             });
         }
     }
+    let over = Arc::new(AtomicBool::new(false));
+    if command.is_over().is_none() {
+        let over = Arc::clone(&over);
+        at_interrupt(move || over.store(true, Ordering::Relaxed))?;
+    }
     if json {
-        let documents = Documents { command: RefCell::new(command), arguments, tally: RefCell::default() };
+        let (command, tally) = (RefCell::new(command), RefCell::default());
+        let documents = Documents { command, arguments, tally, over: &over };
         print_json(&documents)?;
         return Ok(documents.tally.into_inner().status());
     }
     let mut show = Blocks { is_first: true };
-    let mut tour = Tour { command, show: &mut show, tally: Tally::default() };
+    let mut tour = Tour { command, show: &mut show, tally: Tally::default(), over: &over };
     tour.visit_all(arguments)?;
     let Tour { command, mut tally, .. } = tour;
     let ending = tally.end(command);
@@ -138,7 +154,8 @@ pub fn execute<C: Inspect>(command: &mut C, arguments: &[PathBuf], json: bool) -
 /// # Errors
 /// One of the files can't be used.
 pub(super) fn visit<C: Inspect>(command: &mut C, argument: &Path) -> Result<(), Failure> {
-    Tour { command, show: &mut Nothing, tally: Tally::default() }.visit(argument)
+    let over = AtomicBool::new(false);
+    Tour { command, show: &mut Nothing, tally: Tally::default(), over: &over }.visit(argument)
 }
 
 /// What can't be used ends the command.
@@ -300,6 +317,7 @@ struct Documents<'d, C> {
     command: RefCell<&'d mut C>,
     arguments: &'d [PathBuf],
     tally: RefCell<Tally>,
+    over: &'d AtomicBool,
 }
 
 impl<C: Inspect> Serialize for Documents<'_, C> {
@@ -310,10 +328,11 @@ impl<C: Inspect> Serialize for Documents<'_, C> {
         let (mut tally, command) = (self.tally.borrow_mut(), self.command.borrow());
         document.serialize_entry("without_section", &tally.without)?;
         let verdict = tally.end(&**command);
-        if command.judges() {
-            // What is written as it comes has it last.
-            document.serialize_entry("verdict", &verdict)?;
+        if tally.left > 0 {
+            document.serialize_entry("left", &tally.left)?;
         }
+        // What is written as it comes has it last.
+        document.serialize_entry("verdict", &verdict)?;
         document.end()
     }
 }
@@ -322,11 +341,11 @@ struct Files<'f, 'd, C>(&'f Documents<'d, C>);
 
 impl<C: Inspect> Serialize for Files<'_, '_, C> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Documents { command, arguments, tally } = self.0;
+        let Documents { command, arguments, tally, over } = self.0;
         let mut list = serializer.serialize_seq(None)?;
         let mut show = Elements { list: &mut list, error: None };
         let mut command = command.borrow_mut();
-        let mut tour = Tour { command: &mut **command, show: &mut show, tally: Tally::default() };
+        let mut tour = Tour { command: &mut **command, show: &mut show, tally: Tally::default(), over };
         let visited = tour.visit_all(arguments);
         tally.replace(tour.tally);
         if visited.is_err() {
@@ -376,7 +395,8 @@ impl Tally {
 
     /// Takes in what the command says of all files together. Returns how they have ended.
     fn end(&mut self, command: &impl Inspect) -> Ending {
-        let end = command.end();
+        let interrupted = (self.left > 0).then_some((Status::Broken, Ending::Interrupted));
+        let end = command.end().or(interrupted);
         end.iter().for_each(|(status, _)| self.worsen(*status));
         end.map_or_else(|| self.status().into(), |(_, ending)| ending)
     }
@@ -395,7 +415,9 @@ impl Tally {
         let parts = parts.into_iter().filter(|(count, _)| *count > 0).map(|(count, how)| {
             if all(count) { format!("all {how}") } else { format!("{} {how}", grouped(count)) }
         });
-        if judges && self.inspected > 0 {
+        // Whoever only shows files says which could not be shown.
+        let is_told = judges || self.found > 0;
+        if is_told && self.inspected > 0 {
             files += &format!(": {}", parts.collect::<Vec<_>>().join(", "));
         }
         let without = match self.without_found {
@@ -418,9 +440,15 @@ struct Tour<'t, C, S> {
     command: &'t mut C,
     show: &'t mut S,
     tally: Tally,
+    /// Whether somebody has interrupted it.
+    over: &'t AtomicBool,
 }
 
 impl<C: Inspect, S: Show> Tour<'_, C, S> {
+    fn is_over(&self) -> bool {
+        self.command.is_over().unwrap_or_else(|| self.over.load(Ordering::Relaxed))
+    }
+
     fn visit_all(&mut self, arguments: &[PathBuf]) -> Result<(), Failure> {
         arguments.iter().try_for_each(|path| self.visit(path))
     }
@@ -451,7 +479,7 @@ impl<C: Inspect, S: Show> Tour<'_, C, S> {
         let Tally { inspected, without, without_found, refused, .. } = self.tally;
         let is_empty =
             (inspected, without_found, refused) == (before.inspected, before.without_found, before.refused);
-        if !is_empty || self.command.is_over() {
+        if !is_empty || self.is_over() {
             return Ok(());
         }
         match without - before.without {
@@ -537,7 +565,7 @@ impl<C: Inspect, S: Show> Tour<'_, C, S> {
 
     /// Inspects a file. Nobody has named those that are found, which need not have a section.
     fn inspect(&mut self, file: &Subject, is_found: bool) -> Result<(), Failure> {
-        if self.command.is_over() {
+        if self.is_over() {
             self.tally.left += 1;
             return Ok(());
         }

@@ -64,6 +64,9 @@ impl Lint {
         let (coverage, as_module) = (self.coverage, self.as_module);
         let mut linter = Linter { log, coverage, as_module, lacked_section: false, point_out, known };
         let status = execute(&mut linter, &self.files, self.json);
+        if let (Ok(Status::Broken), Some(log)) = (&status, &mut linter.log) {
+            log.interrupt();
+        }
         // Though standard output may be full. There is none of a single file that can't be used.
         if let (Some(path), Some(log)) =
             (&self.sarif, linter.log.filter(|log| status.is_ok() || !log.is_empty()))

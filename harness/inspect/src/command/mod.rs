@@ -7,6 +7,7 @@ mod dump;
 mod each;
 mod exit;
 pub mod help;
+pub mod interrupt;
 mod lint;
 pub mod program;
 mod subject;

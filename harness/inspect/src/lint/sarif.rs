@@ -67,6 +67,12 @@ impl Log {
         }
     }
 
+    /// Notes that files are left.
+    pub fn interrupt(&mut self) {
+        let message = sarif::message("interrupted: some files are left");
+        self.notifications.push(json!({ "level": "error", "message": message }));
+    }
+
     /// Whether it is about no file.
     #[must_use]
     pub const fn is_empty(&self) -> bool {

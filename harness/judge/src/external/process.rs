@@ -105,7 +105,7 @@ pub struct Process {
     timeout: Duration,
     longest: usize,
     /// Asks not to wait for it any longer.
-    pub(crate) stop: StopRequest,
+    pub stop: StopRequest,
 }
 
 /// Says which program could not be started, if it is the bench itself: its user has not named it.

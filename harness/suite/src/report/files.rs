@@ -65,7 +65,7 @@ impl ExploredFiles {
             let is_why = self.ending == Ending::Inconclusive;
             facts.insert(
                 if is_why { 0 } else { facts.len() },
-                format!("{} not checked", counted(unchecked, "file")),
+                format!("{} inconclusive", counted(unchecked, "file")),
             );
         }
         if !self.refused.is_empty() {
@@ -73,7 +73,13 @@ impl ExploredFiles {
             // What made the verdict comes first.
             facts.insert(if self.ending == Ending::Error { 0 } else { facts.len() }, refused);
         }
+        facts.splice(..0, self.left().map(str::to_owned));
         Conclusion { ending: self.ending, facts }
+    }
+
+    /// Why not all files are here, if some are left.
+    pub(super) fn left(&self) -> Option<&'static str> {
+        (self.ending == Ending::Interrupted).then_some("interrupted: not all files were explored")
     }
 
     /// What is wrong, by cause: what is in most files first.

@@ -31,11 +31,12 @@ fn write(document: &Document<'_>) -> Option<Written> {
         Document::Check { report, .. } => Some(("junit.xml", junit_of_check(report).map_err(Into::into))),
         Document::Links { table } => Some(("junit.xml", junit_of_links(table).map_err(Into::into))),
         Document::Explore { report } => {
-            Some(("junit.xml", junit_of_files(std::slice::from_ref(report), &[]).map_err(Into::into)))
+            Some(("junit.xml", junit_of_files(std::slice::from_ref(report), &[], None).map_err(Into::into)))
         }
-        Document::Files { files } => {
-            Some(("junit.xml", junit_of_files(&files.reports, &files.refused).map_err(Into::into)))
-        }
+        Document::Files { files } => Some((
+            "junit.xml",
+            junit_of_files(&files.reports, &files.refused, files.left()).map_err(Into::into),
+        )),
         Document::Matrix { .. } | Document::Samples { .. } => None,
     }
 }
@@ -152,6 +153,7 @@ fn junit_of_check(report: &CheckReport) -> Result<String, quick_junit::Serialize
 fn junit_of_files(
     reports: &[ExploreReport],
     refused: &[RefusedFile],
+    left: Option<&str>,
 ) -> Result<String, quick_junit::SerializeError> {
     let mut suite = TestSuite::new("explore");
     let mut all = Duration::ZERO;
@@ -181,6 +183,7 @@ fn junit_of_files(
         test.name = neutral(file).into_owned().into();
         suite.add_test_case(test);
     }
+    suite.add_test_cases(left.map(|why| without_result("explore", why)));
     suite.set_time(all);
     let provenance = if let [report] = reports { report.provenance.as_ref() } else { None };
     xml(vec![suite], provenance, all, 0)
@@ -291,7 +294,7 @@ fn of_findings(case: &Tested<'_>) -> Text {
     for line in not_shown(groups.len(), OF_A_CASE, case.findings_omitted) {
         lines.line(line);
     }
-    lines
+    lines.demangled()
 }
 
 /// A failure that only the baseline shows.

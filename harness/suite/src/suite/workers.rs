@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use sframe_corpus::corpus::Build;
 use sframe_corpus::spec::{BuildFacts, Known, Producer, Spec};
 use sframe_corpus::yaml::Source;
+use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::external::External;
 use sframe_judge::external::isolation::{Isolation, LONGEST_LINE};
 use sframe_judge::external::process::{Fault, Process};
@@ -72,6 +73,8 @@ pub(crate) struct Workers<'w> {
     isolation: &'w Isolation,
     setup: Setup,
     idle: Mutex<Vec<Process>>,
+    /// Ends what is at work.
+    stop: StopRequest,
 }
 
 impl<'w> Workers<'w> {
@@ -91,7 +94,7 @@ impl<'w> Workers<'w> {
             is_fitted: plan.is_fitted,
             memory: isolation.memory,
         };
-        Self { isolation, setup, idle: Mutex::default() }
+        Self { isolation, setup, idle: Mutex::default(), stop: plan.stop.clone() }
     }
 
     /// Runs a case in a worker.
@@ -121,7 +124,8 @@ impl<'w> Workers<'w> {
             return Ok(process);
         }
         let Isolation { worker, timeout, .. } = self.isolation;
-        let process = Process::start("the worker", worker, *timeout, LONGEST_LINE)?;
+        let mut process = Process::start("the worker", worker, *timeout, LONGEST_LINE)?;
+        process.stop = self.stop.clone();
         process.send(&self.setup)?;
         Ok(process)
     }

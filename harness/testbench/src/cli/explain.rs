@@ -23,13 +23,21 @@ impl Explain {
         let found: Vec<Explanation> = if self.name.is_empty() {
             explanations().into_iter().chain(pages).collect()
         } else {
-            let found = self.name.iter().map(|name| explain(name, pages.clone()));
-            let found: Result<Vec<_>, String> = found.collect();
-            let found = found.map_err(|message| {
-                let all = if message.ends_with('?') { "" } else { "; `explain` alone lists all names" };
-                Failure::unusable(format!("error: {}{all}", message))
-            })?;
-            found.concat()
+            let (mut found, mut errors) = (Vec::new(), Text::default());
+            for name in &self.name {
+                match explain(name, pages.clone()) {
+                    Ok(explained) => found.extend(explained),
+                    Err(message) => {
+                        let all =
+                            if message.ends_with('?') { "" } else { "; `explain` alone lists all names" };
+                        errors.line(format_args!("error: {message}{all}"));
+                    }
+                }
+            }
+            if !errors.is_empty() {
+                return Err(Failure::unusable_text(errors));
+            }
+            found
         };
         if self.json {
             print_json(&serde_json::json!({ "explanations": found }))?;

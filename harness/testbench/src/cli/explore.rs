@@ -283,12 +283,12 @@ impl Inspect for Files<'_> {
         self.refused.push(RefusedFile { file: file.to_owned(), error: error.to_owned() });
     }
 
-    fn is_over(&self) -> bool {
-        self.stop.reason().is_some()
+    fn is_over(&self) -> Option<bool> {
+        Some(self.stop.reason().is_some())
     }
 
     fn end(&self) -> Option<(Status, Ending)> {
-        if self.is_over() {
+        if self.stop.reason().is_some() {
             return Some((Status::Broken, Ending::Interrupted));
         }
         let missing = self.asked.missing(&self.options.functions).map(|_| (Status::Unusable, Ending::Error));

@@ -7,7 +7,8 @@ use rayon::prelude::*;
 use sframe_corpus::corpus::Toolchain;
 use sframe_corpus::faults::{Reproduced, Reproduction, reproduce};
 use sframe_corpus::spec::{Fault, Producer, ToolVersion};
-use sframe_inspect::command::{Failure, Status, print, print_json, tell_line};
+use sframe_inspect::command::{Failure, Status, print, print_json, print_verdict, tell_line};
+use sframe_kit::conclusion::Ending;
 use sframe_kit::text::{Text, with_causes};
 use sframe_links::LinkPage;
 use sframe_suite::faults::{
@@ -80,8 +81,8 @@ impl Faults {
         let is_known = |name: &str| faults.get(name).is_some() || links.contains_key(name);
         let is_of = |name: &str, wanted: &str| {
             let component = links.get(name).and_then(|page| page.component.split(' ').next());
-            faults.get(name).is_some_and(|fault| fault.component.name() == wanted)
-                || component == Some(wanted)
+            faults.get(name).is_some_and(|fault| fault.component.name().eq_ignore_ascii_case(wanted))
+                || component.is_some_and(|component| component.eq_ignore_ascii_case(wanted))
                 || wanted.contains('*')
                     && glob::Pattern::new(wanted).is_ok_and(|pattern| pattern.matches(name))
         };
@@ -108,8 +109,11 @@ impl Faults {
         if !is_list && self.toolchain.is_empty() {
             report.faults = report.faults.into_iter().map(with_dump).collect::<Result<_, _>>()?;
         }
-        if self.json {
+        let status = self.status(&report.reproductions);
+        if self.json && self.toolchain.is_empty() {
             print_json(&report)?;
+        } else if self.json {
+            print_verdict(status.into(), &report)?;
         } else if let Some(tracker) = self.report {
             let made = suite.as_ref().map(|suite| Toolchain::load_all(suite.corpus()).map_err(failure));
             let made = made.transpose()?.unwrap_or_default();
@@ -130,8 +134,9 @@ impl Faults {
             if report.reproductions.is_empty() {
                 let names: Vec<_> = self.toolchain.iter().map(|given| given.display().to_string()).collect();
                 tell_line(format_args!(
-                    "nothing was made: by its `properties`, which say the versions of its tools, {} has none of the components \
+                    "{}: nothing was made: by its `properties`, which say the versions of its tools, {} has none of the components \
                      of these faults",
+                    Ending::Inconclusive,
                     names.join(", ")
                 ));
             }
@@ -149,7 +154,7 @@ impl Faults {
                 print(&text)?;
             }
         }
-        Ok(self.status(&report.reproductions))
+        Ok(status)
     }
 
     /// Makes the examples with all toolchains that were asked for.

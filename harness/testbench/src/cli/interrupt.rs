@@ -11,17 +11,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use sframe_inspect::command::interrupt::{SAME, at_interrupt};
 use sframe_inspect::command::{Failure, Status, tell_line};
 use sframe_judge::examine::stop::{StopReason, StopRequest};
 use sframe_kit::conclusion::Ending;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
-use signal_hook::low_level::emulate_default_handler;
-
-/// Interrupts that follow within this time are the same one: `timeout` sends its signal to the
-/// process, and then to the whole group. On a busy machine, the second one may be late.
-const SAME: Duration = Duration::from_secs(1);
 
 /// The interrupts that the parent has received.
 pub(super) struct Interrupts {
@@ -62,22 +58,8 @@ impl Interrupts {
 /// Without a child: returns what asks for an end at the first interrupt. A later one ends the process.
 pub(super) fn requests_here() -> Result<StopRequest, Failure> {
     let stop = StopRequest::default();
-    let signals = Signals::new([SIGINT, SIGTERM]);
-    let mut signals =
-        signals.map_err(|error| Failure::broken(format!("error: interrupts can't be received: {error}")))?;
     let requested = stop.clone();
-    std::thread::spawn(move || {
-        let mut first: Option<Instant> = None;
-        for signal in signals.forever() {
-            match first {
-                None => requested.stop(StopReason::Interrupted),
-                Some(first) if first.elapsed() < SAME => continue,
-                // There is nothing to be done if it fails: the next one may do it.
-                Some(_) => _ = emulate_default_handler(signal),
-            }
-            first.get_or_insert_with(Instant::now);
-        }
-    });
+    at_interrupt(move || requested.stop(StopReason::Interrupted))?;
     Ok(stop)
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use sframe_inspect::command::{Failure, Status, print, print_verdict, status, tell_line, volume};
+use sframe_inspect::command::{Failure, Status, print, print_verdict, tell_line, volume};
 use sframe_judge::examine::ExamineOptions;
 use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::study::{Study, StudyOptions, Unwinders};
@@ -69,10 +69,9 @@ impl StudyCommand {
         } else {
             print(&report.text(volume()).demangled())?;
         }
-        let walked = report.walked() > 0;
-        if !walked && report.broken.is_none() {
+        if report.walked() == 0 && report.broken.is_none() {
             tell_line(format_args!("{}: no stack was walked", program.name));
         }
-        Ok(status(report.wrong() > 0, report.broken.is_some(), walked))
+        Ok(report.conclusion().ending.into())
     }
 }

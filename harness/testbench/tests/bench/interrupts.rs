@@ -337,14 +337,16 @@ fn interrupted_vectors_tell_of_the_answers() {
     assert_eq!(report["differences"], serde_json::json!([]));
 }
 
+/// Whether a process handles interrupts already.
+fn handles_interrupts(child: &Child) -> bool {
+    const TERM: u64 = 1 << (15 - 1);
+    let process = i32::try_from(child.id()).expect("a process");
+    handled(process).is_some_and(|mask| mask & TERM != 0)
+}
+
 #[test]
 fn interrupted_mutants_are_counted() {
-    const TERM: u64 = 1 << (15 - 1);
-    let ready = |child: &Child| {
-        let process = i32::try_from(child.id()).expect("a process");
-        handled(process).is_some_and(|mask| mask & TERM != 0)
-    };
-    let report = interrupted(&["mutate", "--jobs", "1", "--toolchain", "gnu-2.47"], ready);
+    let report = interrupted(&["mutate", "--jobs", "1", "--toolchain", "gnu-2.47"], handles_interrupts);
     assert_eq!(report["verdict"], "INTERRUPTED", "{report}");
     assert!(report["left_builds"].as_u64() > Some(1), "{report}");
 }
@@ -352,7 +354,6 @@ fn interrupted_mutants_are_counted() {
 /// The file that is being explored ends with what is known of it, and those that are left are a number.
 #[test]
 fn an_interrupt_ends_a_folder_and_not_only_a_file_of_it() {
-    const TERM: u64 = 1 << (15 - 1);
     let child = Command::new(env!("CARGO_BIN_EXE_sframe-testbench"))
         .current_dir(repository())
         .args(["explore", "--jobs", "1", "corpus/builds/gnu-2.44/amd64"])
@@ -360,8 +361,7 @@ fn an_interrupt_ends_a_folder_and_not_only_a_file_of_it() {
         .stderr(Stdio::null())
         .spawn()
         .expect("the bench");
-    let pid = child.id().try_into().expect("a process");
-    wait("it handles nothing", || handled(pid).filter(|mask| mask & TERM != 0));
+    wait("it handles nothing", || handles_interrupts(&child).then_some(()));
     interrupt(&child, Signal::TERM);
     let output = child.wait_with_output().expect("an end");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -370,4 +370,48 @@ fn an_interrupt_ends_a_folder_and_not_only_a_file_of_it() {
     let left =
         text.lines().last().and_then(|line| line.trim().strip_suffix(" files left")).expect("the others");
     assert!(left.parse::<u64>().is_ok_and(|left| left > 100), "{text}");
+}
+
+/// What needs no run, too. Nobody reads what it writes before, so that it can't have ended.
+#[test]
+fn an_interrupt_ends_what_inspects_a_folder() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let sarif = folder.path().join("lint.sarif");
+    let sarif = sarif.to_str().expect("text");
+    for words in [
+        &["lint", "corpus/builds", "--sarif", sarif][..],
+        &["diff", "corpus/builds"],
+        &["dump", "corpus/builds"],
+    ] {
+        let report = interrupted(words, handles_interrupts);
+        assert_eq!(report["verdict"], "INTERRUPTED", "{words:?}");
+        assert!(report["left"].as_u64() > Some(100), "{words:?}: {}", report["left"]);
+    }
+    let log: Value = serde_json::from_slice(&std::fs::read(sarif).expect("a log")).expect("JSON");
+    assert_eq!(log["runs"][0]["invocations"][0]["executionSuccessful"], false);
+}
+
+/// In a worker, which waits for its unwinder.
+#[test]
+fn an_interrupt_ends_a_run_whose_unwinder_is_silent() {
+    const HELLO: &str = r#"read line; echo "{\"id\":1,\"hello\":{\"protocol\":1,\"name\":\"silent\",\"version\":\"1\",\"data\":\"sframe\"}}"; "#;
+    let folder = tempfile::tempdir().expect("a folder");
+    let mark = folder.path().join("silent");
+    let script = format!("{HELLO}read line || exit; touch {}; exec sleep 1000", mark.display());
+    let unwinder = shlex::try_join(["sh", "-c", &script]).expect("a command");
+    let words = [
+        "run",
+        "--spec",
+        "leaf",
+        "--toolchain",
+        "gnu-2.47",
+        "--unwinder-timeout",
+        "900",
+        "--unwinder",
+        &unwinder,
+    ];
+    let start = Instant::now();
+    let report = interrupted(&words, |_| mark.exists());
+    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
+    assert_eq!((&report["verdict"], &report["interrupted"]), (&"INTERRUPTED".into(), &true.into()));
 }

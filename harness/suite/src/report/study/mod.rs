@@ -33,6 +33,9 @@ pub struct StudyReport {
     pub every: u64,
     /// Instructions executed that were observed.
     pub instructions: u64,
+    /// Those at which walks with SFrame were compared with the call stack, so that its rows were judged.
+    #[serde(default)]
+    pub comparisons: u64,
     /// Those that were not: of other processes, and of a program that took this one's place and could not be followed.
     #[serde(default)]
     pub unobserved: u64,
@@ -132,6 +135,7 @@ impl StudyReport {
             abi: target.executable().image.cpu.abi.name().to_owned(),
             every: options.every.get(),
             instructions: study.examination.counts.instructions - study.examination.unobserved,
+            comparisons: study.examination.counts.comparisons,
             unobserved: study.examination.unobserved,
             broken,
             images: images.collect(),
@@ -166,11 +170,7 @@ impl StudyReport {
             text.blank();
         }
         match &self.broken {
-            Some(reason) if volume == Volume::Quiet => {
-                let facts = vec![reason.clone()];
-                Conclusion { ending: NoResult::ending(reason), facts }.show(&mut text);
-            }
-            _ if volume == Volume::Quiet => {}
+            None if volume == Volume::Quiet => {}
             _ => self.conclusion().show(&mut text),
         }
         text
@@ -192,7 +192,10 @@ impl StudyReport {
         let count = |of| self.count(of);
         let (rows, beyond) =
             (count(|row| !row.is_beyond_the_format()), count(WrongRow::is_beyond_the_format));
-        let mut facts: Vec<String> = self.broken.clone().into_iter().collect();
+        // That somebody has stopped it, its verdict says.
+        let is_stopped = |reason: &&String| NoResult::ending(reason) == Ending::Interrupted;
+        let broken = self.broken.as_ref().filter(|reason| !is_stopped(reason));
+        let mut facts: Vec<String> = broken.cloned().into_iter().collect();
         if rows > 0 {
             facts.push(format!("{} of SFrame wrong", counted(rows, "row")));
         }
@@ -201,6 +204,9 @@ impl StudyReport {
             let count = without_row.values().sum();
             let verdicts: Vec<String> = without_row.keys().map(ToString::to_string).collect();
             facts.push(format!("{} without a row: {}", counted(count, "finding"), verdicts.join(", ")));
+        }
+        if self.comparisons == 0 && self.walked() > 0 {
+            facts.push("no row of SFrame was compared with the call stack".to_owned());
         }
         facts.push(format!(
             "stacks walked at {} of {}",
@@ -244,7 +250,7 @@ impl StudyReport {
         let ending = match &self.broken {
             Some(reason) => NoResult::ending(reason),
             None if self.wrong() > 0 => Ending::Fail,
-            None if self.walked() == 0 => Ending::Inconclusive,
+            None if self.walked() == 0 || self.comparisons == 0 => Ending::Inconclusive,
             None => Ending::Pass,
         };
         Conclusion { ending, facts }

@@ -4,7 +4,6 @@ use clap::Args;
 use sframe_corpus::spec::parse_abi;
 use sframe_engine::{Abi, Version};
 use sframe_inspect::command::{Failure, Status, Volume, print, print_verdict, volume};
-use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::external::{ExternalError, StopsPerCase};
 use sframe_kit::text::{Text, counted, grouped};
 use sframe_search::generate::sections::{
@@ -65,14 +64,15 @@ impl Sections {
             return self.print_first();
         }
         set_jobs(self.jobs)?;
-        let external = self.unwinder.start(StopsPerCase::DEFAULT, StopRequest::default())?;
+        let stop = requests_here()?;
+        let external = self.unwinder.start(StopsPerCase::DEFAULT, stop.clone())?;
         let all = ALL_PARTS.to_vec();
         let parts = external.as_ref().map_or(all, |external| external.hello().section.clone());
         let options = CampaignOptions {
             search: Search {
                 seed: self.seed,
                 numbers: self.first..self.first.saturating_add(self.sections),
-                stop: requests_here()?,
+                stop,
             },
             versions: self.versions.clone(),
             abis: self.abis.clone(),
