@@ -9,6 +9,12 @@ use crate::text::{Text, is_shown};
 /// Version of the format of all documents.
 pub const SCHEMA: u32 = 1;
 
+/// Whether a count is 0, for those that documents leave out then.
+#[must_use]
+pub const fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 /// Returns a document as indented JSON. The values are unchanged; characters that a
 /// terminal interprets, or that are invisible, are written as escapes.
 ///

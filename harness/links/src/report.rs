@@ -43,13 +43,8 @@ pub struct LinksReport {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub too_little: Option<String>,
     /// How many cases with ABIs are left, since it was interrupted.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "sframe_kit::json::is_zero")]
     pub left: u64,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-const fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 impl LinksReport {

@@ -416,8 +416,8 @@ impl Tally {
             if all(count) { format!("all {how}") } else { format!("{} {how}", grouped(count)) }
         });
         // Whoever only shows files says which could not be shown.
-        let is_told = judges || self.found > 0;
-        if is_told && self.inspected > 0 {
+        let is_counted = judges || self.found > 0;
+        if is_counted && self.inspected > 0 {
             files += &format!(": {}", parts.collect::<Vec<_>>().join(", "));
         }
         let without = match self.without_found {

@@ -45,10 +45,6 @@ impl RowUse {
     }
 }
 
-const fn is_zero(count: &u64) -> bool {
-    *count == 0
-}
-
 /// How many rows there are, and how many of them a run has used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct RowCounts {
@@ -62,7 +58,7 @@ pub struct RowCounts {
     #[serde(rename = "rows_exercised_as_caller")]
     pub exercised_as_caller: u64,
     /// Rows that only ran in the first of all functions, which has no caller to compare.
-    #[serde(default, rename = "rows_without_caller", skip_serializing_if = "is_zero")]
+    #[serde(default, rename = "rows_without_caller", skip_serializing_if = "sframe_kit::json::is_zero")]
     pub without_caller: u64,
 }
 

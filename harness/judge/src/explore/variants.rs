@@ -79,7 +79,7 @@ impl<'r, 'a> Baseline<'r, 'a> {
         parts.conclude(self.target, self.roots).findings()
     }
 
-    /// Explores variants one after another, and returns what was found in each. If it is told to end, nothing is found in
+    /// Explores variants one after another, and returns what was found in each. If an end is asked for, nothing is found in
     /// those that are left.
     ///
     /// # Errors

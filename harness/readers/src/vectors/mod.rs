@@ -60,7 +60,7 @@ fn ask_about(
     report
 }
 
-/// Asks an unwinder in a separate process. If it is told to end, it tells of those that it has asked about.
+/// Asks an unwinder in a separate process. If an end is asked for, the report has the vectors so far.
 ///
 /// # Errors
 /// It can't be asked, or stops answering.

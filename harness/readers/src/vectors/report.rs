@@ -68,13 +68,8 @@ pub struct VectorsReport {
     #[serde(default)]
     pub opened_only: u64,
     /// Vectors that were not asked about, since it was interrupted.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "sframe_kit::json::is_zero")]
     pub left_over: u64,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-const fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 /// Questions about one part.

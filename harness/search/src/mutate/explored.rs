@@ -60,7 +60,7 @@ impl Original {
     }
 }
 
-/// Explores the functions of each mutated row. If it is told to end before all are explored, it tells of none.
+/// Explores the functions of each mutated row. If an end is asked for before all are explored, it returns nothing.
 ///
 /// # Errors
 /// The machine can't be set up.

@@ -41,7 +41,7 @@ use self::build::Mutants;
 use sframe_suite::case::Case;
 
 /// Breaks the sections of the cases' builds and runs the cases on them, or explores the functions of
-/// the builds. `done` is called for each build. If it is told to end, it tells of the mutants that it has tried.
+/// the builds. `done` is called for each build. If an end is asked for, the report has the mutants so far.
 ///
 /// # Errors
 /// A build that can't be read or explored, or a case that fails without mutation.

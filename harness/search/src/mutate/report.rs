@@ -48,15 +48,10 @@ pub struct Score {
     /// Those whose difference no run, or no path, looked up.
     pub not_exercised: u64,
     /// Those that exploring found, but did not prove to be wrong.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "sframe_kit::json::is_zero")]
     pub possible: u64,
     /// Those that went unnoticed.
     pub survived: u64,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-const fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 impl Score {
@@ -139,7 +134,7 @@ pub struct MutationReport {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unproved: Vec<Survivor>,
     /// The builds of which mutants are left, since it was interrupted.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "sframe_kit::json::is_zero")]
     pub left_builds: u64,
 }
 
@@ -155,7 +150,7 @@ pub struct Counts {
     /// Those whose difference no run, or no path, looked up.
     pub not_exercised: u64,
     /// Those that exploring found, but did not prove to be wrong.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "sframe_kit::json::is_zero")]
     pub possible: u64,
 }
 

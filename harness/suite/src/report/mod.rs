@@ -45,7 +45,7 @@ pub use files::{ExploredFiles, RefusedFile};
 pub use format::{Document, Format, Written};
 pub use formats::FORMATS;
 pub(crate) use html::links_in_html;
-pub(crate) use html::plain::{FOOT, STYLE, escaped, table_of};
+pub(crate) use html::plain::{FOOT, escaped, head_of, policy_of, table};
 pub use html::{html, html_of_check, html_of_tables};
 pub use identity::{Asked, RunIdentity, RunOptions, Selection, UnwinderIdentity};
 pub use junit::junit;

@@ -2,12 +2,9 @@
 
 use std::fmt::Display;
 
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
 use sframe_kit::conclusion::Ending;
-use sha2::{Digest as _, Sha256};
 
-use crate::report::{FOOT, STYLE, escaped, table_of};
+use crate::report::{FOOT, escaped, head_of, policy_of, table};
 
 /// A file: its path below the site's folder, and its text.
 pub type SiteFile = (String, String);
@@ -66,34 +63,22 @@ impl Page {
 
     /// A table whose cells are HTML, the first of each row its name.
     pub(super) fn table(&mut self, columns: &[&str], rows: impl IntoIterator<Item = Vec<String>>) {
-        self.body += &table_of(columns);
-        for row in rows {
-            let cells: String = row.iter().skip(1).map(|cell| format!("<td>{cell}</td>")).collect();
-            let name = row.first().map_or("", String::as_str);
-            self.body += &format!("<tr><th scope=\"row\">{name}</th>{cells}</tr>\n");
-        }
-        self.body += "</tbody></table></div>\n";
+        self.body += &table(columns, rows);
     }
 
     /// The page, with a script if it has one.
     pub(super) fn end(self, script: Option<&str>) -> SiteFile {
         let Self { path, title, body } = self;
         let root = "../".repeat(path.matches('/').count());
-        let policy = script.map_or_else(String::new, |script| {
-            format!("; script-src 'sha256-{}'", BASE64_STANDARD.encode(Sha256::digest(script.as_bytes())))
-        });
+        let policy = script.map(|script| format!("; script-src '{}'", policy_of(script))).unwrap_or_default();
         let script = script.map_or_else(String::new, |script| format!("<script>{script}</script>\n"));
         let parts = PARTS.map(|(to, name)| format!("<a href=\"{root}{to}\">{name}</a>")).join(" · ");
-        let html = format!(
-            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'{policy}\">\n\
-             <title>{title}: SFrame test bench</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
-             <header><h1><a href=\"{root}index.html\">SFrame test bench</a>: {title}</h1>\n<nav>{parts}</nav></header>\n\
-             <main>\n{body}{script}{FOOT}",
-            title = escaped(&title),
+        let title = escaped(&title);
+        let header = format!(
+            "<h1><a href=\"{root}index.html\">SFrame test bench</a>: {title}</h1>\n<nav>{parts}</nav>"
         );
-        (path, html)
+        let head = head_of(&format!("{title}: SFrame test bench"), &header, &policy);
+        (path, format!("{head}{body}{script}{FOOT}"))
     }
 }
 

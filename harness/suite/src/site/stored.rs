@@ -61,7 +61,7 @@ pub enum NoStored {
     /// It is no JSON, or lacks what such a report has.
     #[error("not a report that can be shown: {0}")]
     Malformed(#[from] serde_json::Error),
-    /// It is none of the reports that are shown.
+    /// It is another report than those that are shown.
     #[error("not a report of `run`, `links`, `vectors` or `study`")]
     Other,
     /// It was interrupted.

@@ -1,6 +1,6 @@
 //! Pages about what is judged: toolchains, linkers and readers; and the clauses that it is judged by.
 
-use sframe_judge::study::{Executed, WAYS};
+use sframe_judge::study::WAYS;
 use sframe_kit::percent::share;
 use sframe_kit::text::{counted, grouped};
 
@@ -58,11 +58,7 @@ pub(super) fn toolchains(site: &Site<'_>, found: &Found, page: &mut Page) {
     });
     page.table(&heads, rows);
     let about = |study: &StudyReport| {
-        let executed = study.images.iter().map(|image| &image.executed).chain([&study.elsewhere]);
-        let all = executed.fold(Executed::default(), |mut all, of| {
-            all.add(of, 1);
-            all
-        });
+        let all = study.all();
         let shares = WAYS.map(|(_, of)| {
             let worth = of(&all).worth();
             share(worth.complete, worth.total())

@@ -53,14 +53,19 @@ pub(super) fn begin(folder: &Path) -> Result<(), Failure> {
 pub(super) fn clear(folder: &Path) -> Result<(), Failure> {
     for name in FORMATS.iter().flat_map(|format| format.files) {
         let path = folder.join(name);
-        match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(Failure::unusable(format!("error: {}: {error}", path.display())));
-            }
-            _ => {}
-        }
+        removed(&path, std::fs::remove_file(&path))?;
     }
     Ok(())
+}
+
+/// What came of removing something: that it is not there is no error.
+pub(super) fn removed(path: &Path, result: std::io::Result<()>) -> Result<(), Failure> {
+    match result {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(Failure::unusable(format!("error: {}: {error}", path.display())))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The size of the largest report that is read, in bytes.

@@ -80,8 +80,7 @@ impl SiteCommand {
                     }
                 }
                 Stored::Reader(reader) => {
-                    let key = |it: &sframe_suite::site::Reader| (it.name.clone(), it.version.clone());
-                    replace(&mut site.readers, reader, key);
+                    replace(&mut site.readers, reader, |it| (it.name.clone(), it.version.clone()));
                 }
                 Stored::Study(study) => {
                     replace(&mut site.studies, *study, |it| (it.file.clone(), it.abi.clone()));
@@ -134,14 +133,8 @@ fn begin(folder: &Path) -> Result<(), Failure> {
         return Err(unusable(&"the folder is not empty, and has no site in it"));
     }
     for part in ["bugs", "toolchains", "badges"] {
-        match std::fs::remove_dir_all(folder.join(part)) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(unusable(&error)),
-            _ => {}
-        }
+        report::removed(folder, std::fs::remove_dir_all(folder.join(part)))?;
     }
-    match std::fs::remove_file(folder.join("changes.html")) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(unusable(&error)),
-        _ => {}
-    }
+    report::removed(folder, std::fs::remove_file(folder.join("changes.html")))?;
     write_file(&mark, "")
 }

@@ -11,6 +11,9 @@ use crate::command::{conclusion, json, status};
 use crate::common::repository;
 use crate::isolate::{Endless, children, is_there};
 
+/// An unwinder in a shell: its first answer.
+const HELLO: &str = r#"read line; echo "{\"id\":1,\"hello\":{\"protocol\":1,\"name\":\"silent\",\"version\":\"1\",\"data\":\"sframe\"}}"; "#;
+
 /// Waits until something is there.
 fn wait<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + Duration::from_secs(60);
@@ -28,7 +31,7 @@ fn send(pid: i32, signal: Signal) {
 }
 
 fn interrupt(child: &Child, signal: Signal) {
-    send(child.id().try_into().expect("a process"), signal);
+    send(id(child), signal);
 }
 
 /// The signals that a process handles, as a mask.
@@ -38,11 +41,20 @@ fn handled(pid: i32) -> Option<u64> {
     u64::from_str_radix(mask.trim(), 16).ok()
 }
 
+/// Whether a process handles interrupts already.
+fn handles_interrupts(pid: i32) -> bool {
+    const TERM: u64 = 1 << (15 - 1);
+    handled(pid).is_some_and(|mask| mask & TERM != 0)
+}
+
+fn id(child: &Child) -> i32 {
+    child.id().try_into().expect("a process")
+}
+
 /// Starts a check of an endless program. Returns it with its child, which handles interrupts.
 fn started(endless: &Endless, more: &[&str]) -> (Child, i32) {
-    const TERM: u64 = 1 << (15 - 1);
     let child = endless.check(more).spawn().expect("the bench");
-    let ready = |pid: &i32| handled(*pid).is_some_and(|mask| mask & TERM != 0);
+    let ready = |pid: &i32| handles_interrupts(*pid);
     let process = wait("no child runs", || children(child.id()).into_iter().find(ready));
     // It loads the program, and runs it.
     std::thread::sleep(Duration::from_millis(300));
@@ -155,7 +167,6 @@ fn a_terminal_shows_how_far_a_long_run_is() {
 
 /// Starts a search that would take hours, interrupts it as `timeout` does, and returns what it says.
 fn interrupted_search(words: &[&str]) -> Value {
-    const TERM: u64 = 1 << (15 - 1);
     let child = Command::new(env!("CARGO_BIN_EXE_sframe-testbench"))
         .current_dir(repository())
         .arg("generate")
@@ -165,8 +176,7 @@ fn interrupted_search(words: &[&str]) -> Value {
         .stderr(Stdio::piped())
         .spawn()
         .expect("the bench");
-    let process = i32::try_from(child.id()).expect("a process");
-    wait("it handles no interrupt", || handled(process).filter(|mask| mask & TERM != 0));
+    wait("it handles no interrupt", || handles_interrupts(id(&child)).then_some(()));
     std::thread::sleep(Duration::from_millis(500));
     for signal in [Signal::STOP, Signal::TERM, Signal::INT, Signal::CONT] {
         interrupt(&child, signal);
@@ -195,7 +205,6 @@ fn an_interrupted_search_reports_what_it_has_found() {
 /// In its first answer, and after it.
 #[test]
 fn an_interrupt_is_heeded_while_an_unwinder_is_silent() {
-    const HELLO: &str = r#"read line; echo "{\"id\":1,\"hello\":{\"protocol\":1,\"name\":\"silent\",\"version\":\"1\",\"data\":\"sframe\"}}"; "#;
     let build = repository().join("corpus/builds/gnu-2.47/amd64/leaf.O2");
     for first in ["", HELLO] {
         let folder = tempfile::tempdir().expect("a folder");
@@ -337,16 +346,11 @@ fn interrupted_vectors_tell_of_the_answers() {
     assert_eq!(report["differences"], serde_json::json!([]));
 }
 
-/// Whether a process handles interrupts already.
-fn handles_interrupts(child: &Child) -> bool {
-    const TERM: u64 = 1 << (15 - 1);
-    let process = i32::try_from(child.id()).expect("a process");
-    handled(process).is_some_and(|mask| mask & TERM != 0)
-}
-
 #[test]
 fn interrupted_mutants_are_counted() {
-    let report = interrupted(&["mutate", "--jobs", "1", "--toolchain", "gnu-2.47"], handles_interrupts);
+    let report = interrupted(&["mutate", "--jobs", "1", "--toolchain", "gnu-2.47"], |child| {
+        handles_interrupts(id(child))
+    });
     assert_eq!(report["verdict"], "INTERRUPTED", "{report}");
     assert!(report["left_builds"].as_u64() > Some(1), "{report}");
 }
@@ -361,7 +365,7 @@ fn an_interrupt_ends_a_folder_and_not_only_a_file_of_it() {
         .stderr(Stdio::null())
         .spawn()
         .expect("the bench");
-    wait("it handles nothing", || handles_interrupts(&child).then_some(()));
+    wait("it handles nothing", || handles_interrupts(id(&child)).then_some(()));
     interrupt(&child, Signal::TERM);
     let output = child.wait_with_output().expect("an end");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -383,7 +387,7 @@ fn an_interrupt_ends_what_inspects_a_folder() {
         &["diff", "corpus/builds"],
         &["dump", "corpus/builds"],
     ] {
-        let report = interrupted(words, handles_interrupts);
+        let report = interrupted(words, |child| handles_interrupts(id(child)));
         assert_eq!(report["verdict"], "INTERRUPTED", "{words:?}");
         assert!(report["left"].as_u64() > Some(100), "{words:?}: {}", report["left"]);
     }
@@ -394,7 +398,6 @@ fn an_interrupt_ends_what_inspects_a_folder() {
 /// In a worker, which waits for its unwinder.
 #[test]
 fn an_interrupt_ends_a_run_whose_unwinder_is_silent() {
-    const HELLO: &str = r#"read line; echo "{\"id\":1,\"hello\":{\"protocol\":1,\"name\":\"silent\",\"version\":\"1\",\"data\":\"sframe\"}}"; "#;
     let folder = tempfile::tempdir().expect("a folder");
     let mark = folder.path().join("silent");
     let script = format!("{HELLO}read line || exit; touch {}; exec sleep 1000", mark.display());

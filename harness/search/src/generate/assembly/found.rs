@@ -79,17 +79,12 @@ pub struct Counts {
     /// Functions that `.sframe` leaves out.
     pub left_out: u64,
     /// Functions whose CFI is wrong on purpose, of which a run has found that.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "sframe_kit::json::is_zero")]
     pub noticed: u64,
     /// Instructions that were compared.
     pub compared: u64,
     /// How often each form of a directive was used.
     pub forms: BTreeMap<&'static str, u64>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-const fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 /// Functions in assembly.

@@ -122,7 +122,7 @@ pub(in crate::report) struct CaseResults {
     /// The others, of those that cover something.
     pub(super) rows_left: u64,
     /// Rows that agree at some of their instructions only, of an explored file.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "sframe_kit::json::is_zero")]
     pub(super) rows_partly: u64,
     /// The functions and libraries of which code without an FDE was executed, with the number of different instructions.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -140,10 +140,10 @@ pub(in crate::report) struct CaseResults {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) executed: Option<[u64; 2]>,
     /// Executed instructions that could have an FDE, and have none.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "sframe_kit::json::is_zero")]
     pub(super) without_fde: u64,
     /// Rows that did not run, and are proved to be wrong.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "sframe_kit::json::is_zero")]
     pub(super) wrong_unused: u64,
     /// Walks that were complete, and those that were silent or wrong.
     pub(super) walks: [u64; 2],
@@ -156,11 +156,6 @@ pub(in crate::report) struct CaseResults {
     /// Findings that were only counted, by verdict.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) omitted: BTreeMap<Verdict, u64>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-const fn is_zero(value: &u64) -> bool {
-    *value == 0
 }
 
 /// Something that was found in a case. A row may be wrong for a known cause and for another.

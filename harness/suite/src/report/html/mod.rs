@@ -32,7 +32,6 @@ use sframe_judge::explore::Certainty;
 use sframe_judge::finding::{self, Address, Blame, Confidence, Finding, Group, Witness, groups};
 use sframe_judge::vocabulary::Verdict;
 use sframe_kit::json;
-use sha2::{Digest as _, Sha256};
 
 pub use tables::html_of_tables;
 
@@ -185,7 +184,7 @@ struct CaseView<'r> {
     /// Function, start of the row, and why it is not exercised.
     unreached: Vec<(&'r str, Address, &'r str, Option<String>)>,
     /// The number of others, which agree when they are explored.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "sframe_kit::json::is_zero")]
     unreached_agree: u64,
     /// Functions without an FDE, and how many instructions.
     uncovered: Vec<(&'r str, u64)>,
@@ -226,11 +225,6 @@ struct FindingView<'r> {
     proof: Option<Proof<'r>>,
     #[serde(flatten)]
     finding: Finding,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-const fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -394,7 +388,7 @@ fn page<'r>(
         room: MOST_INSTRUCTIONS,
     };
     let (index, code) = (packed(&index)?, packed(pool)?);
-    let policy = STANDARD.encode(Sha256::digest(SCRIPT.as_bytes()));
+    let policy = plain::policy_of(SCRIPT);
     // In this order, no text contains a marker that is replaced after it.
     Ok(PAGE
         .replacen("{{policy}}", &policy, 1)

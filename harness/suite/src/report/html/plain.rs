@@ -1,28 +1,53 @@
 //! Pages that load nothing and have no script.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use sframe_kit::text::neutral;
+use sha2::{Digest as _, Sha256};
 
 /// The style of all pages.
-pub(crate) const STYLE: &str = include_str!("page.css");
+pub(super) const STYLE: &str = include_str!("page.css");
 
 /// The end of a page.
 pub(crate) const FOOT: &str = "</main>\n</body>\n</html>\n";
 
 /// The start of a page about something.
 pub(in crate::report) fn head(about: &str) -> String {
+    let title = format!("SFrame test bench: {about}");
+    head_of(&title, &format!("<h1>{title}</h1>"), "")
+}
+
+/// The start of a page: its title, what is above its content, and what its policy allows besides styles.
+pub(crate) fn head_of(title: &str, header: &str, policy: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
-         <title>SFrame test bench: {about}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
-         <header><h1>SFrame test bench: {about}</h1></header>\n<main>\n"
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'{policy}\">\n\
+         <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
+         <header>{header}</header>\n<main>\n"
     )
 }
 
 /// Opens a table with these columns.
-pub(crate) fn table_of(columns: &[&str]) -> String {
+pub(in crate::report) fn table_of(columns: &[&str]) -> String {
     let heads: String = columns.iter().map(|name| format!("<th scope=\"col\">{name}</th>")).collect();
     format!("<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr>{heads}</tr></thead><tbody>\n")
+}
+
+/// A table whose cells are HTML, the first of each row its name.
+pub(crate) fn table(columns: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let mut table = table_of(columns);
+    for row in rows {
+        let cells: String = row.iter().skip(1).map(|cell| format!("<td>{cell}</td>")).collect();
+        let name = row.first().map_or("", String::as_str);
+        table += &format!("<tr><th scope=\"row\">{name}</th>{cells}</tr>\n");
+    }
+    table + "</tbody></table></div>\n"
+}
+
+/// The policy that allows a script.
+pub(crate) fn policy_of(script: &str) -> String {
+    format!("sha256-{}", STANDARD.encode(Sha256::digest(script.as_bytes())))
 }
 
 /// Text of reports, which nothing may interpret.

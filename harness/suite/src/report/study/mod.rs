@@ -177,7 +177,7 @@ impl StudyReport {
     }
 
     /// What executed anywhere.
-    fn all(&self) -> Executed {
+    pub(crate) fn all(&self) -> Executed {
         let executed = self.images.iter().map(|image| &image.executed).chain([&self.elsewhere]);
         executed.fold(Executed::default(), |mut all, executed| {
             all.add(executed, 1);

@@ -148,15 +148,15 @@ impl Shown for programs::C {
             Shows::Fault(fault) => {
                 text.line(format!("{place}: {}", fault.message));
                 for line in &fault.listing {
-                    text.line(format!("        {}", line));
+                    text.line(format!("        {line}"));
                 }
-                fault.evidence.iter().for_each(|line| text.line(format!("      {}", line)));
+                fault.evidence.iter().for_each(|line| text.line(format!("      {line}")));
             }
-            Shows::Says { says } => text.line(format!("{place}: {}", says)),
+            Shows::Says { says } => text.line(format!("{place}: {says}")),
             Shows::Differs { checksums, stops } => {
                 text.line(format!("      {}", list(checksums)));
                 for (level, why) in stops {
-                    text.line(format!("      {level}: {}", why));
+                    text.line(format!("      {level}: {why}"));
                 }
             }
         }

@@ -54,7 +54,7 @@ impl<S: Shown> Searched<S> {
             for (abi, found) in abis {
                 let mut more = Text::default();
                 let made = made(&found.counts, &mut more);
-                text.line(format!("{}, {abi}: {made}", toolchain));
+                text.line(format!("{toolchain}, {abi}: {made}"));
                 text.append(&more);
                 show(found, &mut text);
             }

@@ -24,15 +24,15 @@ pub(super) fn show<S: Shown>(found: &Found<S>, text: &mut Text) {
     for (kind, group) in &found.groups {
         let count = |of| counted(group.count, of);
         text.line(match kind {
-            Kind::Known(page) => format!("  known, {}: {}", page, count("case")),
-            Kind::Cause(cause) => format!("  {}: {}", cause, count(S::OF)),
+            Kind::Known(page) => format!("  known, {page}: {}", count("case")),
+            Kind::Cause(cause) => format!("  {cause}: {}", count(S::OF)),
             Kind::Differs(program) => format!("  program {program} depends on its level:"),
             Kind::Crashed(said) => {
-                format!("  {} not made, a tool crashes: {}", count("program"), said)
+                format!("  {} not made, a tool crashes: {said}", count("program"))
             }
-            Kind::Refused(said) => format!("  {} not made, refused: {}", count("program"), said),
-            Kind::Unjudged(why) => format!("  NOT JUDGED: {}: {}", count("program"), why),
-            Kind::Contradiction(kind) => format!("  CONTRADICTION at {}: {}", count("place"), kind),
+            Kind::Refused(said) => format!("  {} not made, refused: {said}", count("program")),
+            Kind::Unjudged(why) => format!("  NOT JUDGED: {}: {why}", count("program")),
+            Kind::Contradiction(kind) => format!("  CONTRADICTION at {}: {kind}", count("place")),
         });
         if !group.of.is_empty() {
             let of = group.of.iter().map(|(of, count)| format!("{of} {}", grouped(*count)));
@@ -47,7 +47,7 @@ pub(super) fn show<S: Shown>(found: &Found<S>, text: &mut Text) {
 /// Shows what other toolchains make of an example.
 pub(super) fn show_elsewhere(elsewhere: &BTreeMap<String, Tried>, text: &mut Text) {
     for (toolchain, tried) in elsewhere {
-        text.line(format!("      with {}: {}", toolchain, tried));
+        text.line(format!("      with {toolchain}: {tried}"));
     }
 }
 
@@ -71,14 +71,14 @@ impl Pages {
     ) {
         // One page is about all toolchains and ABIs.
         if let Some(first) = self.written.get(&name) {
-            return self.notes.line(format!("{}: written for {}", name, first));
+            return self.notes.line(format!("{name}: written for {first}"));
         }
         self.notes.line(match write(&name) {
-            Ok(None) => format!("{}: written", name),
+            Ok(None) => format!("{name}: written"),
             Ok(Some(why)) => {
-                format!("{}: a program and a spec, but no page: {}", name, why)
+                format!("{name}: a program and a spec, but no page: {why}")
             }
-            Err(why) => return self.notes.line(format!("{}: no page: {}", name, why)),
+            Err(why) => return self.notes.line(format!("{name}: no page: {why}")),
         });
         self.written.insert(name, format!("{}, {abi}", maker.toolchain().name));
     }

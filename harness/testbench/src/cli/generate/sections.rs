@@ -142,7 +142,7 @@ fn text(found: &Found<readers::Sections>, status: Status) -> Text {
     for (rule, count) in &counts.unnoticed {
         text.line(format!("not noticed, and not checked: {rule}, in {}", counted(*count, "section")));
     }
-    let gave_up = counts.gave_up.as_ref().map(|reason| format!("given up: {}", reason));
+    let gave_up = counts.gave_up.as_ref().map(|reason| format!("given up: {reason}"));
     let causes =
         format!("{} {}: {}", counts.name, counts.version, counted(found.causes().count() as u64, "cause"));
     let sections = format!(
