@@ -18,6 +18,7 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use sframe_elf::abi::abi_of_bytes;
 use sframe_engine::Abi;
+use sframe_judge::examine::stop::StopRequest;
 
 use super::build::{build_id, sha256};
 use super::made::Made;
@@ -53,6 +54,8 @@ pub struct AttemptOptions {
     pub programs: BTreeSet<String>,
     /// The time limit of each command.
     pub limit: Duration,
+    /// What ends the commands earlier.
+    pub stop: StopRequest,
     /// Whether builds that are there are taken, if the tools seem to be what they were: not all that they are made of is
     /// known.
     pub resumes: bool,
@@ -220,7 +223,8 @@ impl<'w> Attempts<'w> {
         remove_left_over(&scratch_parent(root.as_deref(), &parent), &prefix)?;
         let limit = Some(options.limit);
         let workshop =
-            Workshop::open_in(toolchain, &options.corpus_dir, root.clone(), &parent, &prefix, limit)?;
+            Workshop::open_in(toolchain, &options.corpus_dir, root.clone(), &parent, &prefix, limit)?
+                .until(options.stop.clone());
         let mut attempts = Self {
             work,
             options,
@@ -350,7 +354,7 @@ impl<'w> Attempts<'w> {
     ///
     /// # Errors
     ///
-    /// The work folder can't be written.
+    /// The work folder can't be written, or an end was asked for.
     pub fn make(&self, done: &(dyn Fn(&Attempt) + Sync)) -> Result<Vec<Attempt>, Error> {
         let orders = self.orders();
         let mut made: Vec<Attempt> = orders
@@ -405,6 +409,8 @@ impl<'w> Attempts<'w> {
             Ok(made)
         });
         match made {
+            // Nothing that the end has broken off is refused by the tools.
+            Err(_) if self.options.stop.reason().is_some() => Err(Error::Interrupted),
             Ok(made) => {
                 self.keep(&made, fingerprint)?;
                 Ok((AttemptResult::Built(Box::new(made.build)), false))

@@ -96,6 +96,7 @@ pub fn run_until(
     };
     let ended = match limit {
         None => Ended::ByItself(command.status()?),
+        Some(_) if stop.reason().is_some() => Ended::Stopped,
         Some(limit) => {
             // A separate group, so that its children can be killed with it.
             let mut child = command.process_group(0).spawn()?;

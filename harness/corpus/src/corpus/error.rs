@@ -115,6 +115,9 @@ pub enum Error {
         /// The build's id.
         build: String,
     },
+    /// An end was asked for before all builds were made.
+    #[error("interrupted")]
+    Interrupted,
     /// A compiler wrote something that is not an ELF file.
     #[error("build {build} is not an ELF file: {message}")]
     NotElf {

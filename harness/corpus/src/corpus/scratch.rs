@@ -6,9 +6,10 @@ use std::process::Command;
 use std::time::Duration;
 
 use sframe_engine::Abi;
+use sframe_judge::examine::stop::StopRequest;
 use tempfile::TempDir;
 
-use super::command::{Ran, run};
+use super::command::{Ran, run_until};
 use super::{Error, Toolchain};
 
 /// The folder below a root in which scratch folders are created.
@@ -50,6 +51,8 @@ pub(super) struct Scratch {
     inside: PathBuf,
     /// The time limit of each command.
     limit: Option<Duration>,
+    /// What ends the commands.
+    stop: StopRequest,
 }
 
 impl Scratch {
@@ -74,7 +77,12 @@ impl Scratch {
                 std::os::unix::fs::symlink(tool, &link).map_err(write_error(&link))?;
             }
         }
-        Ok(Self { toolchain, root, folder, inside, limit })
+        Ok(Self { toolchain, root, folder, inside, limit, stop: StopRequest::default() })
+    }
+
+    /// Ends the commands as soon as an end is asked for, if they have a time limit.
+    pub(super) fn until(self, stop: StopRequest) -> Self {
+        Self { stop, ..self }
     }
 
     pub(super) fn toolchain(&self) -> &Toolchain {
@@ -105,7 +113,8 @@ impl Scratch {
     pub(super) fn run(&self, words: &[String], input: Option<&str>) -> Result<Ran, Error> {
         let command = self.command(words);
         let program = command.get_program().to_string_lossy().into_owned();
-        run(command, input, self.limit).map_err(|source| Error::Start { command: program, source })
+        run_until(command, input, self.limit, &self.stop)
+            .map_err(|source| Error::Start { command: program, source })
     }
 
     fn command(&self, words: &[String]) -> Command {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use object::{Object, ObjectSymbol};
+use sframe_judge::examine::stop::StopRequest;
 
 use super::command::Ran;
 use super::order::{Order, Parts};
@@ -75,6 +76,11 @@ impl Workshop {
         std::fs::create_dir(&out).map_err(write_error(&out))?;
         let runtime = runtime_functions(&scratch.sources())?;
         Ok(Self { scratch, runtime })
+    }
+
+    /// As [`Scratch::until`].
+    pub(super) fn until(self, stop: StopRequest) -> Self {
+        Self { scratch: self.scratch.until(stop), ..self }
     }
 
     pub(super) fn toolchain(&self) -> &Toolchain {

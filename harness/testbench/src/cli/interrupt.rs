@@ -4,6 +4,7 @@
 //! Of a command that runs in a child process, the parent passes the first on, and the child then ends its
 //! run. A second one kills the child.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::process::Child;
 use std::sync::Arc;
@@ -12,12 +13,16 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use sframe_inspect::command::interrupt::{SAME, at_interrupt};
-use sframe_inspect::command::{Failure, Status, tell_line};
+use sframe_inspect::command::{Failure, Status, print, print_verdict};
 use sframe_judge::examine::stop::{StopReason, StopRequest};
 use sframe_kit::conclusion::Ending;
+use sframe_kit::text::Text;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
+
+/// The time in which commands end with their children once an end is asked for.
+const COMMANDS_END: Duration = Duration::from_millis(200);
 
 /// The interrupts that the parent has received.
 pub(super) struct Interrupts {
@@ -63,16 +68,32 @@ pub(super) fn requests_here() -> Result<StopRequest, Failure> {
     Ok(stop)
 }
 
-/// For commands that know nothing before they end: an interrupt ends them with a word, and what to do then.
-pub(super) fn ends_at_once(then: &'static str) {
-    // Without, the default ends them, silently.
-    let Ok(mut signals) = Signals::new([SIGINT, SIGTERM]) else { return };
-    std::thread::spawn(move || {
-        if signals.forever().next().is_some() {
-            tell_line(format_args!("{}: {then}", Ending::Interrupted));
-            std::process::exit(Status::Broken as i32);
-        }
-    });
+/// For commands that know nothing before they end, but keep what they have built: an interrupt ends their commands,
+/// and then them.
+pub(super) fn ends_at_once(is_json: bool) -> Result<StopRequest, Failure> {
+    let stop = StopRequest::default();
+    let requested = stop.clone();
+    at_interrupt(move || {
+        requested.stop(StopReason::Interrupted);
+        std::thread::sleep(COMMANDS_END);
+        let then = "builds that are finished are kept; the same command goes on";
+        let said = if is_json {
+            print_verdict(Ending::Interrupted, &BTreeMap::from([("then", then)]))
+        } else {
+            print(&Text::of(format_args!("{}: {then}", Ending::Interrupted)))
+        };
+        // Who does not read any more knows that it has ended.
+        drop(said);
+        std::process::exit(Status::Broken as i32);
+    })?;
+    Ok(stop)
+}
+
+/// Waits until [`ends_at_once`] has ended the process.
+pub(super) fn wait_for_end() -> ! {
+    loop {
+        std::thread::park();
+    }
 }
 
 /// In the child: returns what the parent, or the end of the time limit, asks for.

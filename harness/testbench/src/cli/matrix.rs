@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use clap::Args;
 use sframe_corpus::corpus::{
-    Attempt, AttemptOptions, AttemptResult, Attempts, Maker, Properties, Toolchain, VARIANTS, WorkFolder,
+    Attempt, AttemptOptions, AttemptResult, Attempts, Error, Maker, Properties, Toolchain, VARIANTS,
+    WorkFolder,
 };
 use sframe_corpus::failure::of_documents;
 use sframe_corpus::spec::{Faults, parse_abi};
@@ -24,6 +25,7 @@ use sframe_suite::report::{Document, Report};
 use sframe_suite::suite::{Filter, Suite};
 
 use super::definitions::{self, failure};
+use super::interrupt::{ends_at_once, wait_for_end};
 use super::isolation::workers_of_strangers;
 use super::numbers;
 use super::options::{Folders, MachineOptions, parse_jobs, set_jobs};
@@ -180,6 +182,7 @@ impl Matrix {
             variants: self.variant.clone(),
             programs: programs_of(suite, &self.spec),
             limit: Duration::from_secs(self.timeout.into()),
+            stop: ends_at_once(self.json)?,
             resumes: self.resume,
         };
         let open = |(path, toolchain): (PathBuf, Toolchain)| {
@@ -325,6 +328,8 @@ pub(super) fn make(attempts: &Attempts<'_>) -> Result<Vec<Attempt>, Failure> {
         bar.inc(1);
     });
     bar.finish_and_clear();
-    let made = made.map_err(failure)?;
-    Ok(made)
+    match made {
+        Err(Error::Interrupted) => wait_for_end(),
+        made => made.map_err(failure),
+    }
 }

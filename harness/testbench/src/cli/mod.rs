@@ -180,19 +180,10 @@ impl Command {
         )
     }
 
-    /// What an interrupt leaves of a command that has no results before its end, if it takes long.
-    const fn when_interrupted(&self) -> Option<&'static str> {
-        Some(match self {
-            Self::Try(_) | Self::Matrix(_) => "builds that are finished are kept; the same command goes on",
-            _ => return None,
-        })
-    }
-
     fn execute(&self) -> Result<Status, Failure> {
         if self.runs_programs() {
             isolation::has_addresses()?;
         }
-        self.when_interrupted().into_iter().for_each(interrupt::ends_at_once);
         match self {
             Self::Run(command) => command.execute(),
             Self::Try(command) => command.execute(),

@@ -16,6 +16,7 @@ use crate::common::repository;
 use crate::damaged_builds::remove_section;
 use crate::doctor;
 use crate::doctor::patch_first_row;
+use crate::isolate::is_there;
 use crate::reproduce::reproduce;
 
 /// The start of every fake compiler: it finds the name of its output, prints
@@ -687,4 +688,37 @@ fn the_examples_are_definitions() {
     }
     let text = std::fs::read_to_string(repository().join("corpus/matrix/host.yaml")).expect("a file");
     assert!(text.lines().count() <= 10, "ten lines are enough");
+}
+
+#[test]
+fn an_interrupted_matrix_leaves_no_compiler_behind() {
+    let vendor = Vendor::new("echo $$ >>\"$here/pids\"; sleep 1000", "");
+    for format in [&[][..], &["--json"]] {
+        let arguments = [&["--spec", "leaf"], format].concat();
+        let child = vendor
+            .command("work", &arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the bench runs");
+        let deadline = Instant::now() + Duration::from_secs(120);
+        let pids = || std::fs::read_to_string(vendor.path("pids")).unwrap_or_default();
+        while !pids().ends_with('\n') && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let bench = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
+        rustix::process::kill_process(bench.expect("a process"), rustix::process::Signal::TERM)
+            .expect("it runs");
+        let output = child.wait_with_output().expect("it ended");
+        assert_eq!(status(&output), 4, "{output:?}");
+        if format.is_empty() {
+            let said = conclusion(&text(&output.stdout));
+            assert_eq!(said, "INTERRUPTED: builds that are finished are kept; the same command goes on");
+        } else {
+            assert_eq!(json(&output)["verdict"], "INTERRUPTED");
+        }
+        assert!(!pids().is_empty());
+        assert!(pids().lines().all(|pid| !is_there(pid.parse().expect("a process"))), "{}", pids());
+        std::fs::remove_file(vendor.path("pids")).expect("a file");
+    }
 }

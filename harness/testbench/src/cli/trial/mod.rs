@@ -29,6 +29,7 @@ use toolchains::Opened;
 
 use super::bless::{frames, refuse_under_ci, rules};
 use super::definitions::failure;
+use super::interrupt::ends_at_once;
 use super::isolation::workers_of_strangers;
 use super::matrix::make;
 use super::numbers;
@@ -187,6 +188,7 @@ impl Try {
             variants: self.variant.clone(),
             programs: programs.clone(),
             limit: Duration::from_secs(self.timeout.into()),
+            stop: ends_at_once(self.json)?,
             resumes: false,
         })
     }
