@@ -12,12 +12,12 @@ use crate::catalogue::{Catalogue, READINGS};
 use crate::expect::{Answer, Fde, Header, Lookup, Question, Reject, Row};
 use crate::names::RejectKind;
 use crate::number::{Address, Hex};
-use crate::recipe;
+use crate::recipe::{self, Written};
 use crate::section::SectionSource;
 use crate::step::Step;
 use crate::suggest::hint;
 use crate::vector::Vector;
-use crate::yaml::{Error, read};
+use crate::yaml::{Error, read, without_empty_lines};
 
 /// All vectors of a folder.
 #[derive(Clone, Debug)]
@@ -159,12 +159,13 @@ fn files(dir: &Path) -> io::Result<Vec<PathBuf>> {
 /// Reads a file. Without a recipe, errors have the line that they are in.
 fn written(path: &Path, text: &str) -> Result<WrittenVector, Error> {
     let of_yaml = |error| Error::of_yaml(path, text, &error);
-    if !text.contains("repeat:") {
-        return serde_yaml::from_str(text).map_err(of_yaml);
+    let content = without_empty_lines(text);
+    if !content.contains("repeat:") {
+        return serde_yaml::from_str(content).map_err(of_yaml);
     }
-    let mut value = serde_yaml::from_str(text).map_err(of_yaml)?;
-    recipe::expand(&mut value).map_err(|message| Error::new(path, message))?;
-    serde_yaml::from_value(value).map_err(of_yaml)
+    let value = serde_yaml::from_str(content).map_err(of_yaml)?;
+    recipe::check(&value).map_err(|message| Error::new(path, message))?;
+    WrittenVector::deserialize(Written::of(&value)).map_err(of_yaml)
 }
 
 /// What was said of names that no catalogue has, and in how many vectors: where one is renamed, many have the old name.
@@ -228,7 +229,7 @@ fn load(
     if mistakes.is_empty() && unknown.is_empty() {
         return Ok(vector);
     }
-    let begin = (text.len() - text.trim_start_matches('\n').len() + 1, 1);
+    let begin = (text.len() - without_empty_lines(text).len() + 1, 1);
     let of_vector = |message| Error { at: Some(begin), ..Error::new(path, message) };
     let mut errors: Vec<Error> = mistakes.into_iter().map(of_vector).collect();
     for (name, message) in unknown {
