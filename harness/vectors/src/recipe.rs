@@ -15,7 +15,7 @@ pub(crate) fn check(document: &Value) -> Result<(), String> {
     check_within(document, 1, &mut 0)
 }
 
-/// Checks the recipes in a value that stands for so many.
+/// Checks the recipes in a value of which the document has this many.
 fn check_within(value: &Value, times: u64, made: &mut u64) -> Result<(), String> {
     match value {
         Value::Mapping(fields) => fields.values().try_for_each(|field| check_within(field, times, made)),
