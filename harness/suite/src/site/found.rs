@@ -19,6 +19,8 @@ pub struct Found {
 /// What was found with one toolchain.
 #[derive(Clone, Debug, Default)]
 pub struct OfToolchain {
+    /// What `run --toolchain` calls it; what was derived has several.
+    pub names: BTreeSet<String>,
     /// By ABI.
     pub abis: BTreeMap<Abi, OfAbi>,
     /// How far faults reach, by name and title.
@@ -76,6 +78,7 @@ impl Found {
             let derived = case.toolchain.starts_with("derived");
             let name = if derived { "derived" } else { &*case.toolchain };
             let toolchain = found.toolchains.entry(name.to_owned()).or_default();
+            toolchain.names.insert(case.toolchain.clone());
             let abi = toolchain.abis.entry(case.abi).or_default();
             abi.cases += 1;
             if matches!(case.outcome, Outcome::Unexpected | Outcome::Broken) {

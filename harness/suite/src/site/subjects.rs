@@ -103,7 +103,8 @@ fn toolchain(site: &Site<'_>, name: &str, of: &OfToolchain) -> SiteFile {
         page.table(&["why", "rows", "cases", "ABIs"], rows.map(|(why, seen)| cells(escaped(&why), &seen)));
     }
     page.heading("To see it");
-    page.lines(&format!("sframe-testbench run --toolchain {name}"));
+    let toolchains: String = of.names.iter().map(|name| format!(" --toolchain {name}")).collect();
+    page.lines(&format!("sframe-testbench run{toolchains}"));
     page.end(None)
 }
 

@@ -30,10 +30,13 @@ fn stored(folder: &Path, name: &str, document: &Value) -> PathBuf {
 /// The report of a run of one program.
 fn run(folder: &Path) -> Value {
     let report = folder.join("report");
-    let words = ["run", "--no-explore", "--spec", "leaf", "--toolchain", "gnu-2.47", "--report"];
+    let toolchains =
+        ["--toolchain", "gnu-2.47", "--toolchain", "derived-v2", "--toolchain", "derived-v2-pcrel"];
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_sframe-testbench"))
         .current_dir(repository())
-        .args(words)
+        .args(["run", "--no-explore", "--spec", "leaf"])
+        .args(toolchains)
+        .arg("--report")
         .arg(&report)
         .output()
         .expect("the bench runs");
@@ -98,12 +101,13 @@ fn every_link_leads_somewhere_and_every_bug_has_a_page() {
         }
     }
     let index = std::fs::read_to_string(root.join("index.html")).expect("a page");
-    assert!(index.contains("<p class=\"verdict unexpected\">FAIL: 16 cases: 1 unexpected, "), "{index}");
+    assert!(index.contains("<p class=\"verdict unexpected\">FAIL: 32 cases: 1 unexpected, "), "{index}");
     assert!(index.contains("2026-01-31T12:00:00Z") && index.contains("1 better"), "{index}");
     // What a report says is text.
     assert!(index.contains("mine &lt;b&gt; 1") && !index.contains("mine <b>"), "{index}");
-    let toolchain = std::fs::read_to_string(root.join("toolchains/gnu-2.47.html")).expect("a page");
-    assert!(toolchain.contains("FAIL: 1 case unexpected; "), "{toolchain}");
+    let derived = std::fs::read_to_string(root.join("toolchains/derived.html")).expect("a page");
+    let command = "sframe-testbench run --toolchain derived-v2 --toolchain derived-v2-pcrel";
+    assert!(derived.contains("FAIL: 1 case unexpected; ") && derived.contains(command), "{derived}");
     let badges = all.iter().filter(|path| path.starts_with("badges"));
     let badges: Vec<Value> = badges
         .map(|path| serde_json::from_slice(&std::fs::read(root.join(path)).expect("a badge")).expect("JSON"))
