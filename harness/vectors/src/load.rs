@@ -17,7 +17,7 @@ use crate::section::SectionSource;
 use crate::step::Step;
 use crate::suggest::hint;
 use crate::vector::Vector;
-use crate::yaml::{Error, read, without_empty_lines};
+use crate::yaml::{Error, read};
 
 /// All vectors of a folder.
 #[derive(Clone, Debug)]
@@ -84,7 +84,7 @@ impl Suite {
                     continue;
                 }
             };
-            for document in documents(&text) {
+            for (before, document) in documents(&text) {
                 // Where the name does not come first, the vector is read.
                 if let Some(name) =
                     document.trim_start().lines().next().and_then(|it| it.strip_prefix("name: "))
@@ -93,12 +93,12 @@ impl Suite {
                     has_left_out = true;
                     continue;
                 }
-                match load(&path, &document, &catalogue, &mut told) {
+                match load(&path, document, &catalogue, &mut told) {
                     Ok(vector) if vectors.iter().any(|other: &Vector| other.id == vector.id) => {
                         errors.push(Error::new(&path, format!("has a second `{}`", vector.id)));
                     }
                     Ok(vector) => vectors.push(vector),
-                    Err(mistakes) => errors.extend(mistakes),
+                    Err(mistakes) => errors.extend(mistakes.into_iter().map(|mistake| mistake.below(before))),
                 }
             }
         }
@@ -125,17 +125,16 @@ impl Vector {
     }
 }
 
-/// The documents of a text, each behind as many empty lines as come before it: so places in it are places in the text.
-pub fn documents(text: &str) -> impl Iterator<Item = String> {
+/// The documents of a text, and how many lines come before each.
+pub fn documents(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let (mut begin, mut lines) = (0, 0);
     let ends = text.match_indices("\n---\n").map(|(at, _)| at + 1).chain([text.len()]);
     ends.map(move |end| {
-        let document = &text[begin..end];
-        let padded = "\n".repeat(lines) + document;
+        let (document, before) = (&text[begin..end], lines);
         // Those of the document, and the one between two.
         lines += document.matches('\n').count() + 1;
         begin = (end + "---\n".len()).min(text.len());
-        padded
+        (before, document)
     })
 }
 
@@ -159,11 +158,10 @@ fn files(dir: &Path) -> io::Result<Vec<PathBuf>> {
 /// Reads a file. Without a recipe, errors have the line that they are in.
 fn written(path: &Path, text: &str) -> Result<WrittenVector, Error> {
     let of_yaml = |error| Error::of_yaml(path, text, &error);
-    let content = without_empty_lines(text);
-    if !content.contains("repeat:") {
-        return serde_yaml::from_str(content).map_err(of_yaml);
+    if !text.contains("repeat:") {
+        return serde_yaml::from_str(text).map_err(of_yaml);
     }
-    let value = serde_yaml::from_str(content).map_err(of_yaml)?;
+    let value = serde_yaml::from_str(text).map_err(of_yaml)?;
     recipe::check(&value).map_err(|message| Error::new(path, message))?;
     WrittenVector::deserialize(Written::of(&value)).map_err(of_yaml)
 }
@@ -229,7 +227,7 @@ fn load(
     if mistakes.is_empty() && unknown.is_empty() {
         return Ok(vector);
     }
-    let begin = (text.len() - without_empty_lines(text).len() + 1, 1);
+    let begin = (text.len() - text.trim_start_matches('\n').len() + 1, 1);
     let of_vector = |message| Error { at: Some(begin), ..Error::new(path, message) };
     let mut errors: Vec<Error> = mistakes.into_iter().map(of_vector).collect();
     for (name, message) in unknown {

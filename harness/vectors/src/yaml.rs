@@ -33,7 +33,12 @@ impl Error {
         Self { path: path.into(), at: None, message: message.into(), help: None }
     }
 
-    /// What the library says of a text without the empty lines that it begins with, as authors of YAML would.
+    /// The mistake, where its text has this many lines before it.
+    pub(crate) fn below(self, before: usize) -> Self {
+        Self { at: self.at.map(|(line, column)| (before + line, column)), ..self }
+    }
+
+    /// What the library says of a text, as authors of YAML would.
     pub(crate) fn of_yaml(path: &Path, text: &str, error: &serde_yaml::Error) -> Self {
         let place = error.location().map(|place| (place.line(), place.column()));
         let said = error.to_string();
@@ -41,8 +46,6 @@ impl Error {
             Some((line, column)) => said.replace(&format!(" at line {line} column {column}"), ""),
             None => said,
         };
-        let empty = text.len() - without_empty_lines(text).len();
-        let place = place.map(|(line, column)| (empty + line, column));
         let Reworded { mut message, unknown } = reword(&said);
         if let Some(Unknown { given, allowed }) = &unknown {
             message += &hint(given, allowed.iter().copied());
@@ -90,12 +93,7 @@ pub(crate) fn read_yaml<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
     if !text.lines().any(is_content) {
         return Err(Error { at: Some((1, 1)), ..Error::new(path, "the file is empty") });
     }
-    serde_yaml::from_str(without_empty_lines(&text)).map_err(|error| Error::of_yaml(path, &text, &error))
-}
-
-/// The text from its first line on that has anything.
-pub(crate) fn without_empty_lines(text: &str) -> &str {
-    text.trim_start_matches('\n')
+    serde_yaml::from_str(&text).map_err(|error| Error::of_yaml(path, &text, &error))
 }
 
 pub(crate) fn read(path: &Path) -> Result<String, Error> {

@@ -22,10 +22,10 @@ fn text(id: &str) -> String {
     let (group, name) = id.split_once('/').expect("a group");
     let files = std::fs::read_dir(format!("{FOLDER}/{group}")).expect("a group");
     let texts = files.map(|file| std::fs::read_to_string(file.expect("an entry").path()).expect("vectors"));
-    let all: Vec<String> = texts.flat_map(|text| documents(&text).collect::<Vec<_>>()).collect();
+    let texts: Vec<String> = texts.collect();
     let head = format!("name: {name}\n");
-    let found = all.iter().map(|text| text.trim_start()).find(|text| text.starts_with(&head));
-    found.unwrap_or_else(|| panic!("no vector {id}")).to_owned()
+    let mut all = texts.iter().flat_map(|text| documents(text)).map(|(_, text)| text);
+    all.find(|text| text.starts_with(&head)).unwrap_or_else(|| panic!("no vector {id}")).to_owned()
 }
 
 /// The mistakes in a vector after a replacement in its text.

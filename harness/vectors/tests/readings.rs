@@ -593,7 +593,7 @@ fn update_alternatives() {
     for path in glob_vectors() {
         let text = std::fs::read_to_string(&path).expect("vectors");
         let written: Vec<String> =
-            documents(&text).map(|text| with_alternatives(&path, text.trim_start(), &catalogue)).collect();
+            documents(&text).map(|(_, text)| with_alternatives(&path, text, &catalogue)).collect();
         let written = written.join("---\n");
         if written != text {
             std::fs::write(&path, written).expect("writable vectors");
