@@ -409,14 +409,12 @@ impl<'w> Attempts<'w> {
             Ok(made)
         });
         match made {
-            // Nothing that the end has broken off is refused by the tools.
-            Err(_) if self.options.stop.reason().is_some() => Err(Error::Interrupted),
             Ok(made) => {
                 self.keep(&made, fingerprint)?;
                 Ok((AttemptResult::Built(Box::new(made.build)), false))
             }
             Err(Error::NoSframe { .. }) => Ok((AttemptResult::NoSection, false)),
-            Err(error @ Error::Write { .. }) => Err(error),
+            Err(error @ (Error::Write { .. } | Error::Interrupted)) => Err(error),
             Err(error) => Ok((AttemptResult::Refused(Refusal::of(error)), false)),
         }
     }

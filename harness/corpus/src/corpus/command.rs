@@ -71,12 +71,8 @@ impl std::fmt::Display for Ended {
     }
 }
 
-/// Runs a command to its end, or kills it with all its children at the limit.
-pub fn run(command: Command, input: Option<&str>, limit: Option<Duration>) -> std::io::Result<Ran> {
-    run_until(command, input, limit, &StopRequest::default())
-}
-
-/// As [`run`]; if there is a limit, kills it also as soon as an end is asked for.
+/// Runs a command to its end. If it has a limit, it is killed with all its children there, or as soon as an end is asked
+/// for.
 pub fn run_until(
     mut command: Command,
     input: Option<&str>,
@@ -147,7 +143,7 @@ mod tests {
     fn shell(script: &str, input: Option<&str>, limit: Option<Duration>) -> Ran {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
-        run(command, input, limit).unwrap()
+        run_until(command, input, limit, &StopRequest::default()).unwrap()
     }
 
     #[test]

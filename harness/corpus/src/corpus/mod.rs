@@ -41,7 +41,7 @@ mod workshop;
 
 pub use attempt::{Attempt, AttemptOptions, AttemptResult, Attempts, Refusal, ToolVersions, WorkFolder};
 pub use build::{Build, LibraryBuild};
-pub use command::{Ended, Ran, run as run_command, run_until as run_command_until};
+pub use command::{Ended, Ran, run_until as run_command_until};
 pub use conversion::Derive;
 pub use error::{Error, is_crash};
 pub use example::{MadeExample, example_folder};

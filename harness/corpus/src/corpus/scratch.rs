@@ -9,7 +9,7 @@ use sframe_engine::Abi;
 use sframe_judge::examine::stop::StopRequest;
 use tempfile::TempDir;
 
-use super::command::{Ran, run_until};
+use super::command::{Ended, Ran, run_until};
 use super::{Error, Toolchain};
 
 /// The folder below a root in which scratch folders are created.
@@ -113,8 +113,10 @@ impl Scratch {
     pub(super) fn run(&self, words: &[String], input: Option<&str>) -> Result<Ran, Error> {
         let command = self.command(words);
         let program = command.get_program().to_string_lossy().into_owned();
-        run_until(command, input, self.limit, &self.stop)
-            .map_err(|source| Error::Start { command: program, source })
+        let ran = run_until(command, input, self.limit, &self.stop)
+            .map_err(|source| Error::Start { command: program, source })?;
+        // What the end has broken off says nothing about the tool.
+        if matches!(ran.ended, Ended::Stopped) { Err(Error::Interrupted) } else { Ok(ran) }
     }
 
     fn command(&self, words: &[String]) -> Command {

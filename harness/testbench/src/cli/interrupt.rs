@@ -62,19 +62,24 @@ impl Interrupts {
 
 /// Without a child: returns what asks for an end at the first interrupt. A later one ends the process.
 pub(super) fn requests_here() -> Result<StopRequest, Failure> {
+    requests_and(|| {})
+}
+
+/// As [`requests_here`]; after it has asked, calls `then`.
+fn requests_and(then: impl FnOnce() + Send + 'static) -> Result<StopRequest, Failure> {
     let stop = StopRequest::default();
     let requested = stop.clone();
-    at_interrupt(move || requested.stop(StopReason::Interrupted))?;
+    at_interrupt(move || {
+        requested.stop(StopReason::Interrupted);
+        then();
+    })?;
     Ok(stop)
 }
 
 /// For commands that know nothing before they end, but keep what they have built: an interrupt ends their commands,
 /// and then them.
 pub(super) fn ends_at_once(is_json: bool) -> Result<StopRequest, Failure> {
-    let stop = StopRequest::default();
-    let requested = stop.clone();
-    at_interrupt(move || {
-        requested.stop(StopReason::Interrupted);
+    requests_and(move || {
         std::thread::sleep(COMMANDS_END);
         let then = "builds that are finished are kept; the same command goes on";
         let said = if is_json {
@@ -85,8 +90,7 @@ pub(super) fn ends_at_once(is_json: bool) -> Result<StopRequest, Failure> {
         // Who does not read any more knows that it has ended.
         drop(said);
         std::process::exit(Status::Broken as i32);
-    })?;
-    Ok(stop)
+    })
 }
 
 /// Waits until [`ends_at_once`] has ended the process.

@@ -15,6 +15,7 @@ use sframe_corpus::yaml::Source;
 use sframe_engine::Abi;
 use sframe_inspect::command::{Failure, Status, detail, note, print, print_verdict, volume};
 use sframe_judge::examine::listings::Listings;
+use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::vocabulary::suggest::hint;
 use sframe_kit::text::{Text, counted, neutral};
 use sframe_links::{LinkCases, LinksReport, Selection, Subject, ToolchainLinker};
@@ -86,6 +87,7 @@ pub(crate) struct Matrix {
 
 impl Matrix {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
+        let stop = ends_at_once(self.json)?;
         set_jobs(self.jobs)?;
         let began = Began::now();
         self.report.as_deref().map_or(Ok(()), report::begin)?;
@@ -102,7 +104,7 @@ impl Matrix {
             .iter()
             .map(|(path, toolchain)| (toolchain.name.clone(), path.display().to_string()))
             .collect();
-        let attempts = self.open(&suite, definitions, &work)?;
+        let attempts = self.open(&suite, definitions, &work, stop)?;
         let machine = self.machine.options();
         let scope = Scope {
             suite: &suite,
@@ -174,6 +176,7 @@ impl Matrix {
         suite: &Suite,
         definitions: Vec<(PathBuf, Toolchain)>,
         work: &'w WorkFolder,
+        stop: StopRequest,
     ) -> Result<Vec<Attempts<'w>>, Failure> {
         let options = AttemptOptions {
             corpus_dir: self.folders.corpus.clone(),
@@ -182,7 +185,7 @@ impl Matrix {
             variants: self.variant.clone(),
             programs: programs_of(suite, &self.spec),
             limit: Duration::from_secs(self.timeout.into()),
-            stop: ends_at_once(self.json)?,
+            stop,
             resumes: self.resume,
         };
         let open = |(path, toolchain): (PathBuf, Toolchain)| {

@@ -15,7 +15,7 @@ use crate::isolate::{Endless, children, is_there};
 const HELLO: &str = r#"read line; echo "{\"id\":1,\"hello\":{\"protocol\":1,\"name\":\"silent\",\"version\":\"1\",\"data\":\"sframe\"}}"; "#;
 
 /// Waits until something is there.
-fn wait<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn wait<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
         if let Some(found) = look() {
@@ -30,7 +30,7 @@ fn send(pid: i32, signal: Signal) {
     kill_process(Pid::from_raw(pid).expect("a process"), signal).expect("it is there");
 }
 
-fn interrupt(child: &Child, signal: Signal) {
+pub(crate) fn interrupt(child: &Child, signal: Signal) {
     send(id(child), signal);
 }
 

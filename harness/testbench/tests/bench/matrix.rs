@@ -16,6 +16,7 @@ use crate::common::repository;
 use crate::damaged_builds::remove_section;
 use crate::doctor;
 use crate::doctor::patch_first_row;
+use crate::interrupts::{interrupt, wait};
 use crate::isolate::is_there;
 use crate::reproduce::reproduce;
 
@@ -701,14 +702,9 @@ fn an_interrupted_matrix_leaves_no_compiler_behind() {
             .stderr(Stdio::null())
             .spawn()
             .expect("the bench runs");
-        let deadline = Instant::now() + Duration::from_secs(120);
         let pids = || std::fs::read_to_string(vendor.path("pids")).unwrap_or_default();
-        while !pids().ends_with('\n') && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        let bench = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
-        rustix::process::kill_process(bench.expect("a process"), rustix::process::Signal::TERM)
-            .expect("it runs");
+        wait("no compiler runs", || pids().ends_with('\n').then_some(()));
+        interrupt(&child, rustix::process::Signal::TERM);
         let output = child.wait_with_output().expect("it ended");
         assert_eq!(status(&output), 4, "{output:?}");
         if format.is_empty() {

@@ -18,6 +18,7 @@ use sframe_corpus::spec::{Spec, bless, parse_abi};
 use sframe_corpus::yaml::Source;
 use sframe_engine::Abi;
 use sframe_inspect::command::{Failure, Status, print, print_verdict, status, write_file};
+use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::vocabulary::suggest::{hint, hint_or_all, quoted_list, unknown};
 use sframe_kit::conclusion::Conclusion;
 use sframe_kit::text::{Text, counted, grouped};
@@ -100,6 +101,7 @@ type SpecOf = (Spec, Source);
 
 impl Try {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
+        let stop = ends_at_once(self.json)?;
         if self.bless {
             refuse_under_ci()?;
         }
@@ -108,7 +110,7 @@ impl Try {
         let all = Toolchain::load_all(&self.folders.corpus).map_err(failure)?;
         let references = References::of(&suite, &all);
         let work = WorkFolder::open(&self.work).map_err(failure)?;
-        let opened = self.toolchains(&all, &work, &programs)?;
+        let opened = self.toolchains(&all, &work, &programs, stop)?;
         let mut tried = Vec::new();
         for Opened { attempts, file } in &opened {
             tried.push(TriedToolchain { attempts, file: file.clone(), made: make(attempts)? });
@@ -169,7 +171,7 @@ impl Try {
         Ok(programs)
     }
 
-    fn options(&self, programs: &BTreeSet<String>) -> Result<AttemptOptions, Failure> {
+    fn options(&self, programs: &BTreeSet<String>, stop: StopRequest) -> Result<AttemptOptions, Failure> {
         let all = Program::load_all(&self.folders.corpus).map_err(failure)?;
         let meant = all.iter().filter(|program| programs.contains(&program.name));
         let names: BTreeSet<&str> =
@@ -188,7 +190,7 @@ impl Try {
             variants: self.variant.clone(),
             programs: programs.clone(),
             limit: Duration::from_secs(self.timeout.into()),
-            stop: ends_at_once(self.json)?,
+            stop,
             resumes: false,
         })
     }
@@ -198,8 +200,9 @@ impl Try {
         all: &[Toolchain],
         work: &'w WorkFolder,
         programs: &BTreeSet<String>,
+        stop: StopRequest,
     ) -> Result<Vec<Opened<'w>>, Failure> {
-        let options = self.options(programs)?;
+        let options = self.options(programs, stop)?;
         let opened = toolchains::open(&self.toolchain, &self.folders.corpus, all, &options, work)?;
         let is_any = |attempts: &Attempts<'_>| attempts.count() > 0;
         if opened.iter().any(|opened| is_any(&opened.attempts)) {
