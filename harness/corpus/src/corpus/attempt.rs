@@ -222,9 +222,14 @@ impl<'w> Attempts<'w> {
         let parent = work.folder.join(SCRATCH);
         remove_left_over(&scratch_parent(root.as_deref(), &parent), &prefix)?;
         let limit = Some(options.limit);
-        let workshop =
-            Workshop::open_in(toolchain, &options.corpus_dir, root.clone(), &parent, &prefix, limit)?
-                .until(options.stop.clone());
+        let workshop = Workshop::open_in(
+            toolchain,
+            &options.corpus_dir,
+            root.clone(),
+            (&parent, &prefix),
+            limit,
+            &options.stop,
+        )?;
         let mut attempts = Self {
             work,
             options,

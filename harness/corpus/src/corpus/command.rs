@@ -71,7 +71,7 @@ impl std::fmt::Display for Ended {
     }
 }
 
-/// Runs a command to its end. If it has a limit, it is killed with all its children there, or as soon as an end is asked
+/// Runs a command to its end. It is killed with all its children at its limit, if it has one, or as soon as an end is asked
 /// for.
 pub fn run_until(
     mut command: Command,
@@ -90,18 +90,16 @@ pub fn run_until(
             command.stdin(file)
         }
     };
-    let ended = match limit {
-        None => Ended::ByItself(command.status()?),
-        Some(_) if stop.reason().is_some() => Ended::Stopped,
-        Some(limit) => {
-            // A separate group, so that its children can be killed with it.
-            let mut child = command.process_group(0).spawn()?;
-            let written =
-                || -> std::io::Result<u64> { Ok(stdout.metadata()?.len().max(stderr.metadata()?.len())) };
-            let ended = wait(&mut child, limit, stop, &written);
-            child::end(&mut child);
-            ended?
-        }
+    let ended = if stop.reason().is_some() {
+        Ended::Stopped
+    } else {
+        // A separate group, so that its children can be killed with it.
+        let mut child = command.process_group(0).spawn()?;
+        let written =
+            || -> std::io::Result<u64> { Ok(stdout.metadata()?.len().max(stderr.metadata()?.len())) };
+        let ended = wait(&mut child, limit, stop, &written);
+        child::end(&mut child);
+        ended?
     };
     let read = |file: &mut std::fs::File| -> std::io::Result<String> {
         let mut bytes = Vec::new();
@@ -114,20 +112,20 @@ pub fn run_until(
 
 fn wait(
     child: &mut Child,
-    limit: Duration,
+    limit: Option<Duration>,
     stop: &StopRequest,
     written: &dyn Fn() -> std::io::Result<u64>,
 ) -> std::io::Result<Ended> {
     let start = Instant::now();
     loop {
-        let left = limit.saturating_sub(start.elapsed());
-        if let Some(status) = child.wait_timeout(left.min(LOOK))? {
+        let left = limit.map_or(LOOK, |limit| limit.saturating_sub(start.elapsed()).min(LOOK));
+        if let Some(status) = child.wait_timeout(left)? {
             return Ok(Ended::ByItself(status));
         }
         if stop.reason().is_some() {
             return Ok(Ended::Stopped);
         }
-        if start.elapsed() >= limit {
+        if let Some(limit) = limit.filter(|limit| start.elapsed() >= *limit) {
             return Ok(Ended::TimedOut(limit));
         }
         if written()? > MOST {

@@ -159,6 +159,7 @@ mod tests {
     use std::error::Error as _;
     use std::fs;
 
+    use sframe_judge::examine::stop::StopRequest;
     use tempfile::TempDir;
 
     use super::super::{Change, Manifest, Rebuild, RebuildReport, rebuild};
@@ -200,6 +201,7 @@ mod tests {
 
     fn run(corpus: &TempDir, check: bool) -> Result<RebuildReport, Error> {
         rebuild(&Rebuild {
+            stop: StopRequest::default(),
             corpus_dir: corpus.path().to_owned(),
             toolchains_dir: PathBuf::new(),
             only: Some("d/".to_owned()),

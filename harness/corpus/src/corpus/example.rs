@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use sframe_judge::examine::stop::StopRequest;
+
 use super::command::Ran;
 use super::scratch::{Scratch, write_error};
 use super::{Error, Toolchain};
@@ -29,14 +31,15 @@ impl MadeExample {
     /// Makes an example in the way that its commands say. `id` is its name in errors.
     ///
     /// # Errors
-    /// The toolchain is not there, or a command fails.
+    /// The toolchain is not there, a command fails, or an end was asked for.
     pub fn make(
         id: &str,
         example: &Example,
         toolchain: &Toolchain,
         toolchains_dir: &Path,
+        stop: &StopRequest,
     ) -> Result<Self, Error> {
-        Self::make_as(id, example, toolchain, toolchains_dir, BTreeMap::new())
+        Self::make_as(id, example, (toolchain, toolchains_dir), BTreeMap::new(), stop)
     }
 
     /// Makes the example with another toolchain than the commands are for: in place of the compiler of
@@ -48,8 +51,8 @@ impl MadeExample {
         id: &str,
         example: &Example,
         written_for: &Toolchain,
-        toolchain: &Toolchain,
-        toolchains_dir: &Path,
+        (toolchain, toolchains_dir): (&Toolchain, &Path),
+        stop: &StopRequest,
     ) -> Result<Self, Error> {
         let none =
             |toolchain: &Toolchain| Error::NoCompiler { toolchain: toolchain.name.clone(), abi: example.abi };
@@ -57,19 +60,21 @@ impl MadeExample {
         let to = toolchain.abis.get(&example.abi).ok_or_else(|| none(toolchain))?;
         let mut compiler = vec![to.compiler.clone()];
         compiler.extend(to.flags.iter().cloned());
-        Self::make_as(id, example, toolchain, toolchains_dir, BTreeMap::from([(&*from.compiler, compiler)]))
+        let instead = BTreeMap::from([(&*from.compiler, compiler)]);
+        Self::make_as(id, example, (toolchain, toolchains_dir), instead, stop)
     }
 
     /// Makes it with other words in place of the first one of a command.
     fn make_as(
         id: &str,
         example: &Example,
-        toolchain: &Toolchain,
-        toolchains_dir: &Path,
+        (toolchain, toolchains_dir): (&Toolchain, &Path),
         instead: BTreeMap<&str, Vec<String>>,
+        stop: &StopRequest,
     ) -> Result<Self, Error> {
         let root = toolchain.root_dir(toolchains_dir)?;
-        let scratch = Scratch::open(toolchain.clone(), root, &std::env::temp_dir(), "example-", Some(LIMIT))?;
+        let parent = std::env::temp_dir();
+        let scratch = Scratch::open(toolchain.clone(), root, &parent, "example-", Some(LIMIT), stop)?;
         let folder = scratch.sources();
         std::fs::create_dir(&folder).map_err(write_error(&folder))?;
         for (name, text) in &example.sources {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use sframe_engine::Abi;
+use sframe_judge::examine::stop::StopRequest;
 use tempfile::TempDir;
 
 use super::command::Ran;
@@ -20,6 +21,7 @@ const PROGRAM: &str = "program";
 /// A toolchain at work. Programs can be made on several threads at once.
 pub struct Maker {
     scratch: Scratch,
+    stop: StopRequest,
     made: AtomicU64,
 }
 
@@ -33,16 +35,22 @@ pub struct MadeProgram {
 }
 
 impl Maker {
-    /// Prepares a toolchain.
+    /// Prepares a toolchain, whose commands end as soon as that is asked for.
     ///
     /// # Errors
     /// Its root is not there, or no folder can be made.
-    pub fn open(toolchain: Toolchain, toolchains_dir: &Path) -> Result<Self, Error> {
+    pub fn open(toolchain: Toolchain, toolchains_dir: &Path, stop: &StopRequest) -> Result<Self, Error> {
         let root = toolchain.root_dir(toolchains_dir)?;
-        let scratch = Scratch::open(toolchain, root, &std::env::temp_dir(), "generated-", Some(LIMIT))?;
+        let scratch = Scratch::open(toolchain, root, &std::env::temp_dir(), "generated-", Some(LIMIT), stop)?;
         let folder = scratch.sources();
         std::fs::create_dir(&folder).map_err(write_error(&folder))?;
-        Ok(Self { scratch, made: AtomicU64::new(0) })
+        Ok(Self { scratch, stop: stop.clone(), made: AtomicU64::new(0) })
+    }
+
+    /// What ends its commands.
+    #[must_use]
+    pub const fn stop(&self) -> &StopRequest {
+        &self.stop
     }
 
     /// Its definition.

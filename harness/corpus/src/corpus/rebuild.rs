@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use sframe_elf::find_sframe::find_sframe;
 use sframe_engine::Abi;
+use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::target::files::Files;
 
 use super::build::{build_id, sha256};
@@ -32,6 +33,8 @@ pub struct Rebuild {
     pub check: bool,
     /// How many compilers to run at once; 0 for one per processor.
     pub jobs: usize,
+    /// Ends the compilers.
+    pub stop: StopRequest,
 }
 
 /// The result of [`rebuild`].
@@ -124,7 +127,7 @@ pub fn rebuild(options: &Rebuild) -> Result<RebuildReport, Error> {
     for toolchain in toolchains.iter().cloned() {
         toolchain.check_excluded(&Toolchain::path_in(corpus_dir, &toolchain.name), &programs)?;
         if ids(&toolchain, &programs).any(|(id, ..)| wanted(&id)) {
-            workshops.push(Workshop::open(toolchain, corpus_dir, &options.toolchains_dir)?);
+            workshops.push(Workshop::open(toolchain, corpus_dir, &options.toolchains_dir, &options.stop)?);
         }
     }
     let jobs: Vec<Job<'_>> = workshops
@@ -409,6 +412,7 @@ mod tests {
     fn libraries_are_written_beside_their_build_and_removed_with_their_entry() {
         let corpus = tempfile::tempdir().unwrap();
         let options = |check| Rebuild {
+            stop: StopRequest::default(),
             corpus_dir: corpus.path().to_owned(),
             toolchains_dir: PathBuf::new(),
             only: None,

@@ -56,13 +56,15 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// Creates a folder whose name starts with `prefix`, in `parent` or otherwise in the root.
+    /// Creates a folder whose name starts with `prefix`, in `parent` or otherwise in the root. What runs in it has a time limit,
+    /// if there is one, and ends as soon as that is asked for.
     pub(super) fn open(
         toolchain: Toolchain,
         root: Option<PathBuf>,
         parent: &Path,
         prefix: &str,
         limit: Option<Duration>,
+        stop: &StopRequest,
     ) -> Result<Self, Error> {
         let parent = scratch_parent(root.as_deref(), parent);
         std::fs::create_dir_all(&parent).map_err(write_error(&parent))?;
@@ -77,12 +79,7 @@ impl Scratch {
                 std::os::unix::fs::symlink(tool, &link).map_err(write_error(&link))?;
             }
         }
-        Ok(Self { toolchain, root, folder, inside, limit, stop: StopRequest::default() })
-    }
-
-    /// Ends the commands as soon as an end is asked for, if they have a time limit.
-    pub(super) fn until(self, stop: StopRequest) -> Self {
-        Self { stop, ..self }
+        Ok(Self { toolchain, root, folder, inside, limit, stop: stop.clone() })
     }
 
     pub(super) fn toolchain(&self) -> &Toolchain {

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use sframe_engine::Abi;
+use sframe_judge::examine::stop::StopRequest;
 use tempfile::TempDir;
 
 use super::build::{build_id, sha256};
@@ -646,7 +647,8 @@ fn what_follows_for_builds_is_what_the_builder_did() {
         let tools = fake_tools(&toolchain);
         toolchain.root = None;
         toolchain.path = vec![tools.path().to_owned()];
-        let workshop = Workshop::open(toolchain, &committed(), Path::new("")).unwrap();
+        let workshop =
+            Workshop::open(toolchain, &committed(), Path::new(""), &StopRequest::default()).unwrap();
         let toolchain = workshop.toolchain();
         let mut builds = Vec::new();
         for program in programs.iter().filter(|program| chosen.contains(&program.name.as_str())) {

@@ -55,9 +55,10 @@ impl Workshop {
         toolchain: Toolchain,
         corpus_dir: &Path,
         toolchains_dir: &Path,
+        stop: &StopRequest,
     ) -> Result<Self, Error> {
         let root = toolchain.root_dir(toolchains_dir)?;
-        Self::open_in(toolchain, corpus_dir, root, &std::env::temp_dir(), "corpus-", None)
+        Self::open_in(toolchain, corpus_dir, root, (&std::env::temp_dir(), "corpus-"), None, stop)
     }
 
     /// Opens a workshop with scratch folders whose names start with `prefix`, in `parent`
@@ -66,21 +67,16 @@ impl Workshop {
         toolchain: Toolchain,
         corpus_dir: &Path,
         root: Option<PathBuf>,
-        parent: &Path,
-        prefix: &str,
+        (parent, prefix): (&Path, &str),
         limit: Option<Duration>,
+        stop: &StopRequest,
     ) -> Result<Self, Error> {
-        let scratch = Scratch::open(toolchain, root, parent, prefix, limit)?;
+        let scratch = Scratch::open(toolchain, root, parent, prefix, limit, stop)?;
         copy_tree(&corpus_dir.join("programs"), &scratch.sources())?;
         let out = scratch.path().join("out");
         std::fs::create_dir(&out).map_err(write_error(&out))?;
         let runtime = runtime_functions(&scratch.sources())?;
         Ok(Self { scratch, runtime })
-    }
-
-    /// As [`Scratch::until`].
-    pub(super) fn until(self, stop: StopRequest) -> Self {
-        Self { scratch: self.scratch.until(stop), ..self }
     }
 
     pub(super) fn toolchain(&self) -> &Toolchain {

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde::Serialize;
+use sframe_judge::examine::stop::StopRequest;
 use sframe_kit::text::with_causes;
 
 use super::observe::Observed;
@@ -60,13 +61,13 @@ impl Reproduction {
 /// toolchain has.
 ///
 /// # Errors
-/// The toolchain is not there.
+/// The toolchain is not there, or an end was asked for.
 pub fn reproduce(
     name: &str,
     fault: &Fault,
     written_for: &Toolchain,
-    toolchain: &Toolchain,
-    toolchains_dir: &Path,
+    (toolchain, toolchains_dir): (&Toolchain, &Path),
+    stop: &StopRequest,
 ) -> Result<Option<Reproduction>, Error> {
     let Fault { component, section, example, .. } = fault;
     let producer = toolchain.properties.or_those_of(&Producer::default());
@@ -82,12 +83,12 @@ pub fn reproduce(
         _ => *section,
     };
     let made = if is_same {
-        MadeExample::make(name, example, toolchain, toolchains_dir)
+        MadeExample::make(name, example, toolchain, toolchains_dir, stop)
     } else {
-        MadeExample::make_instead(name, example, written_for, toolchain, toolchains_dir)
+        MadeExample::make_instead(name, example, written_for, (toolchain, toolchains_dir), stop)
     };
     let made = match made {
-        Err(error @ (Error::NoRoot { .. } | Error::Write { .. })) => return Err(error),
+        Err(error @ (Error::NoRoot { .. } | Error::Write { .. } | Error::Interrupted)) => return Err(error),
         made => made,
     };
     if example.is_crash() {

@@ -115,12 +115,6 @@ pub fn execute<C: Inspect>(command: &mut C, arguments: &[PathBuf], json: bool) -
     if let [path] = arguments {
         let name = path.display().to_string();
         if let Given::File(file) = Given::open(path).map_err(|unusable| unusable.failure(&name))? {
-            if command.is_over().is_none() {
-                at_interrupt(|| {
-                    tell_line(format_args!("{}: stopped before the file was inspected", Ending::Interrupted));
-                    std::process::exit(Status::Broken as i32);
-                })?;
-            }
             return inspect(command, &file, &mut One { json }).map_err(|stop| match stop {
                 Stop::File(unusable) => unusable.failure(&name),
                 Stop::Output(failure) => failure,
@@ -130,7 +124,7 @@ pub fn execute<C: Inspect>(command: &mut C, arguments: &[PathBuf], json: bool) -
     let over = Arc::new(AtomicBool::new(false));
     if command.is_over().is_none() {
         let over = Arc::clone(&over);
-        at_interrupt(move || over.store(true, Ordering::Relaxed))?;
+        at_interrupt(move || over.store(true, Ordering::Relaxed));
     }
     if json {
         let (command, tally) = (RefCell::new(command), RefCell::default());

@@ -1,38 +1,84 @@
 //! Interrupts: SIGINT and SIGTERM.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use sframe_kit::conclusion::Ending;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
-use super::exit::Failure;
+use super::exit::{Failure, Status};
+use super::tell_line;
 
 /// Interrupts that follow within this time are the same one: `timeout` sends its signal to the
 /// process, and then to the whole group. On a busy machine, the second one may be late.
-pub const SAME: Duration = Duration::from_secs(1);
+const SAME: Duration = Duration::from_secs(1);
 
-/// Calls `first` at the first interrupt. A later one ends the process.
+/// A command that begins has this time to say what an interrupt does.
+const TAKES_OVER: Duration = Duration::from_millis(100);
+
+/// An interrupt of this process.
+#[derive(Clone, Copy, Debug)]
+pub struct Interrupt {
+    /// The number of the signal.
+    pub signal: i32,
+    /// Whether it is the first one.
+    pub is_first: bool,
+}
+
+type Handler = Box<dyn FnMut(Interrupt) + Send>;
+
+/// What interrupts do; without it, the first one ends the process.
+static HANDLER: Mutex<Option<Handler>> = Mutex::new(None);
+
+/// Begins to receive interrupts. As long as the command has not said what else one is to do, it ends the process, which says
+/// so.
 ///
 /// # Errors
 /// Interrupts can't be received.
-pub fn at_interrupt(first: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
+pub fn begin() -> Result<(), Failure> {
     let signals = Signals::new([SIGINT, SIGTERM]);
     let mut signals =
         signals.map_err(|error| Failure::broken(format!("error: interrupts can't be received: {error}")))?;
     std::thread::spawn(move || {
-        let (mut first, mut at) = (Some(first), Instant::now());
+        let mut first: Option<Instant> = None;
         for signal in signals.forever() {
-            match first.take() {
-                Some(first) => {
-                    at = Instant::now();
-                    first();
+            if first.is_some_and(|first| first.elapsed() < SAME) {
+                continue;
+            }
+            let is_first = first.is_none();
+            first.get_or_insert_with(Instant::now);
+            if now().is_none() {
+                std::thread::sleep(TAKES_OVER);
+            }
+            match &mut *now() {
+                Some(handler) => handler(Interrupt { signal, is_first }),
+                None => {
+                    tell_line(format_args!("{}: stopped before there was a result", Ending::Interrupted));
+                    std::process::exit(Status::Broken as i32);
                 }
-                None if at.elapsed() < SAME => {}
-                // There is nothing to be done if it fails: the next one may do it.
-                None => _ = emulate_default_handler(signal),
             }
         }
     });
     Ok(())
+}
+
+fn now() -> MutexGuard<'static, Option<Handler>> {
+    HANDLER.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Calls `handler` at each interrupt that comes from now on.
+pub fn at_each_interrupt(handler: impl FnMut(Interrupt) + Send + 'static) {
+    *now() = Some(Box::new(handler));
+}
+
+/// Calls `first` at the first interrupt. A later one ends the process.
+pub fn at_interrupt(first: impl FnOnce() + Send + 'static) {
+    let mut first = Some(first);
+    at_each_interrupt(move |interrupt| match first.take() {
+        Some(first) => first(),
+        // There is nothing to be done if it fails: the next one may do it.
+        None => _ = emulate_default_handler(interrupt.signal),
+    });
 }

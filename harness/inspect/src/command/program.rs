@@ -6,7 +6,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 
 #[cfg(feature = "disassembly")]
 use super::Diff;
-use super::{Convert, Dump, Lint, VolumeOptions, help, run};
+use super::{Convert, Dump, Lint, VolumeOptions, help, interrupt, run};
 
 /// What it is called.
 pub const NAME: &str = "sframe-inspect";
@@ -49,6 +49,7 @@ pub fn definition() -> clap::Command {
 /// Runs it with the arguments of this process.
 pub fn main() -> ExitCode {
     run("a defect", |arguments: Arguments| {
+        interrupt::begin()?;
         arguments.volume.set();
         match &arguments.command {
             Command::Dump(command) => command.execute(),

@@ -46,7 +46,7 @@ use crate::examine::passing::{Known, Passages, Scene as Surroundings};
 use crate::examine::progress::{Figures, Progress};
 use crate::examine::results::Results;
 use crate::examine::sampling::{Sampler, Sampling};
-use crate::examine::stop::{Grace, StopReason, StopRequest};
+use crate::examine::stop::{Cut, Grace, StopReason, StopRequest};
 use crate::finding::Finding;
 use crate::target::layouts::FrameLayouts;
 use crate::target::{Loaded, Target};
@@ -267,7 +267,7 @@ pub fn examine_with(
     findings.extend(gaps::gaps(target, &seen.executed));
     findings.extend(ends::incomplete(&seen.results.early, target));
     let is_consequence = target.consequences();
-    let mut grace = Grace::of(&look.stop);
+    let mut grace = Grace::for_the_report(&look.stop);
     let (found, findings_omitted) = seen.results.findings.described_until(target, || grace.is_over());
     findings.extend(found.into_iter().filter(|finding| !is_consequence(finding)));
     Ok(Examination {
@@ -326,6 +326,8 @@ struct Examiner<'e, 'a, 'p> {
     instructions: PcMap<Known>,
     doubt: Option<TraceConflict>,
     stopped: Option<StopReason>,
+    /// Where the run before was ended, which this one judges.
+    cut: Option<Cut<'e>>,
     runs_differ: Option<bool>,
     /// The program's own check of its result.
     check: Vec<Loaded>,
@@ -412,6 +414,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             instructions: PcMap::default(),
             doubt: None,
             stopped: None,
+            cut: None,
             runs_differ: None,
             check: target.addresses_of(own_check::FUNCTION),
             watched,
@@ -458,13 +461,14 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             (known, again) = calls.learn();
             surveys &= again;
             let is_done = !has_surveyed && (!again || self.probe.is_some());
-            if is_done || self.stopped.is_some() {
-                if again && !is_done {
-                    // What it has shown depends on what is not known.
-                    self.seen = seen;
-                }
+            if is_done || self.cut.is_some() {
                 self.seen.traces.add(&self.cross_check.counts());
                 return Ok(outcome);
+            }
+            if self.stopped.is_some() {
+                // It has not judged what it has followed, or not by what is known now: there is some time for that.
+                self.cut = Some(Cut::of(&self.look.stop, outcome.instructions));
+                surveys = false;
             }
             self.seen.clone_from(&seen);
         }
@@ -919,6 +923,12 @@ fn readings<'a>(
 }
 
 impl Examiner<'_, '_, '_> {
+    /// Whether somebody asks for the run's end at this time.
+    fn is_over(&mut self, time: u64) -> bool {
+        self.stopped = self.look.stop.reason();
+        self.stopped.is_some() && !self.cut.as_mut().is_some_and(|cut| cut.has_more(time))
+    }
+
     /// Shows how far the run is. Returns whether somebody asks for its end.
     #[cold]
     fn asked(&mut self, moment: &Moment<'_>) -> bool {
@@ -926,8 +936,7 @@ impl Examiner<'_, '_, '_> {
             let (findings, depth) = (self.seen.results.findings.count(), moment.call_stack.depth() as u64);
             progress.set(Figures { instructions: moment.time, findings, depth });
         }
-        self.stopped = self.look.stop.reason();
-        self.stopped.is_some()
+        self.is_over(moment.time)
     }
 }
 
@@ -941,8 +950,7 @@ impl Observer for Examiner<'_, '_, '_> {
     }
 
     fn is_stopped(&mut self) -> bool {
-        self.stopped = self.look.stop.reason();
-        self.stopped.is_some()
+        self.is_over(0)
     }
 
     fn changed(&mut self, moment: &Moment<'_>, change: &Change) {

@@ -57,22 +57,44 @@ impl StopRequest {
 /// How long the report of what was seen may take once an end was asked for.
 const FOR_THE_REPORT: Duration = Duration::from_secs(1);
 
-/// Tells the work that follows a run when to end.
+/// How long it may be judged what was followed until then.
+const TO_JUDGE: Duration = Duration::from_millis(500);
+
+/// Tells work that goes on once an end was asked for when to end.
 #[derive(Debug)]
 pub(crate) struct Grace<'r> {
     request: &'r StopRequest,
     since: Option<Instant>,
+    time: Duration,
 }
 
 impl<'r> Grace<'r> {
-    pub(crate) const fn of(request: &'r StopRequest) -> Self {
-        Self { request, since: None }
+    pub(crate) const fn for_the_report(request: &'r StopRequest) -> Self {
+        Self { request, since: None, time: FOR_THE_REPORT }
     }
 
-    /// Whether an end was asked for, and the time for the report is over.
+    /// Whether an end was asked for, and the time is over.
     pub(crate) fn is_over(&mut self) -> bool {
-        self.request.reason().is_some()
-            && self.since.get_or_insert_with(Instant::now).elapsed() > FOR_THE_REPORT
+        self.request.reason().is_some() && self.since.get_or_insert_with(Instant::now).elapsed() > self.time
+    }
+}
+
+/// Where a run was ended that another one judges.
+#[derive(Debug)]
+pub(super) struct Cut<'r> {
+    /// The number of instructions that are known.
+    instructions: u64,
+    grace: Grace<'r>,
+}
+
+impl<'r> Cut<'r> {
+    pub(super) const fn of(request: &'r StopRequest, instructions: u64) -> Self {
+        Self { instructions, grace: Grace { request, since: None, time: TO_JUDGE } }
+    }
+
+    /// Whether there is more to judge, after this many instructions, and time for it.
+    pub(super) fn has_more(&mut self, instructions: u64) -> bool {
+        instructions < self.instructions && !self.grace.is_over()
     }
 }
 
@@ -83,7 +105,7 @@ mod tests {
     #[test]
     fn a_run_that_is_told_to_end_has_time_for_its_report() {
         let request = StopRequest::default();
-        let mut grace = Grace::of(&request);
+        let mut grace = Grace::for_the_report(&request);
         assert!(!grace.is_over());
         request.stop(StopReason::TimeIsOver);
         assert!(!grace.is_over());

@@ -13,7 +13,7 @@ use sframe_machine::explore::Returns;
 
 use super::exceptions::Exceptions;
 use super::known_returns::returns;
-use super::rows::{block_of, is_outermost};
+use super::rows::{block_of, blocks_of, is_outermost};
 use crate::target::{Linked, Loaded, Module, Target, is_entry as describes_entry};
 
 /// No instruction leads to more places than this by a kernel's tables.
@@ -186,12 +186,12 @@ impl Roots {
 
 /// Where the instructions of an FDE's code begin, one after the other from its start on.
 fn instructions_of(module: &Module<'_>, fde: &Fde) -> FxHashSet<u64> {
-    let end = fde.start.saturating_add(fde.size.into());
+    let code = module.code_of_fde(fde);
     let next = |at: &u64| {
         let len = module.instruction(Loaded(*at)).map_or(1, |instruction| instruction.len.max(1));
         at.checked_add(len)
     };
-    std::iter::successors(Some(fde.start), next).take_while(|at| *at < end).collect()
+    std::iter::successors(Some(fde.start), next).take_while(|at| code.contains(at)).collect()
 }
 
 impl Roots {
@@ -209,8 +209,6 @@ impl Roots {
         let is_trampoline = |address: u64| trampolines.iter().any(|range| range.contains(&address));
         for fde in fdes {
             if fde.pc_type == PcType::Mask {
-                let block = usize::try_from(block_of(fde)).unwrap_or(usize::MAX);
-                let blocks = (fde.start..fde.start.saturating_add(fde.size.into())).step_by(block);
                 let instructions = instructions_of(module, fde);
                 // The size of a table, and that of its blocks, may be wrong: nobody enters beyond its end, nor within an
                 // instruction.
@@ -219,7 +217,7 @@ impl Roots {
                         && fde_at(fdes, *entry).is_some_and(|covering| covering.start == fde.start)
                         && (!is_trampoline(fde.start) || is_trampoline(*entry))
                 };
-                blocks.filter(is_entry).for_each(|entry| {
+                blocks_of(module, fde).filter(is_entry).for_each(|entry| {
                     self.entries.insert(entry);
                     add(entry, true);
                 });

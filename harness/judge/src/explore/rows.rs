@@ -280,12 +280,15 @@ pub(super) fn block_of(fde: &Fde) -> u32 {
     block.max(1)
 }
 
+/// Where the rows of an FDE start, or start again, in code that is there: its size may be anything.
+pub(super) fn blocks_of(module: &Module<'_>, fde: &Fde) -> impl Iterator<Item = u64> {
+    module.code_of_fde(fde).step_by(usize::try_from(block_of(fde)).unwrap_or(usize::MAX))
+}
+
 /// Whether a row has agreed at all its instructions. What is between those that were reached is no instruction if it
 /// can't be decoded to its end, and none that anybody executes if it does nothing but fill the space, or trap.
 fn agrees_everywhere(module: &Module<'_>, fde: &Fde, row: &Row, agreed: &[u64]) -> bool {
-    let block = block_of(fde);
-    let blocks = (0..fde.size).step_by(usize::try_from(block).unwrap_or(usize::MAX));
-    blocks.map(|block| fde.start.wrapping_add(block.into())).all(|start| {
+    blocks_of(module, fde).all(|start| {
         let range = start.saturating_add(row.start.into())..start.saturating_add(row.end.into());
         let first = agreed.partition_point(|pc| *pc < range.start);
         let reached = agreed[first..].iter().copied().take_while(|pc| *pc < range.end);

@@ -12,7 +12,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use sframe_engine::{Abi, Base, InstructionPointer, PauthMask, Recovery, Row, Section};
+use sframe_engine::{Abi, Base, Fde, InstructionPointer, PauthMask, Recovery, Row, Section};
 use sframe_machine::Loaded as MappedFile;
 use sframe_machine::{Image, Images, LoadError};
 
@@ -238,6 +238,16 @@ impl<'a> Module<'a> {
     /// The code's section that contains an address of the file: its address there, and its bytes.
     fn section_of(&self, linked: u64) -> Option<(u64, &'a [u8])> {
         self.subject.code().find(|(start, code)| linked.wrapping_sub(*start) < code.len() as u64)
+    }
+
+    /// Where the code of an FDE is, as far as the file has any there.
+    pub(crate) fn code_of_fde(&self, fde: &Fde) -> Range<u64> {
+        let from_start = |(start, code): (u64, &[u8])| {
+            let offset = self.linked(Loaded(fde.start)).0.wrapping_sub(start);
+            (code.len() as u64).saturating_sub(offset)
+        };
+        let len = self.section_of(self.linked(Loaded(fde.start)).0).map_or(0, from_start);
+        fde.start..fde.start.saturating_add(len.min(fde.size.into()))
     }
 
     /// Whether a call skips a speculation trap, given where it returns to, and where it leads.

@@ -75,7 +75,7 @@ pub(super) fn summary(mut known: String, elsewhere: &BTreeMap<String, impl Displ
 /// Makes an example as its page says.
 pub(super) fn make(example: &Example, maker: &Maker, toolchains_dir: &Path) -> Result<MadeExample, String> {
     let toolchain = maker.toolchain();
-    MadeExample::make_instead(&example.program, example, toolchain, toolchain, toolchains_dir)
+    MadeExample::make_instead(&example.program, example, toolchain, (toolchain, toolchains_dir), maker.stop())
         .map_err(|error| with_causes(&error))
 }
 

@@ -49,7 +49,7 @@ pub(crate) struct Check {
     #[command(flatten)]
     known: KnownOptions,
     #[command(flatten)]
-    child: ChildOptions,
+    pub(super) child: ChildOptions,
     #[command(flatten)]
     cache: CacheOptions,
     /// Size of the program's stack.

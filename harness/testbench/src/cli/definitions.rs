@@ -4,8 +4,11 @@ use std::path::{Path, PathBuf};
 
 use sframe_corpus::corpus::{Error, Toolchain};
 use sframe_inspect::command::Failure;
+use sframe_judge::examine::stop::StopReason;
 use sframe_judge::vocabulary::suggest::hint_or_all;
 use sframe_suite::suite::SuiteError;
+
+use super::interrupt::stopped;
 
 /// Reads the definition of a toolchain that compiles: a file, or the name of one in `all`, which
 /// are those of the corpus.
@@ -46,6 +49,7 @@ pub(super) fn failure(error: Error) -> Failure {
     match error {
         Error::Write { .. } => Failure::broken(format!("error: {}", SuiteError::from(error))),
         Error::Yaml(error) => error.into(),
+        Error::Interrupted => stopped(StopReason::Interrupted),
         error => SuiteError::from(error).into(),
     }
 }

@@ -294,7 +294,7 @@ pub(super) fn ask_stacks(path: &Path, unwinder: &UnwinderCommand) -> Result<Stac
     };
     let bytes = file::read(path, LIMIT).map_err(|error| unusable(&error))?;
     let stacks = Stacks::read(&bytes).map_err(|error| unusable(&error))?;
-    let external = unwinder.start(StopsPerCase::DEFAULT, requests_here()?)?;
+    let external = unwinder.start(StopsPerCase::DEFAULT, requests_here())?;
     match external {
         None => ask_engine(&stacks).map_err(|error| unusable(&error)),
         Some(external) => ask_external(&stacks, &external)

@@ -17,6 +17,7 @@ use sframe_suite::faults::{
 use sframe_suite::suite::{Filter, Suite};
 
 use super::definitions::{failure, load};
+use super::interrupt::requests_here;
 use super::options::{Folders, pages};
 
 #[derive(Args)]
@@ -162,6 +163,7 @@ impl Faults {
         if self.toolchain.is_empty() {
             return Ok(Vec::new());
         }
+        let stop = requests_here();
         let all = Toolchain::load_all(suite.corpus()).map_err(failure)?;
         let asked = self.toolchain.iter().map(|given| load(given, suite.corpus(), &all));
         let asked = asked.collect::<Result<Vec<_>, _>>()?;
@@ -169,7 +171,7 @@ impl Faults {
             asked.iter().flat_map(|(_, it)| report.faults.iter().map(move |fault| (fault, it))).collect();
         let tried = pairs.par_iter().map(|(FaultReport { name, fault, .. }, it)| {
             let written_for = written_for(name, fault, &all)?;
-            reproduce(name, fault, written_for, it, &self.toolchains).map_err(failure)
+            reproduce(name, fault, written_for, (it, &self.toolchains), &stop).map_err(failure)
         });
         let tried = tried.collect::<Result<Vec<_>, _>>()?;
         Ok(tried.into_iter().flatten().collect())

@@ -4,96 +4,146 @@
 //! Of a command that runs in a child process, the parent passes the first on, and the child then ends its
 //! run. A second one kills the child.
 
-use std::collections::BTreeMap;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::process::Child;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
-use sframe_inspect::command::interrupt::{SAME, at_interrupt};
+use serde::Serialize;
+use sframe_inspect::command::interrupt::{at_each_interrupt, at_interrupt};
 use sframe_inspect::command::{Failure, Status, print, print_verdict};
 use sframe_judge::examine::stop::{StopReason, StopRequest};
-use sframe_kit::conclusion::Ending;
-use sframe_kit::text::Text;
+use sframe_kit::conclusion::{Conclusion, Ending};
+use sframe_kit::text::counted;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
-use signal_hook::iterator::Signals;
 
 /// The time in which commands end with their children once an end is asked for.
 const COMMANDS_END: Duration = Duration::from_millis(200);
 
 /// The interrupts that the parent has received.
+#[derive(Clone, Default)]
 pub(super) struct Interrupts {
-    signals: Signals,
     count: Arc<AtomicUsize>,
+    /// Unlike a process ID, it never comes to mean another process.
+    child: Arc<OnceLock<OwnedFd>>,
 }
 
 impl Interrupts {
-    /// Begins to receive. Until [`Self::pass_on`], they wait.
-    pub(super) fn receive() -> io::Result<Self> {
-        Ok(Self { signals: Signals::new([SIGINT, SIGTERM])?, count: Arc::default() })
+    /// Begins to receive them for a child. Until [`Self::pass_on`], they wait.
+    pub(super) fn receive() -> Self {
+        let interrupts = Self::default();
+        let received = interrupts.clone();
+        at_each_interrupt(move |_| {
+            received.count.fetch_add(1, Ordering::Relaxed);
+            received.send();
+        });
+        interrupts
     }
 
-    /// Passes them on to the child. Returns their number so far.
-    pub(super) fn pass_on(self, child: &Child) -> io::Result<Arc<AtomicUsize>> {
-        let Self { mut signals, count } = self;
-        // Unlike a process ID, it never comes to mean another process.
+    /// Passes them on to the child.
+    pub(super) fn pass_on(&self, child: &Child) -> io::Result<()> {
         let child = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
-        let shown = Arc::clone(&count);
-        std::thread::spawn(move || {
-            let mut first: Option<Instant> = None;
-            for _ in signals.forever() {
-                let signal = match first {
-                    None => Signal::TERM,
-                    Some(first) if first.elapsed() < SAME => continue,
-                    Some(_) => Signal::KILL,
-                };
-                first.get_or_insert_with(Instant::now);
-                count.fetch_add(1, Ordering::Relaxed);
-                // It may have just ended.
-                let _ = pidfd_send_signal(&child, signal);
-            }
-        });
-        Ok(shown)
+        self.child.get_or_init(|| child);
+        self.send();
+        Ok(())
+    }
+
+    /// Whether there were any.
+    pub(super) fn has_any(&self) -> bool {
+        self.count.load(Ordering::Relaxed) > 0
+    }
+
+    /// The first one ends the child's run, and a second one kills it.
+    fn send(&self) {
+        let signal = match self.count.load(Ordering::Relaxed) {
+            0 => return,
+            1 => Signal::TERM,
+            _ => Signal::KILL,
+        };
+        // It may have just ended.
+        self.child.get().map(|child| pidfd_send_signal(child, signal));
     }
 }
 
 /// Without a child: returns what asks for an end at the first interrupt. A later one ends the process.
-pub(super) fn requests_here() -> Result<StopRequest, Failure> {
-    requests_and(|| {})
-}
-
-/// As [`requests_here`]; after it has asked, calls `then`.
-fn requests_and(then: impl FnOnce() + Send + 'static) -> Result<StopRequest, Failure> {
+pub(super) fn requests_here() -> StopRequest {
     let stop = StopRequest::default();
     let requested = stop.clone();
-    at_interrupt(move || {
-        requested.stop(StopReason::Interrupted);
-        then();
-    })?;
-    Ok(stop)
+    at_interrupt(move || requested.stop(StopReason::Interrupted));
+    stop
 }
 
-/// For commands that know nothing before they end, but keep what they have built: an interrupt ends their commands,
-/// and then them.
-pub(super) fn ends_at_once(is_json: bool) -> Result<StopRequest, Failure> {
-    requests_and(move || {
-        std::thread::sleep(COMMANDS_END);
-        let then = "builds that are finished are kept; the same command goes on";
-        let said = if is_json {
-            print_verdict(Ending::Interrupted, &BTreeMap::from([("then", then)]))
-        } else {
-            print(&Text::of(format_args!("{}: {then}", Ending::Interrupted)))
-        };
-        // Who does not read any more knows that it has ended.
-        drop(said);
-        std::process::exit(Status::Broken as i32);
-    })
+/// Fails if an end was asked for before there was anything to report.
+pub(super) fn not_stopped(stop: &StopRequest) -> Result<(), Failure> {
+    stop.reason().map_or(Ok(()), |reason| Err(stopped(reason)))
 }
 
-/// Waits until [`ends_at_once`] has ended the process.
+/// What says that an end was asked for before there was anything to report.
+pub(super) fn stopped(reason: StopReason) -> Failure {
+    let reason = match reason {
+        StopReason::Interrupted => "stopped",
+        StopReason::TimeIsOver => "the time limit was over",
+    };
+    Failure::broken(format!("{}: {reason} before there was a result", Ending::Interrupted))
+}
+
+/// What a command has done that reports nothing before its end.
+#[derive(Clone, Default)]
+pub(super) struct Work {
+    /// What ends its commands.
+    pub(super) stop: StopRequest,
+    builds: Arc<AtomicU64>,
+    cases: Arc<AtomicU64>,
+}
+
+#[derive(Serialize)]
+struct Stopped {
+    builds: u64,
+    cases: u64,
+    /// How to go on.
+    then: &'static str,
+}
+
+impl Work {
+    /// Begins work that an interrupt ends, with its commands, and then says how to go on.
+    pub(super) fn begin(is_json: bool, then: &'static str) -> Self {
+        let work = Self::default();
+        let done = work.clone();
+        at_interrupt(move || {
+            done.stop.stop(StopReason::Interrupted);
+            std::thread::sleep(COMMANDS_END);
+            // Who does not read any more knows that it has ended.
+            drop(done.tell(is_json, then));
+            std::process::exit(Status::Broken as i32);
+        });
+        work
+    }
+
+    fn tell(&self, is_json: bool, then: &'static str) -> Result<(), Failure> {
+        let [builds, cases] = [&self.builds, &self.cases].map(|count| count.load(Ordering::Relaxed));
+        if is_json {
+            return print_verdict(Ending::Interrupted, &Stopped { builds, cases, then });
+        }
+        let done = format!("{} made, {} run", counted(builds, "build"), counted(cases, "case"));
+        print(&Conclusion { ending: Ending::Interrupted, facts: vec![done, then.to_owned()] }.text())
+    }
+
+    /// Counts a build.
+    pub(super) fn has_built(&self) {
+        self.builds.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a case that has run.
+    pub(super) fn has_run(&self) {
+        self.cases.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Waits until the interrupt of [`Work`] has ended the process.
 pub(super) fn wait_for_end() -> ! {
     loop {
         std::thread::park();

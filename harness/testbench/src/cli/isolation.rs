@@ -5,7 +5,6 @@ use std::io::IsTerminal as _;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus};
-use std::sync::atomic::Ordering;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
@@ -212,6 +211,11 @@ impl ChildOptions {
         )))
     }
 
+    /// Whether this is the child.
+    pub(crate) const fn is_child(&self) -> bool {
+        self.in_child
+    }
+
     /// Runs the command in a child with the same arguments. `name` is its
     /// subject, for messages. The request comes when the command is interrupted, and when its
     /// time is over.
@@ -228,7 +232,7 @@ impl ChildOptions {
         }
         let broken = |what: &str| Failure::broken(format!("error: {name}: {what}"));
         let failed = |error: std::io::Error| broken(&error.to_string());
-        let interrupts = Interrupts::receive().map_err(failed)?;
+        let interrupts = Interrupts::receive();
         let mut arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
         // Options of all commands may come first.
         let own = arguments.iter().position(|word| word == command).map_or(0, |place| place + 1);
@@ -237,7 +241,7 @@ impl ChildOptions {
         let mut child = child.map_err(|error| {
             broken(&format!("no process can be started: {BENCH}: {error}; /proc has to be mounted"))
         })?;
-        let interrupts = interrupts.pass_on(&child).map_err(failed)?;
+        interrupts.pass_on(&child).map_err(failed)?;
         let status = self.wait(&mut child).map_err(failed)?;
         let Some(status) = status else {
             return Err(broken(&format!(
@@ -247,7 +251,7 @@ impl ChildOptions {
         };
         let from_child = status.code().and_then(|code| Status::of(code - FROM_CHILD));
         from_child.ok_or_else(|| {
-            if interrupts.load(Ordering::Relaxed) > 0 {
+            if interrupts.has_any() {
                 return broken("interrupted, without a report");
             }
             broken(&format!(

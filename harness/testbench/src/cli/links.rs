@@ -103,7 +103,7 @@ impl Links {
                 return Err(Failure::unusable(format!("error: no case matches `{pattern}`{help}")));
             }
         }
-        let stop = requests_here()?;
+        let stop = requests_here();
         let subjects = self.subjects(&folder, &cases, &stop)?;
         self.report.as_deref().map_or(Ok(()), report::begin)?;
         self.keep.as_deref().map_or(Ok(()), begin_keeping)?;

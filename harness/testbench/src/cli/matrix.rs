@@ -26,7 +26,7 @@ use sframe_suite::report::{Document, Report};
 use sframe_suite::suite::{Filter, Suite};
 
 use super::definitions::{self, failure};
-use super::interrupt::{ends_at_once, wait_for_end};
+use super::interrupt::{Work, wait_for_end};
 use super::isolation::workers_of_strangers;
 use super::numbers;
 use super::options::{Folders, MachineOptions, parse_jobs, set_jobs};
@@ -87,7 +87,7 @@ pub(crate) struct Matrix {
 
 impl Matrix {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
-        let stop = ends_at_once(self.json)?;
+        let done = Work::begin(self.json, "finished builds are kept: with --resume, they are not made again");
         set_jobs(self.jobs)?;
         let began = Began::now();
         self.report.as_deref().map_or(Ok(()), report::begin)?;
@@ -104,7 +104,7 @@ impl Matrix {
             .iter()
             .map(|(path, toolchain)| (toolchain.name.clone(), path.display().to_string()))
             .collect();
-        let attempts = self.open(&suite, definitions, &work, stop)?;
+        let attempts = self.open(&suite, definitions, &work, done.stop.clone())?;
         let machine = self.machine.options();
         let scope = Scope {
             suite: &suite,
@@ -122,8 +122,8 @@ impl Matrix {
         };
         let (mut results, mut cases) = (Vec::new(), Vec::new());
         for attempts in &attempts {
-            self.hold_properties(attempts.toolchain())?;
-            let made = make(attempts)?;
+            self.hold_properties(attempts.toolchain(), &done.stop)?;
+            let made = make(attempts, &done)?;
             let kept = made.iter().filter(|attempt| attempt.kept).count();
             if kept > 0 {
                 let builds = counted(kept as u64, "build");
@@ -135,6 +135,7 @@ impl Matrix {
                 if report.outcome == Outcome::Broken {
                     bar.println(neutral(&format!("broken: {}", report.id)));
                 }
+                done.has_run();
                 bar.inc(1);
             });
             bar.finish_and_clear();
@@ -144,7 +145,7 @@ impl Matrix {
             }
             let mut result = ToolchainResult::new(attempts.toolchain(), attempts.tools(), &made, comparisons);
             if self.spec.is_empty() && self.variant.is_empty() {
-                result.links = self.links(attempts.toolchain(), &result, suite.faults())?;
+                result.links = self.links(attempts.toolchain(), &result, suite.faults(), &done.stop)?;
             }
             results.push(result);
             cases.extend(seen);
@@ -209,8 +210,8 @@ impl Matrix {
     }
 
     /// Warns of properties that are not what the tools say.
-    fn hold_properties(&self, toolchain: &Toolchain) -> Result<(), Failure> {
-        let maker = Maker::open(toolchain.clone(), &self.toolchains).map_err(failure)?;
+    fn hold_properties(&self, toolchain: &Toolchain, stop: &StopRequest) -> Result<(), Failure> {
+        let maker = Maker::open(toolchain.clone(), &self.toolchains, stop).map_err(failure)?;
         let mut told = BTreeSet::new();
         for abi in toolchain.abis.keys().filter(|abi| self.abi.is_empty() || self.abi.contains(abi)) {
             told.extend(maker.contradictions(*abi).map_err(failure)?);
@@ -227,13 +228,14 @@ impl Matrix {
         toolchain: &Toolchain,
         result: &ToolchainResult,
         faults: &Faults,
+        stop: &StopRequest,
     ) -> Result<Option<LinksReport>, Failure> {
         let folder = self.folders.corpus.join("links");
         // A corpus of one's own need not have any.
         let Some(reference) = result.references.first().filter(|_| folder.is_dir()) else { return Ok(None) };
         let cases = LinkCases::load(&folder)?;
         let Some(known) = Subject::of_toolchain(reference, &folder, &cases, faults)? else { return Ok(None) };
-        let maker = Maker::open(toolchain.clone(), &self.toolchains).map_err(failure)?;
+        let maker = Maker::open(toolchain.clone(), &self.toolchains, stop).map_err(failure)?;
         let linker = ToolchainLinker::of(maker);
         let abis: Vec<Abi> =
             linker.abis().filter(|abi| self.abi.is_empty() || self.abi.contains(abi)).collect();
@@ -314,7 +316,7 @@ impl Matrix {
 }
 
 /// Makes all builds of a toolchain.
-pub(super) fn make(attempts: &Attempts<'_>) -> Result<Vec<Attempt>, Failure> {
+pub(super) fn make(attempts: &Attempts<'_>, work: &Work) -> Result<Vec<Attempt>, Failure> {
     let name = &attempts.toolchain().name;
     let bar = progress_bar(attempts.count() as u64, &format!("builds by {name}"));
     let made = attempts.make(&|attempt: &Attempt| {
@@ -328,6 +330,7 @@ pub(super) fn make(attempts: &Attempts<'_>) -> Result<Vec<Attempt>, Failure> {
         if let AttemptResult::Refused(refusal) = &attempt.result {
             bar.println(neutral(&format!("refused: {}: {}: {}", attempt.id, refusal.step, refusal.ended)));
         }
+        work.has_built();
         bar.inc(1);
     });
     bar.finish_and_clear();

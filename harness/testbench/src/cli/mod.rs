@@ -180,7 +180,20 @@ impl Command {
         )
     }
 
+    /// Whether another process of the bench has started this one, and ends it.
+    const fn is_child(&self) -> bool {
+        match self {
+            Self::Check(check) => check.child.is_child(),
+            Self::Study(study) => study.child.is_child(),
+            Self::Worker | Self::Explorer => true,
+            _ => false,
+        }
+    }
+
     fn execute(&self) -> Result<Status, Failure> {
+        if !self.is_child() {
+            command::interrupt::begin()?;
+        }
         if self.runs_programs() {
             isolation::has_addresses()?;
         }

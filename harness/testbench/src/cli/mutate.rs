@@ -43,6 +43,7 @@ pub(crate) struct Mutate {
 
 impl Mutate {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
+        let stop = requests_here();
         set_jobs(self.jobs)?;
         let suite = self.folders.open(&self.selection.filter())?;
         let cases = suite.cases(&self.selection.filter())?;
@@ -51,7 +52,7 @@ impl Mutate {
             sample: self.sample,
             seed: self.seed,
             explores: self.explore,
-            stop: requests_here()?,
+            stop,
             ..Plan::default()
         };
         let builds: std::collections::BTreeSet<_> = cases.iter().map(|case| &case.build.id).collect();

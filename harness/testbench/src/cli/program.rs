@@ -9,12 +9,13 @@ use clap::Args;
 use sframe_elf::kernel::sections_of_kernels;
 use sframe_elf::object_file::ObjectFile;
 use sframe_inspect::command::{Failure, detail};
-use sframe_judge::examine::stop::{StopReason, StopRequest};
+use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::target::files::{Files, FilesError, LibraryFolders};
 use sframe_machine::{LoadError, MachineError, Options};
 use sframe_suite::check::{Program, WITHOUT_RUNNING};
 
 use super::debug_files::{DebugOptions, tell};
+use super::interrupt::not_stopped;
 use super::numbers;
 use super::options::{ADVANCED, MachineOptions};
 use super::system::SystemOptions;
@@ -114,16 +115,6 @@ impl ProgramOptions {
         let exit_status = self.exit_status;
         Ok(Program { name, files, options, instructions, exit_status, expected_output })
     }
-}
-
-/// Fails if an end was asked for before anything was checked.
-fn not_stopped(stop: &StopRequest) -> Result<(), Failure> {
-    let Some(reason) = stop.reason() else { return Ok(()) };
-    let reason = match reason {
-        StopReason::Interrupted => "stopped",
-        StopReason::TimeIsOver => "the time limit was over",
-    };
-    Err(Failure::broken(format!("INTERRUPTED: {reason} before anything was checked")))
 }
 
 fn unusable(name: &str, error: &dyn Display) -> Failure {

@@ -5,9 +5,11 @@ use std::path::PathBuf;
 use clap::Args;
 use sframe_corpus::corpus::{self, Error};
 use sframe_inspect::command::{Failure, Status, print, tell, tell_line};
+use sframe_judge::examine::stop::StopReason;
 use sframe_kit::text::{Text, counted};
 use sframe_suite::suite::SuiteError;
 
+use super::interrupt::{requests_here, stopped};
 use super::options::{at_home, demand, parse_jobs};
 
 #[derive(Args)]
@@ -39,9 +41,11 @@ impl Rebuild {
             only: self.only.clone(),
             check: self.check,
             jobs: self.jobs,
+            stop: requests_here(),
         })
         .map_err(|error| match error {
             Error::Yaml(error) => error.into(),
+            Error::Interrupted => stopped(StopReason::Interrupted),
             Error::Read { .. } | Error::Invalid { .. } | Error::NothingToBuild { .. } => {
                 SuiteError::from(error).into()
             }

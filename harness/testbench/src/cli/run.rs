@@ -121,7 +121,7 @@ impl Run {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
         set_jobs(self.jobs)?;
         let began = Began::now();
-        let stop = requests_here()?;
+        let stop = requests_here();
         let external = self.unwinder.start(stop.clone())?;
         let suite = self.folders.open(&self.selection.filter())?;
         suite.check_files()?;

@@ -49,7 +49,7 @@ impl Samples {
             return Err(Failure::unusable(format!("error: --root: {} is not a folder", self.root.display())));
         }
         self.report.as_deref().map_or(Ok(()), report::begin)?;
-        let stop = requests_here()?;
+        let stop = requests_here();
         let progress = Progress::new(stop);
         let mut reports = Vec::new();
         let mut lines = String::new();

@@ -28,7 +28,7 @@ pub(crate) struct StudyCommand {
     #[arg(long, value_name = "N", default_value = "1", value_parser = numbers::count::<NonZeroU64>(numbers::POSITIVE, "instructions"))]
     every: NonZeroU64,
     #[command(flatten)]
-    child: ChildOptions,
+    pub(super) child: ChildOptions,
     /// Print the report as JSON instead of text.
     #[arg(long)]
     json: bool,

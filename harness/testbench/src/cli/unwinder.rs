@@ -7,6 +7,7 @@ use sframe_inspect::command::Failure;
 use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::external::{CommandLine, External, ExternalError, StopsPerCase};
 
+use super::interrupt::stopped;
 use super::numbers;
 use super::options::ADVANCED;
 
@@ -42,15 +43,13 @@ impl UnwinderCommand {
         stop: StopRequest,
     ) -> Result<Option<External>, Failure> {
         let Some(command) = &self.unwinder else { return Ok(None) };
+        let request = stop.clone();
         let timeout = Duration::from_secs(self.unwinder_timeout);
         let external = CommandLine::parse(command, timeout)
             .and_then(|command| External::new(command, stops_per_case, stop));
-        external.map(Some).map_err(|error| {
-            let message = format!("error: --unwinder: {error}");
-            match error {
-                ExternalError::Stopped => Failure::broken(message),
-                _ => Failure::unusable(message),
-            }
+        external.map(Some).map_err(|error| match request.reason() {
+            Some(reason) if matches!(error, ExternalError::Stopped) => stopped(reason),
+            _ => Failure::unusable(format!("error: --unwinder: {error}")),
         })
     }
 }

@@ -102,7 +102,8 @@ impl Vectors {
         if let Some(stacks) = &self.stacks {
             return self.walks(stacks);
         }
-        let external = self.unwinder.start(StopsPerCase::DEFAULT, requests_here()?)?;
+        let stop = requests_here();
+        let external = self.unwinder.start(StopsPerCase::DEFAULT, stop)?;
         let suite = self.selection.load(&self.folders)?;
         let meant = self.selection.of(&suite, &self.folders)?;
         let chosen = self.chosen(&suite.catalogue)?;

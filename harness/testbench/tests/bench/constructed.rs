@@ -11,6 +11,7 @@ use sframe_corpus::corpus::{MadeExample, Toolchain};
 use sframe_corpus::faults::{digest_of, record, recorded};
 use sframe_corpus::spec::Example;
 use sframe_engine::Abi;
+use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::vocabulary::Verdict;
 
 use crate::command::{bench, json, status, toolchains};
@@ -133,7 +134,7 @@ fn example(name: &str, case: &Case, abi: Abi, toolchain: &Toolchain) -> Example 
 fn make(name: &str, case: &Case, toolchain: &Toolchain, digest: String) {
     for abi in &case.abis {
         let example = example(name, case, *abi, toolchain);
-        let made = MadeExample::make(name, &example, toolchain, &toolchains());
+        let made = MadeExample::make(name, &example, toolchain, &toolchains(), &StopRequest::default());
         let made = made.unwrap_or_else(|error| panic!("{name}: {}", sframe_kit::text::with_causes(&error)));
         std::fs::copy(made.program(), folder().join(name).join(abi.to_string())).expect("a copy");
     }

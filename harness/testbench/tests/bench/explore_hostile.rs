@@ -197,3 +197,20 @@ fn a_malformed_dynamic_section_is_unusable_input() {
         assert!(text.contains("lies outside the file"), "{text}");
     }
 }
+
+/// Its blocks and instructions are those that are there: a set of all that it claims would not fit.
+#[test]
+fn a_function_is_no_longer_than_the_code() {
+    let mut bytes = build("gnu-2.44/amd64/crossing.O2-dynamic.first.so");
+    // The size of the FDE of the PLT: 128 MiB more.
+    assert_eq!(std::mem::replace(&mut bytes[1875], 8), 0);
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = written(folder.path(), "long", &bytes);
+    let script = "ulimit -v 3000000; exec \"$0\" explore --json \"$1\"";
+    let output = Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_sframe-testbench"), &file])
+        .output()
+        .expect("the bench");
+    let report = json(&output);
+    assert_eq!((status(&output), &report["summary"]["rows_agree"]), (1, &20.into()), "{report}");
+}

@@ -12,6 +12,7 @@ use sframe_corpus::faults::{
     Observed, Reproduced, Reproduction, build_of, differences, is_current, keep, reproduce,
 };
 use sframe_corpus::spec::{Component, Fault, Faults, FaultySection};
+use sframe_judge::examine::stop::StopRequest;
 use sframe_links::LinkPage;
 use sframe_suite::suite::{Suite, SuiteError};
 
@@ -40,7 +41,7 @@ fn committed(name: &str, fault: &Fault) -> Observed {
 
 fn make(name: &str, fault: &Fault) {
     let toolchain = toolchain(&fault.example.toolchain);
-    let made = MadeExample::make(name, &fault.example, &toolchain, &toolchains());
+    let made = MadeExample::make(name, &fault.example, &toolchain, &toolchains(), &StopRequest::default());
     let made = made.unwrap_or_else(|error| panic!("{name}: {}", sframe_kit::text::with_causes(&error)));
     keep(&corpus(), name, &fault.example, made.program()).unwrap_or_else(|error| panic!("{name}: {error}"));
 }
@@ -337,7 +338,8 @@ fn try_script(name: &str, script: &str, properties: &str) -> Option<Reproduction
     std::fs::write(path("fake.yaml"), definition).expect("a file");
     let (page, fake) = (fault(name), Toolchain::load(&path("fake.yaml")).expect("a toolchain"));
     let written_for = toolchain(&page.example.toolchain);
-    reproduce(name, &page, &written_for, &fake, &toolchains()).expect("a toolchain that is there")
+    reproduce(name, &page, &written_for, (&fake, &toolchains()), &StopRequest::default())
+        .expect("a toolchain that is there")
 }
 
 /// The page's commands are run with another compiler, and its builds are judged.
@@ -436,7 +438,8 @@ fn toolchains_have_the_faults_that_pages_say() {
         .par_iter()
         .filter_map(|((name, fault, _), it)| {
             let written_for = toolchain(&fault.example.toolchain);
-            reproduce(name, fault, &written_for, it, &folder).unwrap_or_else(|error| panic!("{error}"))
+            reproduce(name, fault, &written_for, (it, &folder), &StopRequest::default())
+                .unwrap_or_else(|error| panic!("{error}"))
         })
         .collect();
     for reproduction in &tried {

@@ -10,6 +10,7 @@ use sframe_corpus::corpus::{Maker, Toolchain};
 use sframe_corpus::faults::{Observed, build_of, differences, is_current};
 use sframe_corpus::spec::Faults;
 use sframe_engine::Abi;
+use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::examine::{ExamineOptions, examine};
 use sframe_judge::target::Target;
 use sframe_judge::target::files::Files;
@@ -30,7 +31,7 @@ const NEWEST: &str = "gnu-2.47";
 /// This machine's own toolchain; `None`, with a reason, if it does not write SFrame.
 pub(crate) fn host() -> Option<Maker> {
     let toolchain = Toolchain::load(&repository().join(HOST)).expect("a definition");
-    let maker = Maker::open(toolchain, Path::new("none")).expect("a folder");
+    let maker = Maker::open(toolchain, Path::new("none"), &StopRequest::default()).expect("a folder");
     let empty = [("empty.s".to_owned(), ".globl _start\n_start: jmp .\n".to_owned())];
     if !cfg!(target_arch = "x86_64") || maker.make(Abi::Amd64, &empty, &[]).is_err() {
         eprintln!("skipped: this machine has no gcc for amd64 whose assembler knows --gsframe");

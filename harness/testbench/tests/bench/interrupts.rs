@@ -1,5 +1,7 @@
 //! Runs that are ended early: by an interrupt, or because their time is over.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -13,6 +15,9 @@ use crate::isolate::{Endless, children, is_there};
 
 /// An unwinder in a shell: its first answer.
 const HELLO: &str = r#"read line; echo "{\"id\":1,\"hello\":{\"protocol\":1,\"name\":\"silent\",\"version\":\"1\",\"data\":\"sframe\"}}"; "#;
+
+/// What is said if nothing is known yet.
+const NOTHING_KNOWN: &str = "INTERRUPTED: stopped before there was a result";
 
 /// Waits until something is there.
 pub(crate) fn wait<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
@@ -165,19 +170,31 @@ fn a_terminal_shows_how_far_a_long_run_is() {
     assert!(report.contains("executed instructions checked"), "{text:?}");
 }
 
+/// How many programs a search has made below a folder.
+fn programs_below(folder: &Path) -> usize {
+    let below = |path: &Path| std::fs::read_dir(path).into_iter().flatten().flatten();
+    let numbers =
+        below(folder).flat_map(|scratch| below(&scratch.path().join("programs")).collect::<Vec<_>>());
+    // They are removed soon.
+    numbers.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).max().unwrap_or(0)
+}
+
 /// Starts a search that would take hours, interrupts it as `timeout` does, and returns what it says.
 fn interrupted_search(words: &[&str]) -> Value {
+    let scratch = tempfile::tempdir().expect("a folder");
     let child = Command::new(env!("CARGO_BIN_EXE_sframe-testbench"))
         .current_dir(repository())
         .arg("generate")
         .args(words)
         .args(["--json", "--jobs", "1"])
+        .env("TMPDIR", scratch.path())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .expect("the bench");
-    wait("it handles no interrupt", || handles_interrupts(id(&child)).then_some(()));
-    std::thread::sleep(Duration::from_millis(500));
+    let is_ready =
+        || handles_interrupts(id(&child)) && (words[0] == "sections" || programs_below(scratch.path()) > 100);
+    wait("it does not search", || is_ready().then_some(()));
     for signal in [Signal::STOP, Signal::TERM, Signal::INT, Signal::CONT] {
         interrupt(&child, signal);
     }
@@ -230,6 +247,9 @@ fn an_interrupt_is_heeded_while_an_unwinder_is_silent() {
         let output = bench.wait_with_output().expect("the bench");
         assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
         assert_eq!(status(&output), 4, "{output:?}");
+        if first.is_empty() {
+            assert_eq!(String::from_utf8_lossy(&output.stderr).trim(), NOTHING_KNOWN);
+        }
         assert!(unwinders.iter().all(|unwinder| !is_there(*unwinder)), "the unwinder has ended");
         std::fs::remove_file(&mark).expect("a file");
         let left: Vec<_> = std::fs::read_dir(folder.path()).expect("a folder").collect();
@@ -295,7 +315,81 @@ fn nothing_is_checked_before_it_is_known_what_is_loaded() {
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(status(&output), 4);
     let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(said.trim(), "INTERRUPTED: stopped before anything was checked");
+    assert_eq!(said.trim(), NOTHING_KNOWN);
+}
+
+/// It reads what nobody writes, or waits for the first answer of a program that gives none.
+#[test]
+fn whoever_is_stopped_before_there_is_a_result_says_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (mark, output) = (folder.path().join("silent"), folder.path().join("output"));
+    let silent = format!("touch {}; exec sleep 1000", mark.display());
+    let silent = shlex::try_join(["sh", "-c", &silent]).expect("a command");
+    let output = output.to_str().expect("text");
+    for words in [
+        &["lint", "-"][..],
+        &["diff", "-"],
+        &["dump", "-"],
+        &["export", "stacks", "--output", output],
+        &["vectors", "--unwinder", &silent],
+        &["generate", "sections", "--unwinder", &silent],
+        &["run", "--spec", "leaf", "--unwinder", &silent],
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sframe-testbench"));
+        command.args(words).current_dir(repository());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the program");
+        let _input = child.stdin.take();
+        let asks = words.contains(&"--unwinder");
+        let is_ready = || if asks { mark.exists() } else { handles_interrupts(id(&child)) };
+        wait("it is not ready", || is_ready().then_some(()));
+        interrupt(&child, Signal::TERM);
+        let output = child.wait_with_output().expect("it ends");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((status(&output), said.trim()), (4, NOTHING_KNOWN), "{words:?}");
+        assert!(output.stdout.is_empty(), "{words:?}: {output:?}");
+        _ = std::fs::remove_file(&mark);
+    }
+}
+
+/// The compiler answers when it is asked for its version, and then no more.
+#[test]
+fn an_interrupt_ends_a_search_whose_compiler_hangs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (compiler, mark) = (folder.path().join("compiler"), folder.path().join("hangs"));
+    let script = format!("#!/bin/sh\necho $$ >> {}\nexec sleep 1000\n", mark.display());
+    std::fs::write(&compiler, script).expect("a file");
+    std::fs::set_permissions(&compiler, Permissions::from_mode(0o755)).expect("a program");
+    let toolchain = folder.path().join("hangs.yaml");
+    let abis = format!("abis:\n  amd64: {{compiler: {}}}\n", compiler.display());
+    let definition = format!("name: hangs\nsummary: It hangs.\nsframe_flags: [\"-Wa,--gsframe\"]\n{abis}");
+    std::fs::write(&toolchain, definition).expect("a file");
+    let toolchain = toolchain.to_str().expect("text");
+    for kind in ["assembly", "c"] {
+        let words = ["generate", kind, "--toolchain", toolchain];
+        let report =
+            interrupted(&words, |_| std::fs::read_to_string(&mark).is_ok_and(|it| it.ends_with('\n')));
+        assert_eq!(report["verdict"], "INTERRUPTED", "{kind}: {report}");
+        let pids = std::fs::read_to_string(&mark).expect("a file");
+        assert!(pids.lines().all(|pid| !is_there(pid.parse().expect("a process"))), "{kind}: {pids}");
+        std::fs::remove_file(&mark).expect("a file");
+    }
+}
+
+/// The run that shows what its calls were takes no walks: what it has come to is walked in the time that is left.
+#[test]
+fn an_interrupted_study_keeps_its_walks() {
+    let endless = Endless::new();
+    let file = endless.file.to_str().expect("text");
+    let report = interrupted(&["study", file], |child| {
+        let is_ready = children(child.id()).into_iter().any(handles_interrupts);
+        is_ready.then(|| std::thread::sleep(Duration::from_millis(500))).is_some()
+    });
+    let executed = &report["images"][0]["executed"];
+    assert_eq!((&report["verdict"], &report["broken"]), (&"INTERRUPTED".into(), &"interrupted".into()));
+    assert!(executed["instructions"].as_u64() > Some(1000), "{report}");
+    let walks = executed["cfi"]["by_topmost"].as_object().expect("walks");
+    assert!(!walks.is_empty(), "{report}");
 }
 
 /// Starts a command in the repository, interrupts it when it is ready, and returns its document.

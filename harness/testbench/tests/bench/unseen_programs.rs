@@ -7,6 +7,7 @@ use serde_json::Value;
 use sframe_corpus::corpus::{MadeExample, Toolchain};
 use sframe_corpus::spec::{Example, Fault, Faults, FaultySection};
 use sframe_engine::Abi;
+use sframe_judge::examine::stop::StopRequest;
 
 use crate::command::{are_installed, bench, json, status, toolchains};
 use crate::common::repository;
@@ -35,7 +36,10 @@ fn program(page: &Fault, toolchain: &str, abi: Abi, flags: &str, source: &str) -
         program: "other".to_owned(),
         ..page.example.clone()
     };
-    Some(MadeExample::make("other", &example, &toolchain, &toolchains()).expect("a program"))
+    Some(
+        MadeExample::make("other", &example, &toolchain, &toolchains(), &StopRequest::default())
+            .expect("a program"),
+    )
 }
 
 /// What `check` or `explore` says of a program: the status, and the bugs that it names.

@@ -46,7 +46,7 @@ impl Assembly {
             print(&text)?;
             return Ok(Status::AsExpected);
         }
-        let stop = requests_here()?;
+        let stop = requests_here();
         let options = CampaignOptions {
             search: self.of.numbers(&stop),
             functions: self.functions,
@@ -71,7 +71,7 @@ impl Assembly {
         } else {
             let mut text = searched.text(made);
             let facts = vec![causes, counted(programs, "program")];
-            conclusion(status, searched.is_stopped, facts).show(&mut text);
+            conclusion(status, searched.stopped(programs), facts).show(&mut text);
             print(&text)?;
         }
         Ok(status)

@@ -46,7 +46,7 @@ impl C {
             print(&text)?;
             return Ok(Status::AsExpected);
         }
-        let stop = requests_here()?;
+        let stop = requests_here();
         let options = CampaignOptions {
             search: self.of.numbers(&stop),
             functions: self.functions,
@@ -77,7 +77,7 @@ impl C {
                 text.line(format!("program {program} computes different numbers: {}", list(checksums)));
             }
             let made = format!("{}, {}", counted(programs, "program"), counted(builds, "build"));
-            conclusion(status, searched.is_stopped, vec![causes, made]).show(&mut text);
+            conclusion(status, searched.stopped(programs), vec![causes, made]).show(&mut text);
             print(&text)?;
         }
         Ok(status)

@@ -25,6 +25,8 @@ pub(super) struct Searched<S: Terms> {
     pub(super) all: BTreeMap<String, BTreeMap<Abi, Found<S>>>,
     /// All toolchains that are installed, if they were asked about the smallest programs.
     pub(super) makers: Vec<Maker>,
+    /// How many programs were to be tried.
+    pub(super) planned: u64,
     /// Whether the search was ended by an interrupt.
     pub(super) is_stopped: bool,
 }
@@ -40,6 +42,11 @@ impl<S: Shown> Searched<S> {
     /// Adds a number of all.
     pub(super) fn sum(&self, of: impl Fn(&Found<S>) -> u64) -> u64 {
         self.all.values().flat_map(BTreeMap::values).map(of).sum()
+    }
+
+    /// Of how many programs so many were tried, if it was stopped.
+    pub(super) fn stopped(&self, tried: u64) -> Option<(u64, u64, &'static str)> {
+        self.is_stopped.then_some((tried, self.planned, "program"))
     }
 
     /// How the search ends. Something may also be wrong between toolchains.
@@ -120,11 +127,11 @@ impl Programs {
     }
 
     /// Opens the toolchains, each with the ABIs that are wanted of it.
-    fn open(&self) -> Result<Vec<(Maker, Vec<Abi>)>, Failure> {
+    fn open(&self, stop: &StopRequest) -> Result<Vec<(Maker, Vec<Abi>)>, Failure> {
         set_jobs(self.jobs)?;
         let mut work = Vec::new();
         for toolchain in self.definitions()? {
-            let maker = Maker::open(toolchain, &self.roots).map_err(definitions::failure)?;
+            let maker = Maker::open(toolchain, &self.roots, stop).map_err(definitions::failure)?;
             let toolchain = maker.toolchain();
             let is_asked_for =
                 |abi: &Abi| self.wants(*abi) && (!self.abis.is_empty() || !toolchain.is_excluded(*abi));
@@ -149,7 +156,7 @@ impl Programs {
         asks_about_known: Option<bool>,
         campaign: impl Fn(&Maker, Abi, &(dyn Fn() + Sync)) -> Result<Found<S>, Error>,
     ) -> Result<Searched<S>, Failure> {
-        let work = self.open()?;
+        let work = self.open(stop)?;
         let count = work.iter().map(|(_, abis)| abis.len() as u64).sum::<u64>() * self.programs;
         let bar = progress_bar(count, "programs");
         let mut all: BTreeMap<String, BTreeMap<Abi, Found<S>>> = BTreeMap::new();
@@ -157,7 +164,11 @@ impl Programs {
             // What was not begun is not told.
             for abi in abis.iter().take_while(|_| stop.reason().is_none()) {
                 let start = Instant::now();
-                let mut found = campaign(maker, *abi, &|| bar.inc(1)).map_err(definitions::failure)?;
+                let mut found = match campaign(maker, *abi, &|| bar.inc(1)) {
+                    // What was found before is told.
+                    Err(Error::Interrupted) => break,
+                    found => found.map_err(definitions::failure)?,
+                };
                 if let Some(error) = found.failed.take() {
                     return Err(definitions::failure(error));
                 }
@@ -167,19 +178,22 @@ impl Programs {
         }
         bar.finish_and_clear();
         let mut makers = Vec::new();
-        if let Some(with_known) = asks_about_known {
-            makers = self.all_that_are_there()?;
+        if let Some(with_known) = asks_about_known.filter(|_| stop.reason().is_none()) {
+            makers = self.all_that_are_there(stop)?;
             for (toolchain, abis) in &mut all {
                 for (abi, found) in abis.iter_mut().filter(|_| stop.reason().is_none()) {
-                    found.ask_others((toolchain, *abi), &makers, with_known).map_err(definitions::failure)?;
+                    match found.ask_others((toolchain, *abi), &makers, with_known) {
+                        Err(Error::Interrupted) => break,
+                        asked => asked.map_err(definitions::failure)?,
+                    }
                 }
             }
         }
-        Ok(Searched { all, makers, is_stopped: stop.reason().is_some() })
+        Ok(Searched { all, makers, planned: count, is_stopped: stop.reason().is_some() })
     }
 
     /// Opens all toolchains that are installed: the selected ones, and those of the corpus.
-    fn all_that_are_there(&self) -> Result<Vec<Maker>, Failure> {
+    fn all_that_are_there(&self, stop: &StopRequest) -> Result<Vec<Maker>, Failure> {
         let mut all = self.definitions()?;
         for toolchain in Toolchain::load_all(&self.corpus).map_err(definitions::failure)? {
             if toolchain.derive.is_none() && !all.iter().any(|other| other.name == toolchain.name) {
@@ -188,7 +202,7 @@ impl Programs {
         }
         let mut makers = Vec::new();
         for toolchain in all {
-            match Maker::open(toolchain, &self.roots) {
+            match Maker::open(toolchain, &self.roots, stop) {
                 Ok(maker) => makers.push(maker),
                 Err(Error::NoRoot { .. }) => {}
                 Err(error) => return Err(definitions::failure(error)),

@@ -84,12 +84,17 @@ impl Pages {
     }
 }
 
-/// How a search ends.
-pub(super) fn conclusion(status: Status, is_stopped: bool, mut facts: Vec<String>) -> Conclusion {
-    if is_stopped {
-        facts.insert(0, "the search is incomplete, and nothing is reduced".to_owned());
+/// How a search ends, of which so many of all programs or sections were tried if it was stopped.
+pub(super) fn conclusion(
+    status: Status,
+    stopped: Option<(u64, u64, &str)>,
+    mut facts: Vec<String>,
+) -> Conclusion {
+    if let Some((tried, of, what)) = stopped {
+        let tried = format!("{} of {} tried", grouped(tried), counted(of, what));
+        facts.insert(0, format!("{tried}, and nothing is reduced"));
     }
-    Conclusion { ending: verdict(status, is_stopped), facts }
+    Conclusion { ending: verdict(status, stopped.is_some()), facts }
 }
 
 /// The verdict on a search.

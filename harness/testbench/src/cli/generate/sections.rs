@@ -64,7 +64,7 @@ impl Sections {
             return self.print_first();
         }
         set_jobs(self.jobs)?;
-        let stop = requests_here()?;
+        let stop = requests_here();
         let external = self.unwinder.start(StopsPerCase::DEFAULT, stop.clone())?;
         let all = ALL_PARTS.to_vec();
         let parts = external.as_ref().map_or(all, |external| external.hello().section.clone());
@@ -111,7 +111,7 @@ impl Sections {
         if self.json {
             print_verdict(verdict(status, found.interrupted), &found)?;
         } else if volume() != Volume::Quiet || status != Status::AsExpected {
-            print(&text(&found, status))?;
+            print(&text(&found, status, self.sections))?;
         }
         Ok(status)
     }
@@ -129,7 +129,7 @@ impl Sections {
     }
 }
 
-fn text(found: &Found<readers::Sections>, status: Status) -> Text {
+fn text(found: &Found<readers::Sections>, status: Status, planned: u64) -> Text {
     let (mut text, counts) = (Text::default(), &found.counts);
     show(found, &mut text);
     for (reason, count) in &counts.skipped {
@@ -157,7 +157,8 @@ fn text(found: &Found<readers::Sections>, status: Status) -> Text {
         counted(counts.restarts.into(), "restart")
     );
     let facts = gave_up.into_iter().chain([causes, sections, answers]).collect();
-    conclusion(status, found.interrupted, facts).show(&mut text);
+    let stopped = found.interrupted.then_some((counts.sections, planned, "section"));
+    conclusion(status, stopped, facts).show(&mut text);
     text
 }
 

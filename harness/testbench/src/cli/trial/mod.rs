@@ -30,7 +30,7 @@ use toolchains::Opened;
 
 use super::bless::{frames, refuse_under_ci, rules};
 use super::definitions::failure;
-use super::interrupt::ends_at_once;
+use super::interrupt::Work;
 use super::isolation::workers_of_strangers;
 use super::matrix::make;
 use super::numbers;
@@ -101,7 +101,7 @@ type SpecOf = (Spec, Source);
 
 impl Try {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
-        let stop = ends_at_once(self.json)?;
+        let done = Work::begin(self.json, "finished builds are kept: the same command goes on with them");
         if self.bless {
             refuse_under_ci()?;
         }
@@ -110,15 +110,15 @@ impl Try {
         let all = Toolchain::load_all(&self.folders.corpus).map_err(failure)?;
         let references = References::of(&suite, &all);
         let work = WorkFolder::open(&self.work).map_err(failure)?;
-        let opened = self.toolchains(&all, &work, &programs, stop)?;
+        let opened = self.toolchains(&all, &work, &programs, done.stop.clone())?;
         let mut tried = Vec::new();
         for Opened { attempts, file } in &opened {
-            tried.push(TriedToolchain { attempts, file: file.clone(), made: make(attempts)? });
+            tried.push(TriedToolchain { attempts, file: file.clone(), made: make(attempts, &done)? });
         }
         if self.bless && self.write_specs(&suite, &references, &tried, &work)? {
             suite = self.open()?;
         }
-        self.judge(&suite, &references, &tried, &work)
+        self.judge(&suite, &references, &tried, (&work, &done))
     }
 
     /// Opens the suite. Only the specs of these names have to be right.
@@ -263,7 +263,7 @@ impl Try {
         suite: &Suite,
         references: &References,
         tried: &[TriedToolchain<'_, '_>],
-        work: &WorkFolder,
+        (work, done): (&WorkFolder, &Work),
     ) -> Result<Status, Failure> {
         let specs = self.specs(suite);
         let machine = self.machine.options();
@@ -273,7 +273,10 @@ impl Try {
             let own = of.cases(suite, &specs, references, work);
             check_places(work.path(), &own.whole())?;
             let bar = progress_bar(own.count() as u64, "cases");
-            let results = own.run(&machine, Some(workers_of_strangers()), work.path(), &|_| bar.inc(1));
+            let results = own.run(&machine, Some(workers_of_strangers()), work.path(), &|_| {
+                done.has_run();
+                bar.inc(1);
+            });
             bar.finish_and_clear();
             let cases = split(results).0;
             let has_spec = |build: &&Build| specs.iter().any(|(spec, _)| spec.program == build.program);
