@@ -1,12 +1,8 @@
 //! The last lines that people read: the verdict in a word, what made it so, and then a fact in each line.
 
 use serde::Serialize;
-use textwrap::{Options, WordSeparator, WordSplitter};
 
 use crate::text::{Text, demangled};
-
-/// How wide lines are at most, in columns.
-const WIDTH: usize = 110;
 
 /// How a command ends, as its last lines begin; of several, the worst one counts, which comes last here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -68,15 +64,9 @@ impl Conclusion {
 
     /// Adds a line for each fact, and more where one would be too wide.
     pub fn show(&self, text: &mut Text) {
-        let options = Options::new(WIDTH)
-            .subsequent_indent("      ")
-            .break_words(false)
-            .word_separator(WordSeparator::AsciiSpace)
-            .word_splitter(WordSplitter::NoHyphenation);
         for (index, fact) in self.facts.iter().enumerate() {
             let begin = if index == 0 { format!("{}: ", self.ending) } else { "    ".to_owned() };
-            let options = options.clone().initial_indent(&begin);
-            textwrap::wrap(&demangled(fact), options).into_iter().for_each(|line| text.line(line));
+            text.wrap(&begin, &demangled(fact), "      ");
         }
     }
 
@@ -90,6 +80,7 @@ impl Conclusion {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::WIDTH;
 
     #[test]
     fn no_line_is_wider_than_it_may_be() {

@@ -13,6 +13,7 @@ use std::fmt::{self, Write as _};
 use std::ops::Deref;
 
 use anstyle::Style;
+use textwrap::{Options, WordSeparator, WordSplitter};
 
 pub use demangle::demangled;
 
@@ -69,6 +70,9 @@ fn line_of(text: &str) -> Cow<'_, str> {
     text
 }
 
+/// How wide lines are at most, in columns, where they can be wrapped.
+pub const WIDTH: usize = 110;
+
 /// Lines for people.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Text(String);
@@ -93,6 +97,23 @@ impl Text {
     pub fn line(&mut self, line: impl fmt::Display) {
         self.0.push_str(&line_of(&line.to_string()));
         self.0.push('\n');
+    }
+
+    /// Adds a line that begins with `begin`, and more lines, behind `indent`, where it would be too wide.
+    pub fn wrap(&mut self, begin: &str, line: &str, indent: &str) {
+        let options = Options::new(WIDTH)
+            .initial_indent(begin)
+            .subsequent_indent(indent)
+            .break_words(false)
+            .word_separator(WordSeparator::AsciiSpace)
+            .word_splitter(WordSplitter::NoHyphenation);
+        textwrap::wrap(line, options).into_iter().for_each(|line| self.line(line));
+    }
+
+    /// Adds a line, and more lines, each two columns further in, where it would be too wide.
+    pub fn wrap_line(&mut self, line: &str) {
+        let (indent, line) = line.split_at(line.len() - line.trim_start().len());
+        self.wrap(indent, line, &format!("{indent}  "));
     }
 
     /// Adds a line; both `write!` and `writeln!` call this.

@@ -327,6 +327,13 @@ pub struct LinksTable {
 }
 
 impl LinksTable {
+    /// How the worst of them has ended.
+    #[must_use]
+    pub fn ending(&self) -> Ending {
+        let endings = self.reports.iter().map(|report| report.conclusion().ending);
+        endings.max().unwrap_or(Ending::Inconclusive)
+    }
+
     /// The reports, each after its verdict.
     #[must_use]
     pub fn concluded(&self) -> Vec<Concluded<&LinksReport>> {

@@ -323,7 +323,8 @@ impl Subject {
             let name = || shlex::try_join(words.iter().map(String::as_str)).unwrap_or_default();
             Some(version(&words).unwrap_or_else(|| format!("`{}`, which names no version", name())))
         };
-        self.tools.keys().filter_map(one).collect()
+        // Whoever is stopped asks no more.
+        self.tools.keys().take_while(|_| self.stop.reason().is_none()).filter_map(one).collect()
     }
 
     /// A process with a command, in the tools' root if they have one.

@@ -25,6 +25,7 @@ use sframe_judge::target::Target;
 use sframe_judge::target::files::Files;
 use sframe_judge::truth::cross_check::Traces;
 use sframe_judge::unwind::sframe_unwinder;
+use sframe_kit::conclusion::Ending;
 use sframe_machine::Options;
 use sframe_suite::case::BrokenReason;
 use sframe_suite::report::{
@@ -241,7 +242,7 @@ fn commands(files: &[(String, Vec<u8>)], file: usize, tally: &mut Tally) {
         drop(serde_json::to_string(&report).expect("JSON"));
         let mut log = sframe_inspect::lint::Log::default();
         log.add(&report);
-        drop(serde_json::to_string(&log.document("sframe-testbench")).expect("JSON"));
+        drop(serde_json::to_string(&log.document("sframe-testbench", Ending::Fail)).expect("JSON"));
     }));
     count(diff_file(bytes, "file").map_err(|error| error.to_string()).map(|report| {
         assert!(!report.text().is_empty());

@@ -378,7 +378,7 @@ impl Module {
     pub fn text(&self) -> Text {
         let mut text = Text::default();
         text.blank();
-        self.lines().iter().for_each(|line| text.line(line));
+        self.lines().iter().for_each(|line| text.wrap_line(line));
         text
     }
 

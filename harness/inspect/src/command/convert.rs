@@ -13,11 +13,12 @@ use sframe_elf::object_file::ObjectFile;
 use sframe_elf::symbols::Symbols;
 use sframe_engine::{ByteOrder, Version};
 use sframe_kit::Address;
-use sframe_kit::text::Text;
+use sframe_kit::conclusion::{Conclusion, Ending};
+use sframe_kit::text::{Text, counted};
 
 use super::exit::{Failure, Status};
 use super::parse_version;
-use super::{Volume, print, print_json, tell, volume, write_output};
+use super::{Volume, print, print_verdict, tell, volume, write_output};
 
 /// The arguments of `convert`.
 #[derive(Args, Debug)]
@@ -137,15 +138,14 @@ impl Convert {
         let mut report = Report::new(&converted, &symbols);
         report.module = module;
         tell(&report.refusals());
+        let conclusion = report.conclusion();
         if self.json {
-            print_json(&report)?;
+            print_verdict(conclusion.ending, &report)?;
         } else if volume() != Volume::Quiet {
-            let (carried_over, all) = (report.carried_over, report.functions);
-            print(&Text::of(format_args!("{carried_over} of {all} functions carried over")))?;
             report.module.as_ref().map_or(Ok(()), |module| print(&module.text()))?;
+            print(&conclusion.text())?;
         }
-        let is_whole = report.left_out.is_empty() && report.errors.is_empty();
-        Ok(if is_whole { Status::AsExpected } else { Status::Finding })
+        Ok(conclusion.ending.into())
     }
 }
 
@@ -198,6 +198,20 @@ impl Report {
             errors: converted.errors.iter().map(ToString::to_string).collect(),
             module: None,
         }
+    }
+
+    /// How it has ended.
+    fn conclusion(&self) -> Conclusion {
+        let carried = format!("{} of {} functions carried over", self.carried_over, self.functions);
+        // A function that can't be read is in no number.
+        let left_out = self.functions.saturating_sub(self.carried_over) as u64;
+        let lost = (left_out > 0).then(|| format!("{} left out", counted(left_out, "function")));
+        let errors = self.errors.len() as u64;
+        let unread = (errors > 0)
+            .then(|| format!("{} of the call frame information not read", counted(errors, "part")));
+        let is_whole = self.left_out.is_empty() && self.errors.is_empty();
+        let ending = if is_whole { Ending::Pass } else { Ending::Fail };
+        Conclusion { ending, facts: lost.into_iter().chain(unread).chain([carried]).collect() }
     }
 
     /// Returns what was left out, and why, line by line.

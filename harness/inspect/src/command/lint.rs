@@ -6,7 +6,7 @@ use crate::diff::{DiffError, DiffReport, diff_file};
 use crate::known::Known;
 use crate::lint::{LintError, LintReport, Log, lint_file};
 use clap::Args;
-use sframe_kit::conclusion::Concluded;
+use sframe_kit::conclusion::{Concluded, Ending};
 use sframe_kit::percent::Percent;
 
 use super::diff::PointOut;
@@ -71,7 +71,11 @@ impl Lint {
         if let (Some(path), Some(log)) =
             (&self.sarif, linter.log.filter(|log| status.is_ok() || !log.is_empty()))
         {
-            write_file(path, &json_text(&log.document(program))?)?;
+            let ending = match &status {
+                Ok(Status::Broken) => Ending::Interrupted,
+                status => status.as_ref().map_or(Ending::Error, |status| (*status).into()),
+            };
+            write_file(path, &json_text(&log.document(program, ending))?)?;
         }
         status
     }

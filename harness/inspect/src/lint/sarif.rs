@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::report::{Finding, LintReport};
+use sframe_kit::conclusion::Ending;
 use sframe_kit::sarif;
 use sframe_kit::text::counted;
 
@@ -79,11 +80,13 @@ impl Log {
         self.files == 0
     }
 
-    /// Returns the log of `program`.
+    /// Returns the log of `program`, which ends so.
     #[must_use]
-    pub fn document(self, program: &str) -> Value {
+    pub fn document(self, program: &str, ending: Ending) -> Value {
         let rules: Vec<Value> = self.rules.into_values().collect();
         let is_broken = !self.notifications.is_empty();
-        sarif::document(program, &rules, &self.results, &self.notifications, is_broken)
+        let mut log = sarif::document(program, &rules, &self.results, &self.notifications, is_broken);
+        log["runs"][0]["properties"] = json!({ "verdict": ending });
+        log
     }
 }

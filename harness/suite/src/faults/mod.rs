@@ -13,5 +13,5 @@ mod upstream;
 pub use reach::{Reach, reaches};
 pub use report::{FaultReport, FaultsReport};
 pub(crate) use text::{known_upstream, reached};
-pub use text::{link_page, list, page, reproductions};
+pub use text::{link_page, list, page, reproductions, tried};
 pub use upstream::{Form, link_upstream, upstream};

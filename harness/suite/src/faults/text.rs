@@ -2,6 +2,7 @@
 
 use sframe_corpus::faults::{Reproduced, Reproduction};
 use sframe_corpus::spec::{Fault, FaultySection, Site, Upstream, UpstreamState};
+use sframe_kit::conclusion::{Conclusion, Ending};
 use sframe_kit::text::{Text, counted, wrapped};
 use sframe_links::LinkPage;
 
@@ -94,6 +95,34 @@ pub fn link_page(page: &LinkPage) -> Text {
     text.line(format_args!("upstream    {}", known_upstream(upstream)));
     text.line("shown by    `sframe-testbench links`: corpus/links/linkers says by which cases");
     text
+}
+
+/// How trying toolchains has ended, which have these names.
+#[must_use]
+pub fn tried(all: &[Reproduction], names: &[String]) -> Conclusion {
+    let count = |is: &dyn Fn(&Reproduction) -> bool| all.iter().filter(|tried| is(tried)).count() as u64;
+    let failed = count(&|tried| matches!(tried.result, Reproduced::Failed { .. }));
+    let as_said = count(&Reproduction::is_as_expected);
+    let other = all.len() as u64 - failed - as_said;
+    let (ending, first) = if all.is_empty() {
+        let names = names.join(", ");
+        let why = format!(
+            "by its `properties`, which say the versions of its tools, {names} has none of the components of these faults"
+        );
+        return Conclusion { ending: Ending::Inconclusive, facts: vec!["nothing was made".to_owned(), why] };
+    } else if other > 0 {
+        (Ending::Fail, format!("{} other than the pages say", counted(other, "example")))
+    } else if failed > 0 {
+        (Ending::Error, format!("{} can't be checked", counted(failed, "example")))
+    } else {
+        (Ending::Pass, format!("{} as the pages say", counted(as_said, "example")))
+    };
+    let of_all = format!(
+        "{} tried: {as_said} as the pages say, {failed} can't be checked",
+        counted(all.len() as u64, "example")
+    );
+    let more = (ending != Ending::Pass).then_some(of_all);
+    Conclusion { ending, facts: std::iter::once(first).chain(more).collect() }
 }
 
 /// Says which toolchains have faults.

@@ -294,7 +294,7 @@ impl ExploreReport {
             _ if self.findings.iter().any(|found| found.form.is_some()) => {
                 format!("{checked}, all correct for the code as it is in the file")
             }
-            _ => format!("{checked}, all correct"),
+            _ => format!("{checked}, all correct{}", self.wrong_elsewhere()),
         });
         if let Some(lacks) = &self.section.lacks
             && lacks.unread_functions > 0
@@ -329,6 +329,19 @@ impl ExploreReport {
         }
         facts.extend(not_looked_for(self.known_not_looked_at));
         Conclusion { ending: self.ending(), facts }
+    }
+}
+
+impl ExploreReport {
+    /// Names what is wrong, if that is no row.
+    fn wrong_elsewhere(&self) -> String {
+        let mut verdicts: BTreeMap<&str, u64> = BTreeMap::new();
+        for found in self.proved().filter(|found| found.finding.row.is_none()) {
+            *verdicts.entry(found.finding.verdict.as_str()).or_default() += 1;
+        }
+        let named: Vec<String> =
+            verdicts.into_iter().map(|(verdict, count)| format!("{} {verdict}", grouped(count))).collect();
+        if named.is_empty() { String::new() } else { format!("; wrong elsewhere: {}", named.join(", ")) }
     }
 }
 

@@ -508,11 +508,11 @@ impl ExploreReport {
             text.line(format!("        may be wrong: {}", found.doubts_text()));
         }
         if style.is_full() {
-            self.open_lines().iter().for_each(|line| text.line(format!("    {line}")));
+            self.open_lines().iter().for_each(|line| text.wrap_line(&format!("    {line}")));
             text.line(self.numbers());
         }
         if !style.is_brief() && !style.is_full() {
-            self.caveats().iter().for_each(|line| text.line(format!("    {line}")));
+            self.caveats().iter().for_each(|line| text.wrap_line(&format!("    {line}")));
         }
         show_accepted(&mut text, &self.known, style);
         if !style.is_brief() {

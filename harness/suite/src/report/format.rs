@@ -61,6 +61,20 @@ pub enum Document<'r> {
 }
 
 impl<'r> Document<'r> {
+    /// How the command ends, as its last lines begin.
+    #[must_use]
+    pub fn ending(&self) -> Ending {
+        match *self {
+            Document::Run { report, .. } => report.ending(),
+            Document::Check { report, .. } => report.ending(),
+            Document::Explore { report } => report.ending(),
+            Document::Files { files } => files.ending,
+            Document::Matrix { ending, .. } => ending,
+            Document::Samples { report } => report.conclusion().ending,
+            Document::Links { table } => table.ending(),
+        }
+    }
+
     /// Where the report comes from.
     #[must_use]
     pub const fn provenance(&self) -> Option<&'r Provenance> {

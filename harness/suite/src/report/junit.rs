@@ -8,6 +8,7 @@ use quick_junit::{NonSuccessKind, Report as Junit, TestCase, TestCaseStatus, Tes
 use sframe_judge::examine::excluded::Exclusion;
 use sframe_judge::finding::{Finding, groups};
 use sframe_judge::vocabulary::Verdict;
+use sframe_kit::conclusion::Ending;
 use sframe_kit::text::{Text, neutral};
 use sframe_links::{LinkOutcome, LinksTable};
 
@@ -26,19 +27,24 @@ const OF_A_CASE: usize = 64;
 pub(super) const FORMAT: Format = Format { files: &["junit.xml"], write };
 
 fn write(document: &Document<'_>) -> Option<Written> {
-    match *document {
-        Document::Run { report, .. } => Some(("junit.xml", junit(report).map_err(Into::into))),
-        Document::Check { report, .. } => Some(("junit.xml", junit_of_check(report).map_err(Into::into))),
-        Document::Links { table } => Some(("junit.xml", junit_of_links(table).map_err(Into::into))),
-        Document::Explore { report } => {
-            Some(("junit.xml", junit_of_files(std::slice::from_ref(report), &[], None).map_err(Into::into)))
-        }
-        Document::Files { files } => Some((
-            "junit.xml",
-            junit_of_files(&files.reports, &files.refused, files.left()).map_err(Into::into),
-        )),
-        Document::Matrix { .. } | Document::Samples { .. } => None,
-    }
+    let suites = match *document {
+        Document::Run { report, .. } => of_run(report),
+        Document::Check { report, .. } => of_check(report),
+        Document::Links { table } => of_links(table),
+        Document::Explore { report } => of_files(std::slice::from_ref(report), &[], None),
+        Document::Files { files } => of_files(&files.reports, &files.refused, files.left()),
+        Document::Matrix { .. } | Document::Samples { .. } => return None,
+    };
+    Some(("junit.xml", suites.xml(document.ending()).map_err(Into::into)))
+}
+
+/// What is written: suites, where they come from, and for how long they ran.
+struct Suites<'r> {
+    suites: Vec<TestSuite>,
+    provenance: Option<&'r Provenance>,
+    time: Duration,
+    /// How many tests are skipped.
+    skipped: u64,
 }
 
 /// What was tested.
@@ -62,14 +68,19 @@ struct Tested<'r> {
     time: Duration,
 }
 
-/// Formats a run as JUnit XML: one suite for each toolchain and ABI. A
-/// failure's message is its first finding, and its text has the others too. What
-/// was excluded is the output of a case, whatever its outcome.
-/// Times are those of the cases, each in a separate process.
+/// Formats a run as JUnit XML.
 ///
 /// # Errors
 /// The XML can't be written.
 pub fn junit(report: &Report) -> Result<String, quick_junit::SerializeError> {
+    of_run(report).xml(report.ending())
+}
+
+/// A run: one suite for each toolchain and ABI. A
+/// failure's message is its first finding, and its text has the others too. What
+/// was excluded is the output of a case, whatever its outcome.
+/// Times are those of the cases, each in a separate process.
+fn of_run(report: &Report) -> Suites<'_> {
     let mut suites: Vec<TestSuite> = Vec::new();
     for case in &report.cases {
         let name = neutral(&format!("{}/{}", case.toolchain, case.abi)).into_owned();
@@ -112,15 +123,12 @@ pub fn junit(report: &Report) -> Result<String, quick_junit::SerializeError> {
         outcome => outcome == Outcome::Skipped && report.worse_of(&case.id).is_empty(),
     };
     let skipped = report.cases.iter().filter(is_skipped).count() as u64;
-    xml(suites, report.provenance.as_ref(), report.cases.iter().map(time).sum(), skipped)
+    let time = report.cases.iter().map(time).sum();
+    Suites { suites, provenance: report.provenance.as_ref(), time, skipped }
 }
 
-/// Formats a check as JUnit XML: one test, in a suite for the ABI. Checks of several files can be merged by what reads
-/// them.
-///
-/// # Errors
-/// The XML can't be written.
-fn junit_of_check(report: &CheckReport) -> Result<String, quick_junit::SerializeError> {
+/// A check: one test, in a suite for the ABI. Checks of several files can be merged by what reads them.
+fn of_check(report: &CheckReport) -> Suites<'_> {
     let seconds = report.provenance.as_ref().map_or(0.0, |provenance| provenance.seconds);
     let time = Duration::try_from_secs_f64(seconds).unwrap_or_default();
     let mut suite = TestSuite::new(format!("check/{}", report.abi));
@@ -146,15 +154,11 @@ fn junit_of_check(report: &CheckReport) -> Result<String, quick_junit::Serialize
         command: report.command(),
         time,
     }));
-    xml(vec![suite], report.provenance.as_ref(), time, 0)
+    Suites { suites: vec![suite], provenance: report.provenance.as_ref(), time, skipped: 0 }
 }
 
-/// Formats files that were explored: a test for each.
-fn junit_of_files(
-    reports: &[ExploreReport],
-    refused: &[RefusedFile],
-    left: Option<&str>,
-) -> Result<String, quick_junit::SerializeError> {
+/// Files that were explored: a test for each.
+fn of_files<'r>(reports: &'r [ExploreReport], refused: &[RefusedFile], left: Option<&str>) -> Suites<'r> {
     let mut suite = TestSuite::new("explore");
     let mut all = Duration::ZERO;
     for report in reports {
@@ -186,11 +190,11 @@ fn junit_of_files(
     suite.add_test_cases(left.map(|why| without_result("explore", why)));
     suite.set_time(all);
     let provenance = if let [report] = reports { report.provenance.as_ref() } else { None };
-    xml(vec![suite], provenance, all, 0)
+    Suites { suites: vec![suite], provenance, time: all, skipped: 0 }
 }
 
-/// Formats what linkers have done: a suite for each linker, a test for each case and ABI.
-fn junit_of_links(table: &LinksTable) -> Result<String, quick_junit::SerializeError> {
+/// What linkers have done: a suite for each linker, a test for each case and ABI.
+fn of_links(table: &LinksTable) -> Suites<'_> {
     let mut skipped = 0;
     let suites = table.reports.iter().map(|report| {
         let mut suite = TestSuite::new(neutral(&report.linker).into_owned());
@@ -229,7 +233,7 @@ fn junit_of_links(table: &LinksTable) -> Result<String, quick_junit::SerializeEr
         suite
     });
     let suites = suites.collect();
-    xml(suites, None, Duration::ZERO, skipped)
+    Suites { suites, provenance: None, time: Duration::ZERO, skipped }
 }
 
 /// A failure of the whole.
@@ -241,21 +245,23 @@ fn without_result(class: &str, why: &str) -> TestCase {
     test
 }
 
-fn xml(
-    mut suites: Vec<TestSuite>,
-    provenance: Option<&Provenance>,
-    time: Duration,
-    skipped: u64,
-) -> Result<String, quick_junit::SerializeError> {
-    if let Some(provenance) = provenance {
-        suites.iter_mut().for_each(|suite| describe(suite, provenance));
+impl Suites<'_> {
+    /// Formats them as JUnit XML, each with how the command ends.
+    fn xml(self, ending: Ending) -> Result<String, quick_junit::SerializeError> {
+        let Self { mut suites, provenance, time, skipped } = self;
+        for suite in &mut suites {
+            suite.add_property(("verdict", &*ending.to_string()));
+            if let Some(provenance) = provenance {
+                describe(suite, provenance);
+            }
+        }
+        // The report counts a suite's cases when the suite is added.
+        let mut junit = Junit::new("sframe-testbench");
+        junit.set_time(time);
+        junit.add_test_suites(suites);
+        // Jenkins's schema has this count only in suites. The first one is ours.
+        Ok(junit.to_string()?.replacen(&format!(" skipped=\"{skipped}\""), "", 1))
     }
-    // The report counts a suite's cases when the suite is added.
-    let mut junit = Junit::new("sframe-testbench");
-    junit.set_time(time);
-    junit.add_test_suites(suites);
-    // Jenkins's schema has this count only in suites. The first one is ours.
-    Ok(junit.to_string()?.replacen(&format!(" skipped=\"{skipped}\""), "", 1))
 }
 
 /// Adds where the results come from.
@@ -387,7 +393,8 @@ mod tests {
         };
         let mut suite = TestSuite::new("suite");
         suite.add_test_case(test_case(&tested));
-        let text = xml(vec![suite], None, Duration::ZERO, 0).expect("a report");
+        let suites = Suites { suites: vec![suite], provenance: None, time: Duration::ZERO, skipped: 0 };
+        let text = suites.xml(Ending::Error).expect("a report");
         assert!(
             text.contains("message=\"restarted too often\"") && text.contains("it has crashed"),
             "{text}"

@@ -41,6 +41,7 @@ fn write(document: &Document<'_>) -> Option<Written> {
     if let Some(provenance) = document.provenance() {
         describe(&mut log, provenance);
     }
+    log["runs"][0]["properties"]["verdict"] = json!(document.ending());
     Some(("report.sarif", super::json::text(&log)))
 }
 

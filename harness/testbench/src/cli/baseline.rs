@@ -7,6 +7,7 @@ use sframe_elf::file;
 use sframe_inspect::command::{
     Failure, Status, Volume, has_place, note, print, status, tell, volume, write_file,
 };
+use sframe_kit::conclusion::{Conclusion, Ending};
 use sframe_kit::text::{Text, counted};
 use sframe_suite::report::{Baseline, Change, Comparison, Report, UnfitReport};
 
@@ -58,9 +59,12 @@ impl BaselineCommand {
                 if baseline != before {
                     save(&baseline, &files.baseline)?;
                 }
-                print(&describe(&comparison))?;
                 tell_left_out(&comparison, &report);
-                Ok(if comparison.worse.is_empty() { Status::AsExpected } else { Status::Finding })
+                let mut text = describe(&comparison);
+                let conclusion = of_update(&comparison);
+                conclusion.show(&mut text);
+                print(&text)?;
+                Ok(conclusion.ending.into())
             }
         }
     }
@@ -72,6 +76,24 @@ pub(super) fn compare(baseline: &Baseline, report: &mut Report) -> Result<Compar
     let comparison = baseline.compare(report);
     report.set_against(baseline, &comparison);
     Ok(comparison)
+}
+
+/// How an update has ended: what is worse stays as it was.
+fn of_update(comparison: &Comparison) -> Conclusion {
+    let Comparison { worse, better, new, .. } = comparison;
+    let worse = match worse.len() as u64 {
+        0 => "nothing is worse".to_owned(),
+        count => {
+            format!("{} worse than in the baseline, which stays as it was there", counted(count, "result"))
+        }
+    };
+    let better = format!(
+        "{} better, {}",
+        counted(better.len() as u64, "result"),
+        counted(new.len() as u64, "new case")
+    );
+    let ending = if comparison.worse.is_empty() { Ending::Pass } else { Ending::Fail };
+    Conclusion { ending, facts: vec![worse, better] }
 }
 
 /// Adds to what stands above a run's last line what has changed.

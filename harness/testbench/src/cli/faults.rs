@@ -5,14 +5,13 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use rayon::prelude::*;
 use sframe_corpus::corpus::Toolchain;
-use sframe_corpus::faults::{Reproduced, Reproduction, reproduce};
+use sframe_corpus::faults::{Reproduction, reproduce};
 use sframe_corpus::spec::{Fault, Producer, ToolVersion};
 use sframe_inspect::command::{Failure, Status, print, print_json, print_verdict, tell_line};
-use sframe_kit::conclusion::Ending;
 use sframe_kit::text::{Text, with_causes};
 use sframe_links::LinkPage;
 use sframe_suite::faults::{
-    FaultReport, FaultsReport, Form, link_page, link_upstream, list, page, reproductions, upstream,
+    FaultReport, FaultsReport, Form, link_page, link_upstream, list, page, reproductions, tried, upstream,
 };
 use sframe_suite::suite::{Filter, Suite};
 
@@ -110,11 +109,14 @@ impl Faults {
         if !is_list && self.toolchain.is_empty() {
             report.faults = report.faults.into_iter().map(with_dump).collect::<Result<_, _>>()?;
         }
-        let status = self.status(&report.reproductions);
-        if self.json && self.toolchain.is_empty() {
+        let names: Vec<_> = self.toolchain.iter().map(|given| given.display().to_string()).collect();
+        let conclusion = tried(&report.reproductions, &names);
+        let is_tried = !self.toolchain.is_empty();
+        let status = if is_tried { conclusion.ending.into() } else { Status::AsExpected };
+        if self.json && !is_tried {
             print_json(&report)?;
         } else if self.json {
-            print_verdict(status.into(), &report)?;
+            print_verdict(conclusion.ending, &report)?;
         } else if let Some(tracker) = self.report {
             let made = suite.as_ref().map(|suite| Toolchain::load_all(suite.corpus()).map_err(failure));
             let made = made.transpose()?.unwrap_or_default();
@@ -131,16 +133,9 @@ impl Faults {
                 ));
             }
         } else if !self.toolchain.is_empty() {
-            print(&reproductions(&report.reproductions))?;
-            if report.reproductions.is_empty() {
-                let names: Vec<_> = self.toolchain.iter().map(|given| given.display().to_string()).collect();
-                tell_line(format_args!(
-                    "{}: nothing was made: by its `properties`, which say the versions of its tools, {} has none of the components \
-                     of these faults",
-                    Ending::Inconclusive,
-                    names.join(", ")
-                ));
-            }
+            let mut text = reproductions(&report.reproductions);
+            conclusion.show(&mut text);
+            print(&text)?;
         } else if is_list {
             print(&list(&report))?;
         } else {
@@ -175,19 +170,6 @@ impl Faults {
         });
         let tried = tried.collect::<Result<Vec<_>, _>>()?;
         Ok(tried.into_iter().flatten().collect())
-    }
-
-    fn status(&self, tried: &[Reproduction]) -> Status {
-        let is_failed = |tried: &Reproduction| matches!(tried.result, Reproduced::Failed { .. });
-        if tried.iter().any(|tried| !tried.is_as_expected() && !is_failed(tried)) {
-            Status::Finding
-        } else if tried.iter().any(is_failed) {
-            Status::Broken
-        } else if tried.is_empty() && !self.toolchain.is_empty() {
-            Status::NothingCompared
-        } else {
-            Status::AsExpected
-        }
     }
 }
 

@@ -11,7 +11,6 @@ use sframe_engine::Abi;
 use sframe_inspect::command::{Failure, Status, Volume, detail_since, print, print_json, tell_line, volume};
 use sframe_judge::examine::stop::StopRequest;
 use sframe_judge::vocabulary::suggest::hint;
-use sframe_kit::conclusion::Ending;
 use sframe_kit::text::counted;
 use sframe_links::{LinkCases, LinksReport, LinksTable, Selection, Subject, Tool};
 use sframe_suite::report::Document;
@@ -145,8 +144,7 @@ impl Links {
             let open = table.reports.iter().filter_map(too_little);
             open.for_each(|(linker, why)| tell_line(format_args!("{linker}: {why}")));
         }
-        let ending = table.reports.iter().map(|report| report.conclusion().ending).max();
-        Ok(ending.unwrap_or(Ending::Inconclusive).into())
+        Ok(table.ending().into())
     }
 
     /// Why a linker can't be tried: a command of the command line is one that can't be used.

@@ -6,6 +6,7 @@ use clap::Args;
 use sframe_corpus::corpus::{self, Error};
 use sframe_inspect::command::{Failure, Status, print, tell, tell_line};
 use sframe_judge::examine::stop::StopReason;
+use sframe_kit::conclusion::{Conclusion, Ending};
 use sframe_kit::text::{Text, counted};
 use sframe_suite::suite::SuiteError;
 
@@ -60,14 +61,11 @@ impl Rebuild {
         for difference in &report.differences {
             print(&Text::of(format!("{:?}: {}", difference.change, difference.id).to_lowercase()))?;
         }
-        let (built, bytes, differences) = (report.built, report.bytes, report.differences.len());
-        print(&Text::of(format_args!(
-            "{}, {}, {}",
-            counted(built as u64, "build"),
-            counted(bytes, "byte"),
-            counted(differences as u64, "difference")
-        )))?;
+        let differences = counted(report.differences.len() as u64, "difference");
+        let made = format!("{}, {}", counted(report.built as u64, "build"), counted(report.bytes, "byte"));
         let differs = self.check && !report.differences.is_empty();
-        Ok(if differs { Status::Finding } else { Status::AsExpected })
+        let ending = if differs { Ending::Fail } else { Ending::Pass };
+        print(&Conclusion { ending, facts: vec![differences, made] }.text())?;
+        Ok(ending.into())
     }
 }

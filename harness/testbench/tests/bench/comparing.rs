@@ -375,6 +375,28 @@ fn a_run_that_was_interrupted_is_compared_with_nothing() {
     }
 }
 
+/// Nor is what a folder or a program has shown when somebody stops it.
+#[test]
+fn what_was_not_judged_to_its_end_is_compared_with_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    std::fs::create_dir(path("files")).expect("a folder");
+    std::fs::copy(leaf(), path("files/leaf")).expect("a file");
+    for words in [&["explore", &path("files")][..], &["explore", &leaf()], &["check", &leaf()]] {
+        let output = bench(&[words, &["--json"]].concat());
+        let mut report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        std::fs::write(path("before.json"), report.to_string()).expect("a file");
+        assert_eq!(status(&bench(&["compare", &path("before.json"), &path("before.json")])), 0, "{words:?}");
+        report["verdict"] = "INTERRUPTED".into();
+        std::fs::write(path("after.json"), report.to_string()).expect("a file");
+        for [before, after] in [["before.json", "after.json"], ["after.json", "after.json"]] {
+            let output = bench(&["compare", &path(before), &path(after)]);
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(status(&output) == 2 && said.contains("was interrupted"), "{words:?}: {said}");
+        }
+    }
+}
+
 /// What one `--from` has judged another one has not.
 #[test]
 fn reports_about_other_sections_are_not_compared() {

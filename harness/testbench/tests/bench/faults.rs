@@ -609,11 +609,15 @@ fn the_command_says_which_toolchains_have_a_fault() {
     let deliver = format!("while [ \"$1\" != -o ]; do shift; done\ncp {} $2", build.display());
     define(&deliver, "gas 2.48");
     let output = run(&[STATE]);
-    assert_eq!(text(&output.stdout), format!("{STATE}: gas 2.48 of fake has it\n"));
+    assert_eq!(
+        text(&output.stdout),
+        format!("{STATE}: gas 2.48 of fake has it\nPASS: 1 example as the pages say\n")
+    );
     assert_eq!(status(&output), 0);
     let output = run(&["gas-return-address-not-restored"]);
     assert_eq!(status(&output), 1);
     assert!(text(&output.stdout).contains("does not have it, though the page says that it does"));
+    assert!(text(&output.stdout).contains("\nFAIL: 1 example other than the pages say\n"));
     assert_eq!(status(&run(&["ld-plt-got"])), 3);
     define("exit 1", "gas 2.48");
     let output = run(&[STATE, "--json"]);

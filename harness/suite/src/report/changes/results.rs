@@ -13,6 +13,7 @@ use sframe_judge::external::UnwinderReport;
 use sframe_judge::finding::Finding;
 use sframe_judge::target::Origin;
 use sframe_judge::vocabulary::Verdict;
+use sframe_kit::conclusion::Ending;
 use sframe_kit::text::{first_of, grouped};
 use sframe_vectors::words::of_json;
 
@@ -41,6 +42,9 @@ pub enum UnreadReport {
     /// Not all of its cases were run.
     #[error("the run was interrupted: `--resume` runs its other cases")]
     Interrupted,
+    /// Not everything was judged.
+    #[error("the command was interrupted before it had judged everything: run it again")]
+    Unfinished,
 }
 
 /// What a report is about, and how that was judged.
@@ -545,6 +549,10 @@ impl Results {
     /// It is not one of `run`, `merge`, `check` or `explore`, in the format of this version.
     pub fn parse(bytes: &[u8]) -> Result<Self, UnreadReport> {
         let document: Value = serde_json::from_slice(bytes)?;
+        let is_of_run = document.get("cases").is_some();
+        if !is_of_run && document["verdict"] == Ending::Interrupted.to_string() {
+            return Err(UnreadReport::Unfinished);
+        }
         match ["cases", "file", "files"].map(|key| document.get(key)) {
             [Some(_), ..] => Self::of_run(placed(document, bytes)?),
             [None, Some(_), _] => Self::of_file(&document, placed(document.clone(), bytes)?),
@@ -681,6 +689,9 @@ impl Results {
         if schema != SCHEMA {
             return Err(UnreadReport::Schema(schema));
         }
+        if interrupted {
+            return Err(UnreadReport::Unfinished);
+        }
         let is_checked_by_engine = !is_explored && unwinder.is_none();
         // What may be wrong is no finding.
         let is_proved = |found: &MaybeProved| found.certainty.as_deref().is_none_or(|sure| sure == "proved");
@@ -693,7 +704,6 @@ impl Results {
         let too_little = if is_nothing { NoResult::NothingJudged } else { NoResult::TooLittleJudged };
         let (outcome, without_result, reason) = match () {
             () if broken.is_some() => (Outcome::Broken, None, broken),
-            () if interrupted => (Outcome::Broken, Some(NoResult::Interrupted), None),
             () if !findings.is_empty() || !omitted.is_empty() => (Outcome::Unexpected, None, unmet),
             () if unmet.is_some() => (Outcome::Unexpected, Some(NoResult::LessCovered), unmet),
             () if proves_too_little => (Outcome::Broken, Some(too_little), too_few),
