@@ -174,7 +174,8 @@ fn inspect<C: Inspect>(command: &mut C, file: &Subject, show: &mut impl Show) ->
         return command.inspect(file, show);
     }
     let LoadedModule { file: bytes, module } = file.checked(load_module(file.source()))?;
-    command.inspect(&file.made_into(bytes)?, &mut AsModule { show, module: &module })
+    let judges = command.judges();
+    command.inspect(&file.made_into(bytes)?, &mut AsModule { show, module: &module, judges })
 }
 
 impl SubjectError for ModuleError {
@@ -187,6 +188,8 @@ impl SubjectError for ModuleError {
 struct AsModule<'s, S> {
     show: &'s mut S,
     module: &'s Module,
+    /// Whether the text ends with a verdict.
+    judges: bool,
 }
 
 #[derive(Serialize)]
@@ -217,9 +220,12 @@ impl<S: Show> Show for AsModule<'_, S> {
         T: IntoIterator<Item: Borrow<Text>>,
     {
         let module = self.module;
+        let (of_module, judges) = ((volume() != Volume::Quiet).then(|| module.text()), self.judges);
         self.show.show(&OfModule { document, module }, || {
-            let of_module = (volume() != Volume::Quiet).then(|| Part::Module(module.text()));
-            text().into_iter().map(Part::Found).chain(of_module)
+            // A verdict comes last.
+            let (before, after) = if judges { (of_module, None) } else { (None, of_module) };
+            let found = text().into_iter().map(Part::Found);
+            before.map(Part::Module).into_iter().chain(found).chain(after.map(Part::Module))
         })
     }
 

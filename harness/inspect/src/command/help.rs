@@ -14,7 +14,8 @@ Exit status:
   0  the section is well-formed
   1  a part of it is malformed: what can be decoded is printed, and standard error says what is
      wrong, at which offset of the section and against which clause
-  2  there is nothing to decode"
+  2  there is nothing to decode
+  4  interrupted, or what was found can't be written"
     )
 }
 
@@ -34,6 +35,7 @@ Exit status:
   1  an error; with --coverage also that too little has an FDE
   2  the file can't be used
   3  with --coverage: no call frame information says what could have an FDE
+  4  interrupted, or what was found can't be written
 
 specs/lints.md has all rules."
     )
@@ -53,6 +55,7 @@ Exit status:
   1  differences, or functions without an FDE that could have one (--coverage)
   2  one of the two is missing, or can't be read
   3  no instruction is described by both
+  4  interrupted, or what was found can't be written
 
 Functions without call frame information, those that can't be expressed in SFrame, and hazards are listed too; none of them changes the
 status."
@@ -72,6 +75,8 @@ Exit status:
   0  everything was carried over
   1  something was not
   2  nothing can be converted, as from the .eh_frame of a relocatable object
+  3  there is no function
+  4  interrupted, or the result can't be written
 
 What could not be carried over is listed on standard error, and in the JSON: each function that was
 left out, with each row that the version can't express, and what of call frame information is

@@ -211,12 +211,13 @@ impl<'a> Module<'a> {
     #[must_use]
     pub fn code_around(&self, address: impl Into<Loaded>) -> Arc<Disassembly> {
         let Linked(linked) = self.linked(address);
-        let mut start = self
-            .function_start(linked)
-            .unwrap_or_else(|| self.section_of(linked).map_or(linked, |(start, _)| start));
+        let of_section = || self.section_of(linked).map_or(linked, |(start, _)| start);
+        let mut start =
+            self.function_start(linked).filter(|start| *start <= linked).unwrap_or_else(of_section);
         // Functions may be short.
         while linked - start < AROUND {
-            let Some(before) = start.checked_sub(1).and_then(|last| self.function_start(last)) else { break };
+            let before = start.checked_sub(1).and_then(|last| self.function_start(last));
+            let Some(before) = before.filter(|before| *before < start) else { break };
             start = before;
         }
         // What follows is usually about the same function.
@@ -237,7 +238,8 @@ impl<'a> Module<'a> {
 
     /// The code's section that contains an address of the file: its address there, and its bytes.
     fn section_of(&self, linked: u64) -> Option<(u64, &'a [u8])> {
-        self.subject.code().find(|(start, code)| linked.wrapping_sub(*start) < code.len() as u64)
+        let is_in = |start: u64, len: u64| linked.checked_sub(start).is_some_and(|offset| offset < len);
+        self.subject.code().find(|(start, code)| is_in(*start, code.len() as u64))
     }
 
     /// Where the code of an FDE is, as far as the file has any there.

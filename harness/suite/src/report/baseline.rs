@@ -7,7 +7,6 @@ use std::marker::PhantomData;
 use schemars::JsonSchema;
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
-use sframe_corpus::shard::Shard;
 use sframe_judge::finding::Finding;
 use sframe_kit::conclusion::Ending;
 use sframe_vectors::words::of_json;
@@ -15,6 +14,7 @@ use sframe_vectors::words::of_json;
 use super::changes::{CaseResults, Changed, ReportKind, case_change};
 use super::identity::Asked;
 use super::in_baseline::InBaseline;
+use super::merge::Partial;
 use super::{Report, RunIdentity};
 use crate::case::{CaseReport, Outcome};
 use crate::identity::{Identity, differences};
@@ -43,8 +43,8 @@ pub enum UnfitReport {
     #[error("the report has format {0}, and this bench reads {known}", known = super::SCHEMA)]
     Schema(u32),
     /// It covers only a part of a run.
-    #[error("the report is only of shard {0} of a run: `merge` joins all of them")]
-    Shard(Shard),
+    #[error(transparent)]
+    Partial(#[from] Partial),
     /// It has a case more than once.
     #[error("the report has the case {0} twice")]
     Twice(String),
@@ -174,9 +174,7 @@ impl Baseline {
     /// format.
     pub fn of(report: &Report) -> Result<Self, UnfitReport> {
         Self::check(report)?;
-        if let Some(shard) = report.shard.filter(|shard| shard.of() > 1) {
-            return Err(UnfitReport::Shard(shard));
-        }
+        report.is_whole()?;
         let cases = report.cases.iter().map(|case| (case.id.clone(), CaseResults::of(case)));
         Ok(Self { schema: SCHEMA, asked: asked(report), cases: cases.collect() })
     }

@@ -336,7 +336,9 @@ impl ExploreReport {
     /// Names what is wrong, if that is no row.
     fn wrong_elsewhere(&self) -> String {
         let mut verdicts: BTreeMap<&str, u64> = BTreeMap::new();
-        for found in self.proved().filter(|found| found.finding.row.is_none()) {
+        let is_of_list = |verdict| matches!(verdict, Verdict::UnexpectedPass | Verdict::ChangedFailure);
+        let proved = self.proved().filter(|found| !is_of_list(found.finding.verdict));
+        for found in proved.filter(|found| found.finding.row.is_none()) {
             *verdicts.entry(found.finding.verdict.as_str()).or_default() += 1;
         }
         let named: Vec<String> =

@@ -95,6 +95,37 @@ pub enum MergeError {
     },
 }
 
+/// Why a report is not about all cases of its run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Partial {
+    /// It is that of a shard.
+    #[error("the report is only of shard {0} of a run: `merge` joins all of them")]
+    Shard(Shard),
+    /// Cases are missing, or there are others.
+    #[error("the report has {got} cases, and its run had {expected}")]
+    Cases {
+        /// How many there are.
+        got: u64,
+        /// How many there should be.
+        expected: u64,
+    },
+}
+
+impl Report {
+    /// Checks that it is about all cases of its run.
+    ///
+    /// # Errors
+    /// It is not.
+    pub fn is_whole(&self) -> Result<(), Partial> {
+        let (got, expected) = (self.cases.len() as u64, self.selected);
+        match self.shard.filter(|shard| shard.of() > 1) {
+            Some(shard) => Err(Partial::Shard(shard)),
+            None if got != expected => Err(Partial::Cases { got, expected }),
+            None => Ok(()),
+        }
+    }
+}
+
 /// Joins the reports of all shards of a run, each with a name for errors. The
 /// result is the report of the run without shards.
 ///

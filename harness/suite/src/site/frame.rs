@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use sframe_kit::conclusion::Ending;
 
-use crate::report::{FOOT, escaped, head_of, policy_of, table};
+use crate::report::{FOOT, class_of, escaped, head_of, policy_of, table};
 
 /// A file: its path below the site's folder, and its text.
 pub type SiteFile = (String, String);
@@ -45,7 +45,7 @@ impl Page {
 
     /// A verdict, coloured by how it ends.
     pub(super) fn verdict(&mut self, ending: Ending, text: &str) {
-        self.body += &format!("<p class=\"verdict {}\">{}</p>\n", class(ending), escaped(text));
+        self.body += &format!("<p class=\"verdict {}\">{}</p>\n", class_of(ending), escaped(text));
     }
 
     /// Lines as they are.
@@ -79,16 +79,6 @@ impl Page {
         );
         let head = head_of(&format!("{title}: SFrame test bench"), &header, &policy);
         (path, format!("{head}{body}{script}{FOOT}"))
-    }
-}
-
-/// The class of what has ended so.
-pub(super) const fn class(ending: Ending) -> &'static str {
-    match ending {
-        Ending::Pass => "agree",
-        Ending::Fail => "unexpected",
-        Ending::Inconclusive => "skipped",
-        Ending::Interrupted | Ending::Error => "broken",
     }
 }
 

@@ -6,9 +6,9 @@ use sframe_kit::text::{counted, grouped};
 
 use super::contents::Site;
 use super::found::Found;
-use super::frame::{Page, SiteFile, class, file_name, link};
+use super::frame::{Page, SiteFile, file_name, link};
 use super::subjects::{readers, toolchains};
-use crate::report::{Report, changes_text, escaped};
+use crate::report::{Report, changes_text, class_of, escaped};
 use sframe_corpus::spec::UpstreamState;
 use sframe_links::LinksReport;
 
@@ -48,7 +48,7 @@ pub(super) fn page(site: &Site<'_>, found: &Found) -> SiteFile {
         ("readers.html", "agree", grouped(site.readers.len() as u64), "readers".to_owned()),
         (
             "clauses.html",
-            class(site.clauses.conclusion().ending),
+            class_of(site.clauses.conclusion().ending),
             grouped(summary.proved),
             format!("of {} proved", counted(summary.clauses, "clause")),
         ),
@@ -59,8 +59,7 @@ pub(super) fn page(site: &Site<'_>, found: &Found) -> SiteFile {
     page.html(&format!("<ul class=\"tiles\">\n{}</ul>\n", tiles.map(tile).concat()));
     if let Some(changes) = &site.changes {
         page.heading("Since the run before");
-        let ending = if changes.is_worse() { Ending::Fail } else { Ending::Pass };
-        let text = changes_text(changes, ending).to_string();
+        let text = changes_text(changes).to_string();
         let lines: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
         page.lines(&lines[..lines.len().min(CHANGES)].join("\n"));
         page.html(&format!("<p>{}</p>\n", link("", "changes.html", "all changes")));

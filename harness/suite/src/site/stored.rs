@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use sframe_links::LinksReport;
 
-use crate::report::{Report, StudyReport};
+use crate::report::{Partial, Report, StudyReport};
 
 /// A stored report.
 #[derive(Debug)]
@@ -67,6 +67,12 @@ pub enum NoStored {
     /// It was interrupted.
     #[error("the command was interrupted: what it has not tried would seem to be no result")]
     Interrupted,
+    /// It is of a part of a run.
+    #[error("{0}")]
+    Partial(#[from] Partial),
+    /// The program that was studied could not be run to its end.
+    #[error("the program was not run to its end: what it has not executed would seem to be no result")]
+    Unfinished,
 }
 
 /// The keys that tell reports from one another.
@@ -102,10 +108,17 @@ impl Stored {
             () if is_list => Err(NoStored::Other),
             () if all(|keys| keys.cases.is_some() && keys.run.is_some()) => {
                 let report: Report = serde_json::from_slice(bytes)?;
-                if report.interrupted { Err(NoStored::Interrupted) } else { Ok(Self::Run(Box::new(report))) }
+                if report.interrupted {
+                    return Err(NoStored::Interrupted);
+                }
+                report.is_whole()?;
+                Ok(Self::Run(Box::new(report)))
             }
             () if all(|keys| keys.agree.is_some() && keys.vectors.is_some()) => {
                 Ok(Self::Reader(serde_json::from_slice(bytes)?))
+            }
+            () if all(|keys| keys.elsewhere.is_some() && keys.verdict.as_deref() == Some("ERROR")) => {
+                Err(NoStored::Unfinished)
             }
             () if all(|keys| keys.elsewhere.is_some()) => Ok(Self::Study(serde_json::from_slice(bytes)?)),
             () => Err(NoStored::Other),
@@ -127,5 +140,7 @@ mod tests {
         }
         let interrupted = "{\"verdict\": \"INTERRUPTED\", \"agree\": 1, \"vectors\": 2}";
         assert!(matches!(Stored::parse(interrupted.as_bytes()), Err(NoStored::Interrupted)));
+        let ended = "{\"verdict\": \"ERROR\", \"elsewhere\": 1}";
+        assert!(matches!(Stored::parse(ended.as_bytes()), Err(NoStored::Unfinished)));
     }
 }

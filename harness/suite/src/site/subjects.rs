@@ -7,10 +7,10 @@ use sframe_kit::text::{counted, grouped};
 use super::bugs;
 use super::contents::Site;
 use super::found::{Found, OfToolchain, Seen, by_rows};
-use super::frame::{FILTER, Page, SiteFile, class, file_name, filter, link};
+use super::frame::{FILTER, Page, SiteFile, file_name, filter, link};
 use super::stored::Reader;
 use crate::clauses::{ClauseReport, Verdict};
-use crate::report::{StudyReport, escaped, links_in_html};
+use crate::report::{StudyReport, class_of, escaped, links_in_html};
 use sframe_engine::Abi;
 use sframe_kit::conclusion::Ending;
 
@@ -38,17 +38,25 @@ pub(super) fn pages(site: &Site<'_>, found: &Found) -> Vec<SiteFile> {
 pub(super) fn toolchains(site: &Site<'_>, found: &Found, page: &mut Page) {
     if found.toolchains.is_empty() {
         page.paragraph("No run is stored.");
-        return;
+    } else {
+        runs(found, page);
     }
+    studies(site, page);
+}
+
+/// What was found in runs.
+fn runs(found: &Found, page: &mut Page) {
     let heads: Vec<&str> = std::iter::once("toolchain").chain(Abi::ALL.map(Abi::name)).collect();
     let rows = found.toolchains.iter().map(|(name, of)| {
         let cell = |abi| {
             of.abis.get(&abi).map_or_else(String::new, |of| {
                 let unexpected = of.unexpected.len() as u64;
                 let (ending, says) = match (unexpected, of.faults.len() as u64) {
-                    (0, 0) => (class(Ending::Pass), "no bug".to_owned()),
+                    (0, 0) => (class_of(Ending::Pass), "no bug".to_owned()),
                     (0, bugs) => ("known", counted(bugs, "bug")),
-                    (unexpected, _) => (class(Ending::Fail), format!("{} unexpected", grouped(unexpected))),
+                    (unexpected, _) => {
+                        (class_of(Ending::Fail), format!("{} unexpected", grouped(unexpected)))
+                    }
                 };
                 let (cases, rows) = (grouped(of.cases), grouped(of.rows()));
                 format!("<span class=\"chip {ending}\">{says}</span> {cases} cases, {rows} rows")
@@ -57,6 +65,10 @@ pub(super) fn toolchains(site: &Site<'_>, found: &Found, page: &mut Page) {
         std::iter::once(link("", &path(name), name)).chain(Abi::ALL.map(cell)).collect()
     });
     page.table(&heads, rows);
+}
+
+/// How many walks are complete, by way.
+fn studies(site: &Site<'_>, page: &mut Page) {
     let about = |study: &StudyReport| {
         let all = study.all();
         let shares = WAYS.map(|(_, of)| {

@@ -6,7 +6,7 @@ use clap::Args;
 use serde::Serialize;
 use sframe_elf::file;
 use sframe_inspect::command::{Failure, Status, Volume, json_text, print, print_verdict, status, volume};
-use sframe_kit::conclusion::Ending;
+use sframe_kit::conclusion::{Concluded, Ending};
 use sframe_samples::changes::SamplesChanges;
 use sframe_suite::report::{
     Changes, Results, changes_html, changes_markdown, changes_text, html_of_tables, markdown_of_tables,
@@ -65,26 +65,28 @@ impl Compare {
             return Err(Failure::unusable(message));
         }
         let changes = Changes::between(&before, &after);
-        self.write(&changes, &changes_markdown(&changes), &changes_html(&changes))?;
-        let status = match () {
-            () if changes.is_worse() => Status::Finding,
-            () if changes.has_nothing_in_common() => Status::NothingCompared,
-            () => Status::AsExpected,
-        };
+        let ending = changes.ending();
+        self.write(ending, &changes, &changes_markdown(&changes), &changes_html(&changes))?;
         if self.json {
-            print_verdict(status.into(), &changes)?;
-        } else if volume() != Volume::Quiet || status != Status::AsExpected {
-            print(&changes_text(&changes, status.into()))?;
+            print_verdict(ending, &changes)?;
+        } else if volume() != Volume::Quiet || ending != Ending::Pass {
+            print(&changes_text(&changes))?;
         }
-        Ok(status)
+        Ok(ending.into())
     }
 }
 
 impl Compare {
-    fn write(&self, changes: &impl Serialize, markdown: &str, html: &str) -> Result<(), Failure> {
+    fn write(
+        &self,
+        verdict: Ending,
+        document: &impl Serialize,
+        markdown: &str,
+        html: &str,
+    ) -> Result<(), Failure> {
         let Some(folder) = &self.report else { return Ok(()) };
         report::create_reports(folder)?;
-        report::replace(&folder.join("changes.json"), &json_text(changes)?)?;
+        report::replace(&folder.join("changes.json"), &json_text(&Concluded { verdict, document })?)?;
         report::replace(&folder.join("changes.md"), markdown)?;
         report::replace(&folder.join("changes.html"), html)
     }
@@ -92,7 +94,7 @@ impl Compare {
     fn samples(&self, changes: &SamplesChanges) -> Result<Status, Failure> {
         let (conclusion, tables) = (changes.conclusion(), changes.tables());
         let html = html_of_tables("samples compared", &conclusion, &tables);
-        self.write(changes, &markdown_of_tables(&conclusion, &tables), &html)?;
+        self.write(conclusion.ending, changes, &markdown_of_tables(&conclusion, &tables), &html)?;
         if self.json {
             print_verdict(conclusion.ending, changes)?;
         } else if volume() != Volume::Quiet || conclusion.ending != Ending::Pass {

@@ -190,7 +190,9 @@ Examples:
 Exit status:
   0  each clause is proved, or has a reason why not
   1  a clause has neither, or both
-  2  unusable arguments, catalogue, specs or vectors";
+  2  unusable arguments, catalogue, specs or vectors
+  3  no clause is selected
+  4  interrupted";
 
 pub(super) const FAULTS: &str = "\
 Examples:
@@ -262,7 +264,8 @@ Exit status:
   0  nothing is worse
   1  a case is worse
   2  a file is not a report; or the reports are of different kinds, or of different samples
-  3  no case is in both";
+  3  the second report has judged no case that both have
+  4  the changes can't be written, or it was interrupted";
 
 pub(super) const SITE: &str = "\
 Examples:

@@ -214,3 +214,20 @@ fn a_function_is_no_longer_than_the_code() {
     let report = json(&output);
     assert_eq!((status(&output), &report["summary"]["rows_agree"]), (1, &20.into()), "{report}");
 }
+
+/// A section of code that claims to end behind the last address has nothing at the first ones.
+#[test]
+fn code_at_the_end_of_all_addresses_is_no_defect() {
+    let mut bytes = build("derived-v2-pcrel/aarch64_be/noreturn_call.O2-pie");
+    for (at, byte) in [(2142, 0o203), (2145, 0o272), (2351, 1)] {
+        assert_ne!(std::mem::replace(&mut bytes[at], byte), byte);
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = written(folder.path(), "end", &bytes);
+    for command in ["check", "study"] {
+        let output = bench(&[command, &file]);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(status(&output) < 4 && !error.contains("defect"), "{command}: {error}");
+        assert!(!output.stdout.is_empty(), "{command}");
+    }
+}

@@ -143,9 +143,18 @@ fn what_proves_nothing_and_what_is_not_its_own_is_refused() {
     let folder = folder.path();
     let other = stored(folder, "other.json", &json!({ "file": "a", "rows": 1 }));
     let interrupted = stored(folder, "interrupted.json", &reader("INTERRUPTED"));
+    let whole = run(folder);
+    let mut cut = whole.clone();
+    cut["cases"].as_array_mut().expect("cases").pop();
+    let cut = stored(folder, "cut.json", &cut);
+    let mut shard = whole;
+    shard["shard"] = "1/2".into();
+    let shard = stored(folder, "shard.json", &shard);
     for (report, says) in [
         (&*other, "other.json: not a report of `run`, `links`, `vectors` or `study`"),
         (&*interrupted, "interrupted.json: the command was interrupted"),
+        (&*cut, "cases, and its run had"),
+        (&*shard, "only of shard 1/2 of a run"),
         (Path::new("none.json"), "none.json: No such file"),
     ] {
         let (ended, said) = site(folder, &[report]);

@@ -6,6 +6,7 @@ mod shown;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
+use sframe_kit::conclusion::Ending;
 use sframe_kit::text::grouped;
 
 pub(super) use results::CaseResults;
@@ -35,6 +36,9 @@ pub struct Changes {
     pub cases_of: [u64; 2],
     /// Cases of both in which nothing has changed.
     pub unchanged: u64,
+    /// Cases of both that the second report has judged.
+    #[serde(skip)]
+    pub compared: u64,
     /// Causes with another number of cases, of those that both have and could judge.
     pub causes: Vec<CauseChange>,
     /// What the walks were worth, where that has changed; of those that both have and could judge.
@@ -134,6 +138,9 @@ impl Changes {
             }
         }
         let names: BTreeSet<&String> = earlier.keys().chain(later.keys()).collect();
+        let is_compared =
+            |(name, case): &(&String, &CaseResults)| earlier.contains_key(*name) && case.is_judged();
+        let compared = later.iter().filter(is_compared).count() as u64;
         let mut cases: Vec<CaseChange> = Vec::new();
         let mut unchanged = 0;
         for name in names {
@@ -153,23 +160,21 @@ impl Changes {
             runs: runs.map(|(before, after)| before.differences(after)).unwrap_or_default(),
             cases_of: [before.cases.len() as u64, after.cases.len() as u64],
             unchanged,
+            compared,
             causes: cause_changes(&earlier, &later),
             reliability: reliability_changes(&earlier, &later),
             cases,
         }
     }
 
-    /// Whether something is worse.
+    /// How the comparison ends: if the second report has judged no case of both, it shows nothing.
     #[must_use]
-    pub fn is_worse(&self) -> bool {
-        self.cases.iter().any(|case| case.change == Changed::Worse)
-    }
-
-    /// Whether no case is in both.
-    #[must_use]
-    pub fn has_nothing_in_common(&self) -> bool {
-        let is_in_both = |case: &CaseChange| case.outcomes.iter().all(Option::is_some);
-        self.unchanged == 0 && !self.cases.iter().any(is_in_both)
+    pub fn ending(&self) -> Ending {
+        match () {
+            () if self.cases.iter().any(|case| case.change == Changed::Worse) => Ending::Fail,
+            () if self.compared == 0 => Ending::Inconclusive,
+            () => Ending::Pass,
+        }
     }
 
     /// Cases that have changed in a way.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use sframe_kit::conclusion::{Conclusion, Ending};
+use sframe_kit::conclusion::Conclusion;
 use sframe_kit::text::{Text, counted, grouped};
 
 use super::{CaseChange, CauseChange, Changed, Changes, ReliabilityChange};
@@ -21,7 +21,7 @@ const PLACES: usize = 8;
 
 /// Formats changes for a terminal: how the comparison ends, last.
 #[must_use]
-pub fn changes_text(changes: &Changes, ending: Ending) -> Text {
+pub fn changes_text(changes: &Changes) -> Text {
     let mut text = Text::default();
     text.line(format_args!("before: {}", side(changes.before.as_ref())));
     text.line(format_args!("after:  {}", side(changes.after.as_ref())));
@@ -60,8 +60,15 @@ pub fn changes_text(changes: &Changes, ending: Ending) -> Text {
             ));
         }
     }
-    Conclusion { ending, facts: vec![headline(changes)] }.show(&mut text);
+    conclusion(changes).show(&mut text);
     text
+}
+
+/// How the comparison ends.
+fn conclusion(changes: &Changes) -> Conclusion {
+    let nothing = "the second report has judged no case that both have".to_owned();
+    let nothing = (changes.compared == 0).then_some(nothing);
+    Conclusion { ending: changes.ending(), facts: nothing.into_iter().chain([headline(changes)]).collect() }
 }
 
 /// The numbers, in a line.
@@ -126,7 +133,7 @@ fn cells(ReliabilityChange { topmost, walks: [before, after] }: &ReliabilityChan
 /// Formats changes as Markdown.
 #[must_use]
 pub fn changes_markdown(changes: &Changes) -> String {
-    let mut text = format!("# SFrame test bench: {}\n\n", headline(changes));
+    let mut text = format!("# SFrame test bench: {}\n\n", conclusion(changes).sentence());
     let _ = writeln!(text, "Before: {}  ", code(&side(changes.before.as_ref())));
     let _ = writeln!(text, "After: {}", code(&side(changes.after.as_ref())));
     for difference in &changes.runs {
@@ -180,8 +187,8 @@ pub fn changes_html(changes: &Changes) -> String {
     let _ = write!(
         page,
         "<p class=\"verdict {}\">{}</p>\n<dl><dt>before</dt><dd>{}</dd><dt>after</dt><dd>{}</dd></dl>\n",
-        if changes.is_worse() { "unexpected" } else { "agree" },
-        escaped(&headline(changes)),
+        plain::class_of(changes.ending()),
+        escaped(&conclusion(changes).sentence()),
         escaped(&side(changes.before.as_ref())),
         escaped(&side(changes.after.as_ref())),
     );

@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use sframe_kit::conclusion::Ending;
 use sframe_kit::text::neutral;
 use sha2::{Digest as _, Sha256};
 
@@ -26,6 +27,16 @@ pub(crate) fn head_of(title: &str, header: &str, policy: &str) -> String {
          <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
          <header>{header}</header>\n<main>\n"
     )
+}
+
+/// The style of a verdict.
+pub(crate) const fn class_of(ending: Ending) -> &'static str {
+    match ending {
+        Ending::Pass => "agree",
+        Ending::Fail => "unexpected",
+        Ending::Inconclusive => "skipped",
+        Ending::Interrupted | Ending::Error => "broken",
+    }
 }
 
 /// Opens a table with these columns.

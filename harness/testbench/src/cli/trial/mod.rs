@@ -362,7 +362,13 @@ impl Try {
             print(&conclusion(&report.checks, Self::status(report)).text())?;
         }
         if report.run.cases.is_empty() {
-            return if report.checks.is_empty() && !style.is_brief() { print(&place) } else { Ok(()) };
+            if !report.checks.is_empty() {
+                return Ok(());
+            }
+            let mut text = if style.is_brief() { Text::default() } else { place };
+            let facts = vec!["no build could be judged".to_owned()];
+            Conclusion { ending: Self::status(report).into(), facts }.show(&mut text);
+            return print(&text);
         }
         print(&run_summary(&report.run, elapsed, &place, style).demangled())
     }
