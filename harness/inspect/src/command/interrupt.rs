@@ -1,5 +1,6 @@
 //! Interrupts: SIGINT and SIGTERM.
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -9,7 +10,7 @@ use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
 use super::exit::{Failure, Status};
-use super::tell_line;
+use super::{has_printed, print_verdict, tell_line};
 
 /// Interrupts that follow within this time are the same one: `timeout` sends its signal to the
 /// process, and then to the whole group. On a busy machine, the second one may be late.
@@ -54,14 +55,21 @@ pub fn begin() -> Result<(), Failure> {
             }
             match &mut *now() {
                 Some(handler) => handler(Interrupt { signal, is_first }),
-                None => {
-                    tell_line(format_args!("{}: stopped before there was a result", Ending::Interrupted));
-                    std::process::exit(Status::Broken as i32);
-                }
+                None => end(),
             }
         }
     });
     Ok(())
+}
+
+/// Ends the process without a result: somebody who reads JSON learns that, unless there is some of it already.
+fn end() -> ! {
+    if !has_printed() && std::env::args_os().any(|argument| argument == "--json") {
+        // Who does not read any more knows that it has ended.
+        drop(print_verdict(Ending::Interrupted, &BTreeMap::<&str, &str>::new()));
+    }
+    tell_line(format_args!("{}: stopped before there was a result", Ending::Interrupted));
+    std::process::exit(Status::Broken as i32)
 }
 
 fn now() -> MutexGuard<'static, Option<Handler>> {

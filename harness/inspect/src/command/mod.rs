@@ -27,6 +27,7 @@ use std::borrow::Borrow;
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use sframe_engine::Version;
 
@@ -107,6 +108,7 @@ pub fn print_parts(parts: impl IntoIterator<Item = impl Borrow<Text>>) -> Result
 
 /// Calls `write` with standard output. A reader that has gone away is not an error.
 fn print_with(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    HAS_PRINTED.store(true, Ordering::Relaxed);
     let mut out = BufWriter::with_capacity(OUTPUT_BUFFER, io::stdout().lock());
     match write(&mut out).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -114,6 +116,14 @@ fn print_with(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()
         }
         _ => Ok(()),
     }
+}
+
+/// Whether anything was written to standard output, or is about to be.
+static HAS_PRINTED: AtomicBool = AtomicBool::new(false);
+
+/// Whether anything was written to standard output, or is about to be.
+fn has_printed() -> bool {
+    HAS_PRINTED.load(Ordering::Relaxed)
 }
 
 /// The size of the output buffer in bytes.

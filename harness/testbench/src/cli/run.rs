@@ -208,6 +208,8 @@ impl Run {
         }
         if self.report.is_some() {
             note("no report is written: `--resume` runs the other cases, and writes it");
+        } else {
+            note("nothing is kept: with `--report DIR`, `--resume` goes on where a run was stopped");
         }
         Ok(Status::Broken)
     }

@@ -330,6 +330,7 @@ fn whoever_is_stopped_before_there_is_a_result_says_so() {
         &["lint", "-"][..],
         &["diff", "-"],
         &["dump", "-"],
+        &["lint", "-", "--json"],
         &["export", "stacks", "--output", output],
         &["vectors", "--unwinder", &silent],
         &["generate", "sections", "--unwinder", &silent],
@@ -347,7 +348,11 @@ fn whoever_is_stopped_before_there_is_a_result_says_so() {
         let output = child.wait_with_output().expect("it ends");
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!((status(&output), said.trim()), (4, NOTHING_KNOWN), "{words:?}");
-        assert!(output.stdout.is_empty(), "{words:?}: {output:?}");
+        if words.contains(&"--json") {
+            assert_eq!(json(&output), serde_json::json!({ "verdict": "INTERRUPTED" }), "{words:?}");
+        } else {
+            assert!(output.stdout.is_empty(), "{words:?}: {output:?}");
+        }
         _ = std::fs::remove_file(&mark);
     }
 }
