@@ -122,7 +122,7 @@ impl fmt::Display for Broken {
                 write!(f, "the machine does not implement the system call {name} ({number}), made at {pc:#x}")
             }
             Self::Deadlock { pc } => {
-                write!(f, "every thread waits for another one; the last call was made at {pc:#x}")
+                write!(f, "all threads wait, and nothing wakes them; the last call was made at {pc:#x}")
             }
             Self::Signal { number, pc, why } => {
                 write!(f, "signal {number} can't be delivered at {pc:#x}: {why}")

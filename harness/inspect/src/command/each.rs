@@ -63,6 +63,11 @@ pub trait Inspect {
         None
     }
 
+    /// What else there is to say of all files together.
+    fn facts(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Why a file without a section that nobody has named should have one, if it should.
     fn should_have_section(&self, _: &Subject) -> Option<String> {
         None
@@ -138,7 +143,7 @@ pub fn execute<C: Inspect>(command: &mut C, arguments: &[PathBuf], json: bool) -
     let Tour { command, mut tally, .. } = tour;
     let ending = tally.end(command);
     if tally.inspected + tally.without_found + tally.left > 0 && volume() != Volume::Quiet {
-        print(&tally.text(command.section(), command.judges(), ending))?;
+        print(&tally.text(command, ending))?;
     }
     Ok(tally.status())
 }
@@ -402,8 +407,8 @@ impl Tally {
     }
 
     /// The last lines: how many files came out how.
-    fn text(self, section: &str, judges: bool, ending: Ending) -> Text {
-        let mut files = format!("{} with {section}", counted(self.inspected, "file"));
+    fn text(self, command: &impl Inspect, ending: Ending) -> Text {
+        let mut files = format!("{} with {}", counted(self.inspected, "file"), command.section());
         let right = self.inspected.saturating_sub(self.found + self.open + self.unfinished);
         let all = |count: u64| count == self.inspected && count > 1;
         let parts = [
@@ -416,7 +421,7 @@ impl Tally {
             if all(count) { format!("all {how}") } else { format!("{} {how}", grouped(count)) }
         });
         // Whoever only shows files says which could not be shown.
-        let is_counted = judges || self.found > 0;
+        let is_counted = command.judges() || self.found > 0;
         if is_counted && self.inspected > 0 {
             files += &format!(": {}", parts.collect::<Vec<_>>().join(", "));
         }
@@ -427,7 +432,8 @@ impl Tally {
         let without = (self.without > 0).then(|| format!("{} without it{without}", grouped(self.without)));
         let refused = (self.refused > 0).then(|| counted(self.refused, "error"));
         let left = (self.left > 0).then(|| format!("{} left", counted(self.left, "file")));
-        let facts = std::iter::once(files).chain(without).chain(refused).chain(left).collect();
+        let facts =
+            std::iter::once(files).chain(without).chain(refused).chain(left).chain(command.facts()).collect();
         let mut text = Text::default();
         text.blank();
         Conclusion { ending, facts }.show(&mut text);

@@ -84,10 +84,9 @@ impl CheckReport {
         let without_fde: u64 = if is_sample { 0 } else { summary.uncovered.values().sum() };
         let rest = summary.counts.instructions.saturating_sub(summary.counts.comparisons);
         let is_made = self.has_section_of(Origin::EhFrame);
-        let without = match is_made {
-            true if self.has_section_of(Origin::Sframe) => "in code without an FDE",
+        let without = match is_made && !self.has_section_of(Origin::Sframe) {
             true => "in code whose CFI is missing, or can't be expressed in SFrame",
-            false => "in code without .sframe",
+            false => "in code without an FDE",
         };
         let unread = self.unwinder.as_ref().map_or(0, |unwinder| unwinder.unread);
         let nothing_compared = summary.counts.nothing_compared.saturating_sub(without_fde + unread);
@@ -333,6 +332,12 @@ impl ExploreReport {
 }
 
 impl ExploreReport {
+    /// What is known and was found: how many findings, and the page of each.
+    pub fn accepted(&self) -> impl Iterator<Item = (u64, Option<&str>)> {
+        let known = SeenKnown::accepted(&self.known).filter(|seen| !seen.is_beyond_the_format());
+        known.map(|seen| (seen.findings, seen.fault.as_deref()))
+    }
+
     /// Names what is wrong, if that is no row.
     fn wrong_elsewhere(&self) -> String {
         let mut verdicts: BTreeMap<&str, u64> = BTreeMap::new();

@@ -55,7 +55,7 @@ fn runs(found: &Found, page: &mut Page) {
                     (0, 0) => (class_of(Ending::Pass), "no bug".to_owned()),
                     (0, bugs) => ("known", counted(bugs, "bug")),
                     (unexpected, _) => {
-                        (class_of(Ending::Fail), format!("{} unexpected", grouped(unexpected)))
+                        (class_of(Ending::Fail), format!("{} unexpected or broken", grouped(unexpected)))
                     }
                 };
                 let (cases, rows) = (grouped(of.cases), grouped(of.rows()));

@@ -20,6 +20,7 @@ use sframe_judge::target::{Loaded, TargetError};
 use sframe_judge::vocabulary::suggest::{hint, quoted_list};
 use sframe_kit::conclusion::{Concluded, Ending};
 use sframe_kit::percent::Percent;
+use sframe_kit::text::counted;
 use sframe_suite::check::with_advice;
 use sframe_suite::explore::{FileExplorer, is_named};
 use sframe_suite::report::{Document, ExploreReport, ExploredFiles, RefusedFile, Style};
@@ -112,6 +113,7 @@ impl Explore {
             asked: Asked::default(),
             names: BTreeSet::new(),
             has_hinted: false,
+            accepted: <(u64, BTreeSet<String>)>::default(),
             reports: Vec::new(),
             refused: Vec::new(),
         };
@@ -265,6 +267,8 @@ struct Files<'f> {
     names: BTreeSet<String>,
     /// Whether any of them has pointed at `--verbose`.
     has_hinted: bool,
+    /// How many findings are known, and as what.
+    accepted: (u64, BTreeSet<String>),
     /// Those that were explored, and those that could not be, if there is to be a report.
     reports: Vec<ExploreReport>,
     refused: Vec<RefusedFile>,
@@ -285,6 +289,13 @@ impl Inspect for Files<'_> {
 
     fn is_over(&self) -> Option<bool> {
         Some(self.stop.reason().is_some())
+    }
+
+    fn facts(&self) -> Vec<String> {
+        let (count, pages) = &self.accepted;
+        let pages: Vec<&str> = pages.iter().map(String::as_str).collect();
+        let named = if pages.is_empty() { String::new() } else { format!(": {}", pages.join(", ")) };
+        (*count > 0).then(|| counted(*count, "known finding") + &named).into_iter().collect()
     }
 
     fn end(&self) -> Option<(Status, Ending)> {
@@ -314,6 +325,10 @@ impl Inspect for Files<'_> {
         let is_kept = self.options.report.is_some();
         let report = self.known.apply_to_one_of_several(file.checked(explored)?);
         self.names.insert(file.name.clone());
+        for (findings, page) in report.accepted() {
+            self.accepted.0 += findings;
+            self.accepted.1.extend(page.map(str::to_owned));
+        }
         let style = Style::for_stdout();
         let is_first = report.has_open_rows() && !self.has_hinted;
         self.has_hinted |= report.has_open_rows();

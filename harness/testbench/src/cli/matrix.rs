@@ -87,7 +87,13 @@ pub(crate) struct Matrix {
 
 impl Matrix {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
-        let done = Work::begin(self.json, "finished builds are kept: with --resume, they are not made again");
+        let then = match self.report {
+            None => "finished builds are kept: with --resume, they are not made again",
+            Some(_) => {
+                "no report is written; finished builds are kept: with --resume, they are not made again"
+            }
+        };
+        let done = Work::begin(self.json, then);
         set_jobs(self.jobs)?;
         let began = Began::now();
         self.report.as_deref().map_or(Ok(()), report::begin)?;

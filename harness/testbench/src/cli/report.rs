@@ -1,8 +1,9 @@
 //! The files of a report folder.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde::de::IgnoredAny;
 use sframe_elf::file;
 use sframe_inspect::command::{Failure, detail, write_file};
 use sframe_suite::report::{Document, FORMATS, Report, UnreadReport};
@@ -82,8 +83,9 @@ pub(super) fn read_report(path: &Path) -> Result<Report, Failure> {
         |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {}: {error}", path.display()));
     let bytes = file::read(path, MAX_REPORT_BYTES).map_err(|error| unusable(&error))?;
     let report: Report = serde_json::from_slice(&bytes).map_err(|error| {
-        let other = match serde_json::from_slice::<OtherReport>(&bytes) {
-            Ok(OtherReport { file: Some(_) }) => {
+        let keys = serde_json::from_slice::<BTreeMap<String, IgnoredAny>>(&bytes);
+        let other = match keys {
+            Ok(keys) if keys.contains_key("file") => {
                 "this is a report of `check` or `explore`, and not of `run`".to_owned()
             }
             _ => format!("this is not a report of a run: {}", of_json(&error)),
@@ -94,10 +96,4 @@ pub(super) fn read_report(path: &Path) -> Result<Report, Failure> {
         return Err(unusable(&UnreadReport::Interrupted));
     }
     Ok(report)
-}
-
-/// A report of another command: of one file.
-#[derive(Deserialize)]
-struct OtherReport {
-    file: Option<serde::de::IgnoredAny>,
 }

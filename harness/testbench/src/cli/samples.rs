@@ -1,10 +1,11 @@
 //! `samples`: stacks that were recorded on real machines.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde::Deserialize;
+use serde::de::IgnoredAny;
 use sframe_elf::file;
 use sframe_inspect::command::{Failure, Status, print, print_verdict, status};
 use sframe_judge::explore::Progress;
@@ -111,15 +112,12 @@ pub(super) fn show(report: &SamplesReport, folder: Option<&Path>, as_json: bool)
 
 /// Reads a report of samples. `None` if it is of something else.
 pub(super) fn report_of(path: &Path) -> Result<Option<SamplesReport>, Failure> {
-    #[derive(Deserialize)]
-    struct Any {
-        recordings: Option<serde::de::IgnoredAny>,
-    }
     let path = report::file_of(path);
     let unusable = |error: &dyn Display| Failure::unusable(format!("error: {}: {error}", path.display()));
     let bytes = file::read(&path, MAX_REPORT_BYTES).map_err(|error| unusable(&error))?;
     // What is no report at all gets its error where other reports are read.
-    if !serde_json::from_slice::<Any>(&bytes).is_ok_and(|any| any.recordings.is_some()) {
+    let keys = serde_json::from_slice::<BTreeMap<String, IgnoredAny>>(&bytes);
+    if !keys.is_ok_and(|keys| keys.contains_key("recordings")) {
         return Ok(None);
     }
     SamplesReport::parse(&bytes).map(Some).map_err(|error| unusable(&error))

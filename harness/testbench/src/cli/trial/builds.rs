@@ -69,7 +69,10 @@ impl TriedToolchain<'_, '_> {
         // What names a source says what is wrong with it.
         let of_sources = [".c:", ".cc:", ".S:", ".rs:"];
         let is_of_source = said.iter().any(|said| of_sources.iter().any(|source| said.contains(source)));
-        if self.builds().next().is_none() && !is_of_source {
+        // A command that has not ended in time has refused nothing.
+        let is_silent =
+            |attempt: &Attempt| matches!(&attempt.result, AttemptResult::Refused(it) if it.said.is_empty());
+        if self.builds().next().is_none() && !is_of_source && !self.made.iter().any(is_silent) {
             text.line("    help: an assembler that writes SFrame is needed, such as GNU as 2.40 or later; --toolchain");
             text.line("    names another toolchain (corpus/matrix/template.yaml)");
         }
