@@ -21,7 +21,6 @@ const PROGRAM: &str = "program";
 /// A toolchain at work. Programs can be made on several threads at once.
 pub struct Maker {
     scratch: Scratch,
-    stop: StopRequest,
     made: AtomicU64,
 }
 
@@ -44,13 +43,13 @@ impl Maker {
         let scratch = Scratch::open(toolchain, root, &std::env::temp_dir(), "generated-", Some(LIMIT), stop)?;
         let folder = scratch.sources();
         std::fs::create_dir(&folder).map_err(write_error(&folder))?;
-        Ok(Self { scratch, stop: stop.clone(), made: AtomicU64::new(0) })
+        Ok(Self { scratch, made: AtomicU64::new(0) })
     }
 
     /// What ends its commands.
     #[must_use]
     pub const fn stop(&self) -> &StopRequest {
-        &self.stop
+        self.scratch.stop()
     }
 
     /// Its definition.

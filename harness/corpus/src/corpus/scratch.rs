@@ -82,6 +82,10 @@ impl Scratch {
         Ok(Self { toolchain, root, folder, inside, limit, stop: stop.clone() })
     }
 
+    pub(super) const fn stop(&self) -> &StopRequest {
+        &self.stop
+    }
+
     pub(super) fn toolchain(&self) -> &Toolchain {
         &self.toolchain
     }

@@ -225,8 +225,9 @@ impl<S: Show> Show for AsModule<'_, S> {
         T: IntoIterator<Item: Borrow<Text>>,
     {
         let module = self.module;
-        let (of_module, judges) = ((volume() != Volume::Quiet).then(|| module.text()), self.judges);
+        let judges = self.judges;
         self.show.show(&OfModule { document, module }, || {
+            let of_module = (volume() != Volume::Quiet).then(|| module.text());
             // A verdict comes last.
             let (before, after) = if judges { (of_module, None) } else { (None, of_module) };
             let found = text().into_iter().map(Part::Found);

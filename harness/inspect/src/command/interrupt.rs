@@ -19,16 +19,8 @@ const SAME: Duration = Duration::from_secs(1);
 /// A command that begins has this time to say what an interrupt does.
 const TAKES_OVER: Duration = Duration::from_millis(100);
 
-/// An interrupt of this process.
-#[derive(Clone, Copy, Debug)]
-pub struct Interrupt {
-    /// The number of the signal.
-    pub signal: i32,
-    /// Whether it is the first one.
-    pub is_first: bool,
-}
-
-type Handler = Box<dyn FnMut(Interrupt) + Send>;
+/// Gets the number of the signal.
+type Handler = Box<dyn FnMut(i32) + Send>;
 
 /// What interrupts do; without it, the first one ends the process.
 static HANDLER: Mutex<Option<Handler>> = Mutex::new(None);
@@ -48,13 +40,12 @@ pub fn begin() -> Result<(), Failure> {
             if first.is_some_and(|first| first.elapsed() < SAME) {
                 continue;
             }
-            let is_first = first.is_none();
             first.get_or_insert_with(Instant::now);
             if now().is_none() {
                 std::thread::sleep(TAKES_OVER);
             }
             match &mut *now() {
-                Some(handler) => handler(Interrupt { signal, is_first }),
+                Some(handler) => handler(signal),
                 None => end(),
             }
         }
@@ -76,17 +67,17 @@ fn now() -> MutexGuard<'static, Option<Handler>> {
     HANDLER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Calls `handler` at each interrupt that comes from now on.
-pub fn at_each_interrupt(handler: impl FnMut(Interrupt) + Send + 'static) {
+/// Calls `handler` with the signal's number at each interrupt that comes from now on.
+pub fn at_each_interrupt(handler: impl FnMut(i32) + Send + 'static) {
     *now() = Some(Box::new(handler));
 }
 
 /// Calls `first` at the first interrupt. A later one ends the process.
 pub fn at_interrupt(first: impl FnOnce() + Send + 'static) {
     let mut first = Some(first);
-    at_each_interrupt(move |interrupt| match first.take() {
+    at_each_interrupt(move |signal| match first.take() {
         Some(first) => first(),
         // There is nothing to be done if it fails: the next one may do it.
-        None => _ = emulate_default_handler(interrupt.signal),
+        None => _ = emulate_default_handler(signal),
     });
 }

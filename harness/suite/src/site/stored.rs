@@ -68,7 +68,7 @@ pub enum NoStored {
     #[error("the command was interrupted: what it has not tried would seem to be no result")]
     Interrupted,
     /// It is of a part of a run.
-    #[error("{0}")]
+    #[error(transparent)]
     Partial(#[from] Partial),
     /// The program that was studied could not be run to its end.
     #[error("the program was not run to its end: what it has not executed would seem to be no result")]

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use clap::Args;
 use sframe_corpus::corpus::{self, Error};
 use sframe_inspect::command::{Failure, Status, print, tell, tell_line};
-use sframe_judge::examine::stop::StopReason;
 use sframe_kit::conclusion::{Conclusion, Ending};
 use sframe_kit::text::{Text, counted};
 use sframe_suite::suite::SuiteError;
 
-use super::interrupt::{requests_here, stopped};
+use super::definitions::failure;
+use super::interrupt::requests_here;
 use super::options::{at_home, demand, parse_jobs};
 
 #[derive(Args)]
@@ -45,11 +45,11 @@ impl Rebuild {
             stop: requests_here(),
         })
         .map_err(|error| match error {
-            Error::Yaml(error) => error.into(),
-            Error::Interrupted => stopped(StopReason::Interrupted),
-            Error::Read { .. } | Error::Invalid { .. } | Error::NothingToBuild { .. } => {
-                SuiteError::from(error).into()
-            }
+            Error::Yaml(_)
+            | Error::Interrupted
+            | Error::Read { .. }
+            | Error::Invalid { .. }
+            | Error::NothingToBuild { .. } => failure(error),
             _ => Failure::broken(format!("error: {}", SuiteError::from(error))),
         })?;
         for warning in &report.warnings {

@@ -77,18 +77,21 @@ pub(super) fn file_of(path: &Path) -> PathBuf {
     if path.is_dir() { path.join("report.json") } else { path.to_owned() }
 }
 
+/// Whether a document is an object with a key, by which reports of other commands are known.
+pub(super) fn has_key(document: &[u8], key: &str) -> bool {
+    let keys = serde_json::from_slice::<BTreeMap<String, IgnoredAny>>(document);
+    keys.is_ok_and(|keys| keys.contains_key(key))
+}
+
 /// Reads `report.json`.
 pub(super) fn read_report(path: &Path) -> Result<Report, Failure> {
     let unusable =
         |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {}: {error}", path.display()));
     let bytes = file::read(path, MAX_REPORT_BYTES).map_err(|error| unusable(&error))?;
     let report: Report = serde_json::from_slice(&bytes).map_err(|error| {
-        let keys = serde_json::from_slice::<BTreeMap<String, IgnoredAny>>(&bytes);
-        let other = match keys {
-            Ok(keys) if keys.contains_key("file") => {
-                "this is a report of `check` or `explore`, and not of `run`".to_owned()
-            }
-            _ => format!("this is not a report of a run: {}", of_json(&error)),
+        let other = match has_key(&bytes, "file") {
+            true => "this is a report of `check` or `explore`, and not of `run`".to_owned(),
+            false => format!("this is not a report of a run: {}", of_json(&error)),
         };
         unusable(&other)
     })?;

@@ -1,11 +1,9 @@
 //! `samples`: stacks that were recorded on real machines.
 
-use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde::de::IgnoredAny;
 use sframe_elf::file;
 use sframe_inspect::command::{Failure, Status, print, print_verdict, status};
 use sframe_judge::explore::Progress;
@@ -116,8 +114,7 @@ pub(super) fn report_of(path: &Path) -> Result<Option<SamplesReport>, Failure> {
     let unusable = |error: &dyn Display| Failure::unusable(format!("error: {}: {error}", path.display()));
     let bytes = file::read(&path, MAX_REPORT_BYTES).map_err(|error| unusable(&error))?;
     // What is no report at all gets its error where other reports are read.
-    let keys = serde_json::from_slice::<BTreeMap<String, IgnoredAny>>(&bytes);
-    if !keys.is_ok_and(|keys| keys.contains_key("recordings")) {
+    if !report::has_key(&bytes, "recordings") {
         return Ok(None);
     }
     SamplesReport::parse(&bytes).map(Some).map_err(|error| unusable(&error))

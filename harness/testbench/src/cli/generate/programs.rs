@@ -44,7 +44,7 @@ impl<S: Shown> Searched<S> {
         self.all.values().flat_map(BTreeMap::values).map(of).sum()
     }
 
-    /// Of how many programs so many were tried, if it was stopped.
+    /// How many programs were tried, and of how many, if it was stopped.
     pub(super) fn stopped(&self, tried: u64) -> Option<(u64, u64, &'static str)> {
         self.is_stopped.then_some((tried, self.planned, "program"))
     }
@@ -165,7 +165,7 @@ impl Programs {
             for abi in abis.iter().take_while(|_| stop.reason().is_none()) {
                 let start = Instant::now();
                 let mut found = match campaign(maker, *abi, &|| bar.inc(1)) {
-                    // What was found before is told.
+                    // What was found before is reported.
                     Err(Error::Interrupted) => break,
                     found => found.map_err(definitions::failure)?,
                 };

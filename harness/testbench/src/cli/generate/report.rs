@@ -84,7 +84,7 @@ impl Pages {
     }
 }
 
-/// How a search ends, of which so many of all programs or sections were tried if it was stopped.
+/// How a search ends; if it was stopped, how many of all programs or sections were tried.
 pub(super) fn conclusion(
     status: Status,
     stopped: Option<(u64, u64, &str)>,
