@@ -93,6 +93,8 @@ pub(super) fn classify(decoded: &Insn<'_>, detail: &InsnDetail<'_>, instruction:
             instruction.is_system_call = id == Arm64Insn::ARM64_INS_SVC;
             let computed = values::operation(decoded.bytes(), decoded.address());
             classify_by_operands(id, &arm64, computed, instruction);
+            instruction.may_store &= !values::only_loads(decoded.bytes());
+            instruction.stored = values::stored(decoded.bytes()).filter(|_| instruction.may_store);
             let sources = instruction.operation.sources();
             instruction.sources = sources.or_else(|| values::sources(decoded.bytes()));
         }

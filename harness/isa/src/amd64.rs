@@ -104,6 +104,9 @@ pub(super) fn classify(decoded: &Insn<'_>, detail: &InsnDetail<'_>, instruction:
     }
     instruction.sources = instruction.operation.sources().or_else(|| values::sources(id, &operands));
     instruction.may_store = may_store(id, instruction, &operands);
+    if instruction.may_store && x86.addr_size() == 8 && !is_string_operation(x86.opcode()) {
+        instruction.stored = values::stored(id, &operands, next);
+    }
 }
 
 /// Whether what an instruction writes to the lower half of a register may be an address that is part
@@ -236,7 +239,11 @@ fn may_store(id: X86Insn, instruction: &Instruction, operands: &[X86Operand]) ->
         (_, Operation::Store { .. }) => true,
         (_, Operation::LoadEntry { to: Some(_), .. }) => false,
         (_, Operation::Load { values, .. }) if values.iter().all(|value| *value != Value::Other) => false,
-        (X86_INS_LEA | X86_INS_NOP, _) => false,
+        (X86_INS_LEA | X86_INS_NOP | X86_INS_CMP | X86_INS_TEST | X86_INS_BT | X86_INS_JMP, _)
+        | (X86_INS_MUL | X86_INS_IMUL | X86_INS_DIV | X86_INS_IDIV, _)
+        | (X86_INS_FLD | X86_INS_FILD | X86_INS_FLDCW | X86_INS_LDMXCSR, _)
+        | (X86_INS_FADD | X86_INS_FSUB | X86_INS_FSUBR | X86_INS_FMUL | X86_INS_FDIV | X86_INS_FDIVR, _)
+        | (X86_INS_PREFETCHNTA | X86_INS_PREFETCHT0 | X86_INS_PREFETCHT1 | X86_INS_PREFETCHT2, _) => false,
         // Their addresses are not operands.
         (X86_INS_ENTER | X86_INS_MASKMOVQ | X86_INS_MASKMOVDQU | X86_INS_VMASKMOVDQU | X86_INS_CLZERO, _)
         | (X86_INS_PUSHF | X86_INS_PUSHFD | X86_INS_PUSHFQ, _) => true,

@@ -6,6 +6,7 @@ use sframe_engine::{Abi, DwarfRegister};
 
 use super::operation::{Condition, Operation};
 use super::registers::Registers;
+use super::stored::Stored;
 
 /// Where control flows after an instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,6 +72,8 @@ pub struct Instruction {
     pub sources: Option<Registers>,
     /// Whether it may store to memory; also if that is unknown.
     pub may_store: bool,
+    /// Where it stores, if that is known, it always does, and it stores nothing else.
+    pub stored: Option<Stored>,
     /// When a conditional jump is taken; `None` if that isn't a relation of the two
     /// operands of a comparison.
     ///

@@ -15,6 +15,7 @@ mod operation;
 mod registers;
 mod removal;
 mod s390x;
+mod stored;
 #[cfg(test)]
 mod tests;
 
@@ -24,3 +25,4 @@ pub use instruction::{Destination, Flow, Instruction};
 pub use operation::{Comparand, Condition, Extension, Operation, Place, Relation, Value, Width};
 pub use registers::Registers;
 pub use removal::{Code, MOST_REMOVED, Removals};
+pub use stored::Stored;

@@ -176,14 +176,34 @@ pub(super) fn classify(decoded: &Insn<'_>, detail: &InsnDetail<'_>, instruction:
         FirstOperand::Read if instruction.operation == Operation::Execute => true,
         FirstOperand::Loaded | FirstOperand::Set | FirstOperand::Read => instruction.is_call(),
         FirstOperand::Changed if matches!(instruction.operation, Operation::LoadEntry { .. }) => false,
+        FirstOperand::Changed if only_reads_memory(code) => false,
         // MVCL, MVCLE and MVPG take addresses in registers.
         FirstOperand::Changed => matches!(code, 0x0e00 | 0xa800 | 0xb254) || operands.iter().any(is_memory),
     };
     if instruction.is_call() {
         instruction.defs.remove(Abi::S390x.sp());
     }
+    instruction.stored = values::stored(code, &operands).filter(|_| instruction.may_store);
     instruction.defs.extend(second_of_pair(code, decoded.bytes()));
     instruction.sources = instruction.operation.sources().or_else(|| values::sources(code, &operands));
+}
+
+/// Whether an instruction takes an operand from memory, or shifts by an amount that is written as an address, and stores
+/// nothing.
+const fn only_reads_memory(code: u16) -> bool {
+    matches!(
+        code,
+        // A, S, AL, SL, N, O, X, M, D, MS, AH, SH, MH, IC, ICM; SRL, SLL, SRA, SLA, SRDL, SLDL, SRDA, SLDA.
+        0x5a00 | 0x5b00 | 0x5e00 | 0x5f00 | 0x5400 | 0x5600 | 0x5700 | 0x5c00 | 0x5d00 | 0x7100 | 0x4a00 | 0x4b00
+        | 0x4c00 | 0x4300 | 0xbf00 | 0x8800 | 0x8900 | 0x8a00 | 0x8b00 | 0x8c00 | 0x8d00 | 0x8e00 | 0x8f00
+        // AG, SG, ALG, SLG, MSG, DSG, AGF, SGF, ALGF, SLGF, MSGF, DSGF, NG, OG, XG, MLG, DLG, ALCG, SLBG.
+        | 0xe308..=0xe30d | 0xe318..=0xe31d | 0xe380..=0xe382 | 0xe386..=0xe389
+        // MSY, NY, OY, XY, AY, SY, MFY, ALY, SLY, ICY, AHY, SHY, MHY; ML, DL, ALC, SLB.
+        | 0xe351 | 0xe354 | 0xe356 | 0xe357 | 0xe35a..=0xe35c | 0xe35e | 0xe35f | 0xe373 | 0xe37a..=0xe37c
+        | 0xe396..=0xe399
+        // LDEB, LXDB, LXEB; AEB, SEB, MEEB, DEB, ADB, SDB, MDB, DDB, SQEB, SQDB.
+        | 0xed04..=0xed06 | 0xed0a | 0xed0b | 0xed0d | 0xed17 | 0xed1a..=0xed1d | 0xed14 | 0xed15
+    )
 }
 
 /// Returns the second register of the pair that an instruction writes, of which the decoder names

@@ -91,6 +91,10 @@ impl From<uc_error> for LiveError {
     }
 }
 
+/// The regions that a second emulator has of an address space. They keep the host's memory.
+#[derive(Default)]
+pub(crate) struct Mapped(Vec<Region>);
+
 /// The regions of an address space at some time.
 pub(crate) struct Regions(Vec<Region>);
 
@@ -110,6 +114,12 @@ struct Region {
 impl Region {
     const fn end(&self) -> u64 {
         self.start + self.len
+    }
+
+    /// Whether the emulator has it as it has another one.
+    fn is_mapped_as(&self, other: &Self) -> bool {
+        (self.start, self.len, self.permissions) == (other.start, other.len, other.permissions)
+            && self.pointer() == other.pointer()
     }
 
     /// Returns the host's pointer to the region, if the program may use it.
@@ -249,6 +259,42 @@ impl AddressSpace {
     /// Hands every region to the emulator.
     pub(crate) fn install<D>(&self, unicorn: &mut Unicorn<'_, D>) -> Result<(), uc_error> {
         self.regions.iter().try_for_each(|region| region.install(unicorn))
+    }
+
+    /// Whether the program may write to what it may execute.
+    pub(crate) fn may_change_code(&self) -> bool {
+        self.regions.iter().any(|region| region.permissions.execute && region.permissions.write)
+    }
+
+    /// Notes what an emulator has that every region was handed to.
+    pub(crate) fn note_installed(&self, mapped: &mut Mapped) {
+        mapped.0.clone_from(&self.regions);
+    }
+
+    /// Hands another emulator what it has not, and takes from it what it has no more. Returns whether that is code.
+    pub(crate) fn install_changes<D>(
+        &self,
+        unicorn: &mut Unicorn<'_, D>,
+        mapped: &mut Mapped,
+    ) -> Result<bool, uc_error> {
+        let is_known = self.regions.len() == mapped.0.len()
+            && self.regions.iter().zip(&mapped.0).all(|(one, other)| one.is_mapped_as(other));
+        if is_known {
+            return Ok(false);
+        }
+        let mut is_code = false;
+        let has =
+            |regions: &[Region], region: &Region| regions.iter().any(|other| region.is_mapped_as(other));
+        for region in mapped.0.iter().filter(|region| !has(&self.regions, region)) {
+            region.uninstall(unicorn)?;
+            is_code |= region.permissions.execute;
+        }
+        for region in self.regions.iter().filter(|region| !has(&mapped.0, region)) {
+            region.install(unicorn)?;
+            is_code |= region.permissions.execute;
+        }
+        mapped.0.clone_from(&self.regions);
+        Ok(is_code)
     }
 
     /// Takes every region from the emulator.
@@ -400,13 +446,8 @@ impl AddressSpace {
         unicorn: &mut Unicorn<'_, D>,
         regions: Regions,
     ) -> Result<bool, uc_error> {
-        let same = |one: &Region, other: &Region| {
-            let pointers = (one.pointer(), other.pointer());
-            (one.start, one.len, one.permissions) == (other.start, other.len, other.permissions)
-                && pointers.0 == pointers.1
-        };
         let is_unchanged = self.regions.len() == regions.0.len()
-            && self.regions.iter().zip(&regions.0).all(|(one, other)| same(one, other));
+            && self.regions.iter().zip(&regions.0).all(|(one, other)| one.is_mapped_as(other));
         if !is_unchanged {
             self.uninstall(unicorn)?;
             self.regions = regions.0;

@@ -21,6 +21,7 @@
 
 mod address_space;
 mod answers;
+mod block;
 mod call_stack;
 mod control_flow;
 mod cpu;

@@ -1,6 +1,7 @@
 //! The machine: an image, a CPU, and the loop that runs them.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -23,7 +24,8 @@ use crate::options::Options;
 use crate::outcome::Outcome;
 use crate::prelude;
 use crate::process::{self, Pattern, ProcessError, Program, Started, interpreter_image};
-use crate::run::{Hook, RESERVED_ADDRESSES, Run, Start, execute, set_up};
+use crate::run::blocks::{ByBlock, execute};
+use crate::run::{Hook, RESERVED_ADDRESSES, Run, Start, set_up};
 use crate::witness::WitnessFaults;
 
 /// A machine could not be made.
@@ -98,6 +100,8 @@ pub struct Machine {
     stack: Range<u64>,
     witness_faults: WitnessFaults,
     answers: Arc<Answers>,
+    stepped: Arc<BTreeSet<u64>>,
+    blocks_after: u64,
     space: AddressSpace,
     plan: Plan,
     linux: Linux,
@@ -154,6 +158,8 @@ impl Machine {
             stack,
             witness_faults: options.witness_faults,
             answers: Arc::clone(&options.answers),
+            stepped: Arc::clone(&options.stepped),
+            blocks_after: options.blocks_after,
             space,
             plan: images.plan.clone(),
             linux: Linux::new(image.cpu, system, layout, file).executing(programs),
@@ -230,6 +236,7 @@ impl Machine {
                 stack: self.stack,
                 witness_faults: self.witness_faults,
                 answers: self.answers,
+                stepped: self.stepped,
                 space: self.space,
                 places: plan.places,
                 slots: self.plan.slots,
@@ -240,16 +247,18 @@ impl Machine {
             observer,
         ));
         let mut unicorn = set_up(&run, cpu, each).map_err(failed)?;
+        let mut by_block = ByBlock::default();
         let result = match prelude::run(&plan, &run, &mut unicorn, sp, pattern) {
             Ok(true) => {
                 process::set_registers(&mut unicorn, cpu, sp, pattern, plan.places).map_err(failed)?;
                 run.borrow_mut().follower.witness.start_again(sp, Bottom::Entry);
-                execute(&run, &mut unicorn, entry, NOWHERE)
+                run.borrow_mut().go_by_block(self.blocks_after);
+                execute(&run, &mut unicorn, entry, NOWHERE, Some(&mut by_block))
             }
             other => other.map(|_| ()),
         };
         let end = run.borrow_mut().conclude(&unicorn, result);
-        drop(unicorn);
+        drop((unicorn, by_block));
         let run = run.into_inner();
         let output = run.linux.output();
         let outcome = Outcome {
@@ -257,6 +266,8 @@ impl Machine {
             instructions: run.instructions,
             unobserved: run.unobserved,
             passed: run.passed,
+            by_block: run.by_block(),
+            lost: run.lost(),
             control_flow: run.control_flow(),
             output: output.all.clone(),
             standard_output: output.standard.clone(),

@@ -264,6 +264,12 @@ pub trait Observer {
         true
     }
 
+    /// Returns whether instructions may be followed after the block has executed in which they are. What they were shown with
+    /// is then what it was; if that can't be known, the run ends, and its outcome says so. Called once, before the run.
+    fn goes_by_block(&self) -> bool {
+        false
+    }
+
     /// Returns whether [`Self::store`] is to be called. Called once, before the run; a run that
     /// reports stores takes longer.
     fn wants_stores(&self) -> bool {

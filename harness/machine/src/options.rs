@@ -1,5 +1,6 @@
 //! How programs are started.
 
+use std::collections::BTreeSet;
 use std::ops::{Range, RangeInclusive};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,6 +29,11 @@ pub struct Options {
     pub witness_faults: WitnessFaults,
     /// What an earlier run has shown of the calls.
     pub answers: Arc<Answers>,
+    /// Blocks whose instructions are followed one by one: see [`Outcome::lost`](crate::Outcome::lost).
+    pub stepped: Arc<BTreeSet<u64>>,
+    /// How many instructions are followed one by one until blocks are tried: in short runs, that takes longer than it saves.
+    #[doc(hidden)]
+    pub blocks_after: u64,
 }
 
 impl Options {
@@ -45,6 +51,8 @@ impl Default for Options {
             native: None,
             witness_faults: WitnessFaults::default(),
             answers: Arc::default(),
+            stepped: Arc::default(),
+            blocks_after: 1 << 14,
         }
     }
 }

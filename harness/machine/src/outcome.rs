@@ -173,6 +173,11 @@ pub struct Outcome {
     pub unobserved: u64,
     /// Those of them that the observer has let pass.
     pub passed: u64,
+    /// Those of them that were followed after their block had executed.
+    pub by_block: u64,
+    /// The block of instructions within which something has happened that can't be seen after it has executed: see
+    /// [`Options::stepped`](crate::Options::stepped). Then all that was seen counts for nothing.
+    pub lost: Option<u64>,
     /// What the program wrote to its standard output and error.
     pub output: Vec<u8>,
     /// What it wrote to its standard output.

@@ -12,7 +12,8 @@ use crate::link::{Initialiser, Plan};
 use crate::outcome::{Broken, End};
 use crate::places::Places;
 use crate::process::{self, Pattern};
-use crate::run::{self, Run};
+use crate::run::Run;
+use crate::run::blocks::execute;
 
 impl Plan {
     fn is_empty(&self) -> bool {
@@ -137,7 +138,7 @@ impl Prelude<'_, '_, '_, '_> {
         }
         let sp = self.unicorn.reg_read(cpu.sp)?;
         self.run.borrow_mut().follower.witness.start_again(sp, Bottom::Linker);
-        run::execute(self.run, self.unicorn, function, nobody)?;
+        execute(self.run, self.unicorn, function, nobody, None)?;
         let pc = self.unicorn.reg_read(cpu.pc)?;
         if pc != nobody {
             // A hook has recorded the reason, unless the CPU stopped by itself.

@@ -139,3 +139,11 @@ pub(crate) struct Passing {
     pub(crate) sp: u64,
     pub(crate) fp: u64,
 }
+
+impl Passing {
+    /// How many of them have begun that have not been counted.
+    #[inline]
+    pub(crate) fn uncounted(&self, gate: &Gate) -> usize {
+        self.total - gate.left() - self.counted
+    }
+}

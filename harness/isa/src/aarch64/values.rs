@@ -5,6 +5,7 @@ use sframe_engine::DwarfRegister;
 
 use super::super::operation::{Comparand, Condition, Extension, Operation, Relation, Width};
 use super::super::registers::Registers;
+use super::super::stored::Stored;
 
 /// Returns an operation on values; `None` for other instructions. `pc` is the address of the
 /// instruction.
@@ -40,6 +41,29 @@ pub(super) fn sources(code: &[u8]) -> Option<Registers> {
         _ => return None,
     };
     Some(sources.into_iter().flatten().collect())
+}
+
+/// Whether an instruction is one of those that load from memory and store nothing.
+pub(super) fn only_loads(code: &[u8]) -> bool {
+    let Some(code) = code.first_chunk() else { return false };
+    let word = Word(u32::from_le_bytes(*code));
+    let is_load = word.field(22, 2) != 0
+        && !(word.field(22, 2) == 2 && word.field(26, 1) == 1 && word.field(30, 2) == 0);
+    // At a plain place, at one that is moved, or with an index: the others store, too.
+    let is_known = word.is(0x3b00_0000, 0x3900_0000)
+        || word.is(0x3b20_0000, 0x3800_0000) && word.field(10, 2) != 2
+        || word.is(0x3b20_0c00, 0x3820_0800);
+    // Pairs; a place near the instruction; LDXR, LDAXR and LDAR.
+    is_known && is_load
+        || word.is(0x3a40_0000, 0x2840_0000)
+        || word.is(0x3b00_0000, 0x1800_0000)
+        || word.is(0x3f60_0000, 0x0840_0000)
+}
+
+/// Returns where an instruction stores one register or two; `None` for other instructions.
+pub(super) fn stored(code: &[u8]) -> Option<Stored> {
+    let word = Word(u32::from_le_bytes(*code.first_chunk()?));
+    word.store_pair().or_else(|| word.store())
 }
 
 /// Returns the condition of a jump after a comparison, or of one that compares.
@@ -227,6 +251,45 @@ impl Word {
         let extension = if index.is_some() { self.extension() } else { Extension::NONE };
         let size = 1 << size_bits;
         Some(Operation::LoadEntry { to, base, index, extension, shift, displacement, size, signed, width })
+    }
+
+    /// Stores of one register.
+    fn store(self) -> Option<Stored> {
+        let is_vector = self.field(26, 1) == 1;
+        // The wide vectors have a number of their own.
+        let size_bits = match (self.field(30, 2), self.field(22, 2)) {
+            (size_bits, 0) => size_bits,
+            (0, 2) if is_vector => 4,
+            _ => return None,
+        };
+        let base = Some(self.register_or_sp(5));
+        let (index, shift, displacement) = match self.0 & 0x3b20_0c00 {
+            0x3820_0800 => (Some(self.register(16)?), self.field(12, 1) * size_bits, 0),
+            // Unscaled; before the address is changed; after that.
+            0x3800_0000 | 0x3800_0c00 => (None, 0, self.signed(12, 9)),
+            0x3800_0400 => (None, 0, 0),
+            _ if self.is(0x3b00_0000, 0x3900_0000) => (None, 0, i64::from(self.0 >> 10 & 0xfff) << size_bits),
+            _ => return None,
+        };
+        let extension = if index.is_some() { self.extension() } else { Extension::NONE };
+        Some(Stored { index, shift, extension, ..Stored::at(base, displacement, 1 << size_bits) })
+    }
+
+    /// Stores of two registers.
+    fn store_pair(self) -> Option<Stored> {
+        if !self.is(0x3a40_0000, 0x2800_0000) {
+            return None;
+        }
+        let size = match (self.field(26, 1), self.field(30, 2)) {
+            (0, 0) => 4,
+            (0, 2) => 8,
+            (1, size_bits @ 0..=2) => 4 << size_bits,
+            _ => return None,
+        };
+        // After the address is changed by it, or not.
+        let displacement = if self.field(23, 2) == 1 { 0 } else { self.signed(15, 7) * i64::from(size) };
+        let one = Stored::at(Some(self.register_or_sp(5)), displacement, size);
+        Some(Stored { words: 2 * one.words, ..one })
     }
 
     /// Loads from a place near the instruction.

@@ -1,11 +1,12 @@
 //! What amd64's instructions compute in registers, load from tables, and compare.
 
 use capstone::arch::x86::{X86Insn, X86OpMem, X86Operand, X86OperandType, X86Reg};
-use sframe_engine::DwarfRegister;
+use sframe_engine::{Abi, DwarfRegister};
 
 use super::super::operation::{Comparand, Extension, Operation, Width};
 use super::super::registers::Registers;
-use super::{place, register};
+use super::super::stored::Stored;
+use super::{WORD, place, register};
 
 /// Returns an operation on values; `None` for other instructions. `end` is the address of the
 /// next instruction.
@@ -116,6 +117,40 @@ pub(super) fn sources(id: X86Insn, operands: &[X86Operand]) -> Option<Registers>
         (X86_INS_IMUL, [_, _, ..]) => all(),
         _ => None,
     }
+}
+
+/// Returns where an instruction stores that does so at an operand, or pushes a word; `None` for other instructions.
+pub(super) fn stored(id: X86Insn, operands: &[X86Operand], end: u64) -> Option<Stored> {
+    use X86Insn::*;
+    let is_memory = |operand: &&X86Operand| matches!(operand.op_type, X86OperandType::Mem(_));
+    let size = match id {
+        X86_INS_CALL => return Some(Stored::at(Some(Abi::Amd64.sp()), -WORD, 8)),
+        X86_INS_PUSH if operands.iter().all(|what| what.size != 2) => {
+            return Some(Stored::at(Some(Abi::Amd64.sp()), -WORD, 8));
+        }
+        X86_INS_MOV | X86_INS_ADD | X86_INS_SUB | X86_INS_AND | X86_INS_OR | X86_INS_XOR | X86_INS_ADC
+        | X86_INS_SBB | X86_INS_INC | X86_INS_DEC | X86_INS_NEG | X86_INS_NOT | X86_INS_SHL | X86_INS_SAL
+        | X86_INS_SHR | X86_INS_SAR | X86_INS_ROL | X86_INS_ROR | X86_INS_XCHG | X86_INS_MOVNTI
+        | X86_INS_SETAE | X86_INS_SETA | X86_INS_SETBE | X86_INS_SETB | X86_INS_SETE | X86_INS_SETGE
+        | X86_INS_SETG | X86_INS_SETLE | X86_INS_SETL | X86_INS_SETNE | X86_INS_SETNO | X86_INS_SETNP
+        | X86_INS_SETNS | X86_INS_SETO | X86_INS_SETP | X86_INS_SETS => None,
+        X86_INS_MOVSS | X86_INS_MOVD => Some(4),
+        X86_INS_MOVSD | X86_INS_MOVQ | X86_INS_MOVLPS | X86_INS_MOVLPD | X86_INS_MOVHPS | X86_INS_MOVHPD => {
+            Some(8)
+        }
+        X86_INS_MOVAPS | X86_INS_MOVUPS | X86_INS_MOVAPD | X86_INS_MOVUPD | X86_INS_MOVDQA
+        | X86_INS_MOVDQU => Some(16),
+        _ => return None,
+    };
+    let operand = match id {
+        X86_INS_XCHG => operands.iter().find(is_memory),
+        _ => operands.first().filter(is_memory),
+    };
+    let X86Operand { op_type: X86OperandType::Mem(memory), size: of_operand, .. } = operand? else {
+        return None;
+    };
+    let Address { base, index, shift, offset } = Address::of(*memory, end)?;
+    Some(Stored { index, shift, ..Stored::at(base, offset, size.unwrap_or(*of_operand)) })
 }
 
 fn add(to: &X86Operand, offset: i64) -> Option<Operation> {

@@ -6,6 +6,7 @@ use sframe_engine::DwarfRegister;
 
 use super::super::operation::{Comparand, Condition, Extension, Operation, Relation, Width};
 use super::super::registers::Registers;
+use super::super::stored::Stored;
 use super::{place, register, register_of};
 
 /// The lower half of a register, when the upper one stays as it is.
@@ -38,6 +39,36 @@ pub(super) fn sources(code: u16, operands: &[SysZOperand]) -> Option<Registers> 
         | 0xb9e4 | 0xb9e6 | 0xb9e7 | 0xb9e9 | 0xb9eb => Some(registers().collect()),
         _ => None,
     }
+}
+
+/// Returns where an instruction stores; `None` for those that need not, or store elsewhere than at a single operand.
+pub(super) fn stored(code: u16, operands: &[SysZOperand]) -> Option<Stored> {
+    use SysZOperand::{Mem, Reg};
+    let size = match code {
+        // STC, STCY; MVI, MVIY; NI, OI, XI.
+        0x4200 | 0xe372 | 0x9200 | 0xeb52 | 0x9400 | 0x9600 | 0x9700 => 1,
+        // STH, STHY, STRVH; MVHHI.
+        0x4000 | 0xe370 | 0xe33f | 0xe544 => 2,
+        // ST, STY, STRV, STE, STEY; MVHI; ASI. STM, STMY.
+        0x5000 | 0xe350 | 0xe33e | 0x7000 | 0xed66 | 0xe54c | 0xeb6a | 0x9000 | 0xeb90 => 4,
+        // STG, STRVG, STD, STDY; MVGHI; AGSI. STMG.
+        0xe324 | 0xe32f | 0x6000 | 0xed67 | 0xe548 | 0xeb7a | 0xeb24 => 8,
+        // VST.
+        0xe70e => 16,
+        _ => return None,
+    };
+    let mut memory =
+        operands.iter().filter_map(|operand| if let Mem(memory) = operand { Some(memory) } else { None });
+    let (memory, None) = (memory.next()?, memory.next()) else { return None };
+    let Address { base, index, offset } = Address::of(memory);
+    let one = Stored { index, ..Stored::at(base, offset, size) };
+    Some(match (code, operands) {
+        (0x9000 | 0xeb90 | 0xeb24, [Reg(first), Reg(last), _]) => {
+            let count = super::values(*first, *last).len();
+            Stored { words: u16::try_from(count).ok().filter(|count| *count > 0)?, ..one }
+        }
+        _ => one,
+    })
 }
 
 /// Returns the condition of a jump after a comparison, or of one that compares.

@@ -106,6 +106,11 @@ impl Calls {
         Arc::clone(&self.known.answers)
     }
 
+    /// What was known before the run, of which nothing is learnt.
+    pub(crate) fn known_before(self) -> Known {
+        Rc::unwrap_or_clone(self.known)
+    }
+
     /// Whether nothing is judged: either in all of the run, or since something was otherwise than assumed. Then it has to
     /// be made once more.
     #[inline]

@@ -21,7 +21,7 @@ mod section_faults;
 pub mod stop;
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -92,6 +92,9 @@ pub struct ExamineOptions {
     /// A fault in the comparison, to check that it is noticed.
     #[doc(hidden)]
     pub ignores_fp: bool,
+    /// Whether each instruction is followed before it executes, and never after its block, to check that it is the same.
+    #[doc(hidden)]
+    pub by_instruction: bool,
     /// The rule of reading calls that is switched off, to check that it is needed: one of [`RULES`](crate::calls::RULES).
     #[doc(hidden)]
     pub without_rule: Option<&'static str>,
@@ -347,6 +350,8 @@ struct Examiner<'e, 'a, 'p> {
     unchanged: Option<Agreement>,
     /// Whether instructions pass at all.
     passes: bool,
+    /// Blocks whose instructions have to be followed one by one.
+    stepped: Arc<BTreeSet<u64>>,
     passages: Passages,
     probe: Option<&'p mut dyn Probe>,
 }
@@ -428,6 +433,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             interruptions: None,
             unchanged: None,
             passes: false,
+            stepped: Arc::default(),
             passages: Passages::default(),
             probe,
         }
@@ -449,6 +455,13 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             self.interruptions.clone_from(&interruptions);
             self.doubt = None;
             let outcome = self.run_once(options)?;
+            if let Some(block) = outcome.lost {
+                // It was followed too late.
+                Arc::make_mut(&mut self.stepped).insert(block);
+                known = self.take_calls().known_before();
+                self.seen.clone_from(&seen);
+                continue;
+            }
             if self.compare_runs(&mut digest, &outcome) {
                 // It was judged by what is known of another one.
                 known = KnownCalls::of_differing_runs();
@@ -457,8 +470,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             }
             let has_surveyed = surveys;
             let again;
-            let calls = std::mem::replace(&mut self.calls, Calls::new(KnownCalls::default(), false, None));
-            (known, again) = calls.learn();
+            (known, again) = self.take_calls().learn();
             surveys &= again;
             let is_done = !has_surveyed && (!again || self.probe.is_some());
             if is_done || self.cut.is_some() {
@@ -472,6 +484,10 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             }
             self.seen.clone_from(&seen);
         }
+    }
+
+    fn take_calls(&mut self) -> Calls {
+        std::mem::replace(&mut self.calls, Calls::new(KnownCalls::default(), false, None))
     }
 
     /// Compares a run with the one before. Returns whether they are the first that differ.
@@ -497,7 +513,8 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         self.position = Position::default();
         self.passages = Passages::default();
         self.passes = self.only_compares();
-        let options = Options { answers: self.calls.answers(), ..options.clone() };
+        let (answers, stepped) = (self.calls.answers(), Arc::clone(&self.stepped));
+        let options = Options { answers, stepped, ..options.clone() };
         let target = self.target;
         let outcome = sframe_machine::run(&target.images, &options, self);
         self.forget_passages();
@@ -988,6 +1005,13 @@ impl Observer for Examiner<'_, '_, '_> {
 
     fn wants_stores(&self) -> bool {
         true
+    }
+
+    fn goes_by_block(&self) -> bool {
+        /// If so many blocks can't be followed after they have executed, none is.
+        const MOST_STEPPED: usize = 16;
+        let is_own = self.walk.is_some();
+        is_own && self.passes && !self.look.by_instruction && self.stepped.len() <= MOST_STEPPED
     }
 
     #[inline]

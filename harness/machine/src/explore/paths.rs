@@ -465,7 +465,7 @@ impl<'o, 'b> Paths<'o, 'b> {
             fp,
             call_stack: &self.call_stack,
             memory: &self.space,
-            registers: &Emulated { cpu: self.cpu, space: &self.space, unicorn },
+            registers: &Emulated::now(self.cpu, &self.space, unicorn),
             cpu: self.cpu,
             code: 0,
         };

@@ -462,6 +462,8 @@ impl<'o> Run<'o> {
             instructions: self.instructions,
             unobserved: 0,
             passed: 0,
+            by_block: 0,
+            lost: None,
             control_flow: self.ended_flow,
             output: written.all,
             standard_output: written.standard,

@@ -1,8 +1,8 @@
 //! What instructions store, as far as their code says it.
 
 use rustc_hash::FxHashMap;
-use sframe_engine::{DwarfRegister, Registers as _};
-use sframe_isa::{Disassembly, Instruction, Operation, Place};
+use sframe_engine::Registers as _;
+use sframe_isa::{Disassembly, Instruction, Stored};
 
 use super::registers::Stopped;
 use crate::address_space::Memory as _;
@@ -13,27 +13,15 @@ use crate::effect_cache::with_code;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stores {
     Nothing,
-    /// `len` bytes, at an address that is a register's value before the instruction plus a constant.
-    At {
-        base: DwarfRegister,
-        offset: i64,
-        len: u64,
-    },
+    At(Stored),
     Anything,
 }
 
 impl Stores {
-    fn of(cpu: &Cpu, instruction: Option<&Instruction>) -> Self {
-        let Some(instruction) = instruction else { return Self::Anything };
-        match &instruction.operation {
-            _ if !instruction.may_store => Self::Nothing,
-            Operation::Store { values, place: Some(Place { base, offset, .. }), size } => {
-                Self::At { base: *base, offset: *offset, len: values.len() as u64 * u64::from(*size) }
-            }
-            _ if instruction.is_call() && !instruction.text.starts_with("lcall") => {
-                let pushed = cpu.abi.pushed_by_calls();
-                Self::At { base: cpu.abi.sp(), offset: -pushed.cast_signed(), len: pushed }
-            }
+    fn of(instruction: Option<&Instruction>) -> Self {
+        match instruction {
+            Some(Instruction { may_store: false, .. }) => Self::Nothing,
+            Some(Instruction { stored: Some(stored), .. }) => Self::At(*stored),
             _ => Self::Anything,
         }
     }
@@ -57,17 +45,19 @@ impl KnownStores {
         let stores = match self.0.get(&pc) {
             Some(known) => *known,
             None => {
-                let stores = Stores::of(cpu, decode().as_ref());
+                let stores = Stores::of(decode().as_ref());
                 if memory.is_constant_code(pc) {
                     self.0.insert(pc, stores);
                 }
                 stores
             }
         };
-        let at = |base, offset: i64, len| Some((stopped.register(base)?.wrapping_add_signed(offset), len));
         match stores {
-            Stores::Nothing | Stores::At { len: 0, .. } => None,
-            Stores::At { base, offset, len } => at(base, offset, len).or(Some(ANYTHING)),
+            Stores::Nothing => None,
+            Stores::At(stored) => {
+                let address = stored.address(|register| stopped.register(register));
+                Some(address.map_or(ANYTHING, |address| (address, stored.len())))
+            }
             Stores::Anything => Some(ANYTHING),
         }
     }

@@ -1,5 +1,6 @@
 //! A run of a program: hooks and their state.
 
+pub(crate) mod blocks;
 mod parked;
 mod signal;
 mod signals;
@@ -10,7 +11,7 @@ mod tables;
 mod tasks;
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -22,6 +23,7 @@ use unicorn_engine::{HookType, MemType, Prot, TlbEntry, TlbType, Unicorn, X86Ins
 
 use crate::address_space::{AddressSpace, PAGE};
 use crate::answers::Answers;
+use crate::block::{Blocks, Instant, Seen};
 use crate::control_flow::ControlFlow;
 use crate::cpu::{Control, Cpu, Effect, Unreported};
 use crate::effect_cache::with_code;
@@ -39,27 +41,6 @@ use crate::witness::{Action, Place, Witness, WitnessFaults};
 use parked::Parked;
 use signals::{Interrupted, Pause};
 use snapshot::Snapshot;
-
-/// Runs from one address to another, with the pauses that signals need.
-pub(crate) fn execute(
-    run: &RefCell<Run<'_>>,
-    unicorn: &mut Unicorn<'_, ()>,
-    start: u64,
-    until: u64,
-) -> Result<(), uc_error> {
-    let mut start = start;
-    loop {
-        let result = unicorn.emu_start(start, until, 0, 0);
-        let mut run = run.borrow_mut();
-        run.interrupt_passing();
-        let pause = run.pause.take();
-        let next = pause.and_then(|pause| run.resume(unicorn, pause));
-        match next.or_else(|| run.fork_ended(unicorn, result)) {
-            Some(pc) => start = pc,
-            None => return result,
-        }
-    }
-}
 
 /// Addresses that the emulator reserves for what it translates, and hardly touches, in bytes.
 pub const RESERVED_ADDRESSES: usize = 1 << 30;
@@ -121,6 +102,7 @@ pub(crate) struct Run<'o> {
     shown: u64,
     /// SP and FP before the instructions that have passed, until they are compared.
     kept: Option<(u64, u64)>,
+    blocks: Blocks,
     /// The reason for stopping the emulator.
     pub(crate) pause: Option<Pause>,
     /// The state to go back to from a copy of the process.
@@ -143,6 +125,8 @@ const TRAP_BRKPT: i32 = 1;
 pub enum Hook {
     /// The call stack is followed, and the observer is called.
     Observer,
+    /// Each block is followed after it has executed, and the observer is called for all of its instructions.
+    Blocks,
     /// A function that does nothing is called.
     Empty,
     /// Nothing.
@@ -175,13 +159,20 @@ pub(crate) fn set_up<'a>(
             unicorn.add_code_hook(1, 0, move |unicorn, pc, size| {
                 if !gate.passes(pc, size) {
                     enter(run, unicorn, |run, unicorn| {
-                        if !run.go_on_passing(pc, size) {
+                        if !run.goes_by_block(pc) && !run.go_on_passing(pc, size) {
                             run.end_passing();
                             run.instruction(unicorn, pc, size);
                         }
                     });
                 }
             })?;
+        }
+        Hook::Blocks => {
+            unicorn.add_block_hook(1, 0, move |unicorn, pc, size| {
+                enter(run, unicorn, |run, unicorn| run.begin_block(unicorn, pc, size));
+            })?;
+            // Whatever else happens ends the attempt. A hook for it would make each store slow.
+            return Ok(unicorn);
         }
         Hook::Empty => {
             unicorn.add_code_hook(1, 0, |_, _, _| {})?;
@@ -273,29 +264,49 @@ fn enter(
 #[derive(Clone, Copy)]
 pub(crate) struct Emulated<'e, 'u> {
     pub(crate) cpu: &'static Cpu,
-    pub(crate) space: &'e AddressSpace,
+    pub(crate) memory: Seen<'e>,
     pub(crate) unicorn: &'e Unicorn<'u, ()>,
 }
 
-impl Processor for Emulated<'_, '_> {
-    type Memory = AddressSpace;
+impl<'e, 'u> Emulated<'e, 'u> {
+    /// As it is now.
+    pub(crate) const fn now(
+        cpu: &'static Cpu,
+        space: &'e AddressSpace,
+        unicorn: &'e Unicorn<'u, ()>,
+    ) -> Self {
+        Self { cpu, memory: Seen { space, instant: None }, unicorn }
+    }
+}
+
+impl<'e> Processor for Emulated<'e, '_> {
+    type Memory = Seen<'e>;
 
     #[inline]
     fn register(&self, register: i32) -> Option<u64> {
-        self.unicorn.reg_read(register).ok()
+        match self.memory.instant {
+            None => self.unicorn.reg_read(register).ok(),
+            Some(instant) => {
+                let number = self.cpu.registers.iter().position(|known| *known == register)?;
+                Some(instant.register(DwarfRegister(u32::try_from(number).ok()?)))
+            }
+        }
     }
 
     #[inline]
-    fn memory(&self) -> &AddressSpace {
-        self.space
+    fn memory(&self) -> &Seen<'e> {
+        &self.memory
     }
 }
 
 impl Registers for Emulated<'_, '_> {
     #[inline]
     fn register(&self, register: DwarfRegister) -> Option<u64> {
-        let register = self.cpu.registers.get(usize::try_from(register.0).ok()?)?;
-        self.unicorn.reg_read(*register).ok()
+        let known = self.cpu.registers.get(usize::try_from(register.0).ok()?)?;
+        match self.memory.instant {
+            None => self.unicorn.reg_read(*known).ok(),
+            Some(instant) => Some(instant.register(register)),
+        }
     }
 }
 
@@ -309,6 +320,7 @@ pub(crate) struct Start {
     pub(crate) stack: Range<u64>,
     pub(crate) witness_faults: WitnessFaults,
     pub(crate) answers: Arc<Answers>,
+    pub(crate) stepped: Arc<BTreeSet<u64>>,
     pub(crate) space: AddressSpace,
     pub(crate) places: Places,
     pub(crate) slots: lazy::Slots,
@@ -326,6 +338,7 @@ impl<'o> Run<'o> {
             budget: start.budget,
             limit: start.budget,
             reports_stores: start.observes && observer.wants_stores(),
+            blocks: Blocks::new(start.observes && observer.goes_by_block(), start.stepped),
             observer,
             follower: Follower::new(
                 start.cpu,
@@ -386,16 +399,9 @@ impl<'o> Run<'o> {
         if !self.is_observed {
             return self.pass(pc, size);
         }
-        let time = self.instructions;
-        self.shown = time;
-        self.instructions += 1;
-        (self.last_pc, self.last_size) = (pc, size);
         let (Ok(sp), Ok(fp)) = (unicorn.reg_read(self.cpu.sp), unicorn.reg_read(self.cpu.fp)) else {
             return self.end(End::Broken(Broken::Unicorn("registers can't be read".into())));
         };
-        if let Some(kept) = self.kept.take() {
-            self.check_kept(kept, Place { pc, sp, fp });
-        }
         if self.places.is_resolver(pc) {
             match self.slots.bind(self.cpu, &self.space, unicorn, sp, self.places) {
                 Ok(slot) => {
@@ -405,8 +411,20 @@ impl<'o> Run<'o> {
                 Err(error) => return self.end(End::Broken(Broken::Linking(error))),
             }
         }
-        let place = Place { pc, sp, fp };
-        let emulated = Emulated { cpu: self.cpu, space: &self.space, unicorn };
+        self.observe(unicorn, Place { pc, sp, fp }, size, None);
+    }
+
+    /// Follows an instruction, and shows it to the observer: before it executes, or at an instant of a block that has.
+    fn observe(&mut self, unicorn: &Unicorn<'_, ()>, place: Place, size: u32, instant: Option<&Instant<'_>>) {
+        let (pc, time) = (place.pc, self.instructions);
+        self.shown = time;
+        self.instructions += 1;
+        (self.last_pc, self.last_size) = (pc, size);
+        if let Some(kept) = self.kept.take() {
+            self.check_kept(kept, place);
+        }
+        let memory = Seen { space: &self.space, instant };
+        let emulated = Emulated { cpu: self.cpu, memory, unicorn };
         let effect = match self.follower.follow(&emulated, place, time, || size.into()) {
             Ok(effect) => effect,
             Err(broken) => return self.end(End::Broken(broken)),
@@ -415,13 +433,16 @@ impl<'o> Run<'o> {
             self.pause = Some(Pause::Signal);
             return;
         }
-        let moment = Moment::of(&self.follower, place, time, self.thread, &self.space, &emulated);
+        let moment = Moment::of(&self.follower, place, time, self.thread, &emulated.memory, &emulated);
         let flow = self.observer.instruction(&moment);
         let straight = if flow == Flow::Continue { self.observer.lets_pass(&moment) } else { None };
         self.observed = time;
         self.follower.witness.seen();
         if flow == Flow::Continue && effect.stores_unreported && self.reports_stores {
-            self.store_unreported(pc, &|register| unicorn.reg_read(register).ok());
+            let unreported = self.unreported(pc, &|register| Processor::register(&emulated, register));
+            if let Some((address, len)) = unreported {
+                self.stored(address, len);
+            }
         }
         if flow == Flow::Continue {
             self.end_by_itself(pc, &effect);
@@ -514,16 +535,16 @@ impl<'o> Run<'o> {
         }
     }
 
-    /// Reports the stores of the instruction at `pc` that Unicorn will not report.
-    fn store_unreported(&mut self, pc: u64, register: &dyn Fn(i32) -> Option<u64>) {
+    /// Returns what the instruction at `pc` stores that Unicorn will not report.
+    fn unreported(&self, pc: u64, register: &dyn Fn(i32) -> Option<u64>) -> Option<(u64, u64)> {
         let decode = |pc| with_code(self.cpu, &self.space, pc, |code| (self.cpu.unreported)(code));
         match Unreported::at(pc, decode, register) {
-            Unreported::Nothing => {}
+            Unreported::Nothing => None,
             Unreported::Bytes { base, alignment, displacement, len } => {
                 let base = base.and_then(register).unwrap_or_default();
-                self.stored((base - base % alignment).wrapping_add(displacement), len);
+                Some(((base - base % alignment).wrapping_add(displacement), len))
             }
-            Unreported::Anything | Unreported::Target(..) => self.stored(0, u64::MAX),
+            Unreported::Anything | Unreported::Target(..) => Some((0, u64::MAX)),
         }
     }
 
@@ -596,7 +617,7 @@ impl<'o> Run<'o> {
         if !self.is_observed {
             return;
         }
-        let emulated = Emulated { cpu: self.cpu, space: &self.space, unicorn };
+        let emulated = Emulated::now(self.cpu, &self.space, unicorn);
         match self.follower.enter_callee(&emulated, pc, sp) {
             Ok(()) => self.follower.witness.follow(Place { pc, sp, fp }, time, Action::NOTHING, || None),
             Err(broken) => self.end(End::Broken(broken)),

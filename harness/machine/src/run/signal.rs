@@ -62,6 +62,8 @@ impl Run<'_> {
                 request.and_then(|request| self.system_call(unicorn, request))
             }
             Pause::Turn => self.end_turn(unicorn),
+            // They are no reason to do anything.
+            Pause::Blocks | Pause::Steps => Ok(Some(self.last_pc)),
             Pause::Fork(signal) => {
                 self.instructions -= 1;
                 self.fork(unicorn).and_then(|()| {

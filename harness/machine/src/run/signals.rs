@@ -30,6 +30,10 @@ pub(crate) enum Pause {
     Trap(u64, SignalInfo),
     /// The last instruction is a system call.
     SystemCall,
+    /// What comes next is executed by block.
+    Blocks,
+    /// What comes next is executed by instruction.
+    Steps,
     /// Another task has its turn before the last instruction.
     Turn,
     /// A copy of the process is to be made, to which a signal is delivered.

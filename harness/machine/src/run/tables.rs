@@ -90,7 +90,7 @@ impl Run<'_> {
         let read = |register| unicorn.reg_read(register).unwrap_or_default();
         let at = Place { pc: self.last_pc, sp: read(self.cpu.sp), fp: read(self.cpu.fp) };
         let time = self.instructions.saturating_sub(1);
-        let emulated = Emulated { cpu: self.cpu, space: &self.space, unicorn };
+        let emulated = Emulated::now(self.cpu, &self.space, unicorn);
         let moment = Moment::of(&self.follower, at, time, self.thread, &self.space, &emulated);
         self.observer.changed(&moment, change);
     }

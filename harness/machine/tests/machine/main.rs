@@ -3,6 +3,7 @@
 #[path = "../common/executable.rs"]
 mod executable;
 
+mod blocks;
 mod builds;
 mod call_shapes;
 mod ends;

@@ -1,9 +1,11 @@
 //! Whatever changes in memory has been reported as a store before.
 
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
+use crate::builds::newest_builds;
 use crate::executable::{CODE, executable};
+use sframe_isa::{Disassembly, Instruction};
 use sframe_machine::{AARCH64, AARCH64_BE, AMD64, Cpu, End, Flow, Image, Machine, Moment, Observer, Options};
 use sframe_machine::{Outcome, S390X};
 
@@ -304,16 +306,6 @@ fn stores_of_s390x_are_reported() {
     assert_all_is_reported(&S390X, S390X_CODE, &prepare);
 }
 
-/// Builds of the newest toolchain: those of the others have the same programs.
-fn builds() -> Vec<PathBuf> {
-    let builds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/builds/gnu-2.47");
-    let files = |path: &Path| {
-        let entries = std::fs::read_dir(path).expect("a folder");
-        entries.map(|entry| entry.expect("an entry").path()).collect::<Vec<_>>()
-    };
-    files(&builds).iter().flat_map(|abi| files(abi)).collect()
-}
-
 #[test]
 fn programs_of_the_corpus_change_nothing_unreported() {
     // deep_recursion stores nothing that others do not, a hundred thousand times.
@@ -321,7 +313,7 @@ fn programs_of_the_corpus_change_nothing_unreported() {
         path.extension().is_some_and(|variant| variant == "O2")
             && path.file_stem().is_some_and(|program| program != "deep_recursion")
     };
-    let builds: Vec<_> = builds().into_iter().filter(chosen).collect();
+    let builds: Vec<_> = newest_builds().into_iter().filter(chosen).collect();
     assert!(builds.len() > 50, "{} builds", builds.len());
     for path in builds {
         let (outcome, shadow) = run(&std::fs::read(&path).expect("a build"));
@@ -329,4 +321,86 @@ fn programs_of_the_corpus_change_nothing_unreported() {
         assert!(shadow.unreported.is_empty(), "{}: {:x?}", path.display(), shadow.unreported);
         assert!(!shadow.changing.is_empty(), "{}", path.display());
     }
+}
+
+/// Compares what is stored with what the instruction's code says.
+#[derive(Default)]
+struct Predicted {
+    instructions: BTreeMap<u64, Instruction>,
+    /// The last instruction, and the bytes that it will store, if that is known.
+    last: Option<(u64, Option<BTreeSet<u64>>)>,
+    stored: BTreeSet<u64>,
+    /// How often it was known, and how often an instruction whose stores are not known has stored something.
+    known: u64,
+    unknown: u64,
+    wrong: Vec<String>,
+}
+
+impl Predicted {
+    fn compare(&mut self) {
+        let stored = std::mem::take(&mut self.stored);
+        match self.last.take() {
+            Some((_, Some(predicted))) if predicted == stored => self.known += u64::from(!stored.is_empty()),
+            Some((pc, Some(predicted))) => {
+                self.wrong.push(format!("{}: {predicted:x?}, not {stored:x?}", self.instructions[&pc].text));
+            }
+            _ => self.unknown += u64::from(!stored.is_empty()),
+        }
+    }
+}
+
+impl Observer for Predicted {
+    fn instruction(&mut self, moment: &Moment<'_>) -> Flow {
+        self.compare();
+        let decode = || {
+            let mut code = [0; 16];
+            let len =
+                (1..=16).rev().find(|len| moment.memory.read(moment.pc, &mut code[..*len])).unwrap_or(0);
+            Disassembly::one(moment.abi(), moment.pc, &code[..len]).unwrap_or_default()
+        };
+        if !moment.memory.is_constant_code(moment.pc) {
+            self.instructions.remove(&moment.pc);
+        }
+        let instruction = self.instructions.entry(moment.pc).or_insert_with(decode);
+        let predicted = match (instruction.may_store, instruction.stored) {
+            (false, _) => Some(BTreeSet::new()),
+            (true, None) => None,
+            (true, Some(stored)) => {
+                let address =
+                    stored.address(|register| moment.register(register.0)).expect("known registers");
+                Some((0..stored.len()).map(|offset| address.wrapping_add(offset)).collect())
+            }
+        };
+        self.last = Some((moment.pc, predicted));
+        Flow::Continue
+    }
+
+    fn wants_stores(&self) -> bool {
+        true
+    }
+
+    fn store(&mut self, address: u64, len: u64) {
+        self.stored.extend((0..len).map(|offset| address.wrapping_add(offset)));
+    }
+}
+
+#[test]
+fn instructions_store_where_their_code_says() {
+    let (mut known, mut unknown) = (0, 0);
+    for path in
+        newest_builds().into_iter().filter(|path| path.file_stem().is_some_and(|it| it != "deep_recursion"))
+    {
+        let bytes = std::fs::read(&path).expect("a build");
+        // Not those that need a library, or are one.
+        let Ok(image) = Image::parse(&bytes) else { continue };
+        let options = Options { stack_size: 64 << 20, ..Options::default() };
+        let mut predicted = Predicted::default();
+        let Ok(machine) = Machine::new(&image, &options) else { continue };
+        let outcome = machine.run(&mut predicted).expect("an emulator");
+        assert!(predicted.wrong.is_empty(), "{}: {:?}", path.display(), predicted.wrong);
+        assert!(matches!(outcome.end, End::Exit(_)), "{}: {:?}", path.display(), outcome.end);
+        known += predicted.known;
+        unknown += predicted.unknown;
+    }
+    assert!(known > 1_000_000 && unknown < known / 50, "{known} known, {unknown} unknown");
 }

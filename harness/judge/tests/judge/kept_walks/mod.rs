@@ -21,6 +21,8 @@ use crate::doctor::{build, stride};
 /// including hits and order of the findings, have to be the same, except for
 /// the number of frames that had to be derived, and of instructions that have passed.
 fn examine_both_ways(name: &str, target: &Target<'_>, options: &Options) -> Examination {
+    // Also by block, from the beginning on.
+    let options = &Options { blocks_after: 8, ..options.clone() };
     let names = target.executable().subject.symbols.names();
     let functions = names.flat_map(|name| target.addresses_of(name));
     let breakpoints = functions.map(|Loaded(pc)| Breakpoint { pc, hit: 2 }).collect();
