@@ -1008,10 +1008,10 @@ impl Observer for Examiner<'_, '_, '_> {
     }
 
     fn goes_by_block(&self) -> bool {
-        /// If so many blocks can't be followed after they have executed, none is.
-        const MOST_STEPPED: usize = 16;
+        /// Each block that can't be followed after it has executed takes another run: after so many, none is tried.
+        const MOST_STEPPED: usize = 3;
         let is_own = self.walk.is_some();
-        is_own && self.passes && !self.look.by_instruction && self.stepped.len() <= MOST_STEPPED
+        is_own && self.passes && !self.look.by_instruction && self.stepped.len() < MOST_STEPPED
     }
 
     #[inline]
