@@ -38,20 +38,20 @@ impl Stored {
 
     /// How many bytes there are.
     #[must_use]
-    pub fn len(&self) -> u64 {
+    pub fn bytes_in_all(&self) -> u64 {
         u64::from(self.size) * u64::from(self.words)
-    }
-
-    /// Whether there is none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// Returns the address of the first word, given the values of the registers before the instruction.
     pub fn address(&self, register: impl Fn(DwarfRegister) -> Option<u64>) -> Option<u64> {
-        let base = self.base.map_or(Some(0), &register)?;
-        let index = self.index.map_or(Some(0), |index| Some(self.extension.apply(register(index)?)))?;
-        Some(base.wrapping_add(index << self.shift).wrapping_add_signed(self.displacement))
+        let value = |of: Option<DwarfRegister>| of.map_or(Some(0), &register);
+        Some(self.address_of(value(self.base)?, value(self.index)?))
+    }
+
+    /// Returns the same, given the values of its registers; 0 for one that there isn't.
+    #[must_use]
+    pub fn address_of(&self, base: u64, index: u64) -> u64 {
+        let index = self.extension.apply(index) << self.shift;
+        base.wrapping_add(index).wrapping_add_signed(self.displacement)
     }
 }

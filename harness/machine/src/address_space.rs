@@ -266,11 +266,6 @@ impl AddressSpace {
         self.regions.iter().any(|region| region.permissions.execute && region.permissions.write)
     }
 
-    /// Notes what an emulator has that every region was handed to.
-    pub(crate) fn note_installed(&self, mapped: &mut Mapped) {
-        mapped.0.clone_from(&self.regions);
-    }
-
     /// Hands another emulator what it has not, and takes from it what it has no more. Returns whether that is code.
     pub(crate) fn install_changes<D>(
         &self,

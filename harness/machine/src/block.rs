@@ -139,10 +139,8 @@ impl Target {
     #[inline]
     pub(crate) fn bytes(&self, ends: &Ends<'_>) -> Bytes {
         let value = |form: Option<Form>| form.map_or(0, |form| ends.value(form));
-        let Stored { extension, shift, displacement, .. } = self.stored;
-        let index = extension.apply(value(self.index)) << shift;
-        let address = value(self.base).wrapping_add(index).wrapping_add_signed(displacement);
-        Bytes { address, len: self.stored.len() }
+        let address = self.stored.address_of(value(self.base), value(self.index));
+        Bytes { address, len: self.stored.bytes_in_all() }
     }
 }
 

@@ -233,14 +233,10 @@ impl Word {
     fn load(self, pc: u64) -> Option<Operation> {
         let size_bits = self.field(30, 2);
         let base = Some(self.register_or_sp(5));
-        let (index, shift, displacement) = match self.0 & 0x3f20_0c00 {
-            _ if self.is(0x3f00_0000, 0x1800_0000) => return self.load_literal(pc),
-            0x3820_0800 => (Some(self.register(16)?), self.field(12, 1) * size_bits, 0),
-            // Unscaled, or scaled by the size.
-            0x3800_0000 => (None, 0, self.signed(12, 9)),
-            _ if self.is(0x3f00_0000, 0x3900_0000) => (None, 0, i64::from(self.0 >> 10 & 0xfff) << size_bits),
-            _ => return None,
-        };
+        if self.is(0x3f00_0000, 0x1800_0000) {
+            return self.load_literal(pc);
+        }
+        let (index, shift, displacement) = self.addressed(size_bits).filter(|_| self.field(26, 1) == 0)?;
         let (signed, width) = match self.field(22, 2) {
             1 if index.is_some() || size_bits < 2 => (false, Width::WHOLE),
             2 if size_bits < 3 => (true, Width::WHOLE),
@@ -251,6 +247,20 @@ impl Word {
         let extension = if index.is_some() { self.extension() } else { Extension::NONE };
         let size = 1 << size_bits;
         Some(Operation::LoadEntry { to, base, index, extension, shift, displacement, size, signed, width })
+    }
+
+    /// Returns what a load or store of one register of `1 << size_bits` bytes adds to its base, if it leaves that
+    /// as it is: an index and its shift, and a constant.
+    fn addressed(self, size_bits: u8) -> Option<(Option<DwarfRegister>, u8, i64)> {
+        match self.0 & 0x3b20_0c00 {
+            0x3820_0800 => Some((Some(self.register(16)?), self.field(12, 1) * size_bits, 0)),
+            // Unscaled, or scaled by the size.
+            0x3800_0000 => Some((None, 0, self.signed(12, 9))),
+            _ if self.is(0x3b00_0000, 0x3900_0000) => {
+                Some((None, 0, i64::from(self.0 >> 10 & 0xfff) << size_bits))
+            }
+            _ => None,
+        }
     }
 
     /// Stores of one register.
@@ -264,12 +274,10 @@ impl Word {
         };
         let base = Some(self.register_or_sp(5));
         let (index, shift, displacement) = match self.0 & 0x3b20_0c00 {
-            0x3820_0800 => (Some(self.register(16)?), self.field(12, 1) * size_bits, 0),
-            // Unscaled; before the address is changed; after that.
-            0x3800_0000 | 0x3800_0c00 => (None, 0, self.signed(12, 9)),
+            // Before the address is changed by it; after that.
+            0x3800_0c00 => (None, 0, self.signed(12, 9)),
             0x3800_0400 => (None, 0, 0),
-            _ if self.is(0x3b00_0000, 0x3900_0000) => (None, 0, i64::from(self.0 >> 10 & 0xfff) << size_bits),
-            _ => return None,
+            _ => self.addressed(size_bits)?,
         };
         let extension = if index.is_some() { self.extension() } else { Extension::NONE };
         Some(Stored { index, shift, extension, ..Stored::at(base, displacement, 1 << size_bits) })

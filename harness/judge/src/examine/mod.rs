@@ -92,9 +92,6 @@ pub struct ExamineOptions {
     /// A fault in the comparison, to check that it is noticed.
     #[doc(hidden)]
     pub ignores_fp: bool,
-    /// Whether each instruction is followed before it executes, and never after its block, to check that it is the same.
-    #[doc(hidden)]
-    pub by_instruction: bool,
     /// The rule of reading calls that is switched off, to check that it is needed: one of [`RULES`](crate::calls::RULES).
     #[doc(hidden)]
     pub without_rule: Option<&'static str>,
@@ -1008,10 +1005,10 @@ impl Observer for Examiner<'_, '_, '_> {
     }
 
     fn goes_by_block(&self) -> bool {
-        /// Each block that can't be followed after it has executed takes another run: after so many, none is tried.
+        /// Each block that can't be followed after it has executed takes another run. Then none is tried any more.
         const MOST_STEPPED: usize = 3;
         let is_own = self.walk.is_some();
-        is_own && self.passes && !self.look.by_instruction && self.stepped.len() < MOST_STEPPED
+        is_own && self.passes && self.stepped.len() < MOST_STEPPED
     }
 
     #[inline]

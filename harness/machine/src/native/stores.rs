@@ -56,7 +56,7 @@ impl KnownStores {
             Stores::Nothing => None,
             Stores::At(stored) => {
                 let address = stored.address(|register| stopped.register(register));
-                Some(address.map_or(ANYTHING, |address| (address, stored.len())))
+                Some(address.map_or(ANYTHING, |address| (address, stored.bytes_in_all())))
             }
             Stores::Anything => Some(ANYTHING),
         }

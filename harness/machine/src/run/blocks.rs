@@ -13,12 +13,11 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use sframe_engine::DwarfRegister;
 use sframe_isa::Stored;
 use unicorn_engine::{Context, Unicorn, uc_error};
 
 use super::signals::Pause;
-use super::{Hook, Run, set_up};
+use super::{Run, emulator, enter, numbered};
 use crate::address_space::Mapped;
 use crate::block::{Block, Blocks, Ends, Entry, Instant, Known};
 use crate::outcome::End;
@@ -33,9 +32,6 @@ const LONGEST_WAIT: u64 = 1 << 6;
 
 /// After this many instructions by block, an attempt was worth it.
 const WORTH_IT: u64 = 1 << 9;
-
-/// An address at which nothing is ever mapped.
-const NOWHERE: u64 = 0xffff_ffff_ffff_f000;
 
 /// Runs from one address to another, with the pauses that signals need, and by block where that is allowed.
 pub(crate) fn execute<'a>(
@@ -54,7 +50,7 @@ pub(crate) fn execute<'a>(
             run.pause.take()
         };
         if let (Some(Pause::Blocks), Some(by_block)) = (pause, &mut by_block) {
-            start = by_block.go(run, unicorn)?;
+            start = by_block.go(run, unicorn, until)?;
             if run.borrow().end.is_none() {
                 continue;
             }
@@ -159,15 +155,9 @@ impl Run<'_> {
         };
         let mut entry = [sp, fp, 0, 0, 0, 0];
         for (value, register) in entry.iter_mut().zip(&block.reads).skip(2) {
-            *value = self.dwarf_register(unicorn, *register);
+            *value = numbered(self.cpu, unicorn, *register).unwrap_or_default();
         }
         self.blocks.executing = Some((block, entry));
-    }
-
-    fn dwarf_register(&self, unicorn: &Unicorn<'_, ()>, register: DwarfRegister) -> u64 {
-        let number = usize::try_from(register.0).unwrap_or(usize::MAX);
-        let known = self.cpu.registers.get(number);
-        known.and_then(|known| unicorn.reg_read(*known).ok()).unwrap_or_default()
     }
 
     /// Returns the block at an address, if it is executed at once.
@@ -194,10 +184,7 @@ impl Run<'_> {
         (sp, fp): (u64, u64),
     ) {
         let cpu = self.cpu;
-        let others = |register: DwarfRegister| {
-            let known = usize::try_from(register.0).ok().and_then(|number| cpu.registers.get(number));
-            known.and_then(|known| unicorn.reg_read(*known).ok()).unwrap_or_default()
-        };
+        let others = |register| numbered(cpu, unicorn, register).unwrap_or_default();
         let ends = Ends { abi: cpu.abi, entry, sp, fp, others: &others };
         let is_lost = Cell::new(!block.has_ended(&ends));
         let mut stored = std::mem::take(&mut self.blocks.stored);
@@ -232,6 +219,17 @@ impl Run<'_> {
     }
 }
 
+/// Makes an emulator with a hook before each block. Whatever else happens in it ends the attempt: a hook for that would make
+/// each store slow.
+fn second_emulator<'a>(run: &'a RefCell<Run<'_>>) -> Result<(Unicorn<'a, ()>, Context), uc_error> {
+    let mut unicorn = emulator(run.borrow().cpu, &run.borrow().space)?;
+    unicorn.add_block_hook(1, 0, move |unicorn, pc, size| {
+        enter(run, unicorn, |run, unicorn| run.begin_block(unicorn, pc, size));
+    })?;
+    let context = unicorn.context_init()?;
+    Ok((unicorn, context))
+}
+
 /// The emulator that executes by block.
 #[derive(Default)]
 pub(crate) struct ByBlock<'a> {
@@ -248,6 +246,7 @@ impl<'a> ByBlock<'a> {
         &mut self,
         run: &'a RefCell<Run<'_>>,
         from: &mut Unicorn<'_, ()>,
+        until: u64,
     ) -> Result<u64, uc_error> {
         let (began, at) = {
             let own = run.borrow();
@@ -257,19 +256,11 @@ impl<'a> ByBlock<'a> {
             run.borrow_mut().blocks.next = u64::MAX;
             return Ok(at);
         }
-        let (mut unicorn, mut context) = match self.unicorn.take() {
-            Some(known) => known,
-            None => {
-                let cpu = run.borrow().cpu;
-                let Ok(own) = set_up(run, cpu, Hook::Blocks) else {
-                    // The host has no room for a second one.
-                    run.borrow_mut().blocks.next = u64::MAX;
-                    return Ok(at);
-                };
-                let context = own.context_init()?;
-                run.borrow().space.note_installed(&mut self.mapped);
-                (own, context)
-            }
+        let known = self.unicorn.take().map_or_else(|| second_emulator(run), Ok);
+        let Ok((mut unicorn, mut context)) = known else {
+            // The host has no room for it.
+            run.borrow_mut().blocks.next = u64::MAX;
+            return Ok(at);
         };
         let code = run.borrow().follower.effects.code();
         if run.borrow().space.install_changes(&mut unicorn, &mut self.mapped)? || code != self.code {
@@ -278,7 +269,7 @@ impl<'a> ByBlock<'a> {
         }
         from.context_save(&mut context)?;
         unicorn.context_restore(&context)?;
-        let result = unicorn.emu_start(at, NOWHERE, 0, 0);
+        let result = unicorn.emu_start(at, until, 0, 0);
         let mut own = run.borrow_mut();
         own.interrupt_passing();
         if own.end.is_none() {

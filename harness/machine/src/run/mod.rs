@@ -125,12 +125,27 @@ const TRAP_BRKPT: i32 = 1;
 pub enum Hook {
     /// The call stack is followed, and the observer is called.
     Observer,
-    /// Each block is followed after it has executed, and the observer is called for all of its instructions.
-    Blocks,
     /// A function that does nothing is called.
     Empty,
     /// Nothing.
     None,
+}
+
+/// Makes an emulator that has none of the program's memory yet.
+fn emulator<'a>(cpu: &Cpu, space: &AddressSpace) -> Result<Unicorn<'a, ()>, uc_error> {
+    let mut unicorn = Unicorn::new(cpu.arch, cpu.mode)?;
+    // Without room for its translations, the emulator would end the process, with the status of
+    // a finding.
+    drop(MmapMut::map_anon(RESERVED_ADDRESSES).map_err(|_| uc_error::NOMEM)?);
+    if let Some(model) = cpu.model {
+        unicorn.ctl_set_cpu_model(model)?;
+    }
+    if space.layout().any(|(region, _)| region.end > 1 << cpu.physical_bits) {
+        // Addresses are physical by default.
+        unicorn.ctl_set_tlb_type(TlbType::VIRTUAL)?;
+        unicorn.add_tlb_hook(1, 0, |_, address, _| Some(TlbEntry { paddr: address, perms: Prot::ALL }))?;
+    }
+    Ok(unicorn)
 }
 
 /// Installs memory and hooks. Hooks are installed before anything runs: a hook that is added
@@ -140,19 +155,8 @@ pub(crate) fn set_up<'a>(
     cpu: &'static Cpu,
     each: Hook,
 ) -> Result<Unicorn<'a, ()>, uc_error> {
-    let mut unicorn = Unicorn::new(cpu.arch, cpu.mode)?;
-    // Without room for its translations, the emulator would end the process, with the status of
-    // a finding.
-    drop(MmapMut::map_anon(RESERVED_ADDRESSES).map_err(|_| uc_error::NOMEM)?);
-    if let Some(model) = cpu.model {
-        unicorn.ctl_set_cpu_model(model)?;
-    }
+    let mut unicorn = emulator(cpu, &run.borrow().space)?;
     run.borrow().space.install(&mut unicorn)?;
-    if run.borrow().space.layout().any(|(region, _)| region.end > 1 << cpu.physical_bits) {
-        // Addresses are physical by default.
-        unicorn.ctl_set_tlb_type(TlbType::VIRTUAL)?;
-        unicorn.add_tlb_hook(1, 0, |_, address, _| Some(TlbEntry { paddr: address, perms: Prot::ALL }))?;
-    }
     match each {
         Hook::Observer => {
             let gate = Rc::clone(&run.borrow().gate);
@@ -166,13 +170,6 @@ pub(crate) fn set_up<'a>(
                     });
                 }
             })?;
-        }
-        Hook::Blocks => {
-            unicorn.add_block_hook(1, 0, move |unicorn, pc, size| {
-                enter(run, unicorn, |run, unicorn| run.begin_block(unicorn, pc, size));
-            })?;
-            // Whatever else happens ends the attempt. A hook for it would make each store slow.
-            return Ok(unicorn);
         }
         Hook::Empty => {
             unicorn.add_code_hook(1, 0, |_, _, _| {})?;
@@ -302,12 +299,21 @@ impl<'e> Processor for Emulated<'e, '_> {
 impl Registers for Emulated<'_, '_> {
     #[inline]
     fn register(&self, register: DwarfRegister) -> Option<u64> {
-        let known = self.cpu.registers.get(usize::try_from(register.0).ok()?)?;
         match self.memory.instant {
-            None => self.unicorn.reg_read(*known).ok(),
-            Some(instant) => Some(instant.register(register)),
+            None => numbered(self.cpu, self.unicorn, register),
+            Some(instant) => {
+                let is_known = self.cpu.registers.len() as u64 > register.0.into();
+                is_known.then(|| instant.register(register))
+            }
         }
     }
+}
+
+/// Returns the value of a register, by its DWARF number.
+#[inline]
+fn numbered(cpu: &Cpu, unicorn: &Unicorn<'_, ()>, register: DwarfRegister) -> Option<u64> {
+    let known = cpu.registers.get(usize::try_from(register.0).ok()?)?;
+    unicorn.reg_read(*known).ok()
 }
 
 /// The initial state of a run.

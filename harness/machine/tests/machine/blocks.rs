@@ -15,7 +15,7 @@ type Instruction = (u64, u64, u64, u64, usize, Option<u64>);
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Seen {
     instructions: Vec<Instruction>,
-    /// What was stored before so many of them had been shown: address and length.
+    /// How many of them had been shown before each store, its address and length.
     stores: Vec<(usize, u64, u64)>,
 }
 

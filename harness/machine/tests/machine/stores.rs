@@ -368,7 +368,7 @@ impl Observer for Predicted {
             (true, Some(stored)) => {
                 let address =
                     stored.address(|register| moment.register(register.0)).expect("known registers");
-                Some((0..stored.len()).map(|offset| address.wrapping_add(offset)).collect())
+                Some((0..stored.bytes_in_all()).map(|offset| address.wrapping_add(offset)).collect())
             }
         };
         self.last = Some((moment.pc, predicted));
