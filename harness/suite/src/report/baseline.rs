@@ -189,7 +189,7 @@ impl Baseline {
         if run == baseline { Ok(()) } else { Err(UnfitReport::Asked { run, baseline }) }
     }
 
-    fn check(report: &Report) -> Result<(), UnfitReport> {
+    pub(super) fn check(report: &Report) -> Result<(), UnfitReport> {
         if report.schema != super::SCHEMA {
             return Err(UnfitReport::Schema(report.schema));
         }

@@ -2,6 +2,7 @@
 
 mod baseline;
 mod changes;
+mod claim;
 mod conclusion;
 mod diagnostic;
 mod document;
@@ -35,6 +36,7 @@ pub use changes::{
     CaseChange, CauseChange, Changed, Changes, ReportKind, Results, UnreadReport, changes_html,
     changes_markdown, changes_text,
 };
+pub use claim::{Claim, NoProof, Waiver};
 pub use diagnostic::{Style, quoted};
 pub use document::{
     CheckReport, CheckSummary, FeatureCount, JudgedImage, MISSING_FDE, MISSING_FDE_MEANS, Report,

@@ -255,6 +255,17 @@ Exit status:
   1  update: something is worse than in the baseline, and stays as it was there
   2  unusable files, a report of part of a run or in another format, or create would replace one";
 
+pub(super) const VERIFY: &str = "\
+Examples:
+  sframe-testbench verify report
+  sframe-testbench verify report --waivers waivers.yaml
+
+Exit status:
+  0  each part of the corpus that was run may be claimed
+  1  a part that was run may not be claimed, or a waiver does not hold
+  2  the report is no proof, or unusable arguments
+  3  no part was run";
+
 pub(super) const COMPARE: &str = "\
 Examples:
   sframe-testbench compare yesterday/report.json report/report.json

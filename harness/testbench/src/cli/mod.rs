@@ -38,6 +38,7 @@ mod system;
 mod trial;
 mod unwinder;
 mod vectors;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -119,6 +120,9 @@ enum Command {
     /// Record the results that later runs must not fall below.
     #[command(after_help = help::BASELINE)]
     Baseline(baseline::BaselineCommand),
+    /// Say for which parts of the corpus an unwinder may claim to be right, by the report of a run.
+    #[command(after_help = help::VERIFY)]
+    Verify(verify::Verify),
     /// Write the call stacks of a run, or the rules of known failures, into
     /// specs.
     #[command(after_help = help::BLESS)]
@@ -218,6 +222,7 @@ impl Command {
             Self::Compare(command) => command.execute(),
             Self::Site(command) => command.execute(),
             Self::Baseline(command) => command.execute(),
+            Self::Verify(command) => command.execute(),
             Self::Bless(command) => command.execute(),
             Self::Rebuild(command) => command.execute(),
             Self::Matrix(command) => command.execute(),

@@ -77,4 +77,5 @@ mod trial;
 mod unexercised;
 mod unseen_programs;
 mod unwinder;
+mod verify;
 mod write;
