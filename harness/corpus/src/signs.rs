@@ -508,6 +508,9 @@ fn pages<'f>(
 
 /// Says of each difference between `.sframe` and call frame information which page describes its cause, if one does.
 pub fn point_out_differences(source: Source<'_>, report: &mut DiffReport, faults: &Faults) {
+    if report.findings.is_empty() && report.missing.is_empty() {
+        return;
+    }
     let Ok(subject) = ObjectFile::parse(source) else { return };
     let Some(abi) = subject.abi() else { return };
     let makers = MakersOfCode::of(&subject);

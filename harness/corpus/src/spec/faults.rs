@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use include_dir::{Dir, include_dir};
 use sframe_engine::RowRules;
@@ -27,9 +28,18 @@ pub const MAX_LINES: usize = 30;
 /// The longest title, in characters.
 const MAX_TITLE: usize = 100;
 
-/// All faults, by name.
-#[derive(Debug, Clone, Default)]
-pub struct Faults(BTreeMap<String, (Fault, Source)>);
+/// The faults of pages, by name.
+type Pages = BTreeMap<String, (Fault, Source)>;
+
+/// All faults. Those that are built in are read when the first of them is asked for: most files have none.
+#[derive(Debug, Clone)]
+pub struct Faults(OnceLock<Pages>);
+
+impl Default for Faults {
+    fn default() -> Self {
+        Self(Pages::default().into())
+    }
+}
 
 impl Faults {
     /// The folder of the pages.
@@ -48,37 +58,41 @@ impl Faults {
             return Ok(Self::default());
         }
         let paths = yaml_files(&folder).map_err(|error| vec![error])?;
-        Self::of(paths.iter().map(|path| Source::read(path)))
+        Ok(Self(Self::read(paths.iter().map(|path| Source::read(path)))?.into()))
     }
 
     /// The pages that this program has in it, for where there is no clone.
-    ///
-    /// # Errors
-    /// As for [`Self::load`].
-    pub fn built_in() -> Result<Self, Vec<Error>> {
-        Self::of(built_in_files(&BUILT_IN).map(Ok))
+    #[must_use]
+    pub const fn built_in() -> Self {
+        Self(OnceLock::new())
     }
 
-    fn of(pages: impl Iterator<Item = Result<Source, Error>>) -> Result<Self, Vec<Error>> {
-        let (mut faults, mut errors) = (BTreeMap::new(), Vec::new());
+    fn pages(&self) -> &Pages {
+        self.0.get_or_init(|| {
+            Self::read(built_in_files(&BUILT_IN).map(Ok)).expect("a test reads the pages that are built in")
+        })
+    }
+
+    fn read(pages: impl Iterator<Item = Result<Source, Error>>) -> Result<Pages, Vec<Error>> {
+        let (mut faults, mut errors) = (Pages::new(), Vec::new());
         for page in pages {
             match page.map_err(|error| vec![error]).and_then(load) {
                 Ok((name, page)) => drop(faults.insert(name, page)),
                 Err(mistakes) => errors.extend(mistakes),
             }
         }
-        if errors.is_empty() { Ok(Self(faults)) } else { Err(errors) }
+        if errors.is_empty() { Ok(faults) } else { Err(errors) }
     }
 
     /// The fault of this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Fault> {
-        self.0.get(name).map(|(fault, _)| fault)
+        self.pages().get(name).map(|(fault, _)| fault)
     }
 
     /// All of them, by name, with the texts of their pages.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Fault, &Source)> {
-        self.0.iter().map(|(name, (fault, source))| (name.as_str(), fault, source))
+        self.pages().iter().map(|(name, (fault, source))| (name.as_str(), fault, source))
     }
 
     /// What is wrong with a name that none of them has: which was probably meant, or those of the component of that
@@ -88,16 +102,17 @@ impl Faults {
         let is_of = |fault: &Fault| fault.component.name() == name;
         let of_component = self.iter().filter(|(_, fault, _)| is_of(fault)).map(|(page, ..)| page);
         let of_component: Vec<&str> = of_component.collect();
-        let is_alike =
-            |page: &&str| page.contains(name) && closest(name, self.0.keys().map(String::as_str)).is_none();
-        let alike: Vec<&str> = self.0.keys().map(String::as_str).filter(is_alike).collect();
+        let is_alike = |page: &&str| {
+            page.contains(name) && closest(name, self.pages().keys().map(String::as_str)).is_none()
+        };
+        let alike: Vec<&str> = self.pages().keys().map(String::as_str).filter(is_alike).collect();
         match (&of_component[..], &alike[..]) {
             ([], [one, other @ ..]) if !name.is_empty() && other.len() < 8 => {
                 let pages = std::iter::once(*one).chain(other.iter().copied());
                 format!("unknown fault `{name}`; its name is part of {}", quoted_list(pages))
             }
             ([], _) => {
-                let says = unknown("fault", name, self.0.keys().map(String::as_str));
+                let says = unknown("fault", name, self.pages().keys().map(String::as_str));
                 let all = if says.ends_with('?') { "" } else { "; `faults` without a name lists all" };
                 says + all
             }
@@ -122,7 +137,7 @@ impl Faults {
                 }
             };
             match self.get(name) {
-                None if self.0.is_empty() => {
+                None if self.pages().is_empty() => {
                     let message =
                         format!("unknown fault `{name}`: there is no folder `{FOLDER}` beside the specs");
                     wrong("fault", message, "give a `reason` instead");
@@ -373,6 +388,13 @@ witnesses:
   run: RA = 0x1, should be 0x2
 upstream: {state: unreported}
 ";
+
+    #[test]
+    fn the_pages_that_are_built_in_have_no_mistakes() {
+        let faults = Faults::built_in();
+        assert!(faults.iter().all(|(name, ..)| faults.get(name).is_some()));
+        assert!(faults.iter().next().is_some());
+    }
 
     /// A folder of specs with a page and a spec.
     fn specs(page: &str, entry: &str) -> tempfile::TempDir {

@@ -50,15 +50,27 @@ struct Thread {
     returned_to: u64,
 }
 
+/// A process while a copy of it runs: when that was made, the number of the thread that executed, and all of them.
+#[derive(Debug)]
+struct Process {
+    event: Event,
+    number: u32,
+    thread: Thread,
+    others: FxHashMap<u32, Thread>,
+}
+
 /// Follows the calls of a run.
+///
+/// What becomes of a call in a copy of the process that was made before the copy says nothing of it: copies may end in
+/// ways of their own, and how the call is left is seen in the process itself.
 #[derive(Debug)]
 pub(crate) struct Calls {
     known: Rc<Known>,
     number: u32,
     thread: Thread,
     others: FxHashMap<u32, Thread>,
-    /// The threads before a copy of the process was made.
-    saved: Option<(u32, Thread, FxHashMap<u32, Thread>)>,
+    /// What was so before a copy of the process was made.
+    process: Option<Process>,
     /// Whether calls lead to code within the function that makes them, by return address and callee.
     within: FxHashMap<(u64, u64), bool>,
     /// The callees of those that have returned: they are called, also where control then leaves them otherwise.
@@ -86,7 +98,7 @@ impl Calls {
             number: 0,
             thread: Thread::default(),
             others: FxHashMap::default(),
-            saved: None,
+            process: None,
             within: FxHashMap::default(),
             returning: FxHashSet::default(),
             outcomes: Vec::new(),
@@ -225,7 +237,9 @@ impl Calls {
         if now == self.thread.departed {
             return;
         }
-        if let Some((event, at)) = self.thread.departed {
+        if let Some((event, at)) = self.thread.departed
+            && !self.is_of_process(event)
+        {
             let question = Question::Departure { at };
             self.outcomes.push(Answered { question, event, answer: None });
         }
@@ -241,7 +255,9 @@ impl Calls {
             {
                 self.thread.landing = Some((event, left.records().to_vec()));
             }
-        } else if let Some((event, left)) = self.thread.landing.take() {
+        } else if let Some((event, left)) = self.thread.landing.take()
+            && !self.is_of_process(event)
+        {
             // If a signal has come in between, what is settled is the handler.
             let is_interrupted = |call: &Record| call.interrupted && call.event >= event;
             let landing =
@@ -263,11 +279,12 @@ impl Calls {
         if let Some(departure) = departure.filter(|_| !returned) {
             self.note_left(call);
             self.note_departure(call.event, departure);
-        } else if self
-            .known
-            .departures
-            .get(&call.event)
-            .is_some_and(|known| known.iter().any(|known| !known.is_detour))
+        } else if !self.is_of_process(call.event)
+            && self
+                .known
+                .departures
+                .get(&call.event)
+                .is_some_and(|known| known.iter().any(|known| !known.is_detour))
         {
             self.departures.insert(call.event, Vec::new());
             self.surprise(true);
@@ -285,6 +302,9 @@ impl Calls {
 
     /// Notes how a call's frame was left; what is known already may be of a run with other answers.
     fn note_departure(&mut self, call: Event, departure: Departure) {
+        if self.is_of_process(call) {
+            return;
+        }
         let known = self.known.departures.get(&call);
         let is_other = known.is_some_and(|known| !known.contains(&departure));
         let is_asked = is_other || known.is_none() && self.asked.borrow().contains(&call);
@@ -390,6 +410,10 @@ impl Calls {
             if !self.has(rule) {
                 return;
             }
+            if self.is_of_process(*event) {
+                continue;
+            }
+            self.outcomes.push(Answered { question: *question, event: *event, answer: *answer });
             if answer.is_some() && self.known.answers.get(*event, *question) == *answer {
                 continue;
             }
@@ -399,7 +423,6 @@ impl Calls {
                 None => {}
             }
         }
-        self.outcomes.extend_from_slice(answered);
     }
 
     fn has(&self, rule: &Rule) -> bool {
@@ -413,14 +436,22 @@ impl Calls {
     }
 
     /// A copy of the process is made, of which all will be forgotten.
-    pub(crate) fn fork(&mut self) {
-        self.saved = Some((self.number, self.thread.clone(), self.others.clone()));
+    pub(crate) fn fork(&mut self, event: Event) {
+        let (thread, others) = (self.thread.clone(), self.others.clone());
+        self.process = Some(Process { event, number: self.number, thread, others });
+    }
+
+    /// Whether a copy of the process runs, and something was so before it was made.
+    fn is_of_process(&self, event: Event) -> bool {
+        self.process.as_ref().is_some_and(|process| event <= process.event)
     }
 
     /// The copy is given up.
     pub(crate) fn rewind(&mut self) {
-        if let Some((number, thread, others)) = self.saved.take() {
+        if self.process.is_some() {
             self.give_up();
+        }
+        if let Some(Process { number, thread, others, .. }) = self.process.take() {
             (self.number, self.thread, self.others) = (number, thread, others);
         }
     }
@@ -433,7 +464,11 @@ impl Calls {
         for asked in open {
             self.conclude(&asked.answered(Some(Answer::Unresolved)), asked.matters.get());
         }
-        for event in std::mem::take(self.asked_landings.get_mut()) {
+        let asked_landings = std::mem::take(self.asked_landings.get_mut());
+        let (in_process, here): (FxHashSet<Event>, FxHashSet<Event>) =
+            asked_landings.into_iter().partition(|event| self.is_of_process(*event));
+        *self.asked_landings.get_mut() = in_process;
+        for event in here {
             self.landings.insert(event, None);
             self.surprise(true);
         }

@@ -1,6 +1,7 @@
 //! A question about calls, and what answers it.
 
 use std::cell::Cell;
+use std::rc::Rc;
 
 use sframe_isa::MOST_REMOVED;
 use sframe_machine::{Answer, Answered, CallStack, Event, Exit, Moment, Question, Record};
@@ -18,14 +19,14 @@ pub(super) struct Asked {
     pub(super) departed: Option<(Event, u64)>,
     /// For a branch: the time since its return address was put where it is.
     pub(super) lag: u64,
-    /// Whether a comparison has disagreed since.
-    pub(super) matters: Cell<bool>,
+    /// Whether a comparison has disagreed since, in a copy of the process or in itself.
+    pub(super) matters: Rc<Cell<bool>>,
 }
 
 impl Asked {
     pub(super) fn new(question: Question, moment: &Moment<'_>, call: &Record, frame: usize) -> Self {
         let lag = moment.time.saturating_sub(call.since);
-        let (event, departed, matters) = (moment.event, None, Cell::new(false));
+        let (event, departed, matters) = (moment.event, None, Rc::default());
         Self { question, event, call: *call, frame, departed, lag, matters }
     }
 
@@ -93,7 +94,7 @@ mod tests {
     const CALLER: Record = Record { event: 1, callee: 0x1000, caller_sp: 0x7018, ..CALL };
 
     fn asked(question: Question, frame: usize) -> Asked {
-        Asked { question, event: 3, call: CALL, frame, departed: None, lag: 2, matters: Cell::new(false) }
+        Asked { question, event: 3, call: CALL, frame, departed: None, lag: 2, matters: Rc::default() }
     }
 
     const OF_CALL: Question = Question::Call { return_address: 0x1018, callee: 0x1020 };

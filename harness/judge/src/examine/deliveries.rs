@@ -288,7 +288,7 @@ impl Examiner<'_, '_, '_> {
             disagreed: false,
             at_entry: None,
         });
-        self.calls.fork();
+        self.calls.fork(moment.event);
         self.begin_comparing();
         Followed::Pass(Flow::Fork(signal))
     }
