@@ -1,6 +1,7 @@
 //! The tests of the judge that run programs of the corpus, as one program.
 
 mod common;
+mod copies;
 mod doctor;
 mod explore_faults;
 mod kept_walks;
