@@ -413,7 +413,6 @@ impl Calls {
             if self.is_of_process(*event) {
                 continue;
             }
-            self.outcomes.push(Answered { question: *question, event: *event, answer: *answer });
             if answer.is_some() && self.known.answers.get(*event, *question) == *answer {
                 continue;
             }
@@ -423,6 +422,8 @@ impl Calls {
                 None => {}
             }
         }
+        let process = self.process.as_ref().map(|process| process.event);
+        self.outcomes.extend(answered.iter().filter(|answered| process < Some(answered.event)));
     }
 
     fn has(&self, rule: &Rule) -> bool {
@@ -464,13 +465,13 @@ impl Calls {
         for asked in open {
             self.conclude(&asked.answered(Some(Answer::Unresolved)), asked.matters.get());
         }
-        let asked_landings = std::mem::take(self.asked_landings.get_mut());
-        let (in_process, here): (FxHashSet<Event>, FxHashSet<Event>) =
-            asked_landings.into_iter().partition(|event| self.is_of_process(*event));
-        *self.asked_landings.get_mut() = in_process;
-        for event in here {
-            self.landings.insert(event, None);
-            self.surprise(true);
+        for event in std::mem::take(self.asked_landings.get_mut()) {
+            if self.is_of_process(event) {
+                self.asked_landings.get_mut().insert(event);
+            } else {
+                self.landings.insert(event, None);
+                self.surprise(true);
+            }
         }
     }
 
